@@ -1,0 +1,6 @@
+//! Rebuilds the crate when a profile is added or removed: the compiler by itself watches only the
+//! files that it embedded last time.
+
+fn main() {
+    println!("cargo::rerun-if-changed=profiles");
+}

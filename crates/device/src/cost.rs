@@ -1,0 +1,127 @@
+//! The cost of one page: how a profile prices it, and sums of it.
+
+use num_bigint::BigInt;
+use num_rational::{BigRational, Ratio};
+use num_traits::{CheckedAdd, CheckedDiv, CheckedMul, One, ToPrimitive, Zero};
+
+use crate::exact::Exact;
+use crate::profile::{Charging, Operation, Profile, Speed};
+
+/// What reading or writing one page costs, exactly.
+///
+/// `None` means that the device's profile does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageCost {
+    /// Time to read the page, in µs.
+    pub read_time_us: Exact,
+    /// Time to write the page, in µs; includes the erase where the device charges it.
+    pub write_time_us: Exact,
+    /// Energy to read the page, in µJ.
+    pub read_energy_uj: Option<Exact>,
+    /// Energy to write the page, in µJ; includes the erase where the device charges it.
+    pub write_energy_uj: Option<Exact>,
+    write_read_ratio: Ratio<u64>,
+}
+
+impl PageCost {
+    /// `times_us` and `energies_uj` are (read, write). `None` if the write/read ratio is too long a
+    /// fraction for 64-bit terms.
+    fn new(times_us: (Exact, Exact), energies_uj: (Option<Exact>, Option<Exact>)) -> Option<Self> {
+        let (read_time_us, write_time_us) = times_us;
+        let ratio = write_time_us.checked_div(&read_time_us)?;
+        let write_read_ratio = Ratio::new(ratio.numer().to_u64()?, ratio.denom().to_u64()?);
+        Some(PageCost {
+            read_time_us,
+            write_time_us,
+            read_energy_uj: energies_uj.0,
+            write_energy_uj: energies_uj.1,
+            write_read_ratio,
+        })
+    }
+
+    /// Cost of a page write over cost of a page read, in time: the papers' `c`.
+    pub fn write_read_ratio(&self) -> Ratio<u64> {
+        self.write_read_ratio
+    }
+
+    /// Time of so many page reads and writes, in µs, summed exactly and rounded once.
+    pub fn time_us(&self, read_ios: u64, write_ios: u64) -> f64 {
+        rounded_sum(&self.read_time_us, read_ios, &self.write_time_us, write_ios)
+    }
+
+    /// Energy of so many page reads and writes, in µJ, summed exactly and rounded once; `None` unless
+    /// the device knows the energy of both.
+    pub fn energy_uj(&self, read_ios: u64, write_ios: u64) -> Option<f64> {
+        let read_energy_uj = self.read_energy_uj.as_ref()?;
+        let write_energy_uj = self.write_energy_uj.as_ref()?;
+        Some(rounded_sum(read_energy_uj, read_ios, write_energy_uj, write_ios))
+    }
+}
+
+/// `read × reads + write × writes`. Big integers, because 64-bit counts times 128-bit terms do not
+/// fit 128 bits; this runs once per result row.
+fn rounded_sum(read: &Exact, reads: u64, write: &Exact, writes: u64) -> f64 {
+    let term = |cost: &Exact, count: u64| {
+        BigRational::new(BigInt::from(*cost.numer()) * count, BigInt::from(*cost.denom()))
+    };
+    let sum = term(read, reads) + term(write, writes);
+    sum.to_f64().expect("a sum below 2^193 is in the range of binary64")
+}
+
+/// Prices a page of at least one byte; `None` where an exact term does not fit its type.
+pub(crate) fn page_cost(
+    profile: &Profile,
+    erase_charged: bool,
+    ratio: &Exact,
+    page_bytes: u64,
+) -> Option<PageCost> {
+    let units = units_per_page(profile, page_bytes);
+    let half_rotation_time_us = half_rotation_time_us(profile)?;
+    let request_time_us = |operation: &Operation| {
+        operation_time_us(profile, operation, &units)?.checked_add(&half_rotation_time_us)
+    };
+    let energy_uj = |operation: &Operation| match &operation.energy_uj {
+        Some(energy) => energy.checked_mul(&units).map(Some),
+        None => Some(None),
+    };
+    let read_time_us = request_time_us(&profile.read)?;
+    let mut write_time_us = request_time_us(&profile.write)?;
+    let mut write_energy_uj = energy_uj(&profile.write)?;
+    if let (Some(erase), true) = (&profile.erase, erase_charged) {
+        write_time_us = write_time_us.checked_add(&operation_time_us(profile, erase, &units)?)?;
+        write_energy_uj = match (write_energy_uj, energy_uj(erase)?) {
+            (Some(write), Some(erase)) => Some(write.checked_add(&erase)?),
+            _ => None,
+        };
+    }
+    let times_us = (read_time_us.checked_mul(ratio)?, write_time_us.checked_mul(ratio)?);
+    PageCost::new(times_us, (energy_uj(&profile.read)?, write_energy_uj))
+}
+
+fn units_per_page(profile: &Profile, page_bytes: u64) -> Exact {
+    match profile.charged {
+        Charging::Unit => Exact::from_integer(page_bytes.div_ceil(profile.unit_bytes).into()),
+        Charging::Byte => Exact::new(page_bytes.into(), profile.unit_bytes.into()),
+        Charging::Page => Exact::one(),
+    }
+}
+
+/// A sought sector is on average half a turn away: 30 s over the rotations per minute.
+fn half_rotation_time_us(profile: &Profile) -> Option<Exact> {
+    match &profile.rotations_per_minute {
+        Some(rotations) => Exact::from_integer(30_000_000).checked_div(rotations),
+        None => Some(Exact::zero()),
+    }
+}
+
+fn operation_time_us(profile: &Profile, operation: &Operation, units: &Exact) -> Option<Exact> {
+    let unit_time_us = match &operation.speed {
+        Speed::TimeUs(time_us) => *time_us,
+        Speed::Iops(iops) => Exact::from_integer(1_000_000).checked_div(iops)?,
+        // A megabyte per second is a byte per microsecond.
+        Speed::MegabytesPerSecond(rate) => {
+            Exact::from_integer(profile.unit_bytes.into()).checked_div(rate)?
+        }
+    };
+    operation.setup_time_us.checked_add(&unit_time_us.checked_mul(units)?)
+}

@@ -1,0 +1,29 @@
+//! What an operation costs on a storage device.
+//!
+//! A [`Device`] is a profile, read from TOML, with its options settled. It prices one page:
+//! [`Device::page_cost`] gives exact times, energies and the write/read ratio. Built-in profiles are
+//! the files of `profiles/`; a new file there is a new device.
+//!
+//! This crate knows nothing of policies or traces.
+//!
+//! ```
+//! use clockhand_device::Device;
+//!
+//! let device = Device::named_or_file("slc-nand")?;
+//! let cost = device.page_cost(4096)?;
+//! assert_eq!(cost.time_us(3, 2), 3.0 * 50.0 + 2.0 * 400.0);
+//! # Ok::<(), clockhand_device::DeviceError>(())
+//! ```
+
+mod cost;
+mod description;
+mod device;
+mod error;
+mod exact;
+mod profile;
+mod selection;
+
+pub use cost::PageCost;
+pub use device::{BuiltIn, Device, built_in};
+pub use error::DeviceError;
+pub use exact::Exact;

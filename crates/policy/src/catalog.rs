@@ -1,0 +1,222 @@
+//! The one table of policies. A new policy is its file and one line here; the command, Python, the tests
+//! and the documentation read this table.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::Ratio;
+use crate::page::{self, AccessDriven, BitDriven, Offline};
+use crate::parameters::{self, Parameter, Settings, SettingsError, Value};
+
+/// What a policy's own file says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// The name in the command, with hyphens.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Where it was published.
+    pub paper: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    /// The source of the policy's file, whose head is its documentation page.
+    pub source: &'static str,
+}
+
+/// How large the memory is that a policy is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Page frames, at least 1.
+    pub frames: u32,
+    /// Distinct pages: page ids are below this.
+    pub pages: u32,
+}
+
+/// A policy of the catalog: its description, and how to build it.
+pub(crate) trait Cataloged: Sized {
+    const DESCRIPTION: Description;
+    fn build(settings: &Settings, size: Size) -> Self;
+}
+
+/// What a policy must be told, and so where it can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Told of faults only; can drive real memory.
+    BitDriven,
+    /// Told of every hit; simulation only.
+    AccessDriven,
+    /// Told of the future; simulation of recorded traces only.
+    Offline,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Kind::BitDriven => "bit-driven",
+            Kind::AccessDriven => "access-driven",
+            Kind::Offline => "offline",
+        })
+    }
+}
+
+/// An entry of the catalog.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// What the policy's file says of it.
+    pub description: Description,
+    /// What it must be told.
+    pub kind: Kind,
+}
+
+impl Entry {
+    /// The policy's documentation page: the head of its source file.
+    pub fn page(&self) -> String {
+        let mut page = String::new();
+        for line in self.description.source.lines() {
+            let Some(text) = line.strip_prefix("//!") else { break };
+            page.push_str(text.strip_prefix(' ').unwrap_or(text));
+            page.push('\n');
+        }
+        page
+    }
+}
+
+/// Receives a policy in its own type, so that what uses it is compiled for it.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+    /// The policy is bit-driven.
+    fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output;
+    /// The policy is access-driven.
+    fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output;
+    /// The policy must know the future.
+    fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output;
+}
+
+macro_rules! catalog {
+    ($($method:ident $kind:ident $policy:ty;)*) => {
+        /// All policies, in the order in which they are listed.
+        pub static CATALOG: &[Entry] = &[
+            $(Entry { description: <$policy as Cataloged>::DESCRIPTION, kind: Kind::$kind },)*
+        ];
+
+        impl ResolvedPolicy {
+            /// Builds the policy for a memory and hands it to `visitor`.
+            pub fn build<V: Visitor>(&self, size: Size, visitor: V) -> V::Output {
+                let name = self.entry.description.name;
+                $(if name == <$policy as Cataloged>::DESCRIPTION.name {
+                    return visitor.$method(<$policy as Cataloged>::build(&self.settings, size));
+                })*
+                unreachable!("{name} stands in the catalog")
+            }
+        }
+    };
+}
+
+catalog! {
+    bit_driven BitDriven page::fifo::Fifo;
+    access_driven AccessDriven page::lru::Lru;
+    bit_driven BitDriven page::clock::Clock;
+    bit_driven BitDriven page::nru::Nru;
+    bit_driven BitDriven page::car::Car;
+    access_driven AccessDriven page::cflru::Cflru;
+    access_driven AccessDriven page::cflru_dynamic::CflruDynamic;
+    bit_driven BitDriven page::cfclock::Cfclock;
+    access_driven AccessDriven page::lru_wsr::LruWsr;
+    bit_driven BitDriven page::craw::Craw;
+    bit_driven BitDriven page::craw_a::CrawA;
+    offline Offline page::min::Min;
+}
+
+/// The entry of this name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    CATALOG.iter().find(|entry| entry.description.name == name)
+}
+
+/// A policy with what the user set of it: `craw:c=8,ghosts=literal`.
+#[derive(Clone, Debug)]
+pub struct PolicySpec {
+    written: String,
+    entry: &'static Entry,
+    given: Vec<(&'static str, Value)>,
+}
+
+impl PolicySpec {
+    /// Reads `NAME` or `NAME:parameter=value,...` and checks every value.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the policy, the parameter and the allowed range.
+    pub fn parse(text: &str) -> Result<Self, SettingsError> {
+        let (name, settings) = match text.split_once(':') {
+            Some((name, settings)) => (name, Some(settings)),
+            None => (text, None),
+        };
+        let entry =
+            find(name).ok_or_else(|| SettingsError::UnknownPolicy { name: name.to_owned() })?;
+        let Description { name, parameters, .. } = entry.description;
+        let given = match settings {
+            Some(settings) => parameters::parse_settings(name, parameters, settings)?,
+            None => Vec::new(),
+        };
+        Ok(PolicySpec { written: text.to_owned(), entry, given })
+    }
+
+    /// What the user wrote.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// The policy's entry in the catalog.
+    pub fn entry(&self) -> &'static Entry {
+        self.entry
+    }
+
+    /// Adds every default, some of which depend on the number of frames and on the device's cost of a page
+    /// write over that of a page read.
+    ///
+    /// # Errors
+    ///
+    /// A sentence if a default is out of the parameter's range on this device.
+    pub fn resolve(
+        &self,
+        frames: u32,
+        device_ratio: Ratio,
+    ) -> Result<ResolvedPolicy, SettingsError> {
+        let Description { name, parameters, .. } = self.entry.description;
+        let settings = parameters::complete(name, parameters, &self.given, frames, device_ratio)?;
+        Ok(ResolvedPolicy { entry: self.entry, settings })
+    }
+}
+
+/// A policy with a value for every parameter that applies.
+#[derive(Clone, Debug)]
+pub struct ResolvedPolicy {
+    entry: &'static Entry,
+    settings: Settings,
+}
+
+impl ResolvedPolicy {
+    /// The policy's entry in the catalog.
+    pub fn entry(&self) -> &'static Entry {
+        self.entry
+    }
+
+    /// The value of every parameter that applies.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+impl fmt::Display for ResolvedPolicy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.entry.description.name)?;
+        for (position, (name, value)) in self.settings.iter().enumerate() {
+            let separator = if position == 0 { ':' } else { ',' };
+            write!(formatter, "{separator}{name}={value}")?;
+        }
+        Ok(())
+    }
+}

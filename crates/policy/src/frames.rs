@@ -1,0 +1,198 @@
+//! What is known of each frame: read bit, write bit, dirty and pinned state, and the page in it.
+//!
+//! One byte holds the state of a frame. A hit under a bit-driven policy is one OR on that byte, which is
+//! where the simulator's speed comes from; real memory has the same two bits in its page table.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::{Frame, Op, PageId};
+
+/// What a policy may see and change of the frames while it decides.
+///
+/// The simulator's [`FrameTable`] implements it with an array; a pager implements it with the bits of real
+/// memory, where clearing a bit means that the next access is seen again. Policies never see more: the
+/// dirty and pinned state can be read, not set.
+pub trait Frames {
+    /// The page in `frame`.
+    fn page(&self, frame: Frame) -> PageId;
+    /// Whether the page was read since its read bit was last cleared.
+    fn read_bit(&self, frame: Frame) -> bool;
+    /// Whether the page was written since its write bit was last cleared. This is *not* the dirty state.
+    fn write_bit(&self, frame: Frame) -> bool;
+    /// Whether the page differs from its copy in the backing store.
+    fn is_dirty(&self, frame: Frame) -> bool;
+    /// Whether the page must stay: a hand passes over it and leaves its bits untouched.
+    fn is_pinned(&self, frame: Frame) -> bool;
+    /// Clears the read bit.
+    fn clear_read_bit(&mut self, frame: Frame);
+    /// Clears the write bit.
+    fn clear_write_bit(&mut self, frame: Frame);
+    /// Clears both bits.
+    fn clear_bits(&mut self, frame: Frame);
+    /// Sets the read bit, for a policy that inserts pages as referenced.
+    fn set_read_bit(&mut self, frame: Frame);
+    /// Asks the driver to write the page back although it stays in memory.
+    fn request_write_back(&mut self, frame: Frame);
+
+    /// The reference bit of the single-bit policies: read or written since the bits were last cleared.
+    #[inline]
+    fn is_referenced(&self, frame: Frame) -> bool {
+        self.read_bit(frame) || self.write_bit(frame)
+    }
+}
+
+/// Which bits a hit sets, for a read and for a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HitBits {
+    /// A read sets the read bit, a write the write bit.
+    Separate,
+    /// A read sets the read bit, a write sets both: the read bit is the reference bit and the write bit the
+    /// modified bit of an ordinary memory-management unit.
+    ReferenceAndModified,
+}
+
+const READ: u8 = 1;
+const WRITE: u8 = 2;
+const DIRTY: u8 = 4;
+const PINNED: u8 = 8;
+/// The page is mapped: in `mapped` replay, reads of a mapped page stay unseen.
+const MAPPED: u8 = 16;
+
+impl HitBits {
+    /// What a reference ORs into the state byte.
+    #[inline]
+    pub(crate) const fn mask(self, op: Op) -> u8 {
+        match (self, op) {
+            (_, Op::Read) => READ,
+            (HitBits::Separate, Op::Write) => WRITE | DIRTY,
+            (HitBits::ReferenceAndModified, Op::Write) => READ | WRITE | DIRTY,
+        }
+    }
+}
+
+/// The state of all frames, one byte each, and the page that each holds.
+#[derive(Clone, Debug)]
+pub struct FrameTable {
+    states: Vec<u8>,
+    pages: Vec<PageId>,
+    write_back_requests: Vec<Frame>,
+}
+
+impl FrameTable {
+    pub(crate) fn new(frames: u32) -> Self {
+        FrameTable {
+            states: vec![0; frames as usize],
+            pages: vec![PageId(u32::MAX); frames as usize],
+            write_back_requests: Vec::new(),
+        }
+    }
+
+    /// The number of frames.
+    pub fn len(&self) -> u32 {
+        self.states.len() as u32
+    }
+
+    /// Whether there is no frame at all.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, frame: Frame, mask: u8) {
+        self.states[frame.index()] |= mask;
+    }
+
+    /// An access to a page whose bits come from its mapping: the first access after the bits were cleared
+    /// maps the page and is seen; a later read is not; a later write is.
+    #[inline]
+    pub(crate) fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits) {
+        let state = &mut self.states[frame.index()];
+        if op == Op::Write || *state & MAPPED == 0 {
+            *state |= bits.mask(op) | MAPPED;
+        }
+    }
+
+    pub(crate) fn install(&mut self, frame: Frame, page: PageId) {
+        self.states[frame.index()] = 0;
+        self.pages[frame.index()] = page;
+    }
+
+    pub(crate) fn set_dirty(&mut self, frame: Frame) {
+        self.states[frame.index()] |= DIRTY;
+    }
+
+    pub(crate) fn clear_dirty(&mut self, frame: Frame) {
+        self.states[frame.index()] &= !DIRTY;
+    }
+
+    pub(crate) fn set_pinned(&mut self, frame: Frame, pinned: bool) {
+        let state = &mut self.states[frame.index()];
+        *state = if pinned { *state | PINNED } else { *state & !PINNED };
+    }
+
+    pub(crate) fn take_write_back_request(&mut self) -> Option<Frame> {
+        self.write_back_requests.pop()
+    }
+
+    #[inline]
+    fn has(&self, frame: Frame, mask: u8) -> bool {
+        self.states[frame.index()] & mask != 0
+    }
+}
+
+impl Frames for FrameTable {
+    #[inline]
+    fn page(&self, frame: Frame) -> PageId {
+        self.pages[frame.index()]
+    }
+
+    #[inline]
+    fn read_bit(&self, frame: Frame) -> bool {
+        self.has(frame, READ)
+    }
+
+    #[inline]
+    fn write_bit(&self, frame: Frame) -> bool {
+        self.has(frame, WRITE)
+    }
+
+    #[inline]
+    fn is_referenced(&self, frame: Frame) -> bool {
+        self.has(frame, READ | WRITE)
+    }
+
+    #[inline]
+    fn is_dirty(&self, frame: Frame) -> bool {
+        self.has(frame, DIRTY)
+    }
+
+    #[inline]
+    fn is_pinned(&self, frame: Frame) -> bool {
+        self.has(frame, PINNED)
+    }
+
+    #[inline]
+    fn clear_read_bit(&mut self, frame: Frame) {
+        self.states[frame.index()] &= !(READ | MAPPED);
+    }
+
+    #[inline]
+    fn clear_write_bit(&mut self, frame: Frame) {
+        self.states[frame.index()] &= !(WRITE | MAPPED);
+    }
+
+    #[inline]
+    fn clear_bits(&mut self, frame: Frame) {
+        self.states[frame.index()] &= !(READ | WRITE | MAPPED);
+    }
+
+    #[inline]
+    fn set_read_bit(&mut self, frame: Frame) {
+        self.states[frame.index()] |= READ;
+    }
+
+    fn request_write_back(&mut self, frame: Frame) {
+        self.write_back_requests.push(frame);
+    }
+}

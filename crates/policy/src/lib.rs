@@ -1,0 +1,25 @@
+//! Decisions and mechanism of memory replacement, and nothing else.
+//!
+//! A *policy* ([`page`]) is a pure state machine that says which page leaves; the *mechanism* ([`Memory`])
+//! owns the page table, the dirty and pinned state and the pending victim, and carries decisions out.
+//! Neither does I/O, reads a clock, counts, logs or allocates on a reference, so that a simulator, a
+//! user-space pager, a kernel or a firmware can use the same code. The [`catalog`] is the one table of
+//! what there is.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod catalog;
+mod frames;
+mod ids;
+mod memory;
+pub mod page;
+pub mod parameters;
+mod parts;
+mod ratio;
+
+pub use frames::{FrameTable, Frames, HitBits};
+pub use ids::{Frame, Op, PageId};
+pub use memory::{AllPinned, Memory, PinRefused};
+pub use ratio::{Ratio, RatioError};

@@ -1,0 +1,281 @@
+//! The mechanism: page table, frame allocation, dirty and pinned state, and the pending victim.
+//!
+//! A victim is a proposal. [`Memory::propose_victim`] asks the policy once and holds the answer until
+//! [`Memory::commit_eviction`]: a driver whose write-back fails asks again and is given the same page,
+//! because the policy's hand has moved and must not be asked twice.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::page::{AccessDriven, BitDriven, Fault, PagePolicy};
+use crate::{Frame, FrameTable, Frames, Op, PageId};
+
+/// No page can leave: every frame is pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllPinned;
+
+impl fmt::Display for AllPinned {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("every frame is pinned, so no page can leave: unpin one and ask again")
+    }
+}
+
+impl core::error::Error for AllPinned {}
+
+/// The page cannot be pinned: it is the pending victim, or not in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PinRefused;
+
+impl fmt::Display for PinRefused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the page is leaving memory or not in it: load it again, then pin it")
+    }
+}
+
+impl core::error::Error for PinRefused {}
+
+/// A memory of a fixed number of frames under one policy.
+#[derive(Clone, Debug)]
+pub struct Memory<P> {
+    policy: P,
+    frame_of_page: Vec<Frame>,
+    frames: FrameTable,
+    used_frames: u32,
+    free_frame: Option<Frame>,
+    victim: Option<Frame>,
+    pinned_frames: u32,
+}
+
+impl<P: PagePolicy> Memory<P> {
+    /// An empty memory of `frames` frames for pages numbered below `pages`.
+    ///
+    /// # Panics
+    ///
+    /// If `frames` is 0.
+    pub fn new(frames: u32, pages: u32, policy: P) -> Self {
+        assert!(frames > 0, "a memory has at least one frame");
+        Memory {
+            policy,
+            frame_of_page: vec![Frame::NONE; pages as usize],
+            frames: FrameTable::new(frames),
+            used_frames: 0,
+            free_frame: None,
+            victim: None,
+            pinned_frames: 0,
+        }
+    }
+
+    /// The frame that holds `page`, or [`Frame::NONE`].
+    #[inline]
+    pub fn frame_of(&self, page: PageId) -> Frame {
+        self.frame_of_page[page.index()]
+    }
+
+    /// Whether a page must leave before the next one is loaded.
+    pub fn is_full(&self) -> bool {
+        self.free_frame.is_none() && self.used_frames == self.frames.len()
+    }
+
+    /// The page that is to leave: the pending one, or the policy's choice, which then is pending.
+    ///
+    /// # Errors
+    ///
+    /// [`AllPinned`] if no frame can be evicted; the policy has not been asked.
+    pub fn propose_victim(&mut self) -> Result<Frame, AllPinned> {
+        assert!(self.is_full(), "a victim is proposed only when memory is full");
+        if let Some(frame) = self.victim {
+            return Ok(frame);
+        }
+        if self.pinned_frames == self.frames.len() {
+            return Err(AllPinned);
+        }
+        let frame = self.policy.choose_victim(&mut self.frames);
+        assert!(!self.frames.is_pinned(frame), "the policy chose a pinned frame");
+        self.victim = Some(frame);
+        Ok(frame)
+    }
+
+    /// A page that the policy asked to write back while it stays in memory, once per request and only if
+    /// the page is dirty. The driver writes it and calls [`Memory::written_back`], or leaves it dirty.
+    pub fn next_write_back(&mut self) -> Option<Frame> {
+        while let Some(frame) = self.frames.take_write_back_request() {
+            if self.frames.is_dirty(frame) {
+                return Some(frame);
+            }
+        }
+        None
+    }
+
+    /// The page in `frame` has been written to the backing store.
+    pub fn written_back(&mut self, frame: Frame) {
+        self.frames.clear_dirty(frame);
+        self.policy.written_back(frame, &self.frames);
+    }
+
+    /// The pending victim leaves memory; its frame is free.
+    ///
+    /// # Panics
+    ///
+    /// If no victim is pending, or it is dirty: its content would be lost.
+    pub fn commit_eviction(&mut self) -> PageId {
+        let frame = self.victim.take().expect("a victim is pending");
+        assert!(!self.frames.is_dirty(frame), "a dirty page is written back before it leaves");
+        let page = self.frames.page(frame);
+        self.frame_of_page[page.index()] = Frame::NONE;
+        self.free_frame = Some(frame);
+        page
+    }
+
+    /// Loads the page of `fault` into a free frame; a write makes it dirty.
+    ///
+    /// # Panics
+    ///
+    /// If memory is full or the page is in memory already.
+    pub fn load(&mut self, fault: Fault) -> Frame {
+        assert_eq!(self.frame_of(fault.page), Frame::NONE, "the page is in memory already");
+        let frame = self.take_free_frame();
+        self.frame_of_page[fault.page.index()] = frame;
+        self.frames.install(frame, fault.page);
+        self.policy.loaded(fault, frame, &mut self.frames);
+        if fault.op == Op::Write {
+            self.frames.set_dirty(frame);
+        }
+        frame
+    }
+
+    fn take_free_frame(&mut self) -> Frame {
+        self.free_frame.take().unwrap_or_else(|| {
+            assert!(self.used_frames < self.frames.len(), "memory is full");
+            self.used_frames += 1;
+            Frame(self.used_frames - 1)
+        })
+    }
+
+    /// Keeps the page in `frame` in memory until it is unpinned.
+    ///
+    /// # Errors
+    ///
+    /// [`PinRefused`] for the pending victim, whose write-back may be under way, and for a free frame.
+    pub fn pin(&mut self, frame: Frame) -> Result<(), PinRefused> {
+        if self.victim == Some(frame) || !self.holds_page(frame) {
+            return Err(PinRefused);
+        }
+        self.pinned_frames += u32::from(!self.frames.is_pinned(frame));
+        self.frames.set_pinned(frame, true);
+        Ok(())
+    }
+
+    /// Lets the page in `frame` leave again.
+    pub fn unpin(&mut self, frame: Frame) {
+        self.pinned_frames -= u32::from(self.frames.is_pinned(frame));
+        self.frames.set_pinned(frame, false);
+    }
+
+    fn holds_page(&self, frame: Frame) -> bool {
+        frame.0 < self.used_frames && self.free_frame != Some(frame)
+    }
+
+    /// The policy's period has ended.
+    pub fn tick(&mut self) {
+        self.policy.tick(&mut self.frames);
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// The policy, to tell an offline one the future.
+    #[inline]
+    pub fn policy_mut(&mut self) -> &mut P {
+        &mut self.policy
+    }
+
+    /// The state of the frames.
+    #[inline]
+    pub fn frames(&self) -> &FrameTable {
+        &self.frames
+    }
+
+    /// The frames that hold a page, in the order of their numbers.
+    pub fn resident_frames(&self) -> impl Iterator<Item = Frame> + '_ {
+        (0..self.used_frames).map(Frame).filter(|&frame| self.holds_page(frame))
+    }
+
+    /// Recounts page table, frames and pins, and lets the policy do the same.
+    ///
+    /// # Panics
+    ///
+    /// If they disagree.
+    pub fn check_invariants(&self) {
+        let mut resident = 0;
+        for (page, &frame) in self.frame_of_page.iter().enumerate() {
+            if frame != Frame::NONE {
+                resident += 1;
+                assert!(self.holds_page(frame), "a page is mapped to a free frame");
+                assert_eq!(self.frames.page(frame).index(), page, "page table and frame disagree");
+            }
+        }
+        assert_eq!(
+            resident,
+            self.resident_frames().count(),
+            "resident pages and used frames differ"
+        );
+        let pinned = self.resident_frames().filter(|&frame| self.frames.is_pinned(frame)).count();
+        assert_eq!(pinned, self.pinned_frames as usize, "the number of pinned frames is wrong");
+        if self.victim.is_none() && self.free_frame.is_none() {
+            self.policy.check_invariants(&self.frames);
+        }
+    }
+}
+
+impl<P: BitDriven> Memory<P> {
+    /// What a hit by each of the eight combinations of `(first is a write, then reads, then writes)`, in
+    /// bits 0, 1 and 2 of the index, ORs into the state of a frame. See [`Memory::hit`].
+    const HIT_MASKS: [u8; 8] = {
+        let (read, write) = (P::HIT_BITS.mask(Op::Read), P::HIT_BITS.mask(Op::Write));
+        let mut masks = [0; 8];
+        let mut index = 0;
+        while index < 8 {
+            masks[index] = if index & 1 == 0 { read } else { write };
+            masks[index] |= if index & 2 == 0 { 0 } else { read };
+            masks[index] |= if index & 4 == 0 { 0 } else { write };
+            index += 1;
+        }
+        masks
+    };
+
+    /// A run of references to a page in memory: one OR. Bit 0 of `run` says that the first is a write, bit
+    /// 1 that a later one reads, bit 2 that a later one writes.
+    #[inline]
+    pub fn hit(&mut self, run: usize, frame: Frame) {
+        self.frames.set(frame, Self::HIT_MASKS[run & 7]);
+    }
+
+    /// The rest of a run after its first reference, which faulted. `run` as in [`Memory::hit`].
+    #[inline]
+    pub fn hit_rest(&mut self, run: usize, frame: Frame) {
+        let read = if run & 2 == 0 { 0 } else { P::HIT_BITS.mask(Op::Read) };
+        let write = if run & 4 == 0 { 0 } else { P::HIT_BITS.mask(Op::Write) };
+        self.frames.set(frame, read | write);
+    }
+
+    /// A reference to a page in memory whose bits are those of its mapping: after a bit has been cleared
+    /// the next access sets its own bit and maps the page, after which reads stay unseen.
+    #[inline]
+    pub fn hit_mapped(&mut self, op: Op, frame: Frame) {
+        self.frames.touch_mapped(frame, op, P::HIT_BITS);
+    }
+}
+
+impl<P: AccessDriven> Memory<P> {
+    /// A reference to a page in memory, of which the policy is told.
+    #[inline]
+    pub fn access(&mut self, op: Op, frame: Frame) {
+        self.policy.hit(op, frame, &self.frames);
+        if op == Op::Write {
+            self.frames.set_dirty(frame);
+        }
+    }
+}

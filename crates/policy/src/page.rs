@@ -1,0 +1,113 @@
+//! Page-replacement policies: one file each, and the traits that they are.
+//!
+//! Two kinds exist, and the difference is the heart of the field. A *bit-driven* policy is told of faults
+//! only: on a hit the hardware, simulated or real, sets a bit, and the policy reads and clears the bits
+//! while its hand moves. An *access-driven* policy must be told of every hit, which real memory cannot do.
+
+use core::num::NonZeroU64;
+
+use crate::{Frame, Frames, HitBits, Op, PageId};
+
+pub(crate) mod car;
+pub(crate) mod cfclock;
+pub(crate) mod cflru;
+pub(crate) mod cflru_dynamic;
+pub(crate) mod clock;
+pub(crate) mod craw;
+pub(crate) mod craw_a;
+pub(crate) mod fifo;
+pub(crate) mod lru;
+pub(crate) mod lru_wsr;
+pub(crate) mod min;
+pub(crate) mod nru;
+
+/// A reference to a page that was not in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The page.
+    pub page: PageId,
+    /// What the reference does.
+    pub op: Op,
+    /// Whether the page was read from the backing store: always on a read, by default on a write.
+    pub fetched: bool,
+}
+
+/// What the two kinds have in common: which page leaves, and what a fault changes.
+///
+/// A policy decides on a fault before the reference sets the page's dirty state.
+pub trait PagePolicy {
+    /// The page to leave next. Asked only when every frame holds a page and at least one is not pinned.
+    /// The policy forgets the page at once, since its hand has moved: the answer is never asked for twice
+    /// (the mechanism holds it until the eviction is committed).
+    fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame;
+
+    /// The page of `fault` has been loaded into `frame`, with both its bits 0.
+    fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F);
+
+    /// The page in `frame` has been written back, before its eviction or without one, and is clean now.
+    fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        let _ = (frame, frames);
+    }
+
+    /// After how many references, hits included, the policy wants its [`tick`](PagePolicy::tick).
+    fn period(&self) -> Option<NonZeroU64> {
+        None
+    }
+
+    /// A period has ended.
+    fn tick<F: Frames>(&mut self, frames: &mut F) {
+        let _ = frames;
+    }
+
+    /// Shows lists and sizes by the names that the papers use.
+    fn inspect(&self, inspector: &mut dyn Inspector);
+
+    /// Recounts everything that is counted along the way, for tests.
+    ///
+    /// # Panics
+    ///
+    /// If a count, a link or a membership is wrong.
+    fn check_invariants<F: Frames>(&self, frames: &F) {
+        let _ = frames;
+    }
+}
+
+/// A policy that needs no word of a hit but the bits that it sets, and so can drive real memory.
+pub trait BitDriven: PagePolicy {
+    /// Which bits a hit sets.
+    const HIT_BITS: HitBits = HitBits::Separate;
+}
+
+/// A policy that must see every hit.
+pub trait AccessDriven: PagePolicy {
+    /// The page in `frame` is referenced. Repeating the last call at once changes nothing.
+    fn hit<F: Frames>(&mut self, op: Op, frame: Frame, frames: &F);
+}
+
+/// An access-driven policy that must know the future.
+pub trait Offline: AccessDriven {
+    /// Told before each reference: the position of the next reference to the same page, or `None` if there
+    /// is no other. Positions count from 0 and only their order matters.
+    fn foresee(&mut self, next_reference: Option<u32>);
+}
+
+/// Receives the inner state of a policy, list by list.
+pub trait Inspector {
+    /// A list of frames in its natural order, from the page under the hand or the least recently used one.
+    fn list(&mut self, name: &'static str, frames: &mut dyn Iterator<Item = Frame>);
+    /// A ghost list from the oldest to the newest.
+    fn ghosts(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = PageId>);
+    /// A size, a counter or a position.
+    fn value(&mut self, name: &'static str, value: f64);
+}
+
+/// The positions of a ring of `len` frames, once around from `start`.
+fn ring_from(start: u32, len: u32) -> impl Iterator<Item = Frame> {
+    (start..len).chain(0..start).map(Frame)
+}
+
+/// The position behind `position` on a ring of `len`.
+#[inline]
+fn ring_next(position: u32, len: u32) -> u32 {
+    if position + 1 == len { 0 } else { position + 1 }
+}

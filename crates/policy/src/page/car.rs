@@ -1,0 +1,156 @@
+//! # CAR: CLOCK with adaptive replacement
+//!
+//! **What it keeps.** Two clocks, `T1` of pages seen once and `T2` of pages seen again, the ghost lists `B1`
+//! and `B2` of what left them, and the target size `p` of `T1`. One reference bit per page.
+//!
+//! **Victim.** While `|T1| >= max(1, p)` the head of `T1` is examined, else the head of `T2`: bit 0 leaves
+//! for the newest end of its ghost list; bit 1 is cleared and the page goes to the tail of `T2`.
+//!
+//! **On a write.** Sets the reference bit as a read does; a dirty page is not spared.
+//!
+//! **Parameters.** None.
+//!
+//! **Cost per hit and per victim.** One OR; constant on average.
+//!
+//! **Deviations from the paper.** None: the listing of FAST '04, with `c` = the number of frames. `|B2| / |B1|`
+//! is real division, `p` is binary64 and evaluated in the written order, and the lengths are taken before the
+//! page is removed from its ghost list. The ghost lists are trimmed only when a page had to leave.
+//!
+//! **Reference.** S. Bansal, D. S. Modha: CAR: clock with adaptive replacement. FAST 2004.
+
+use super::{BitDriven, Fault, Inspector, PagePolicy};
+use crate::catalog::{Cataloged, Description, Size};
+use crate::parameters::Settings;
+use crate::parts::{FrameList, GhostList, Links};
+use crate::{Frame, Frames, PageId};
+
+/// The two clocks share their links: a page is in one of them.
+#[derive(Clone, Debug)]
+pub struct Car {
+    frames: u32,
+    links: Links,
+    t1: FrameList,
+    t2: FrameList,
+    b1: GhostList,
+    b2: GhostList,
+    p: f64,
+    page_left: bool,
+}
+
+impl Cataloged for Car {
+    const DESCRIPTION: Description = Description {
+        name: "car",
+        summary: "CLOCK with adaptive replacement: recency and frequency, by ghost hits",
+        paper: "Bansal, Modha 2004",
+        parameters: &[],
+        source: include_str!("car.rs"),
+    };
+
+    fn build(_: &Settings, size: Size) -> Self {
+        Car {
+            frames: size.frames,
+            links: Links::new(size.frames),
+            t1: FrameList::EMPTY,
+            t2: FrameList::EMPTY,
+            b1: GhostList::new(size.pages),
+            b2: GhostList::new(size.pages),
+            p: 0.0,
+            page_left: false,
+        }
+    }
+}
+
+impl Car {
+    /// The listing's `replace()`. A pinned page goes to the tail of its own clock; a clock that shows only
+    /// pinned pages once around leaves the choice to the other one.
+    fn replace<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        let (mut pinned_in_t1, mut pinned_in_t2) = (0, 0);
+        loop {
+            let prefers_t1 =
+                f64::from(self.t1.len()) >= self.p.max(1.0) && pinned_in_t1 < self.t1.len();
+            let from_t1 = prefers_t1 || pinned_in_t2 >= self.t2.len();
+            let (clock, ghosts, pinned) = match from_t1 {
+                true => (&mut self.t1, &mut self.b1, &mut pinned_in_t1),
+                false => (&mut self.t2, &mut self.b2, &mut pinned_in_t2),
+            };
+            let frame = clock.head();
+            if frames.is_pinned(frame) {
+                clock.move_to_tail(&mut self.links, frame);
+                *pinned += 1;
+                continue;
+            }
+            clock.remove(&mut self.links, frame);
+            if !frames.is_referenced(frame) {
+                ghosts.push(frames.page(frame));
+                return frame;
+            }
+            frames.clear_bits(frame);
+            self.t2.push_tail(&mut self.links, frame);
+            pinned_in_t2 = 0;
+        }
+    }
+
+    fn trim_ghosts(&mut self, incoming: PageId) {
+        if self.b1.contains(incoming) || self.b2.contains(incoming) {
+            return;
+        }
+        let in_t1_and_b1 = self.t1.len() + self.b1.len();
+        if in_t1_and_b1 == self.frames {
+            self.b1.drop_oldest();
+        } else if u64::from(in_t1_and_b1) + u64::from(self.t2.len() + self.b2.len())
+            == 2 * u64::from(self.frames)
+        {
+            self.b2.drop_oldest();
+        }
+    }
+}
+
+impl PagePolicy for Car {
+    fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        self.page_left = true;
+        self.replace(frames)
+    }
+
+    fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
+        if core::mem::take(&mut self.page_left) {
+            self.trim_ghosts(fault.page);
+        }
+        let (len_b1, len_b2) = (f64::from(self.b1.len()), f64::from(self.b2.len()));
+        if self.b1.remove(fault.page) {
+            self.p = (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into());
+            self.t2.push_tail(&mut self.links, frame);
+        } else if self.b2.remove(fault.page) {
+            self.p = (self.p - (len_b1 / len_b2).max(1.0)).max(0.0);
+            self.t2.push_tail(&mut self.links, frame);
+        } else {
+            self.t1.push_tail(&mut self.links, frame);
+        }
+    }
+
+    fn inspect(&self, inspector: &mut dyn Inspector) {
+        inspector.list("T1", &mut self.t1.iter(&self.links));
+        inspector.list("T2", &mut self.t2.iter(&self.links));
+        inspector.ghosts("B1", &mut self.b1.iter());
+        inspector.ghosts("B2", &mut self.b2.iter());
+        inspector.value("p", self.p);
+    }
+
+    fn check_invariants<F: Frames>(&self, frames: &F) {
+        self.t1.check_invariants(&self.links);
+        self.t2.check_invariants(&self.links);
+        self.b1.check_invariants();
+        self.b2.check_invariants();
+        assert!(self.t1.len() + self.t2.len() <= self.frames, "more pages than frames");
+        assert!(self.t1.len() + self.b1.len() <= self.frames, "T1 and B1 exceed the frames");
+        assert!((0.0..=f64::from(self.frames)).contains(&self.p), "p is out of range");
+        for frame in self.t1.iter(&self.links).chain(self.t2.iter(&self.links)) {
+            let page = frames.page(frame);
+            assert!(
+                !self.b1.contains(page) && !self.b2.contains(page),
+                "a page in memory is a ghost"
+            );
+        }
+    }
+}
+
+impl BitDriven for Car {}

@@ -1,0 +1,433 @@
+//! # CRAW: CLOCK for read and write
+//!
+//! **What it keeps.** Three clocks: the read area `R`, and the write area in two parts, `W1` (temporal
+//! locality, written once) and `W2` (write frequency, written more than once). A page may be in `R` and in one
+//! of `W1` and `W2` at once. Each has a ghost list, `R'`, `W1'` and `W2'`, and a desired size. A read bit and
+//! a write bit per page.
+//!
+//! **Victim.** `RECLAIM` takes the area with the largest ratio of current to desired size (ties: `R`, `W1`,
+//! `W2`). From `R`: the page under the hand goes to `W1` if its write bit is set and it is in no write area;
+//! if its read bit is set it goes to the tail of `R`, else it leaves `R` for `R'`. From `W1` and `W2` likewise
+//! with the roles exchanged, and a page whose write bit is set goes to the tail of `W2`. A page that has
+//! left all areas leaves memory; until one does, `RECLAIM` is called again.
+//!
+//! **On a write.** A hit sets the write bit. A write fault goes to `W1`, or to `W2` if the page is in `W1'` or
+//! `W2'`, which also enlarges the desired size of `W1` or `W2` by 1 and shrinks that of `R` by 1. A read fault
+//! goes to `R`; every `c` such faults in `R'` enlarge `R` by 1 and shrink `W1` and `W2` by 1/2.
+//!
+//! **Parameters.** `c`: cost of a page write over that of a page read (default: the device's). `ghosts`: what
+//! happens to the ghost entry of a page that a scan links again: `exclusive` removes it (default), `literal`
+//! keeps it. `write_back`: a page that leaves `W1` or `W2` but stays in `R` is written when it leaves memory,
+//! `lazy` (default), or at once, `eager`.
+//!
+//! **Cost per hit and per victim.** One OR; constant on average, at most six steps per frame. 12 bytes per
+//! page of the footprint and up to 54 per frame.
+//!
+//! **Deviations from the paper.** The figure's 0/0 would end in an endless loop: an empty area has ratio 0. If
+//! a scan empties `W1`, `RECLAIM` returns without a page. Sizes are exact rationals. The dirty state belongs
+//! to the memory and is not the write bit. Ghosts of the write areas are trimmed in turns, `W1'` first.
+//!
+//! **Reference.** H. Lee, H. Bahn, K. G. Shin: Page replacement for write references in NAND flash based
+//! virtual memory systems. JCSE 8(3), 2014, section IV and figure 9.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{BitDriven, Fault, Inspector, PagePolicy};
+use crate::catalog::{Cataloged, Description, Size};
+use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parts::{FrameList, GhostList, Links};
+use crate::{Frame, Frames, Op, PageId, Ratio};
+
+/// The parameters of CRAW and CRAW-A.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "c",
+        summary: "cost of a page write over that of a page read",
+        domain: Domain::Ratio { min: Ratio::whole(1), max: None },
+        default: Default::DeviceRatio,
+        only_with: None,
+    },
+    Parameter {
+        name: "ghosts",
+        summary: "what happens to the ghost entry of a page that a scan links again",
+        domain: Domain::Choice(&["exclusive", "literal"]),
+        default: Default::Value("exclusive"),
+        only_with: None,
+    },
+    Parameter {
+        name: "write_back",
+        summary: "when a page is written that leaves W1 or W2 but stays in R",
+        domain: Domain::Choice(&["lazy", "eager"]),
+        default: Default::Value("lazy"),
+        only_with: None,
+    },
+];
+
+/// The three areas, in the order in which ties are broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Area {
+    R = 0,
+    W1 = 1,
+    W2 = 2,
+}
+
+const AREAS: [Area; 3] = [Area::R, Area::W1, Area::W2];
+
+/// CRAW's areas, ghosts and desired sizes.
+#[derive(Clone, Debug)]
+pub struct Craw {
+    frames: u32,
+    read_links: Links,
+    write_links: Links,
+    lists: [FrameList; 3],
+    in_read_area: Vec<bool>,
+    write_area: Vec<Option<Area>>,
+    ghosts: [GhostList; 3],
+    sizes: DesiredSizes,
+    read_ghost_hits: u64,
+    read_ghost_hits_needed: u64,
+    trim_next: Area,
+    ghosts_are_exclusive: bool,
+    writes_back_eagerly: bool,
+}
+
+impl Cataloged for Craw {
+    const DESCRIPTION: Description = Description {
+        name: "craw",
+        summary: "CLOCK for read and write: separate areas whose sizes follow ghost hits and cost",
+        paper: "Lee, Bahn, Shin 2014",
+        parameters: PARAMETERS,
+        source: include_str!("craw.rs"),
+    };
+
+    fn build(settings: &Settings, size: Size) -> Self {
+        let c = settings.ratio("c").expect("c has a default");
+        Craw {
+            frames: size.frames,
+            read_links: Links::new(size.frames),
+            write_links: Links::new(size.frames),
+            lists: [FrameList::EMPTY; 3],
+            in_read_area: vec![false; size.frames as usize],
+            write_area: vec![None; size.frames as usize],
+            ghosts: core::array::from_fn(|_| GhostList::new(size.pages)),
+            sizes: DesiredSizes::new(size.frames, c),
+            read_ghost_hits: 0,
+            read_ghost_hits_needed: c.ceil(),
+            trim_next: Area::W1,
+            ghosts_are_exclusive: settings.choice("ghosts") == "exclusive",
+            writes_back_eagerly: settings.choice("write_back") == "eager",
+        }
+    }
+}
+
+/// The desired sizes as exact multiples of a common unit, `1 / (2 · numerator of c)` page.
+#[derive(Clone, Debug)]
+struct DesiredSizes {
+    sizes: [u64; 3],
+    one_page: u64,
+    all_frames: u64,
+}
+
+impl DesiredSizes {
+    /// `S_R = S / c`, `S_W1 = S_W2 = (S - S_R) / 2`.
+    fn new(frames: u32, c: Ratio) -> Self {
+        let frames = u64::from(frames);
+        let write_area = frames * (c.numerator() - c.denominator());
+        DesiredSizes {
+            sizes: [2 * frames * c.denominator(), write_area, write_area],
+            one_page: 2 * c.numerator(),
+            all_frames: 2 * frames * c.numerator(),
+        }
+    }
+
+    fn enlarge(&mut self, area: Area) {
+        let size = &mut self.sizes[area as usize];
+        *size = (*size + self.one_page).min(self.all_frames);
+    }
+
+    fn shrink(&mut self, area: Area, amount: u64) {
+        let size = &mut self.sizes[area as usize];
+        *size = size.saturating_sub(amount);
+    }
+
+    /// Whether `len / size` of the first area is at least that of the second. An empty area has ratio 0, and
+    /// one that has pages but a desired size of 0 an infinite ratio.
+    fn ratio_at_least(&self, (first, len): (Area, u32), (second, other_len): (Area, u32)) -> bool {
+        if len == 0 || other_len == 0 {
+            return other_len == 0;
+        }
+        let product = |len: u32, size: u64| u128::from(len) * u128::from(size);
+        product(len, self.sizes[second as usize]) >= product(other_len, self.sizes[first as usize])
+    }
+}
+
+/// How one call of `RECLAIM` ended.
+enum Reclaimed {
+    /// The page left its last area, and so leaves memory.
+    Page(Frame),
+    /// A page left this area but is in another one, or the area is empty now: ask again.
+    Nothing,
+    /// All pages of the area are pinned.
+    AllPinned,
+}
+
+impl Craw {
+    /// The area to reclaim from, among those that are not `barred`.
+    fn victim_area(&self, barred: [bool; 3]) -> Area {
+        let ratio = |area: Area| {
+            let len = if barred[area as usize] { 0 } else { self.lists[area as usize].len() };
+            (area, len)
+        };
+        let [r, w1, w2] = AREAS.map(ratio);
+        let at_least = |first, second| self.sizes.ratio_at_least(first, second);
+        if at_least(r, w1) && at_least(r, w2) {
+            Area::R
+        } else if at_least(w1, r) && at_least(w1, w2) {
+            Area::W1
+        } else {
+            Area::W2
+        }
+    }
+
+    fn reclaim<F: Frames>(&mut self, area: Area, frames: &mut F) -> Reclaimed {
+        let mut pinned = 0;
+        loop {
+            if self.lists[area as usize].len() == 0 {
+                return Reclaimed::Nothing;
+            }
+            if pinned == self.lists[area as usize].len() {
+                return Reclaimed::AllPinned;
+            }
+            let frame = self.lists[area as usize].head();
+            if frames.is_pinned(frame) {
+                self.move_to_tail(area, area, frame);
+                pinned += 1;
+                continue;
+            }
+            pinned = 0;
+            let stays = match area {
+                Area::R => self.scan_read_area(frame, frames),
+                Area::W1 | Area::W2 => self.scan_write_area(area, frame, frames),
+            };
+            if !stays {
+                return self.remove_from_area(area, frame, frames);
+            }
+        }
+    }
+
+    /// Whether the page under the hand of `R` stays in `R`.
+    fn scan_read_area<F: Frames>(&mut self, frame: Frame, frames: &mut F) -> bool {
+        if frames.write_bit(frame) && self.write_area[frame.index()].is_none() {
+            self.link(Area::W1, frame, frames.page(frame));
+            frames.clear_write_bit(frame);
+        }
+        let stays = frames.read_bit(frame);
+        if stays {
+            frames.clear_read_bit(frame);
+            self.move_to_tail(Area::R, Area::R, frame);
+        }
+        stays
+    }
+
+    /// Whether the page under the hand of `W1` or `W2` stays in a write area.
+    fn scan_write_area<F: Frames>(&mut self, area: Area, frame: Frame, frames: &mut F) -> bool {
+        if frames.read_bit(frame) && !self.in_read_area[frame.index()] {
+            self.link(Area::R, frame, frames.page(frame));
+            frames.clear_read_bit(frame);
+        }
+        let stays = frames.write_bit(frame);
+        if stays {
+            frames.clear_write_bit(frame);
+            self.move_to_tail(area, Area::W2, frame);
+        }
+        stays
+    }
+
+    fn remove_from_area<F: Frames>(
+        &mut self,
+        area: Area,
+        frame: Frame,
+        frames: &mut F,
+    ) -> Reclaimed {
+        self.unlink(area, frame);
+        self.ghosts[area as usize].push(frames.page(frame));
+        if self.in_read_area[frame.index()] {
+            if self.writes_back_eagerly {
+                frames.request_write_back(frame);
+            }
+            return Reclaimed::Nothing;
+        }
+        match self.write_area[frame.index()] {
+            Some(_) => Reclaimed::Nothing,
+            None => Reclaimed::Page(frame),
+        }
+    }
+
+    fn links(&mut self, area: Area) -> (&mut FrameList, &mut Links) {
+        let links = if area == Area::R { &mut self.read_links } else { &mut self.write_links };
+        (&mut self.lists[area as usize], links)
+    }
+
+    fn unlink(&mut self, area: Area, frame: Frame) {
+        let (list, links) = self.links(area);
+        list.remove(links, frame);
+        match area {
+            Area::R => self.in_read_area[frame.index()] = false,
+            Area::W1 | Area::W2 => self.write_area[frame.index()] = None,
+        }
+    }
+
+    /// Links a page, which is in no area of this side, at the tail of `area`.
+    fn link(&mut self, area: Area, frame: Frame, page: PageId) {
+        let (list, links) = self.links(area);
+        list.push_tail(links, frame);
+        match area {
+            Area::R => self.in_read_area[frame.index()] = true,
+            Area::W1 | Area::W2 => self.write_area[frame.index()] = Some(area),
+        }
+        if self.ghosts_are_exclusive {
+            match area {
+                Area::R => _ = self.ghosts[Area::R as usize].remove(page),
+                Area::W1 | Area::W2 => {
+                    self.ghosts[Area::W1 as usize].remove(page);
+                    self.ghosts[Area::W2 as usize].remove(page);
+                }
+            }
+        }
+    }
+
+    /// Moves a page to the tail of an area of the same side.
+    fn move_to_tail(&mut self, from: Area, to: Area, frame: Frame) {
+        let (list, links) = self.links(from);
+        list.remove(links, frame);
+        let (list, links) = self.links(to);
+        list.push_tail(links, frame);
+        if to != Area::R {
+            self.write_area[frame.index()] = Some(to);
+        }
+    }
+
+    /// A fault that belongs to the read area: tests `R'`, adapts the sizes, links the page.
+    pub(super) fn fault_to_read_area(&mut self, page: PageId, frame: Frame) {
+        if self.ghosts[Area::R as usize].remove(page) {
+            self.read_ghost_hits += 1;
+            if self.read_ghost_hits >= self.read_ghost_hits_needed {
+                self.read_ghost_hits = 0;
+                self.sizes.enlarge(Area::R);
+                self.sizes.shrink(Area::W1, self.sizes.one_page / 2);
+                self.sizes.shrink(Area::W2, self.sizes.one_page / 2);
+            }
+        }
+        self.link(Area::R, frame, page);
+    }
+
+    /// A fault that belongs to the write area: tests `W1'`, then `W2'`, adapts the sizes, links the page.
+    pub(super) fn fault_to_write_area(&mut self, page: PageId, frame: Frame) {
+        let remembered =
+            [Area::W1, Area::W2].into_iter().find(|&area| self.ghosts[area as usize].remove(page));
+        if let Some(area) = remembered {
+            self.sizes.enlarge(area);
+            self.sizes.shrink(Area::R, self.sizes.one_page);
+        }
+        self.link(if remembered.is_some() { Area::W2 } else { Area::W1 }, frame, page);
+    }
+
+    /// Drops the oldest ghosts until each side, with its ghosts, has no more entries than there are frames.
+    pub(super) fn trim_ghosts(&mut self) {
+        let entries = |craw: &Craw, area: Area| {
+            u64::from(craw.lists[area as usize].len()) + u64::from(craw.ghosts[area as usize].len())
+        };
+        let frames = u64::from(self.frames);
+        while entries(self, Area::R) > frames && self.ghosts[Area::R as usize].len() > 0 {
+            self.ghosts[Area::R as usize].drop_oldest();
+        }
+        while entries(self, Area::W1) + entries(self, Area::W2) > frames {
+            let other = if self.trim_next == Area::W1 { Area::W2 } else { Area::W1 };
+            let (dropped, kept) = match self.ghosts[self.trim_next as usize].len() {
+                0 => (other, self.trim_next),
+                _ => (self.trim_next, other),
+            };
+            if self.ghosts[dropped as usize].len() == 0 {
+                return;
+            }
+            self.ghosts[dropped as usize].drop_oldest();
+            self.trim_next = kept;
+        }
+    }
+}
+
+impl PagePolicy for Craw {
+    fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        let mut barred = [false; 3];
+        loop {
+            let area = self.victim_area(barred);
+            match self.reclaim(area, frames) {
+                Reclaimed::Page(frame) => return frame,
+                Reclaimed::Nothing => barred = [false; 3],
+                Reclaimed::AllPinned => barred[area as usize] = true,
+            }
+        }
+    }
+
+    fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
+        match fault.op {
+            Op::Read => self.fault_to_read_area(fault.page, frame),
+            Op::Write => self.fault_to_write_area(fault.page, frame),
+        }
+        self.trim_ghosts();
+    }
+
+    fn inspect(&self, inspector: &mut dyn Inspector) {
+        for (area, name) in AREAS.into_iter().zip(["R", "W1", "W2"]) {
+            let links = if area == Area::R { &self.read_links } else { &self.write_links };
+            inspector.list(name, &mut self.lists[area as usize].iter(links));
+        }
+        for (ghosts, name) in self.ghosts.iter().zip(["gR", "gW1", "gW2"]) {
+            inspector.ghosts(name, &mut ghosts.iter());
+        }
+        for (&size, name) in self.sizes.sizes.iter().zip(["S_R", "S_W1", "S_W2"]) {
+            inspector.value(name, size as f64 / self.sizes.one_page as f64);
+        }
+        inspector.value("ghost_R_hits", self.read_ghost_hits as f64);
+        inspector.value("turn", f64::from(self.trim_next as u8));
+    }
+
+    fn check_invariants<F: Frames>(&self, frames: &F) {
+        for area in AREAS {
+            let links = if area == Area::R { &self.read_links } else { &self.write_links };
+            let list = &self.lists[area as usize];
+            list.check_invariants(links);
+            self.ghosts[area as usize].check_invariants();
+            for frame in list.iter(links) {
+                let member = match area {
+                    Area::R => self.in_read_area[frame.index()],
+                    _ => self.write_area[frame.index()] == Some(area),
+                };
+                assert!(member, "a page is linked in an area that it is not a member of");
+                assert!(
+                    area == Area::R || frames.is_dirty(frame),
+                    "a page of a write area is clean"
+                );
+                let ghost = self.ghosts[area as usize].contains(frames.page(frame));
+                assert!(
+                    !(self.ghosts_are_exclusive && ghost),
+                    "a page is in an area and in its ghosts"
+                );
+            }
+        }
+        let [r, w1, w2] = self.lists.map(|list| list.len());
+        assert!(r <= self.frames && w1 + w2 <= self.frames, "an area has more pages than frames");
+        let sizes = self.sizes.sizes;
+        assert!(
+            sizes.iter().all(|&size| size <= self.sizes.all_frames),
+            "a desired size is too large"
+        );
+        assert!(
+            sizes.iter().sum::<u64>() >= self.sizes.all_frames,
+            "the desired sizes are too small"
+        );
+    }
+}
+
+impl BitDriven for Craw {}

@@ -1,0 +1,148 @@
+//! Every policy against its slow, literal twin: the same references give the same events and the same state.
+
+mod driver;
+
+use clockhand_policy::Op;
+use clockhand_policy::catalog::CATALOG;
+use clockhand_twins as twins;
+use driver::{Bits, same_state};
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// Each policy with each of its options, and whether its bits can be those of a mapping.
+const VARIANTS: &[(&str, bool)] = &[
+    ("fifo", true),
+    ("lru", false),
+    ("clock", true),
+    ("clock:insert_ref=1", true),
+    ("nru", true),
+    ("nru:mode=periodic,period=1", true),
+    ("nru:mode=periodic,period=7", true),
+    ("car", true),
+    ("cflru", false),
+    ("cflru:window_share=3/4", false),
+    ("cflru:window_pages=0", false),
+    ("cflru:window_pages=2", false),
+    ("cflru:window_pages=99", false),
+    ("cflru-dynamic:period=5", false),
+    ("cflru-dynamic:period=3,step=2,threshold=1/2,cost_read=0.1,cost_write=2/3", false),
+    ("cfclock", true),
+    ("cfclock:window_pages=0", true),
+    ("cfclock:window_pages=99", true),
+    ("cfclock:clear_passed=false", true),
+    ("cfclock:window_share=1,clear_passed=false", true),
+    ("lru-wsr", false),
+    ("craw:c=1", true),
+    ("craw:c=2", true),
+    ("craw:c=13.3", true),
+    ("craw:c=9165/1421,ghosts=literal", true),
+    ("craw:c=10,write_back=eager", true),
+    ("craw:c=8,ghosts=literal,write_back=eager", true),
+    ("craw-a:c=2", true),
+    ("craw-a:c=40/3", true),
+    ("craw-a:c=3,ghosts=literal", true),
+    ("craw-a:c=8,write_back=eager", true),
+    ("min", false),
+];
+
+/// A variant's name and parameters, as the twins take them.
+fn split(variant: &str) -> (&str, Vec<(&str, &str)>) {
+    let (name, settings) = variant.split_once(':').unwrap_or((variant, ""));
+    let pairs = settings.split(',').filter(|pair| !pair.is_empty());
+    (name, pairs.map(|pair| pair.split_once('=').unwrap()).collect())
+}
+
+fn twin_op(op: Op) -> twins::Op {
+    match op {
+        Op::Read => twins::Op::Read,
+        Op::Write => twins::Op::Write,
+    }
+}
+
+fn assert_same(variant: &str, frames: u32, bits: Bits, trace: &[(u32, Op)]) {
+    let state_every = if frames < 20 { 1 } else { 50 };
+    let (name, mut parameters) = split(variant);
+    if bits == Bits::Mapped {
+        parameters.push(("bits", "mapped"));
+    }
+    let pages = trace.iter().map(|&(page, _)| page).max().unwrap_or(0) + 1;
+    let future: Vec<_> = trace.iter().map(|&(page, op)| (u64::from(page), twin_op(op))).collect();
+    let mut twin = twins::build(name, frames as usize, &parameters, &future);
+    let mut driven = driver::build(variant, frames, pages, bits, trace);
+    for (position, &(page, op)) in trace.iter().enumerate() {
+        let at =
+            format_args!("{variant}, {frames} frames, {bits:?}, reference {position} of {trace:?}");
+        let (event, expected) =
+            (driven.reference(page, op), twin.reference(page.into(), twin_op(op)));
+        assert_eq!(event.hit, expected.hit, "hit: {at}");
+        let evicted: Vec<_> =
+            expected.evicted.iter().map(|&(page, dirty)| (page as u32, dirty)).collect();
+        assert_eq!(event.evicted, evicted, "evictions: {at}");
+        let mut written_back: Vec<_> =
+            expected.written_back.iter().map(|&page| page as u32).collect();
+        let mut own = event.written_back;
+        own.sort_unstable();
+        written_back.sort_unstable();
+        assert_eq!(own, written_back, "write-backs without eviction: {at}");
+        if position % state_every == 0 {
+            let state = Value::Object(driven.state());
+            let expected =
+                serde_json::from_str(&twin.state().to_string()).expect("a state is JSON");
+            assert!(same_state(&state, &expected), "state: {state}, not {expected}: {at}");
+        }
+    }
+}
+
+/// References with some locality: a page near a slowly moving centre, sometimes any page.
+fn traces(pages: u32, length: usize) -> impl Strategy<Value = Vec<(u32, Op)>> {
+    let reference = (0..pages, 0..4u32, 0..10u32, any::<bool>());
+    (1..=10u32, prop::collection::vec(reference, 1..length)).prop_map(
+        move |(writes, references)| {
+            let mut centre = 0;
+            let mut trace = Vec::new();
+            for (any_page, near, share, moves) in references {
+                centre = if moves { (centre + 1) % pages } else { centre };
+                let page = if share == 0 { any_page } else { (centre + near) % pages };
+                trace.push((page, if share < writes { Op::Write } else { Op::Read }));
+                if near == 0 {
+                    trace.push((page, if share.is_multiple_of(2) { Op::Write } else { Op::Read }));
+                }
+            }
+            trace
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn small_memories_follow_their_twins(trace in traces(9, 120), frames in 1..8u32) {
+        for &(variant, has_bits) in VARIANTS {
+            assert_same(variant, frames, Bits::Exact, &trace);
+            if has_bits {
+                assert_same(variant, frames, Bits::Mapped, &trace);
+            }
+        }
+    }
+
+    #[test]
+    fn larger_memories_follow_their_twins(trace in traces(120, 400), frames in 40..110u32) {
+        for &(variant, has_bits) in VARIANTS {
+            let bits = if has_bits && frames % 2 == 0 { Bits::Mapped } else { Bits::Exact };
+            assert_same(variant, frames, bits, &trace);
+        }
+    }
+}
+
+#[test]
+fn every_policy_of_the_catalog_has_a_twin_under_test() {
+    for entry in CATALOG {
+        let name = entry.description.name;
+        assert!(
+            VARIANTS.iter().any(|(variant, _)| split(variant).0 == name),
+            "{name} has no variant"
+        );
+        assert!(twins::POLICIES.contains(&name), "{name} has no twin");
+    }
+}

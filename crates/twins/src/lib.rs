@@ -1,0 +1,164 @@
+//! Slow, literal twins: the test kit.
+//!
+//! Each page-replacement policy is written here a second time, straight from the numbered rules (A-01 … A-37) that
+//! resolve what the papers leave open. A twin is read beside its rules, so it uses the plainest data it can: a queue, a
+//! linear search, exact rationals. Nothing in this crate shares code with the production policies; a property test gives
+//! both the same references and compares hits, evictions and state.
+//!
+//! ```
+//! use clockhand_twins::{Op, build};
+//!
+//! let mut clock = build("clock", 2, &[], &[]);
+//! assert!(!clock.reference(1, Op::Write).hit);
+//! assert!(!clock.reference(2, Op::Read).hit);
+//! assert_eq!(clock.reference(3, Op::Read).evicted, [(1, true)]);
+//! assert_eq!(clock.state().to_string(), r#"{"from_hand":[[2,0],[3,0]]}"#);
+//! ```
+//!
+//! # Parameters
+//!
+//! | policy | parameters (default) |
+//! |---|---|
+//! | `fifo`, `lru`, `lru-wsr`, `min` | none |
+//! | `clock` | `insert_ref` (0) |
+//! | `nru` | `mode` (`scan`; or `periodic`, which needs `period` in references) |
+//! | `car` | none |
+//! | `cflru` | `window_pages` or `window_share` (1/3) |
+//! | `cflru-dynamic` | `period` (1000 references), `step` (max(1, S/16) pages), `threshold` (0), `cost_read` (1), `cost_write` (8), `write_allocate_fetch` (true) |
+//! | `cfclock` | `window_pages` or `window_share` (1/3), `clear_passed` (true) |
+//! | `craw`, `craw-a` | `c` (8), `ghosts` (`exclusive` or `literal`), `write_back` (`lazy` or `eager`) |
+//!
+//! The bit-driven ones (`fifo`, `clock`, `nru`, `car`, `cfclock`, `craw`, `craw-a`) also take `bits`: `exact` (every
+//! access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under `mapped` the faulting access is
+//! retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen and a later write sets
+//! its bit. Clearing a set bit unmaps the page, which keeps its other bit; the next access is seen and maps it again.
+//! The dirty flag is exact under both.
+
+mod bound;
+mod car;
+mod cfclock;
+mod cflru;
+mod clock;
+mod clock_page;
+mod craw;
+mod fifo;
+mod lru;
+mod lru_wsr;
+mod min;
+mod nru;
+mod parameters;
+mod run;
+mod state;
+mod visibility;
+
+pub use bound::lower_bounds;
+pub use run::{Options, Run, Totals, run};
+pub use state::State;
+
+use parameters::Parameters;
+
+/// Names of all twins, as the command writes them.
+pub const POLICIES: [&str; 12] = [
+    "fifo",
+    "lru",
+    "clock",
+    "nru",
+    "car",
+    "cflru",
+    "cflru-dynamic",
+    "cfclock",
+    "lru-wsr",
+    "craw",
+    "craw-a",
+    "min",
+];
+
+/// What a reference does to its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// The page is read.
+    Read,
+    /// The page is modified.
+    Write,
+}
+
+/// One reference's outcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Whether the page was in memory.
+    pub hit: bool,
+    /// Pages that left memory, in order, each with its dirty flag at that moment.
+    pub evicted: Vec<(u64, bool)>,
+    /// Pages written back without leaving memory at that moment (eager write-back), in order. Such a page may still
+    /// leave memory, then clean, on the same reference.
+    pub written_back: Vec<u64>,
+}
+
+impl Event {
+    fn hit() -> Event {
+        Event { hit: true, ..Event::default() }
+    }
+
+    fn miss() -> Event {
+        Event::default()
+    }
+}
+
+/// A policy with its own memory of `S` frames: it is told of every reference and answers with what happened.
+pub trait Twin {
+    /// Applies one reference and says what happened.
+    ///
+    /// # Panics
+    ///
+    /// `min` panics if the reference is not the next one of the future it was built with.
+    fn reference(&mut self, page: u64, op: Op) -> Event;
+
+    /// The complete state, with exactly the keys of the golden files.
+    fn state(&self) -> State;
+
+    /// Pages in memory, ascending.
+    fn resident(&self) -> Vec<u64>;
+
+    /// Counts beyond the common ones, by the golden files' names: CRAW and CRAW-A count `reclaims` and
+    /// `null_reclaims` (A-36), `w1_drained` (A-26), `stale_ghosts` (scan links of a page still in a ghost of that side,
+    /// A-30), `zero_by_zero` (RECLAIM calls that met an empty area of desired size 0, A-22) and `hits_gR`, `hits_gW1`,
+    /// `hits_gW2`. Other policies have none.
+    fn statistics(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// Builds the twin of `policy` (a name of [`POLICIES`]) with `frames` page frames.
+///
+/// `parameters` are names and values as the command writes them (see the crate's table); `future` is the whole trace
+/// and only `min` looks at it.
+///
+/// # Panics
+///
+/// On an unknown policy or parameter, a value out of its range, or no frame: a test asked for what does not exist.
+pub fn build(
+    policy: &str,
+    frames: usize,
+    parameters: &[(&str, &str)],
+    future: &[(u64, Op)],
+) -> Box<dyn Twin> {
+    assert!(frames >= 1, "a memory needs at least one frame");
+    let mut parameters = Parameters::new(policy, parameters);
+    let twin: Box<dyn Twin> = match policy {
+        "fifo" => Box::new(fifo::Fifo::new(frames, &mut parameters)),
+        "lru" => Box::new(lru::Lru::new(frames)),
+        "clock" => Box::new(clock::Clock::new(frames, &mut parameters)),
+        "nru" => Box::new(nru::Nru::new(frames, &mut parameters)),
+        "car" => Box::new(car::Car::new(frames, &mut parameters)),
+        "cflru" => Box::new(cflru::Cflru::with_static_window(frames, &mut parameters)),
+        "cflru-dynamic" => Box::new(cflru::Cflru::with_dynamic_window(frames, &mut parameters)),
+        "cfclock" => Box::new(cfclock::Cfclock::new(frames, &mut parameters)),
+        "lru-wsr" => Box::new(lru_wsr::LruWsr::new(frames)),
+        "craw" => Box::new(craw::Craw::new(frames, &mut parameters)),
+        "craw-a" => Box::new(craw::Craw::new_all_references(frames, &mut parameters)),
+        "min" => Box::new(min::Min::new(frames, future)),
+        _ => panic!("there is no twin of policy `{policy}`"),
+    };
+    parameters.expect_all_taken();
+    twin
+}

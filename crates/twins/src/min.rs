@@ -1,0 +1,72 @@
+//! Belady's MIN.
+
+use crate::{Event, Op, State, Twin};
+
+pub(crate) struct Min {
+    frames: usize,
+    trace: Vec<(u64, Op)>,
+    /// Index of the next reference in the trace.
+    next: usize,
+    /// (page, dirty), ascending by page.
+    memory: Vec<(u64, bool)>,
+}
+
+impl Min {
+    pub(crate) fn new(frames: usize, trace: &[(u64, Op)]) -> Min {
+        Min { frames, trace: trace.to_vec(), next: 0, memory: Vec::new() }
+    }
+
+    /// Index of the page's next reference after the current one; past every index if there is none.
+    fn next_reference(&self, page: u64) -> usize {
+        let mut future = self.trace[self.next..].iter();
+        future
+            .position(|(other, _)| *other == page)
+            .map_or(usize::MAX, |distance| self.next + distance)
+    }
+
+    /// The page whose next reference is farthest; ties: clean before dirty, then the smallest page number.
+    fn evict(&mut self) -> (u64, bool) {
+        let victim = *self
+            .memory
+            .iter()
+            .min_by_key(|(page, dirty)| {
+                let farthest_first = usize::MAX - self.next_reference(*page);
+                (farthest_first, *dirty, *page)
+            })
+            .expect("memory is full");
+        self.memory.retain(|entry| *entry != victim);
+        victim
+    }
+}
+
+impl Twin for Min {
+    fn reference(&mut self, page: u64, op: Op) -> Event {
+        assert_eq!(
+            self.trace.get(self.next),
+            Some(&(page, op)),
+            "reference {} is not the one of the future that MIN was built with",
+            self.next
+        );
+        self.next += 1;
+        if let Some((_, dirty)) = self.memory.iter_mut().find(|(other, _)| *other == page) {
+            *dirty |= op == Op::Write;
+            return Event::hit();
+        }
+        let mut event = Event::miss();
+        if self.memory.len() == self.frames {
+            event.evicted.push(self.evict());
+        }
+        self.memory.push((page, op == Op::Write));
+        self.memory.sort_unstable();
+        event
+    }
+
+    fn state(&self) -> State {
+        let pages = State::pages(self.memory.iter().map(|(page, _)| page));
+        State::Object(vec![("resident", pages)])
+    }
+
+    fn resident(&self) -> Vec<u64> {
+        self.memory.iter().map(|(page, _)| *page).collect()
+    }
+}
