@@ -1,13 +1,13 @@
 //! Every policy against its slow, literal twin: the same references give the same events and the same state.
 
-mod driver;
-
 use clockhand_policy::Op;
 use clockhand_policy::catalog::CATALOG;
 use clockhand_twins as twins;
-use driver::{Bits, same_state};
 use proptest::prelude::*;
 use serde_json::Value;
+
+use crate::driver::{self, Bits, same_state};
+use crate::traces::{fixed_seed, traces};
 
 /// Each policy with each of its options, and whether its bits can be those of a mapping.
 const VARIANTS: &[(&str, bool)] = &[
@@ -93,28 +93,8 @@ fn assert_same(variant: &str, frames: u32, bits: Bits, trace: &[(u32, Op)]) {
     }
 }
 
-/// References with some locality: a page near a slowly moving centre, sometimes any page.
-fn traces(pages: u32, length: usize) -> impl Strategy<Value = Vec<(u32, Op)>> {
-    let reference = (0..pages, 0..4u32, 0..10u32, any::<bool>());
-    (1..=10u32, prop::collection::vec(reference, 1..length)).prop_map(
-        move |(writes, references)| {
-            let mut centre = 0;
-            let mut trace = Vec::new();
-            for (any_page, near, share, moves) in references {
-                centre = if moves { (centre + 1) % pages } else { centre };
-                let page = if share == 0 { any_page } else { (centre + near) % pages };
-                trace.push((page, if share < writes { Op::Write } else { Op::Read }));
-                if near == 0 {
-                    trace.push((page, if share.is_multiple_of(2) { Op::Write } else { Op::Read }));
-                }
-            }
-            trace
-        },
-    )
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(fixed_seed(96))]
 
     #[test]
     fn small_memories_follow_their_twins(trace in traces(9, 120), frames in 1..8u32) {

@@ -1,13 +1,12 @@
 //! The specification's golden vectors, step by step: hits, evictions in order and the complete state.
 
-mod driver;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use clockhand_policy::Op;
-use driver::{Bits, same_state};
 use serde_json::Value;
+
+use crate::driver::{self, Bits, same_state};
 
 fn goldens() -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

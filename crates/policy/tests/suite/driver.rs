@@ -1,0 +1,383 @@
+//! The plainest driver: one run of references after the other, every event noted, every invariant checked.
+
+use clockhand_policy::catalog::{PolicySpec, Size, Visitor};
+use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Inspector, Offline, PagePolicy};
+use clockhand_policy::{AllPinned, Frame, Frames, Memory, Op, PageId, Ratio};
+use serde_json::{Map, Value, json};
+
+/// What one reference did. Pages are dense ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    pub hit: bool,
+    pub evicted: Vec<(u32, bool)>,
+    pub written_back: Vec<u32>,
+}
+
+/// Where the read and write bits come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bits {
+    Exact,
+    Mapped,
+}
+
+/// A page in memory with what the mechanism knows of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub page: u32,
+    pub read_bit: bool,
+    pub write_bit: bool,
+    pub dirty: bool,
+    pub pinned: bool,
+}
+
+/// A memory under some policy, whatever its type.
+pub trait Driven {
+    /// References to one page without another in between, told to the policy as one run between two ends
+    /// of its period.
+    fn run(&mut self, page: u32, ops: &[Op]) -> Result<Event, AllPinned>;
+
+    /// One reference, where at least one frame is not pinned.
+    fn reference(&mut self, page: u32, op: Op) -> Event {
+        self.run(page, &[op]).expect("a frame is not pinned")
+    }
+
+    /// Whether a page must leave before the next one is loaded.
+    fn is_full(&self) -> bool;
+    /// The page that leaves next, once memory is full.
+    fn victim(&mut self) -> Result<u32, AllPinned>;
+    /// Pins a resident page; says whether that was allowed.
+    fn pin(&mut self, page: u32) -> bool;
+    fn unpin(&mut self, page: u32);
+    /// Writes a dirty page back that stays in memory.
+    fn write_back(&mut self, page: u32);
+    /// The pages in memory, in the order of their numbers.
+    fn resident(&self) -> Vec<Held>;
+    /// Lists, ghosts and values by name, pages instead of frames.
+    fn state(&self) -> Map<String, Value>;
+}
+
+/// Builds `policy` over `pages` pages; `future` is the reference string, which only an offline policy sees.
+pub fn build(
+    policy: &str,
+    frames: u32,
+    pages: u32,
+    bits: Bits,
+    future: &[(u32, Op)],
+) -> Box<dyn Driven> {
+    let spec = PolicySpec::parse(policy).unwrap_or_else(|error| panic!("{policy}: {error}"));
+    let resolved =
+        spec.resolve(frames, Ratio::whole(8)).unwrap_or_else(|error| panic!("{policy}: {error}"));
+    let size = Size { frames, pages };
+    let next = next_references(future, pages);
+    let name = spec.entry().description.name;
+    resolved.build(size, Builder { name, size, bits, next })
+}
+
+/// For each reference, the position of the next one to the same page.
+fn next_references(references: &[(u32, Op)], pages: u32) -> Vec<Option<u32>> {
+    let mut last = vec![None; pages as usize];
+    let mut next = vec![None; references.len()];
+    for (position, &(page, _)) in references.iter().enumerate().rev() {
+        next[position] = last[page as usize].replace(position as u32);
+    }
+    next
+}
+
+struct Builder {
+    name: &'static str,
+    size: Size,
+    bits: Bits,
+    next: Vec<Option<u32>>,
+}
+
+/// How a kind of policy is told of references.
+trait Told<P> {
+    /// Before a run whose last reference is the one at `position`.
+    fn before(&mut self, memory: &mut Memory<P>, position: usize) {
+        let _ = (memory, position);
+    }
+    /// The page of the run is in memory.
+    fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame);
+    /// The first reference of the run has faulted and its page been loaded.
+    fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame);
+}
+
+struct ByBits(Bits);
+struct ByAccess;
+struct WithFuture {
+    next: Vec<Option<u32>>,
+}
+
+/// A run as [`Memory::hit`] takes it.
+fn run_flags(ops: &[Op]) -> usize {
+    usize::from(ops[0] == Op::Write)
+        | usize::from(ops[1..].contains(&Op::Read)) << 1
+        | usize::from(ops[1..].contains(&Op::Write)) << 2
+}
+
+/// A run as one access.
+fn one_op(ops: &[Op]) -> Op {
+    if ops.contains(&Op::Write) { Op::Write } else { Op::Read }
+}
+
+impl<P: BitDriven> Told<P> for ByBits {
+    fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
+        match self.0 {
+            Bits::Exact => memory.hit(run_flags(ops), frame),
+            Bits::Mapped => {
+                memory.hit_mapped(ops[0], frame);
+                if ops[1..].contains(&Op::Write) {
+                    memory.hit_mapped(Op::Write, frame);
+                }
+            }
+        }
+    }
+
+    fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
+        match self.0 {
+            Bits::Exact => memory.hit_rest(run_flags(ops), frame),
+            Bits::Mapped => self.hit(memory, ops, frame),
+        }
+    }
+}
+
+impl<P: AccessDriven> Told<P> for ByAccess {
+    fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
+        memory.access(one_op(ops), frame);
+    }
+
+    fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
+        if ops.len() > 1 {
+            self.hit(memory, ops, frame);
+        }
+    }
+}
+
+impl<P: Offline> Told<P> for WithFuture {
+    fn before(&mut self, memory: &mut Memory<P>, position: usize) {
+        memory.policy_mut().foresee(self.next[position]);
+    }
+
+    fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
+        ByAccess.hit(memory, ops, frame);
+    }
+
+    fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
+        ByAccess.faulted(memory, ops, frame);
+    }
+}
+
+impl Builder {
+    fn driven<P: PagePolicy + 'static, T: Told<P> + 'static>(
+        self,
+        policy: P,
+        told: T,
+    ) -> Box<dyn Driven> {
+        let Builder { name, size, .. } = self;
+        let memory = Memory::new(size.frames, size.pages, policy);
+        Box::new(Machine { name, memory, told, references: 0 })
+    }
+}
+
+impl Visitor for Builder {
+    type Output = Box<dyn Driven>;
+
+    fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
+        let told = ByBits(self.bits);
+        self.driven(policy, told)
+    }
+
+    fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
+        self.driven(policy, ByAccess)
+    }
+
+    fn offline<P: Offline + 'static>(mut self, policy: P) -> Self::Output {
+        let told = WithFuture { next: std::mem::take(&mut self.next) };
+        self.driven(policy, told)
+    }
+}
+
+struct Machine<P, T> {
+    name: &'static str,
+    memory: Memory<P>,
+    told: T,
+    references: u64,
+}
+
+impl<P: PagePolicy, T: Told<P>> Machine<P, T> {
+    fn make_room(&mut self, event: &mut Event) -> Result<(), AllPinned> {
+        while self.memory.is_full() {
+            let victim = self.memory.propose_victim()?;
+            while let Some(frame) = self.memory.next_write_back() {
+                event.written_back.push(self.memory.frames().page(frame).0);
+                self.memory.written_back(frame);
+            }
+            let dirty = self.memory.frames().is_dirty(victim);
+            if dirty {
+                self.memory.written_back(victim);
+            }
+            let page = self.memory.commit_eviction();
+            event.evicted.push((page.0, dirty));
+        }
+        Ok(())
+    }
+
+    /// How many of `references` references end no later than the policy's period.
+    fn in_this_period(&self, references: usize) -> usize {
+        self.memory.policy().period().map_or(references, |period| {
+            let left = period.get() - self.references % period.get();
+            references.min(usize::try_from(left).unwrap_or(usize::MAX))
+        })
+    }
+
+    fn count(&mut self, references: usize) {
+        self.references += references as u64;
+        let period = self.memory.policy().period();
+        if period.is_some_and(|period| self.references.is_multiple_of(period.get())) {
+            self.memory.tick();
+        }
+    }
+}
+
+impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
+    fn run(&mut self, page: u32, ops: &[Op]) -> Result<Event, AllPinned> {
+        let (ops, later) = ops.split_at(self.in_this_period(ops.len()));
+        let frame = self.memory.frame_of(PageId(page));
+        let mut event = Event { hit: frame != Frame::NONE, ..Event::default() };
+        self.told.before(&mut self.memory, self.references as usize + ops.len() - 1);
+        if event.hit {
+            self.told.hit(&mut self.memory, ops, frame);
+        } else {
+            self.make_room(&mut event)?;
+            let fault = Fault { page: PageId(page), op: ops[0], fetched: true };
+            let frame = self.memory.load(fault);
+            self.told.faulted(&mut self.memory, ops, frame);
+        }
+        self.count(ops.len());
+        self.memory.check_invariants();
+        if !later.is_empty() {
+            let rest = self.run(page, later)?;
+            assert_eq!(rest, Event { hit: true, ..Event::default() }, "a page in memory is hit");
+        }
+        Ok(event)
+    }
+
+    fn is_full(&self) -> bool {
+        self.memory.is_full()
+    }
+
+    fn victim(&mut self) -> Result<u32, AllPinned> {
+        let frame = self.memory.propose_victim()?;
+        self.memory.check_invariants();
+        Ok(self.memory.frames().page(frame).0)
+    }
+
+    fn pin(&mut self, page: u32) -> bool {
+        self.memory.pin(self.memory.frame_of(PageId(page))).is_ok()
+    }
+
+    fn unpin(&mut self, page: u32) {
+        self.memory.unpin(self.memory.frame_of(PageId(page)));
+    }
+
+    fn write_back(&mut self, page: u32) {
+        self.memory.written_back(self.memory.frame_of(PageId(page)));
+        self.memory.check_invariants();
+    }
+
+    fn resident(&self) -> Vec<Held> {
+        let frames = self.memory.frames();
+        let held = |frame| Held {
+            page: frames.page(frame).0,
+            read_bit: frames.read_bit(frame),
+            write_bit: frames.write_bit(frame),
+            dirty: frames.is_dirty(frame),
+            pinned: frames.is_pinned(frame),
+        };
+        let mut pages: Vec<Held> = self.memory.resident_frames().map(held).collect();
+        pages.sort_unstable_by_key(|held| held.page);
+        pages
+    }
+
+    fn state(&self) -> Map<String, Value> {
+        let mut rendering = Rendering { name: self.name, memory: &self.memory, state: Map::new() };
+        self.memory.policy().inspect(&mut rendering);
+        if self.name.starts_with("craw") {
+            let dirty = self.resident().into_iter().filter(|held| held.dirty);
+            rendering.state.insert("dirty".to_owned(), dirty.map(|held| held.page).collect());
+        }
+        rendering.state
+    }
+}
+
+/// Renders a policy's lists as the golden files do: each page with the bits that this policy uses, both if
+/// it is not named here.
+struct Rendering<'a, P> {
+    name: &'static str,
+    memory: &'a Memory<P>,
+    state: Map<String, Value>,
+}
+
+impl<P: PagePolicy> Rendering<'_, P> {
+    fn entry(&self, frame: Frame) -> Value {
+        let frames = self.memory.frames();
+        let page = frames.page(frame).0;
+        let referenced = u8::from(frames.is_referenced(frame));
+        let dirty = u8::from(frames.is_dirty(frame));
+        match self.name {
+            "fifo" | "lru" | "min" => json!(page),
+            "clock" | "car" => json!([page, referenced]),
+            "nru" | "cfclock" => json!([page, referenced, dirty]),
+            "cflru" | "cflru-dynamic" | "lru-wsr" => json!([page, dirty]),
+            _ => json!([page, u8::from(frames.read_bit(frame)), u8::from(frames.write_bit(frame))]),
+        }
+    }
+}
+
+impl<P: PagePolicy> Inspector for Rendering<'_, P> {
+    fn list(&mut self, name: &'static str, frames: &mut dyn Iterator<Item = Frame>) {
+        if name == "cold" {
+            let cold: Vec<Value> =
+                frames.map(|frame| json!(self.memory.frames().page(frame).0)).collect();
+            for entry in self.state["lru_to_mru"].as_array_mut().expect("a list").iter_mut() {
+                let is_cold = u8::from(cold.contains(&entry[0]));
+                entry.as_array_mut().expect("an entry").push(json!(is_cold));
+            }
+            return;
+        }
+        let mut entries: Vec<Value> = frames.map(|frame| self.entry(frame)).collect();
+        if self.name == "min" {
+            entries.sort_by_key(Value::as_u64);
+        }
+        self.state.insert(name.to_owned(), Value::Array(entries));
+    }
+
+    fn ghosts(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = PageId>) {
+        self.state.insert(name.to_owned(), pages.map(|page| page.0).collect());
+    }
+
+    fn value(&mut self, name: &'static str, value: f64) {
+        self.state.insert(name.to_owned(), json!(value));
+    }
+}
+
+/// Whether two states are the same, numbers to twelve digits: both round the same exact rational.
+pub fn same_state(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => {
+            let (left, right) = (left.as_f64().unwrap(), right.as_f64().unwrap());
+            (left - right).abs() <= 1e-12 * left.abs().max(right.abs())
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(left, right)| same_state(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let same = |(name, part): (&String, &Value)| {
+                right.get(name).is_some_and(|other| same_state(part, other))
+            };
+            left.len() == right.len() && left.iter().all(same)
+        }
+        _ => left == right,
+    }
+}

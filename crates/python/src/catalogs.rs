@@ -1,0 +1,106 @@
+//! What there is: policies, devices and formats.
+
+use clockhand_device::{Device, built_in};
+use clockhand_policy::catalog::{CATALOG, Entry};
+use clockhand_sim::{SimError, parse_policy};
+use clockhand_trace::{find_format, formats as trace_formats};
+use pyo3::prelude::*;
+use pythonize::pythonize;
+use serde::Serialize;
+
+use crate::errors::exception;
+
+#[derive(Serialize)]
+struct ParameterFacts {
+    name: &'static str,
+    summary: &'static str,
+    domain: String,
+    default: String,
+}
+
+#[derive(Serialize)]
+struct PolicyFacts {
+    name: &'static str,
+    kind: String,
+    summary: &'static str,
+    paper: &'static str,
+    parameters: Vec<ParameterFacts>,
+}
+
+fn policy_facts(entry: &Entry) -> PolicyFacts {
+    let description = entry.description;
+    let parameter_facts = |parameter: &clockhand_policy::parameters::Parameter| ParameterFacts {
+        name: parameter.name,
+        summary: parameter.summary,
+        domain: parameter.domain.to_string(),
+        default: parameter.default.to_string(),
+    };
+    PolicyFacts {
+        name: description.name,
+        kind: entry.kind.to_string(),
+        summary: description.summary,
+        paper: description.paper,
+        parameters: description.parameters.iter().map(parameter_facts).collect(),
+    }
+}
+
+/// All policies, as dictionaries.
+#[pyfunction]
+pub(crate) fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let facts: Vec<_> = CATALOG.iter().map(policy_facts).collect();
+    Ok(pythonize(py, &facts)?)
+}
+
+/// The documentation page of a policy, in Markdown.
+#[pyfunction]
+pub(crate) fn policy_page(name: &str) -> PyResult<String> {
+    Ok(parse_policy(name).map_err(exception)?.entry().page())
+}
+
+#[derive(Serialize)]
+struct NamedFacts {
+    name: String,
+    summary: String,
+    source: Option<String>,
+}
+
+/// All built-in devices, as dictionaries.
+#[pyfunction]
+pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let facts: Vec<_> = built_in()
+        .into_iter()
+        .map(|device| NamedFacts {
+            name: device.name,
+            summary: device.summary,
+            source: Some(device.source),
+        })
+        .collect();
+    Ok(pythonize(py, &facts)?)
+}
+
+/// The page of a device, built-in or from a file.
+#[pyfunction]
+pub(crate) fn device_page(device: &str) -> PyResult<String> {
+    let device = Device::named_or_file(device).map_err(|error| exception(SimError::from(error)))?;
+    Ok(device.description())
+}
+
+/// All trace formats, as dictionaries.
+#[pyfunction]
+pub(crate) fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let facts: Vec<_> = trace_formats()
+        .iter()
+        .map(|format| NamedFacts {
+            name: format.name().to_owned(),
+            summary: format.summary().to_owned(),
+            source: None,
+        })
+        .collect();
+    Ok(pythonize(py, &facts)?)
+}
+
+/// The documentation page of a trace format, in Markdown.
+#[pyfunction]
+pub(crate) fn format_page(name: &str) -> PyResult<String> {
+    Ok(find_format(name).map_err(|error| exception(SimError::from(error)))?.page())
+}

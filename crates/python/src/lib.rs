@@ -1,0 +1,31 @@
+//! The engine as the private Python module `clockhand._engine`.
+//!
+//! Names, defaults and documentation for users are in the Python package; this crate converts, releases
+//! the interpreter while the engine runs, and turns errors into exceptions.
+
+mod catalogs;
+mod errors;
+mod simulation;
+mod supervision;
+mod trace;
+
+use pyo3::prelude::*;
+
+/// The engine of Clockhand.
+#[pymodule]
+mod _engine {
+    #[pymodule_export]
+    use crate::catalogs::{device_page, devices, format_page, formats, policies, policy_page};
+    #[pymodule_export]
+    use crate::errors::{ClockhandError, UsageError};
+    #[pymodule_export]
+    use crate::simulation::{parse_page_bytes, simulate};
+    #[pymodule_export]
+    use crate::trace::{TraceSource, convert_trace, trace_info};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

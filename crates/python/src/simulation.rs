@@ -1,0 +1,171 @@
+//! `simulate`: a grid of cells, as rows and facts.
+
+use clockhand_policy::catalog::PolicySpec;
+use clockhand_sim::{
+    Bits, Experiment, MemorySize, Outcome, ReadTrace, ReplayOptions, Row, SimError, WriteMiss,
+    parse_policy,
+};
+use pyo3::prelude::*;
+use pythonize::pythonize;
+use serde::Serialize;
+
+use crate::errors::exception;
+use crate::supervision::supervised;
+use crate::trace::{ReadFacts, TraceSource};
+
+#[derive(Serialize)]
+struct TraceFacts {
+    name: String,
+    #[serde(flatten)]
+    read: ReadFacts,
+    references: u64,
+    read_references: u64,
+    write_references: u64,
+    footprint_pages: u32,
+    dirty_footprint_pages: u32,
+}
+
+impl From<&ReadTrace> for TraceFacts {
+    fn from(trace: &ReadTrace) -> Self {
+        TraceFacts {
+            name: trace.name.clone(),
+            read: ReadFacts::from(&trace.report),
+            references: trace.references,
+            read_references: trace.read_references,
+            write_references: trace.write_references,
+            footprint_pages: trace.footprint_pages,
+            dirty_footprint_pages: trace.dirty_footprint_pages,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct DeviceFacts {
+    name: String,
+    resolved: String,
+    summary: String,
+    source: String,
+    read_time_us: f64,
+    write_time_us: f64,
+    write_read_ratio: String,
+}
+
+fn device_facts(written: &str, outcome: &Outcome) -> DeviceFacts {
+    DeviceFacts {
+        name: written.to_owned(),
+        resolved: outcome.device.resolved(),
+        summary: outcome.device.summary().to_owned(),
+        source: outcome.device.source().to_owned(),
+        read_time_us: outcome.page_cost.time_us(1, 0),
+        write_time_us: outcome.page_cost.time_us(0, 1),
+        write_read_ratio: outcome.page_cost.write_read_ratio().to_string(),
+    }
+}
+
+#[derive(Serialize)]
+struct PolicyFacts {
+    name: String,
+    summary: &'static str,
+    paper: &'static str,
+}
+
+fn policy_facts(policy: &PolicySpec) -> PolicyFacts {
+    let description = policy.entry().description;
+    PolicyFacts {
+        name: policy.written().to_owned(),
+        summary: description.summary,
+        paper: description.paper,
+    }
+}
+
+#[derive(Serialize)]
+struct SimulationFacts {
+    rows: Vec<Row>,
+    traces: Vec<TraceFacts>,
+    device: DeviceFacts,
+    policies: Vec<PolicyFacts>,
+}
+
+fn memory_sizes(frames: Option<&str>, memory: Option<&str>) -> Result<Vec<MemorySize>, SimError> {
+    match (frames, memory) {
+        (Some(frames), None) => MemorySize::parse_frames(frames),
+        (None, Some(memory)) => MemorySize::parse_memory(memory),
+        _ => Err(SimError::Usage(
+            "the memory size is given by --frames or by --memory; give one of them".to_owned(),
+        )),
+    }
+}
+
+/// Bytes of a page, from text such as `4KiB`.
+#[pyfunction]
+pub(crate) fn parse_page_bytes(text: &str) -> PyResult<u64> {
+    clockhand_sim::parse_page_bytes(text).map_err(exception)
+}
+
+/// One of two words.
+fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Result<T, SimError> {
+    let [(first_word, first), (second_word, second)] = choices;
+    if word == first_word {
+        Ok(first)
+    } else if word == second_word {
+        Ok(second)
+    } else {
+        Err(SimError::Usage(format!(
+            "{option} {word:?} is unknown; give {first_word} or {second_word}"
+        )))
+    }
+}
+
+/// Runs an experiment; a dictionary of rows and of facts about traces, device and policies.
+#[pyfunction]
+#[pyo3(signature = (
+    traces, policies, *, frames, memory, page_bytes, device, bits, write_miss, flush_at_end, jobs, watch=None
+))]
+#[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
+pub(crate) fn simulate<'py>(
+    py: Python<'py>,
+    traces: Vec<PyRef<'py, TraceSource>>,
+    policies: Vec<String>,
+    frames: Option<&str>,
+    memory: Option<&str>,
+    page_bytes: u64,
+    device: String,
+    bits: &str,
+    write_miss: &str,
+    flush_at_end: bool,
+    jobs: Option<usize>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let specs: Result<Vec<PolicySpec>, SimError> =
+        policies.iter().map(|text| parse_policy(text)).collect();
+    let specs = specs.map_err(exception)?;
+    let bits = choose("--bits", bits, [("exact", Bits::Exact), ("mapped", Bits::Mapped)]);
+    let write_miss = choose(
+        "--write-miss",
+        write_miss,
+        [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)],
+    );
+    let options = ReplayOptions {
+        bits: bits.map_err(exception)?,
+        write_miss: write_miss.map_err(exception)?,
+        flush_at_end,
+    };
+    let experiment = Experiment {
+        traces: traces.iter().map(|trace| trace.0.clone()).collect(),
+        policies: specs.clone(),
+        sizes: memory_sizes(frames, memory).map_err(exception)?,
+        page_bytes,
+        device: device.clone(),
+        options,
+        jobs,
+    };
+    let outcome =
+        supervised(py, watch, move |progress| clockhand_sim::simulate(&experiment, progress))?;
+    let result = SimulationFacts {
+        traces: outcome.traces.iter().map(TraceFacts::from).collect(),
+        device: device_facts(&device, &outcome),
+        policies: specs.iter().map(policy_facts).collect(),
+        rows: outcome.rows,
+    };
+    Ok(pythonize(py, &result)?)
+}

@@ -1,0 +1,59 @@
+//! Long work on its own thread, watched from Python: progress is shown, and Ctrl-C ends it.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clockhand_sim::{Phase, Progress, SimError};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::errors::exception;
+
+/// How often progress is shown and signals are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long an interrupted run may take to tidy up; one that is blocked reading a pipe never would.
+const TIDY_UP: Duration = Duration::from_secs(2);
+
+/// Runs `work` without the interpreter and calls `watch(phase, done, total)` now and then.
+pub(crate) fn supervised<T, W>(py: Python<'_>, watch: Option<Py<PyAny>>, work: W) -> PyResult<T>
+where
+    T: Send + 'static,
+    W: FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
+{
+    let progress = Arc::new(Progress::default());
+    let (sender, receiver) = mpsc::channel();
+    // Only this thread receives; the mutex lets the receiver be borrowed while the interpreter is released.
+    let receiver = Mutex::new(receiver);
+    let wait = |time| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time);
+    let worker_progress = Arc::clone(&progress);
+    std::thread::spawn(move || _ = sender.send(work(&worker_progress)));
+    loop {
+        match py.detach(|| wait(LOOK_EVERY)) {
+            Ok(result) => return result.map_err(exception),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err(
+                    "the engine failed; please report this as a bug",
+                ));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let looked = py.check_signals().and_then(|()| show(py, watch.as_ref(), &progress));
+                if let Err(stop) = looked {
+                    progress.cancel();
+                    _ = py.detach(|| wait(TIDY_UP));
+                    return Err(stop);
+                }
+            }
+        }
+    }
+}
+
+fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progress) -> PyResult<()> {
+    let Some(watch) = watch else { return Ok(()) };
+    let (phase, done, total) = progress.now();
+    let phase = match phase {
+        Phase::Reading => "reading",
+        Phase::Replaying => "replaying",
+    };
+    watch.call1(py, (phase, done, total)).map(drop)
+}

@@ -1,0 +1,28 @@
+//! Why a simulation gives no result.
+
+use clockhand_device::DeviceError;
+use clockhand_policy::parameters::SettingsError;
+use clockhand_trace::TraceError;
+
+/// Why a simulation gives no result; each message is one sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// What was asked for makes no sense: an unknown name, a value out of range, a contradiction.
+    #[error("{0}")]
+    Usage(String),
+    /// A trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A device is unknown, or its profile is wrong.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The run was cancelled.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
+}
+
+impl From<SettingsError> for SimError {
+    fn from(error: SettingsError) -> Self {
+        SimError::Usage(error.to_string())
+    }
+}

@@ -1,0 +1,25 @@
+//! Simulation: a trace is replayed against policies, and every step is priced by a device.
+//!
+//! [`simulate`] runs a grid of cells (policies × memory sizes × traces) over all cores and gives one
+//! [`Row`] per cell. Each trace is read once; all its cells share one page view.
+
+mod convert;
+mod error;
+mod input;
+mod memory_size;
+mod names;
+mod next_use;
+mod progress;
+mod replay;
+mod row;
+mod simulate;
+
+pub use convert::convert_to_parquet;
+pub use error::SimError;
+pub use input::{RequestTable, TraceInput};
+pub use memory_size::{MemorySize, parse_page_bytes};
+pub use names::parse_policy;
+pub use progress::{Phase, Progress};
+pub use replay::{Bits, Counts, ReplayOptions, WriteMiss};
+pub use row::Row;
+pub use simulate::{Experiment, Outcome, ReadTrace, simulate};

@@ -1,0 +1,56 @@
+//! What a long run tells its driver, and how the driver stops it.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+/// What a run is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// A trace is read; the unit is a stored byte, and the total is 0 where it is unknown.
+    Reading,
+    /// Cells are replayed; the unit is a record of a page view.
+    Replaying,
+}
+
+/// Shared between the threads of a run and whoever watches it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    phase: AtomicU8,
+    done: AtomicU64,
+    total: AtomicU64,
+    cancelled: AtomicBool,
+}
+
+impl Progress {
+    /// Asks the run to end soon, with [`SimError::Interrupted`](crate::SimError::Interrupted).
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the run is to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// What the run is doing, how many units of it are done, and of how many (0: unknown).
+    pub fn now(&self) -> (Phase, u64, u64) {
+        let phase = match self.phase.load(Ordering::Relaxed) {
+            0 => Phase::Reading,
+            _ => Phase::Replaying,
+        };
+        (phase, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn enter(&self, phase: Phase, total: u64) {
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+        self.phase.store(u8::from(phase == Phase::Replaying), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_done(&self, done: u64) {
+        self.done.store(done, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_done(&self, units: u64) {
+        self.done.fetch_add(units, Ordering::Relaxed);
+    }
+}

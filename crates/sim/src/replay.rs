@@ -1,0 +1,308 @@
+//! One pass over a page view with one policy and one memory size.
+//!
+//! The loop is compiled for each policy. A hit under a bit-driven policy is one load from the page table and
+//! one OR into the frame's state; everything that is counted is counted on faults, and hits are the rest.
+
+use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
+use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
+use clockhand_policy::{Frame, Frames, Memory, Op, PageId};
+use clockhand_trace::{PageView, Record};
+
+use crate::next_use::NEVER;
+use crate::{Progress, SimError};
+
+/// Where read and write bits come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Bits {
+    /// Every hit sets its bit: the papers' rule.
+    #[default]
+    Exact,
+    /// As real memory shows it: the faulting access is retried and sets its own bit; after a write, reads stay
+    /// unseen until the bits are cleared.
+    Mapped,
+}
+
+/// What a write fault reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum WriteMiss {
+    /// The page is fetched before it is modified.
+    #[default]
+    Fetch,
+    /// Nothing: the page is written as a whole.
+    Blind,
+}
+
+/// How references are replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ReplayOptions {
+    /// Where read and write bits come from; access-driven policies have none.
+    pub bits: Bits,
+    /// What a write fault reads.
+    pub write_miss: WriteMiss,
+    /// Whether dirty pages are written when the trace ends.
+    pub flush_at_end: bool,
+}
+
+/// What one replay counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Read references that faulted.
+    pub read_misses: u64,
+    /// Write references that faulted.
+    pub write_misses: u64,
+    /// Pages read from the device.
+    pub read_ios: u64,
+    /// Pages that left clean.
+    pub clean_evictions: u64,
+    /// Pages that were written because they left.
+    pub dirty_evictions: u64,
+    /// Pages that were written and stayed.
+    pub write_backs: u64,
+    /// Pages that were written when the trace ended.
+    pub flush_writes: u64,
+}
+
+impl Counts {
+    /// Pages written to the device.
+    pub fn write_ios(&self) -> u64 {
+        self.dirty_evictions + self.write_backs + self.flush_writes
+    }
+}
+
+/// References between two looks at the clock of progress and at a cancellation.
+const CHUNK_RECORDS: usize = 1 << 18;
+
+/// One cell of a simulation: a page view, the future for offline policies, and how to replay.
+pub(crate) struct Cell<'a> {
+    pub view: &'a PageView,
+    pub next_use: Option<&'a [u32]>,
+    pub frames: u32,
+    pub options: ReplayOptions,
+    pub progress: &'a Progress,
+}
+
+impl Cell<'_> {
+    /// Replays the view under `policy`.
+    ///
+    /// More frames than pages change nothing, so that a cell costs no more memory than its footprint.
+    pub(crate) fn replay(self, policy: &ResolvedPolicy) -> Result<Counts, SimError> {
+        let pages = self.view.footprint_pages();
+        let size = Size { frames: self.frames.min(pages), pages };
+        policy.build(size, CellVisitor { cell: self, size })
+    }
+}
+
+struct CellVisitor<'a> {
+    cell: Cell<'a>,
+    size: Size,
+}
+
+impl CellVisitor<'_> {
+    fn run<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Result<Counts, SimError> {
+        let CellVisitor { cell, size } = self;
+        let memory = Memory::new(size.frames, size.pages, policy);
+        let mut replay = Replay { memory, told, options: cell.options, counts: Counts::default() };
+        match replay.memory.policy().period() {
+            None => replay.run(&cell)?,
+            Some(period) => replay.run_in_periods(&cell, period.get())?,
+        }
+        Ok(replay.finish())
+    }
+}
+
+impl Visitor for CellVisitor<'_> {
+    type Output = Result<Counts, SimError>;
+
+    fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
+        match self.cell.options.bits {
+            Bits::Exact => self.run(policy, ByExactBits),
+            Bits::Mapped => self.run(policy, ByMappedBits),
+        }
+    }
+
+    fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
+        self.run(policy, ByAccess)
+    }
+
+    fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
+        let next_use = self.cell.next_use.expect("the future is computed for offline policies");
+        self.run(policy, ByFuture { next_use: next_use.iter() })
+    }
+}
+
+/// How a kind of policy is told of references.
+trait Told<P> {
+    /// Before a record.
+    #[inline]
+    fn before(&mut self, memory: &mut Memory<P>) {
+        let _ = memory;
+    }
+    /// The page of the record is in memory.
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame);
+    /// The first reference of the record has faulted; this is the rest of it.
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame);
+}
+
+struct ByExactBits;
+struct ByMappedBits;
+struct ByAccess;
+struct ByFuture<'a> {
+    next_use: std::slice::Iter<'a, u32>,
+}
+
+fn first_op(record: Record) -> Op {
+    if record.first_is_write() { Op::Write } else { Op::Read }
+}
+
+impl<P: BitDriven> Told<P> for ByExactBits {
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        memory.hit(record.flags(), frame);
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        memory.hit_rest(record.flags(), frame);
+    }
+}
+
+impl<P: BitDriven> Told<P> for ByMappedBits {
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        memory.hit_mapped(first_op(record), frame);
+        // After the first reference the page is mapped: of the rest only a write is seen.
+        if record.rest_writes() {
+            memory.hit_mapped(Op::Write, frame);
+        }
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        // The access that faulted is retried.
+        self.hit(memory, record, frame);
+    }
+}
+
+impl<P: AccessDriven> Told<P> for ByAccess {
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        let writes = record.first_is_write() || record.rest_writes();
+        memory.access(if writes { Op::Write } else { Op::Read }, frame);
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        if record.rest_reads() || record.rest_writes() {
+            self.hit(memory, record, frame);
+        }
+    }
+}
+
+impl<P: Offline> Told<P> for ByFuture<'_> {
+    #[inline]
+    fn before(&mut self, memory: &mut Memory<P>) {
+        let &next = self.next_use.next().expect("one entry per record");
+        memory.policy_mut().foresee((next != NEVER).then_some(next));
+    }
+
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        ByAccess.hit(memory, record, frame);
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        ByAccess.rest(memory, record, frame);
+    }
+}
+
+struct Replay<P, T> {
+    memory: Memory<P>,
+    told: T,
+    options: ReplayOptions,
+    counts: Counts,
+}
+
+impl<P: PagePolicy, T: Told<P>> Replay<P, T> {
+    #[inline]
+    fn reference(&mut self, record: Record) {
+        self.told.before(&mut self.memory);
+        let frame = self.memory.frame_of(PageId(record.page()));
+        if frame == Frame::NONE {
+            self.fault(record);
+        } else {
+            self.told.hit(&mut self.memory, record, frame);
+        }
+    }
+
+    #[inline(never)]
+    fn fault(&mut self, record: Record) {
+        while self.memory.is_full() {
+            self.evict();
+        }
+        let op = first_op(record);
+        let fetched = op == Op::Read || self.options.write_miss == WriteMiss::Fetch;
+        self.counts.read_misses += u64::from(op == Op::Read);
+        self.counts.write_misses += u64::from(op == Op::Write);
+        self.counts.read_ios += u64::from(fetched);
+        let frame = self.memory.load(Fault { page: PageId(record.page()), op, fetched });
+        self.told.rest(&mut self.memory, record, frame);
+    }
+
+    fn evict(&mut self) {
+        let victim = self.memory.propose_victim().expect("the simulator pins nothing");
+        while let Some(frame) = self.memory.next_write_back() {
+            self.counts.write_backs += 1;
+            self.memory.written_back(frame);
+        }
+        if self.memory.frames().is_dirty(victim) {
+            self.counts.dirty_evictions += 1;
+            self.memory.written_back(victim);
+        } else {
+            self.counts.clean_evictions += 1;
+        }
+        self.memory.commit_eviction();
+    }
+
+    fn run(&mut self, cell: &Cell) -> Result<(), SimError> {
+        for chunk in cell.view.records().chunks(CHUNK_RECORDS) {
+            for &record in chunk {
+                self.reference(record);
+            }
+            chunk_done(cell.progress, chunk.len())?;
+        }
+        Ok(())
+    }
+
+    /// As [`Replay::run`], with a tick after every `period` references; no record crosses the end of a period.
+    fn run_in_periods(&mut self, cell: &Cell, period: u64) -> Result<(), SimError> {
+        let mut lengths = cell.view.run_lengths().into_iter().flatten();
+        let mut left_in_period = period;
+        for chunk in cell.view.records().chunks(CHUNK_RECORDS) {
+            for &record in chunk {
+                self.reference(record);
+                left_in_period -= lengths.next().map_or(1, |&length| u64::from(length));
+                if left_in_period == 0 {
+                    self.memory.tick();
+                    left_in_period = period;
+                }
+            }
+            chunk_done(cell.progress, chunk.len())?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Counts {
+        if self.options.flush_at_end {
+            let frames = self.memory.frames();
+            let dirty = self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame));
+            self.counts.flush_writes = dirty.count() as u64;
+        }
+        self.counts
+    }
+}
+
+fn chunk_done(progress: &Progress, records: usize) -> Result<(), SimError> {
+    progress.add_done(records as u64);
+    if progress.is_cancelled() { Err(SimError::Interrupted) } else { Ok(()) }
+}

@@ -1,0 +1,286 @@
+//! A grid of cells: every policy at every memory size on every trace.
+
+use std::num::NonZeroU64;
+use std::sync::OnceLock;
+
+use clockhand_device::{Device, PageCost};
+use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy, Size, Visitor};
+use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
+use clockhand_policy::{Ratio, RatioError};
+use clockhand_trace::{Folding, PageView, PageViewBuilder, ReadReport};
+use rayon::prelude::*;
+
+use crate::next_use::next_use;
+use crate::replay::Cell;
+use crate::{
+    Bits, Counts, MemorySize, Phase, Progress, ReplayOptions, Row, SimError, TraceInput, WriteMiss,
+};
+
+/// What to simulate. Rows come in the order trace, memory size, policy, each as given, doubles kept.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The traces.
+    pub traces: Vec<TraceInput>,
+    /// The policies.
+    pub policies: Vec<PolicySpec>,
+    /// The memory sizes.
+    pub sizes: Vec<MemorySize>,
+    /// Page size in bytes, a power of two.
+    pub page_bytes: u64,
+    /// The device as the user wrote it.
+    pub device: String,
+    /// How references are replayed.
+    pub options: ReplayOptions,
+    /// Threads; all cores if `None`.
+    pub jobs: Option<usize>,
+}
+
+/// What a trace turned out to be while it was read.
+#[derive(Clone, Debug)]
+pub struct ReadTrace {
+    /// What the rows of the result call it.
+    pub name: String,
+    /// Format, skipped lines, labels, hash.
+    pub report: ReadReport,
+    /// Page references.
+    pub references: u64,
+    /// Page references that read.
+    pub read_references: u64,
+    /// Page references that write.
+    pub write_references: u64,
+    /// Distinct pages.
+    pub footprint_pages: u32,
+    /// Distinct pages that were written.
+    pub dirty_footprint_pages: u32,
+}
+
+/// The rows of an experiment and the facts that belong to them.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// One row per cell.
+    pub rows: Vec<Row>,
+    /// One entry per trace.
+    pub traces: Vec<ReadTrace>,
+    /// The device.
+    pub device: Device,
+    /// What a page operation costs on it.
+    pub page_cost: PageCost,
+}
+
+/// Runs an experiment.
+///
+/// # Errors
+///
+/// Everything that can be known before a trace is read (policies, sizes, device) is checked before; then the
+/// first trace that cannot be read, or [`SimError::Interrupted`].
+pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome, SimError> {
+    check(experiment)?;
+    let device = Device::named_or_file(&experiment.device)?;
+    let page_cost = device.page_cost(experiment.page_bytes)?;
+    let device_ratio = policy_ratio(&page_cost).map_err(|error| {
+        SimError::Usage(format!(
+            "device {}: the write/read cost ratio is unusable: {error}",
+            experiment.device
+        ))
+    })?;
+    let foldings = foldings(experiment, device_ratio)?;
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(experiment.jobs.unwrap_or(0)).build();
+    let threads =
+        threads.map_err(|error| SimError::Usage(format!("cannot start threads: {error}")))?;
+    let (mut rows, mut traces) = (Vec::new(), Vec::new());
+    for input in &experiment.traces {
+        let (trace, views) = read(input, experiment.page_bytes, &foldings, progress)?;
+        let grid = Grid {
+            experiment,
+            trace: &trace,
+            views,
+            device: &device,
+            page_cost: &page_cost,
+            device_ratio,
+        };
+        rows.extend(threads.install(|| grid.run(progress))?);
+        traces.push(trace);
+    }
+    Ok(Outcome { rows, traces, device, page_cost })
+}
+
+fn check(experiment: &Experiment) -> Result<(), SimError> {
+    let nothing =
+        |what: &str, option: &str| SimError::Usage(format!("no {what} is given; add {option}"));
+    if experiment.traces.is_empty() {
+        return Err(nothing("trace", "a file"));
+    }
+    if experiment.policies.is_empty() {
+        return Err(nothing("policy", "--policy NAME"));
+    }
+    if experiment.sizes.is_empty() {
+        return Err(nothing("memory size", "--frames or --memory"));
+    }
+    Ok(())
+}
+
+fn policy_ratio(page_cost: &PageCost) -> Result<Ratio, RatioError> {
+    let ratio = page_cost.write_read_ratio();
+    Ratio::new((*ratio.numer()).into(), (*ratio.denom()).into())
+}
+
+/// The period of a policy, if it wants ticks.
+struct PeriodOf;
+
+impl Visitor for PeriodOf {
+    type Output = Option<NonZeroU64>;
+
+    fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
+        policy.period()
+    }
+
+    fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
+        policy.period()
+    }
+
+    fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
+        policy.period()
+    }
+}
+
+fn folding_for(policy: &ResolvedPolicy) -> Folding {
+    match policy.build(Size { frames: 1, pages: 1 }, PeriodOf) {
+        Some(period) => Folding::RunsWithin(period),
+        None => Folding::Runs,
+    }
+}
+
+/// The different ways in which the policies need their runs folded; most share one.
+fn foldings(experiment: &Experiment, device_ratio: Ratio) -> Result<Vec<Folding>, SimError> {
+    let mut foldings = Vec::new();
+    for policy in &experiment.policies {
+        let folding = folding_for(&policy.resolve(1, device_ratio)?);
+        if !foldings.contains(&folding) {
+            foldings.push(folding);
+        }
+    }
+    Ok(foldings)
+}
+
+/// A page view and the future of its records, computed when the first offline policy asks.
+struct View {
+    pages: PageView,
+    next_use: OnceLock<Vec<u32>>,
+}
+
+fn read(
+    input: &TraceInput,
+    page_bytes: u64,
+    foldings: &[Folding],
+    progress: &Progress,
+) -> Result<(ReadTrace, Vec<View>), SimError> {
+    let mut builders = Vec::new();
+    for &folding in foldings {
+        builders.push(PageViewBuilder::new(page_bytes, folding)?);
+    }
+    let report = input.for_each_batch(progress, &mut |batch| {
+        builders.iter_mut().for_each(|builder| builder.extend(batch));
+        Ok(())
+    })?;
+    let mut views = Vec::new();
+    for builder in builders {
+        views.push(View { pages: builder.finish()?, next_use: OnceLock::new() });
+    }
+    let view = &views[0].pages;
+    let trace = ReadTrace {
+        name: input.name(),
+        report,
+        references: view.references(),
+        read_references: view.read_references(),
+        write_references: view.write_references(),
+        footprint_pages: view.footprint_pages(),
+        dirty_footprint_pages: view.dirty_footprint_pages(),
+    };
+    Ok((trace, views))
+}
+
+/// All cells of one trace.
+struct Grid<'a> {
+    experiment: &'a Experiment,
+    trace: &'a ReadTrace,
+    views: Vec<View>,
+    device: &'a Device,
+    page_cost: &'a PageCost,
+    device_ratio: Ratio,
+}
+
+impl Grid<'_> {
+    fn run(&self, progress: &Progress) -> Result<Vec<Row>, SimError> {
+        let footprint = self.trace.footprint_pages;
+        let mut cells: Vec<(u32, &PolicySpec)> = Vec::new();
+        for size in &self.experiment.sizes {
+            let frames = size.frames(footprint, self.experiment.page_bytes);
+            cells.extend(self.experiment.policies.iter().map(|policy| (frames, policy)));
+        }
+        let records: usize = self.views[0].pages.records().len();
+        progress.enter(Phase::Replaying, (records * cells.len()) as u64);
+        cells.into_par_iter().map(|(frames, policy)| self.cell(frames, policy, progress)).collect()
+    }
+
+    fn cell(&self, frames: u32, policy: &PolicySpec, progress: &Progress) -> Result<Row, SimError> {
+        if progress.is_cancelled() {
+            return Err(SimError::Interrupted);
+        }
+        let resolved = policy.resolve(frames, self.device_ratio)?;
+        let folding = folding_for(&resolved);
+        let view = self.views.iter().find(|view| view.pages.folding() == folding);
+        let view = view.expect("a view was built for every folding");
+        let next_use = (policy.entry().kind == Kind::Offline).then(|| {
+            let pages = &view.pages;
+            view.next_use
+                .get_or_init(|| next_use(pages.records(), pages.footprint_pages()))
+                .as_slice()
+        });
+        let options = self.experiment.options;
+        let cell = Cell { view: &view.pages, next_use, frames, options, progress };
+        let counts = cell.replay(&resolved)?;
+        Ok(self.row(frames, policy.written(), resolved.to_string(), counts))
+    }
+
+    fn row(&self, frames: u32, policy: &str, policy_resolved: String, counts: Counts) -> Row {
+        let Grid { experiment, trace, page_cost, .. } = self;
+        let misses = counts.read_misses + counts.write_misses;
+        let hits = trace.references - misses;
+        let (read_ios, write_ios) = (counts.read_ios, counts.write_ios());
+        Row {
+            trace: trace.name.clone(),
+            policy: policy.to_owned(),
+            frames: frames.into(),
+            page_bytes: experiment.page_bytes,
+            device: experiment.device.clone(),
+            references: trace.references,
+            read_references: trace.read_references,
+            write_references: trace.write_references,
+            hits,
+            misses,
+            read_misses: counts.read_misses,
+            write_misses: counts.write_misses,
+            read_ios,
+            write_ios,
+            clean_evictions: counts.clean_evictions,
+            dirty_evictions: counts.dirty_evictions,
+            io_time_us: page_cost.time_us(read_ios, write_ios),
+            energy_uj: page_cost.energy_uj(read_ios, write_ios),
+            policy_resolved,
+            device_resolved: self.device.resolved(),
+            hit_ratio: hits as f64 / trace.references as f64,
+            footprint_pages: trace.footprint_pages.into(),
+            memory_share: f64::from(frames) / f64::from(trace.footprint_pages),
+            write_backs: counts.write_backs,
+            flush_writes: counts.flush_writes,
+            bits: match experiment.options.bits {
+                Bits::Exact => "exact",
+                Bits::Mapped => "mapped",
+            },
+            write_miss: match experiment.options.write_miss {
+                WriteMiss::Fetch => "fetch",
+                WriteMiss::Blind => "blind",
+            },
+        }
+    }
+}

@@ -1,0 +1,28 @@
+"""Memory-replacement policies where a write costs more than a read.
+
+* :func:`simulate` replays traces against policies and gives one row per cell.
+* :class:`Trace` is a trace, from a file or from NumPy arrays.
+* :func:`policies`, :func:`devices` and :func:`formats` list what there is.
+* :mod:`clockhand.report` turns rows into figures and an HTML report.
+
+Everything that cannot be done raises :class:`ClockhandError`, whose message is one sentence that
+says where and what to do; what was asked for wrongly raises its subclass :class:`UsageError`.
+"""
+
+from clockhand._engine import ClockhandError, UsageError, __version__
+from clockhand.catalogs import devices, formats, policies
+from clockhand.simulation import Simulation, run_simulation, simulate
+from clockhand.traces import Trace
+
+__all__ = [
+    "ClockhandError",
+    "Simulation",
+    "Trace",
+    "UsageError",
+    "__version__",
+    "devices",
+    "formats",
+    "policies",
+    "run_simulation",
+    "simulate",
+]

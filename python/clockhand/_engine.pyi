@@ -1,0 +1,61 @@
+"""The engine, written in Rust; private to the package."""
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+class ClockhandError(Exception): ...
+class UsageError(ClockhandError): ...
+
+class TraceSource:
+    @staticmethod
+    def file(
+        path: str | PathLike[str], format: str | None = None, cpu_cache: bool = False
+    ) -> TraceSource: ...
+    @staticmethod
+    def table(
+        name: str,
+        is_write: npt.NDArray[np.bool_],
+        addresses: npt.NDArray[np.uint64],
+        sizes_bytes: npt.NDArray[np.uint32] | None = None,
+        streams: npt.NDArray[np.uint32] | None = None,
+        times_ns: npt.NDArray[np.uint64] | None = None,
+    ) -> TraceSource: ...
+    @property
+    def name(self) -> str: ...
+
+def policies() -> list[dict[str, Any]]: ...
+def policy_page(name: str) -> str: ...
+def devices() -> list[dict[str, Any]]: ...
+def device_page(device: str) -> str: ...
+def formats() -> list[dict[str, Any]]: ...
+def format_page(name: str) -> str: ...
+def parse_page_bytes(text: str) -> int: ...
+def simulate(
+    traces: list[TraceSource],
+    policies: list[str],
+    *,
+    frames: str | None,
+    memory: str | None,
+    page_bytes: int,
+    device: str,
+    bits: str,
+    write_miss: str,
+    flush_at_end: bool,
+    jobs: int | None,
+    watch: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Any]: ...
+def trace_info(
+    trace: TraceSource, page_bytes: int, watch: Callable[[str, int, int], None] | None = None
+) -> dict[str, Any]: ...
+def convert_trace(
+    traces: list[TraceSource],
+    out: str | PathLike[str],
+    labels: list[tuple[str, str]],
+    watch: Callable[[str, int, int], None] | None = None,
+) -> int: ...

@@ -1,0 +1,155 @@
+"""``clockhand simulate``: traces against policies, memory sizes and a device."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.console import Console
+
+from clockhand.command.output import Format, format_for, print_table, write_rows
+from clockhand.command.progress import shown_progress
+from clockhand.simulation import Simulation, run_simulation
+
+Traces = Annotated[
+    list[str], typer.Argument(help="Trace files, compressed or not; - is standard input.")
+]
+Policies = Annotated[
+    list[str],
+    typer.Option(
+        "--policy",
+        help="NAME or NAME:parameter=value,...; give the option once per policy. "
+        "See: clockhand policies.",
+    ),
+]
+Frames = Annotated[str | None, typer.Option(help="Page frames, such as 64,128.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(help="Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%."),
+]
+PageSize = Annotated[str, typer.Option(help="Page size in bytes, a power of two.")]
+Device = Annotated[
+    str, typer.Option(help="NAME[:option=value,...] or FILE.toml. See: clockhand devices.")
+]
+Bits = Annotated[
+    str, typer.Option(help="exact: every hit sets its bit; mapped: as real memory shows it.")
+]
+WriteMiss = Annotated[
+    str, typer.Option(help="fetch: a write fault reads the page; blind: it reads nothing.")
+]
+FlushAtEnd = Annotated[
+    bool, typer.Option("--flush-at-end", help="Write dirty pages when the trace ends.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of policies with random choices.", min=0)]
+Jobs = Annotated[int | None, typer.Option(help="Threads; all cores if not given.", min=1)]
+OutputFormat = Annotated[
+    Format | None,
+    typer.Option("--format", help="How rows are written; table, or as the file's name ends."),
+]
+Out = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
+Report = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
+Plots = Annotated[Path | None, typer.Option(help="Write the figures as SVG and PNG.")]
+TraceFormat = Annotated[
+    str | None, typer.Option(help="Format of the traces. See: clockhand formats.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="simulate")(_simulate)
+
+
+def _simulate(
+    traces: Traces,
+    policy: Policies,
+    frames: Frames = None,
+    memory: Memory = None,
+    page_size: PageSize = "4KiB",
+    device: Device = "slc-nand",
+    bits: Bits = "exact",
+    write_miss: WriteMiss = "fetch",
+    flush_at_end: FlushAtEnd = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    format: OutputFormat = None,
+    out: Out = None,
+    report: Report = None,
+    plots: Plots = None,
+    trace_format: TraceFormat = None,
+) -> None:
+    """Replay traces against policies and price every step with a device."""
+    with shown_progress() as watch:
+        simulation = run_simulation(
+            traces,
+            policies=policy,
+            frames=frames,
+            memory=memory,
+            page_size=page_size,
+            device=device,
+            bits=bits,
+            write_miss=write_miss,
+            flush_at_end=flush_at_end,
+            seed=seed,
+            jobs=jobs,
+            trace_format=trace_format,
+            watch=watch,
+            command=shlex.join(["clockhand", *sys.argv[1:]]),
+        )
+    _say_notes(simulation)
+    if report is not None:
+        simulation.write_report(report)
+    if plots is not None:
+        simulation.write_plots(plots)
+    write_rows(
+        simulation.rows,
+        format_for(format, out),
+        out,
+        lambda console: _print_tables(simulation, console),
+    )
+
+
+def _say_notes(simulation: Simulation) -> None:
+    for trace in simulation.facts["traces"]:
+        for note in trace["notes"]:
+            typer.echo(f"{trace['name']}: {note}", err=True)
+
+
+def _print_tables(simulation: Simulation, console: Console) -> None:
+    """Print one table per trace with the columns that people compare."""
+    for position, trace in enumerate(simulation.facts["traces"]):
+        rows = simulation.rows.filter(pl.col("trace") == trace["name"])
+        if any(earlier["name"] == trace["name"] for earlier in simulation.facts["traces"][:position]):
+            continue
+        label = " (synthetic)" if trace["synthetic"] else ""
+        title = (
+            f"{trace['name']}{label}: {trace['references']:,} references to "
+            f"{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes; "
+            f"device {rows['device_resolved'][0]}"
+        )
+        print_table(title, for_people(rows), console)
+
+
+def for_people(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of rows of one trace that people compare, with I/O time in seconds.
+
+    ``vs clock`` is the I/O time over that of CLOCK with the same memory, where CLOCK was run.
+    """
+    clock = (
+        rows.filter(pl.col("policy_resolved") == "clock:insert_ref=0")
+        .unique("frames", keep="first")
+        .select("frames", clock_time_us="io_time_us")
+    )
+    shown = rows.join(clock, on="frames", how="left", maintain_order="left").select(
+        "frames",
+        (pl.col("memory_share") * 100).round(1).cast(pl.String).add(" %").alias("memory"),
+        "policy",
+        (pl.col("hit_ratio") * 100).round(3).alias("hits %"),
+        pl.col("read_ios").alias("read I/Os"),
+        pl.col("write_ios").alias("write I/Os"),
+        (pl.col("io_time_us") / 1e6).alias("I/O time s"),
+        (pl.col("io_time_us") / pl.col("clock_time_us")).alias("vs clock"),
+        (pl.col("energy_uj") / 1e6).alias("energy J"),
+    )
+    return shown.select(column for column in shown if column.null_count() < len(shown))

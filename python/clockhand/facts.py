@@ -1,0 +1,98 @@
+"""What a report says about how its numbers were made."""
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Any, TypedDict, TypeVar, cast
+
+Value = TypeVar("Value")
+
+
+class TraceFacts(TypedDict):
+    """One input trace; ``name`` is what the rows have in their ``trace`` column."""
+
+    name: str
+    format: str
+    sha256: str
+    requests: int
+    references: int
+    read_references: int
+    write_references: int
+    footprint_pages: int
+    dirty_footprint_pages: int
+    page_bytes: int
+    notes: list[str]
+    synthetic: bool
+
+
+class DeviceFacts(TypedDict):
+    """One device profile; times are per page of the run."""
+
+    name: str
+    resolved: str
+    summary: str
+    source: str
+    read_time_us: float | None
+    write_time_us: float | None
+    write_read_ratio: float | str | None
+
+
+class PolicyFacts(TypedDict):
+    """One policy: ``name`` as the user wrote it, ``resolved`` with every default added."""
+
+    name: str
+    resolved: str
+    summary: str
+    paper: str | None
+
+
+class Facts(TypedDict):
+    """Everything a reader needs to repeat the run; ``created`` is an ISO 8601 time."""
+
+    command: str
+    version: str
+    created: str
+    seed: int | None
+    options: dict[str, Any]
+    traces: list[TraceFacts]
+    devices: list[DeviceFacts]
+    policies: list[PolicyFacts]
+
+
+def printable(value: Value) -> Value:
+    """Return ``value`` with control, direction and surrogate characters spelled out in every text.
+
+    File names may hold any of them: a direction mark would let a name rewrite the line that it
+    stands in, and a surrogate cannot be encoded as UTF-8. Mappings and lists are walked.
+    """
+    result: Any = value
+    if isinstance(value, str):
+        result = "".join(_spelled_out(character) for character in value)
+    elif isinstance(value, Mapping):
+        result = {printable(key): printable(item) for key, item in value.items()}
+    elif isinstance(value, list | tuple):
+        result = [printable(item) for item in value]
+    return cast(Value, result)
+
+
+def _spelled_out(character: str) -> str:
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs"):
+        return character.encode("unicode_escape").decode("ascii")
+    return character
+
+
+def trace_label(name: str, facts: Facts | None) -> str:
+    """Return the printable name of a trace, with ``(synthetic)`` where the facts say so.
+
+    Raises:
+        ValueError: there are facts, and they do not describe this trace.
+    """
+    shown = printable(name)
+    if facts is None:
+        return shown
+    entries = [trace for trace in facts["traces"] if printable(trace["name"]) == shown]
+    if not entries:
+        raise ValueError(
+            f"the rows name the trace {name!r}, which facts['traces'] does not describe: "
+            "give each trace the same name in both"
+        )
+    return f"{shown} (synthetic)" if any(entry["synthetic"] for entry in entries) else shown

@@ -1,0 +1,23 @@
+"""Reports and figures of simulation results.
+
+The report reads result rows and facts about how they were made; it never runs a
+simulation and never opens a trace.
+
+* :func:`write_report` writes one HTML file that opens without a network.
+* :func:`figures` gives the same figures as Altair charts, for a notebook.
+* :func:`write_plots` writes each of them as SVG and PNG.
+"""
+
+from clockhand.report.charts import figures, write_plots
+from clockhand.facts import DeviceFacts, Facts, PolicyFacts, TraceFacts
+from clockhand.report.page import write_report
+
+__all__ = [
+    "DeviceFacts",
+    "Facts",
+    "PolicyFacts",
+    "TraceFacts",
+    "figures",
+    "write_plots",
+    "write_report",
+]

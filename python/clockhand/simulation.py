@@ -1,0 +1,228 @@
+"""Simulation: traces are replayed against policies, and every step is priced by a device."""
+
+import datetime
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.facts import Facts
+from clockhand.traces import Trace, Watch, sources
+
+SCHEMA: Mapping[str, type[pl.DataType]] = {
+    "trace": pl.String,
+    "policy": pl.String,
+    "frames": pl.UInt64,
+    "page_bytes": pl.UInt64,
+    "device": pl.String,
+    "references": pl.UInt64,
+    "read_references": pl.UInt64,
+    "write_references": pl.UInt64,
+    "hits": pl.UInt64,
+    "misses": pl.UInt64,
+    "read_misses": pl.UInt64,
+    "write_misses": pl.UInt64,
+    "read_ios": pl.UInt64,
+    "write_ios": pl.UInt64,
+    "clean_evictions": pl.UInt64,
+    "dirty_evictions": pl.UInt64,
+    "io_time_us": pl.Float64,
+    "energy_uj": pl.Float64,
+    "policy_resolved": pl.String,
+    "device_resolved": pl.String,
+    "hit_ratio": pl.Float64,
+    "footprint_pages": pl.UInt64,
+    "memory_share": pl.Float64,
+    "write_backs": pl.UInt64,
+    "flush_writes": pl.UInt64,
+    "bits": pl.String,
+    "write_miss": pl.String,
+}
+"""Names, order and types of the columns of a result; the first eighteen are the contract."""
+
+Traces = Trace | str | os.PathLike[str] | Iterable[Trace | str | os.PathLike[str]]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A result with the facts that belong to it.
+
+    Attributes:
+        rows: One row per cell, in the order trace, memory size, policy, with the columns of
+            :data:`SCHEMA`.
+        facts: Command, version, trace hashes, device and policies, for a report.
+    """
+
+    rows: pl.DataFrame
+    facts: Facts
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Write one HTML file with figures, table and facts that opens without a network."""
+        from clockhand.report import write_report  # Altair takes a while to import.
+
+        write_report(self.rows, self.facts, Path(path))
+
+    def write_plots(self, folder: str | os.PathLike[str]) -> None:
+        """Write each figure as SVG and PNG into a folder."""
+        from clockhand.report import write_plots
+
+        write_plots(self.rows, Path(folder), self.facts)
+
+
+def simulate(traces: Traces, **options: Any) -> pl.DataFrame:
+    """Replay traces against policies; takes the options of :func:`run_simulation`.
+
+    Returns:
+        One row per cell, in the order trace, memory size, policy, with the columns of
+        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
+    """
+    return run_simulation(traces, **options).rows
+
+
+def run_simulation(
+    traces: Traces,
+    *,
+    policies: str | Sequence[str],
+    frames: int | str | Sequence[int] | None = None,
+    memory: str | Sequence[str] | None = None,
+    page_size: int | str = 4096,
+    device: str | os.PathLike[str] = "slc-nand",
+    bits: str = "exact",
+    write_miss: str = "fetch",
+    flush_at_end: bool = False,
+    seed: int = 0,
+    jobs: int | None = None,
+    trace_format: str | None = None,
+    watch: Watch | None = None,
+    command: str | None = None,
+) -> Simulation:
+    """Replay traces against policies and keep the facts for a report.
+
+    Args:
+        traces: One trace or several, as :class:`Trace` or as paths.
+        policies: Names with parameters, such as ``"craw:c=8,ghosts=literal"``.
+        frames: Memory sizes in page frames, at least 1.
+        memory: Memory sizes as shares of the footprint (``"5%"``, ``"1%..100%"``) or in bytes
+            (``"64MiB"``). Give either this or ``frames``.
+        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
+        device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
+        bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
+        write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
+        flush_at_end: Whether dirty pages are written when the trace ends.
+        seed: Seed of policies with random choices; kept in the facts.
+        jobs: Threads; all cores if not given.
+        trace_format: Format of all traces that are given as paths.
+        watch: Called now and then with the progress.
+        command: The command line for the facts; the equivalent one if not given.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: a trace cannot be read.
+    """
+    policies = [policies] if isinstance(policies, str) else list(policies)
+    frames_text = _joined(frames)
+    memory_text = _joined(memory)
+    options = {
+        "device": os.fspath(device),
+        "bits": bits,
+        "write_miss": write_miss,
+        "flush_at_end": flush_at_end,
+    }
+    page_bytes = _engine.parse_page_bytes(str(page_size))
+    trace_sources = sources(traces, trace_format)
+    result = _engine.simulate(
+        trace_sources,
+        policies,
+        frames=frames_text,
+        memory=memory_text,
+        page_bytes=page_bytes,
+        jobs=jobs,
+        watch=watch,
+        **options,
+    )
+    if command is None:
+        sizes = {"--frames": frames_text, "--memory": memory_text}
+        command = _equivalent_command(
+            [source.name for source in trace_sources], policies, sizes, page_bytes, options
+        )
+    rows = pl.DataFrame(result["rows"], schema=SCHEMA)
+    facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
+    return Simulation(rows, facts)
+
+
+def _joined(value: int | str | Sequence[int] | Sequence[str] | None) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return ",".join(str(item) for item in value)
+    return str(value)
+
+
+def _equivalent_command(
+    names: Sequence[str],
+    policies: Sequence[str],
+    sizes: Mapping[str, str | None],
+    page_bytes: int,
+    options: Mapping[str, Any],
+) -> str:
+    words = ["clockhand", "simulate", *names]
+    for policy in policies:
+        words += ["--policy", policy]
+    for option, size in sizes.items():
+        words += [] if size is None else [option, size]
+    words += ["--page-size", str(page_bytes), "--device", options["device"]]
+    words += ["--bits", options["bits"], "--write-miss", options["write_miss"]]
+    words += ["--flush-at-end"] if options["flush_at_end"] else []
+    return shlex.join(words)
+
+
+def _facts(
+    result: Mapping[str, Any],
+    rows: pl.DataFrame,
+    command: str,
+    page_bytes: int,
+    seed: int,
+    options: Mapping[str, Any],
+) -> Facts:
+    resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
+    traces = [
+        {
+            **trace,
+            "page_bytes": page_bytes,
+            "notes": trace["notes"] + _met_while_reading(trace),
+            "synthetic": any(key == "synthetic" for key, _ in trace["labels"]),
+        }
+        for trace in result["traces"]
+    ]
+    return cast(
+        Facts,
+        {
+            "command": command,
+            "version": _engine.__version__,
+            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "seed": seed,
+            "options": dict(options),
+            "traces": traces,
+            "devices": [result["device"]],
+            "policies": [
+                {**policy, "resolved": resolved[policy["name"]]} for policy in result["policies"]
+            ],
+        },
+    )
+
+
+def _met_while_reading(trace: Mapping[str, Any]) -> list[str]:
+    """Return what the reader passed over, so that nothing is dropped silently."""
+    notes = []
+    if trace["skipped_records"]:
+        shown = "; ".join(trace["first_skipped"])
+        notes.append(f"{trace['skipped_records']} malformed records were skipped: {shown}")
+    if trace["zero_size_requests"]:
+        notes.append(f"{trace['zero_size_requests']} requests of size 0 were skipped")
+    notes += [f"{key}: {value}" for key, value in trace["labels"]]
+    return notes

@@ -1,0 +1,287 @@
+"""The report in a browser: what a reader sees, clicks and types.
+
+Without Chromium these tests are skipped with a reason, unless ``CI=true``: then they fail.
+"""
+
+import http.server
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from clockhand.report import write_report
+from report_example import example_facts, example_rows
+
+HOSTILE = "<script>document.title='taken'</script>"
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+Open = Callable[..., Any]
+
+
+def unavailable(reason: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    try:
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+    except ImportError:
+        unavailable("selenium is not installed: the report was not tested in a browser")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        unavailable("chromium and chromedriver are not here: no test of the report in a browser")
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(chromium)
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    session = webdriver.Chrome(options=options, service=Service(str(driver)))
+    yield session
+    session.quit()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three reports: one trace, two traces (one hostile, without CLOCK), a single memory size."""
+    folder = tmp_path_factory.mktemp("reports")
+    write_report(example_rows(), example_facts(), folder / "lines.html")
+    traces = ["example-gcc", HOSTILE]
+    two = example_rows(traces, policies=("lru", "craw"))
+    write_report(two, example_facts(traces), folder / "traces.html")
+    write_report(example_rows(sizes=(2048,)), example_facts(), folder / "bars.html")
+    return folder
+
+
+@pytest.fixture
+def opened(browser: Any, folder: Path) -> Open:
+    def open_report(name: str, width: int = 1280, scheme: str = "light") -> Any:
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
+        )
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia",
+            {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+        )
+        browser.get_log("browser")
+        browser.get((folder / f"{name}.html").as_uri())
+        WebDriverWait(browser, 30).until(
+            lambda page: (
+                page.execute_script("return document.documentElement.dataset.figures") == "drawn"
+            )
+        )
+        return browser
+
+    return open_report
+
+
+def column_texts(page: Any, name: str) -> list[str]:
+    texts: list[str] = page.execute_script(
+        """const heads = [...document.querySelectorAll('.rows thead th')];
+        const index = heads.findIndex((head) => head.dataset.column === arguments[0]);
+        return [...document.querySelectorAll('.rows tbody tr:not([hidden])')]
+          .map((row) => row.cells[index].textContent);""",
+        name,
+    )
+    return texts
+
+
+def numbers(texts: list[str]) -> list[int]:
+    return [int(text.replace(",", "")) for text in texts if text != "–"]
+
+
+def head_button(page: Any, name: str) -> Any:
+    return page.find_element("css selector", f'.rows th[data-column="{name}"] button')
+
+
+def aria_sort(page: Any, name: str) -> str | None:
+    head = page.find_element("css selector", f'.rows th[data-column="{name}"]')
+    value: str | None = head.get_attribute("aria-sort")
+    return value
+
+
+@pytest.mark.parametrize(("name", "count"), [("lines", 5), ("traces", 8), ("bars", 5)])
+def test_every_figure_is_drawn_and_the_console_stays_silent(
+    opened: Open, name: str, count: int
+) -> None:
+    page = opened(name)
+    drawn = page.execute_script(
+        """return [...document.querySelectorAll('.chart')].map((chart) => {
+          const marks = chart.querySelectorAll('svg .role-mark path, svg .role-mark rect');
+          const box = chart.querySelector('svg').getBoundingClientRect();
+          return [marks.length, box.width, box.height];
+        });"""
+    )
+    assert len(drawn) == count
+    assert all(marks > 1 and width > 200 and height > 100 for marks, width, height in drawn)
+    assert page.get_log("browser") == []
+    assert page.find_elements("css selector", ".problem[role=alert]") == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [380, 1280])
+@pytest.mark.parametrize("name", ["lines", "traces", "bars"])
+def test_the_page_never_scrolls_sideways(opened: Open, name: str, width: int, scheme: str) -> None:
+    page = opened(name, width, scheme)
+    inner, content = page.execute_script(
+        "return [window.innerWidth, document.documentElement.scrollWidth];"
+    )
+    assert content <= inner == width
+
+
+def test_the_figures_follow_the_colour_scheme(opened: Open) -> None:
+    script = """return [getComputedStyle(document.body).backgroundColor,
+      getComputedStyle(document.querySelector('.chart svg text')).fill,
+      getComputedStyle(document.querySelectorAll('.chart svg .mark-line path')[1]).stroke];"""
+    light = opened("lines", scheme="light").execute_script(script)
+    dark = opened("lines", scheme="dark").execute_script(script)
+    assert light[0] == "rgb(255, 255, 255)"
+    assert all(a != b for a, b in zip(light, dark, strict=True))
+
+
+def test_print_is_light_also_from_a_dark_screen(opened: Open) -> None:
+    page = opened("lines", scheme="dark")
+    page.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]},
+    )
+    background = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert background == "rgb(255, 255, 255)"
+
+
+def test_a_click_sorts_the_table_and_a_second_click_turns_it(opened: Open) -> None:
+    page = opened("lines")
+    before = column_texts(page, "misses")
+    head_button(page, "misses").click()
+    assert aria_sort(page, "misses") == "ascending"
+    ascending = column_texts(page, "misses")
+    assert numbers(ascending) == sorted(numbers(before))
+    assert ascending[-1] == "–"
+    head_button(page, "misses").click()
+    assert aria_sort(page, "misses") == "descending"
+    descending = column_texts(page, "misses")
+    assert numbers(descending) == sorted(numbers(before), reverse=True)
+    assert descending[-1] == "–"
+
+
+def test_the_keyboard_sorts_the_table(opened: Open) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page = opened("lines")
+    head_button(page, "io_time_us").send_keys(Keys.ENTER)
+    assert aria_sort(page, "io_time_us") == "ascending"
+    head_button(page, "policy").send_keys(Keys.SPACE)
+    assert aria_sort(page, "io_time_us") == "none"
+    assert aria_sort(page, "policy") == "ascending"
+    policies = column_texts(page, "policy")
+    assert policies == sorted(policies)
+
+
+def test_the_filters_leave_the_rows_of_one_trace_and_policy(opened: Open) -> None:
+    page = opened("traces")
+    for name, value in (("trace", HOSTILE), ("policy", "craw")):
+        page.execute_script(
+            """const filter = document.querySelector(`[data-filter="${arguments[0]}"]`);
+            filter.value = arguments[1];
+            filter.dispatchEvent(new Event('change'));""",
+            name,
+            value,
+        )
+    assert set(column_texts(page, "trace")) == {HOSTILE}
+    assert set(column_texts(page, "policy")) == {"craw"}
+    assert page.find_element("css selector", ".count").text == "6 of 36 rows"
+
+
+def test_the_legend_highlights_a_policy_in_every_figure_from_the_keyboard(opened: Open) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page = opened("lines")
+    faded = """return [...document.querySelectorAll('.chart')].map((chart) =>
+      [...chart.querySelectorAll('.mark-line path')]
+        .filter((path) => Number(path.getAttribute('stroke-opacity') ?? path.getAttribute('opacity')
+          ?? getComputedStyle(path).opacity) < 0.5).length);"""
+    assert page.execute_script(faded) == [0, 0, 0, 0, 0]
+    button = page.find_element("css selector", '[data-policy="craw"]')
+    button.send_keys(Keys.ENTER)
+    assert button.get_attribute("aria-pressed") == "true"
+    assert page.execute_script(faded) == [7, 7, 7, 7, 7]
+    page.find_element("css selector", ".everything").click()
+    assert page.execute_script(faded) == [0, 0, 0, 0, 0]
+
+
+def test_a_point_shows_all_its_numbers(opened: Open) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    page = opened("lines")
+    height = "return document.documentElement.scrollHeight"
+    before = page.execute_script(height)
+    points = page.find_elements("css selector", ".chart .mark-symbol path")
+    ActionChains(page).move_to_element(points[-1]).perform()
+    tooltip = page.find_element("css selector", "#vg-tooltip-element")
+    for text in ("example-gcc (synthetic)", "Memory (MiB)", "Dirty evictions", "Energy (µJ)"):
+        assert text in tooltip.text
+    # Without a position of its own it once stood below the page, out of sight.
+    assert page.execute_script(height) == before
+    assert tooltip.rect["y"] < before
+
+
+def test_a_hostile_trace_name_runs_nothing(opened: Open) -> None:
+    page = opened("traces")
+    assert page.title.endswith("Clockhand report")
+    assert HOSTILE in page.find_element("css selector", "main").text
+
+
+def test_a_figure_that_cannot_be_drawn_says_so(opened: Open, folder: Path) -> None:
+    text = (folder / "lines.html").read_text(encoding="utf-8")
+    assert '"type":"line"' in text
+    (folder / "broken.html").write_text(
+        text.replace('"type":"line"', '"type":"unknown"', 1), encoding="utf-8"
+    )
+    page = opened("broken")
+    [problem] = page.find_elements("css selector", ".problem[role=alert]")
+    assert problem.text.startswith("This figure could not be drawn:")
+    assert any(entry["level"] == "SEVERE" for entry in page.get_log("browser"))
+
+
+def test_the_page_requests_nothing_but_itself(browser: Any, folder: Path) -> None:
+    requested: list[str] = []
+
+    class Recorder(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(folder))
+
+        def log_request(self, *_: Any) -> None:
+            requested.append(self.path)
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser.get(f"http://127.0.0.1:{server.server_port}/lines.html")
+        browser.implicitly_wait(0)
+        fetched = browser.execute_async_script(
+            """const done = arguments[0];
+            const finish = () => document.documentElement.dataset.figures === 'drawn'
+              ? done(performance.getEntriesByType('resource').map((entry) => entry.name))
+              : setTimeout(finish, 50);
+            finish();"""
+        )
+        server.shutdown()
+    assert requested == ["/lines.html"]
+    assert [name for name in fetched if not name.startswith("data:")] == []
