@@ -56,10 +56,12 @@ class Simulation:
         rows: One row per cell, in the order trace, memory size, policy, with the columns of
             :data:`SCHEMA`.
         facts: Command, version, trace hashes, device and policies, for a report.
+        warnings: What the readers passed over or assumed, one sentence each.
     """
 
     rows: pl.DataFrame
     facts: Facts
+    warnings: list[str]
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
         """Write one HTML file with figures, table and facts that opens without a network."""
@@ -152,7 +154,10 @@ def run_simulation(
         )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
-    return Simulation(rows, facts)
+    warnings = [
+        f"{trace['name']}: {note}" for trace in result["traces"] for note in _reading_notes(trace)
+    ]
+    return Simulation(rows, facts, warnings)
 
 
 def _joined(value: int | str | Sequence[int] | Sequence[str] | None) -> str | None:
@@ -194,7 +199,7 @@ def _facts(
         {
             **trace,
             "page_bytes": page_bytes,
-            "notes": trace["notes"] + _met_while_reading(trace),
+            "notes": _reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
             "synthetic": any(key == "synthetic" for key, _ in trace["labels"]),
         }
         for trace in result["traces"]
@@ -216,13 +221,12 @@ def _facts(
     )
 
 
-def _met_while_reading(trace: Mapping[str, Any]) -> list[str]:
-    """Return what the reader passed over, so that nothing is dropped silently."""
-    notes = []
+def _reading_notes(trace: Mapping[str, Any]) -> list[str]:
+    """Return what the reader assumed and passed over, so that nothing is dropped silently."""
+    notes = list(trace["notes"])
     if trace["skipped_records"]:
         shown = "; ".join(trace["first_skipped"])
         notes.append(f"{trace['skipped_records']} malformed records were skipped: {shown}")
     if trace["zero_size_requests"]:
         notes.append(f"{trace['zero_size_requests']} requests of size 0 were skipped")
-    notes += [f"{key}: {value}" for key, value in trace["labels"]]
     return notes

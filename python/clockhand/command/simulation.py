@@ -97,7 +97,8 @@ def _simulate(
             watch=watch,
             command=shlex.join(["clockhand", *sys.argv[1:]]),
         )
-    _say_notes(simulation)
+    for warning in simulation.warnings:
+        typer.echo(warning, err=True)
     if report is not None:
         simulation.write_report(report)
     if plots is not None:
@@ -108,12 +109,6 @@ def _simulate(
         out,
         lambda console: _print_tables(simulation, console),
     )
-
-
-def _say_notes(simulation: Simulation) -> None:
-    for trace in simulation.facts["traces"]:
-        for note in trace["notes"]:
-            typer.echo(f"{trace['name']}: {note}", err=True)
 
 
 def _print_tables(simulation: Simulation, console: Console) -> None:
@@ -129,6 +124,9 @@ def _print_tables(simulation: Simulation, console: Console) -> None:
             f"device {rows['device_resolved'][0]}"
         )
         print_table(title, for_people(rows), console)
+        summary = summary_for_people(rows)
+        if summary is not None:
+            print_table("I/O time s, by frames and share of the footprint", summary, console)
 
 
 def for_people(rows: pl.DataFrame) -> pl.DataFrame:
@@ -153,3 +151,22 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
         (pl.col("energy_uj") / 1e6).alias("energy J"),
     )
     return shown.select(column for column in shown if column.null_count() < len(shown))
+
+
+SUMMARY_SIZES = 12
+"""Memory sizes that fit beside each other on a terminal."""
+
+
+def summary_for_people(rows: pl.DataFrame) -> pl.DataFrame | None:
+    """Return the I/O times of rows of one trace, a line per policy and a column per memory size.
+
+    There is none where it would say nothing more than the rows, or not fit on a terminal.
+    """
+    cells = rows.unique(["policy", "frames"], keep="first", maintain_order=True)
+    if cells["policy"].n_unique() == 1 or not 2 <= cells["frames"].n_unique() <= SUMMARY_SIZES:
+        return None
+    share = (pl.col("memory_share") * 100).round(1).cast(pl.String)
+    size = pl.format("{}\n{} %", "frames", share)
+    return cells.select("policy", size.alias("size"), pl.col("io_time_us") / 1e6).pivot(
+        "size", index="policy", values="io_time_us"
+    )

@@ -166,7 +166,7 @@ impl DesiredSizes {
 enum Reclaimed {
     /// The page left its last area, and so leaves memory.
     Page(Frame),
-    /// A page left this area but is in another one, or the area is empty now: ask again.
+    /// A page left this area but is in another one, or no page that can leave is left here: ask again.
     Nothing,
     /// All pages of the area are pinned.
     AllPinned,
@@ -191,13 +191,14 @@ impl Craw {
     }
 
     fn reclaim<F: Frames>(&mut self, area: Area, frames: &mut F) -> Reclaimed {
-        let mut pinned = 0;
+        let (mut pinned, mut scanned) = (0, false);
         loop {
             if self.lists[area as usize].len() == 0 {
                 return Reclaimed::Nothing;
             }
             if pinned == self.lists[area as usize].len() {
-                return Reclaimed::AllPinned;
+                // What the scan has moved from W1 to W2 may be all that can leave.
+                return if scanned { Reclaimed::Nothing } else { Reclaimed::AllPinned };
             }
             let frame = self.lists[area as usize].head();
             if frames.is_pinned(frame) {
@@ -205,7 +206,7 @@ impl Craw {
                 pinned += 1;
                 continue;
             }
-            pinned = 0;
+            (pinned, scanned) = (0, true);
             let stays = match area {
                 Area::R => self.scan_read_area(frame, frames),
                 Area::W1 | Area::W2 => self.scan_write_area(area, frame, frames),
@@ -405,10 +406,6 @@ impl PagePolicy for Craw {
                     _ => self.write_area[frame.index()] == Some(area),
                 };
                 assert!(member, "a page is linked in an area that it is not a member of");
-                assert!(
-                    area == Area::R || frames.is_dirty(frame),
-                    "a page of a write area is clean"
-                );
                 let ghost = self.ghosts[area as usize].contains(frames.page(frame));
                 assert!(
                     !(self.ghosts_are_exclusive && ghost),

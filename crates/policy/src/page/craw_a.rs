@@ -9,7 +9,7 @@
 //! **On a write.** A hit sets both bits. A write fault first does what a read fault does (tests `T'`, links
 //! the page into `T`), then what CRAW does on a write fault, so that the page is in both areas.
 //!
-//! **Parameters.** Those of CRAW.
+//! **Parameters.** Those of CRAW: `c`, `ghosts` and `write_back`.
 //!
 //! **Cost per hit and per victim.** Those of CRAW.
 //!

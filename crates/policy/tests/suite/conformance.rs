@@ -352,6 +352,22 @@ fn happen(memory: &mut Modelled, beside: &[Beside]) {
     }
 }
 
+/// CRAW went round for ever: `R` and `W2` were ruled out as all pinned when the scan of `W1` moved the only
+/// page that could leave to `W2`, and then was ruled out too.
+#[test]
+fn craw_finds_a_page_that_its_scan_has_moved_among_pinned_ones() {
+    let writes = [0, 0, 1, 1, 2, 2, 3, 4, 5, 5, 6].map(|page| (page, Write));
+    let trace = [&[(9, Read)], &writes[..]].concat();
+    let (last, earlier) = trace.split_last().expect("references");
+    let mut memory = Modelled::new("craw:c=8", 6, Bits::Exact, &trace);
+    for &(page, op) in earlier {
+        memory.reference(page, op);
+    }
+    assert_eq!(memory.resident_pages(), [0, 1, 2, 4, 5, 9], "W2 has 0, 1 and 2, W1 has 4 and 5");
+    [9, 0, 1, 2, 4].into_iter().for_each(|page| memory.pin(page));
+    assert_eq!(memory.reference(last.0, last.1).evicted, [(5, true)]);
+}
+
 /// Pins all pages in memory but those that are pinned already; returns the ones it pinned.
 fn pin_all(memory: &mut Modelled) -> Vec<u32> {
     let mut pages = memory.resident_pages();

@@ -1,0 +1,57 @@
+# Clockhand: `make demo` shows what it does, `make test` tests it. Both set up what they need in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
+DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw craw-a min
+DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench traces clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
+
+setup: .venv/engine.stamp ## Build the command: .venv/bin/clockhand
+
+demo: setup ## Compare twelve policies on the references of tar and gzip; a table, and demo/report.html
+	@mkdir -p demo
+	$(BIN)/clockhand simulate traces/tar-gzip.parquet $(DEMO_POLICIES:%=--policy %) \
+		--memory $(DEMO_MEMORY) --device slc-nand --report demo/report.html --plots demo/figures
+	@echo "The report with figures: demo/report.html"
+
+test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and the report
+	cargo test --workspace --locked
+	$(BIN)/python -m pytest
+
+lint: setup .venv/test.stamp ## Check format, lints and types
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- --deny warnings
+	$(BIN)/ruff format --check python benches
+	$(BIN)/ruff check python benches
+	$(BIN)/mypy
+
+bench: setup ## Measure the hot paths, and compare with libCacheSim (see benches/README.md)
+	cargo bench --workspace --locked
+	$(BIN)/python benches/compare.py
+
+traces: setup ## Capture the committed traces again; needs valgrind
+	bash traces/capture_tar_gzip.sh
+
+clean: ## Remove what was built
+	rm -rf .venv target demo
+
+.venv/python.stamp: requirements.lock
+	@command -v cargo >/dev/null || { echo "make: cargo is not found; install Rust 1.88 or newer" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "make: $(PYTHON) is older than 3.11; name a newer one with PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	@touch $@
+
+.venv/test.stamp: requirements-test.lock .venv/python.stamp
+	$(BIN)/python -m pip install --quiet --requirement requirements-test.lock
+	@touch $@
+
+.venv/engine.stamp: .venv/python.stamp $(RUST_SOURCES)
+	$(BIN)/maturin develop --release --locked
+	@touch $@
