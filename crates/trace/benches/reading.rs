@@ -1,0 +1,93 @@
+//! Requests per second of each reader, and references per second of the page view.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::path::Path;
+
+use clockhand_trace::{
+    Folding, Op, OpenOptions, PageViewBuilder, ParquetWriter, Reader, Request, TraceReader,
+};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
+const REQUESTS: u64 = 1_000_000;
+
+/// References that stay near the last one, with a jump now and then: one in four is a write.
+fn requests() -> Vec<Request> {
+    let mut state = 1_u64;
+    let mut address = 0x0040_0000;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let requests = (0..REQUESTS).map(|_| {
+        address = if next() % 2 == 0 { 0x0040_0000 + (next() % (16 << 20)) } else { address + 32 };
+        Request::new(if next() % 4 == 0 { Op::Write } else { Op::Read }, address, 8)
+    });
+    requests.collect()
+}
+
+fn letter(request: &Request) -> char {
+    if request.op == Op::Write { 'W' } else { 'R' }
+}
+
+fn write_text(path: &Path, header: &str, requests: &[Request], line: impl Fn(&Request) -> String) {
+    let mut text = header.to_owned();
+    requests.iter().for_each(|request| text.push_str(&line(request)));
+    std::fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+fn read_all(path: &Path) -> u64 {
+    let mut reader = TraceReader::open(path, &OpenOptions::default()).unwrap();
+    let mut batch = Vec::new();
+    while reader.next_batch(&mut batch).unwrap() {
+        black_box(&batch);
+    }
+    reader.report().requests
+}
+
+fn readers(criterion: &mut Criterion) {
+    let folder = tempfile::tempdir().unwrap();
+    let requests = requests();
+    let path = |name: &str| folder.path().join(name);
+    write_text(&path("os-course"), "", &requests, |request| {
+        format!("{:08x} {}\n", request.address, letter(request))
+    });
+    write_text(&path("lackey"), "", &requests, |request| {
+        format!(" {} {:08x},8\n", if request.op == Op::Write { 'S' } else { 'L' }, request.address)
+    });
+    write_text(&path("csv"), "op,address,size\n", &requests, |request| {
+        format!("{},{},8\n", letter(request), request.address)
+    });
+    let mut writer = ParquetWriter::create(path("parquet"), &[], false).unwrap();
+    requests.chunks(10_000).for_each(|batch| writer.write(batch).unwrap());
+    writer.finish().unwrap();
+
+    let mut group = criterion.benchmark_group("read");
+    group.sample_size(10).throughput(Throughput::Elements(REQUESTS));
+    for name in ["os-course", "lackey", "csv", "parquet"] {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| assert_eq!(read_all(&path(name)), REQUESTS))
+        });
+    }
+    group.finish();
+}
+
+fn page_view(criterion: &mut Criterion) {
+    let requests = requests();
+    let mut group = criterion.benchmark_group("page view");
+    group.sample_size(10).throughput(Throughput::Elements(REQUESTS));
+    for (name, folding) in [("runs", Folding::Runs), ("unfolded", Folding::None)] {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let mut builder = PageViewBuilder::new(4096, folding).unwrap();
+                builder.extend(black_box(&requests));
+                builder.finish().unwrap()
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, readers, page_view);
+criterion_main!(benches);

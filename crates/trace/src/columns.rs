@@ -1,0 +1,180 @@
+//! The columns of a table of requests: which name means what. Every format that names its columns
+//! shares this.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
+use crate::output::Fault;
+use crate::report::ReadReport;
+use crate::scan;
+
+/// What a column is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Op,
+    Address,
+    Size,
+    /// A time; without a unit in its name only the column's type can tell it.
+    Time {
+        unit_ns: Option<u64>,
+    },
+    Stream,
+    /// A place on a device in a unit that the name does not tell.
+    UnitUnknown,
+    Other,
+}
+
+impl Role {
+    /// The role of a column; case and blanks around its name do not matter.
+    pub(crate) fn of(column_name: &str) -> Self {
+        match column_name.trim().to_ascii_lowercase().as_str() {
+            "op" | "operation" | "rw" => Self::Op,
+            "address" | "addr" | "offset" | "byte_offset" => Self::Address,
+            "size" | "bytes" | "length" | "len" => Self::Size,
+            "time_ns" => Self::Time { unit_ns: Some(1) },
+            "time_us" => Self::Time { unit_ns: Some(1_000) },
+            "time_ms" => Self::Time { unit_ns: Some(1_000_000) },
+            "time_s" => Self::Time { unit_ns: Some(1_000_000_000) },
+            "time" | "timestamp" => Self::Time { unit_ns: None },
+            "stream" | "device" | "volume" | "disk" => Self::Stream,
+            "lba" | "block" | "sector" => Self::UnitUnknown,
+            _ => Self::Other,
+        }
+    }
+
+    fn article_and_name(self) -> &'static str {
+        match self {
+            Self::Op => "an operation",
+            Self::Address => "an address",
+            Self::Size => "a size",
+            Self::Time { .. } => "a time",
+            Self::Stream => "a stream",
+            Self::UnitUnknown | Self::Other => "a column",
+        }
+    }
+}
+
+/// A column of times.
+#[derive(Clone, Copy)]
+pub(crate) struct TimeColumn {
+    pub(crate) index: usize,
+    /// What its name says about the unit.
+    pub(crate) unit_ns: Option<u64>,
+}
+
+/// Where the columns stand, by index.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns {
+    pub(crate) op: usize,
+    pub(crate) address: usize,
+    pub(crate) size: Option<usize>,
+    pub(crate) time: Option<TimeColumn>,
+    pub(crate) stream: Option<usize>,
+    /// How many there are, those that are ignored included.
+    pub(crate) count: usize,
+}
+
+impl Columns {
+    /// Finds the columns by their names and reports those that are ignored.
+    ///
+    /// # Errors
+    /// Why the table cannot be read and what to do: no operation, no address, two columns for one
+    /// thing, or a place whose unit is unknown.
+    pub(crate) fn find<'a>(
+        names: impl Iterator<Item = Cow<'a, str>>,
+        report: &mut ReadReport,
+    ) -> Result<Self, String> {
+        let (mut op, mut address, mut size, mut time, mut stream) = (None, None, None, None, None);
+        let mut count = 0;
+        for (index, name) in names.enumerate() {
+            count += 1;
+            let role = Role::of(&name);
+            let earlier = match role {
+                Role::Op => op.replace(index).is_some(),
+                Role::Address => address.replace(index).is_some(),
+                Role::Size => size.replace(index).is_some(),
+                Role::Time { unit_ns } => time.replace(TimeColumn { index, unit_ns }).is_some(),
+                Role::Stream => stream.replace(index).is_some(),
+                Role::UnitUnknown => return Err(unit_unknown(name.trim())),
+                Role::Other => {
+                    report.ignored_columns.push(name.trim().to_owned());
+                    false
+                }
+            };
+            if earlier {
+                return Err(format!(
+                    "two columns are {}; rename all but one",
+                    role.article_and_name()
+                ));
+            }
+        }
+        let (Some(op), Some(address)) = (op, address) else {
+            let missing = if op.is_none() { "op" } else { "address" };
+            return Err(format!(
+                "there is no column `{missing}`; name the columns op,address,size"
+            ));
+        };
+        if size.is_none() {
+            report.notes.push("there is no size column: each request touches 1 byte".to_owned());
+        }
+        Ok(Self { op, address, size, time, stream, count })
+    }
+
+    /// Leaves the times out because nothing tells their unit.
+    pub(crate) fn ignore_time(&mut self, name: &str, report: &mut ReadReport) {
+        report.ignored_columns.push(name.trim().to_owned());
+        report.notes.push(format!(
+            "the unit of column `{}` is unknown: name it time_ns to time_s",
+            name.trim()
+        ));
+        self.time = None;
+    }
+}
+
+fn unit_unknown(name: &str) -> String {
+    format!(
+        "the unit of column `{name}` is unknown; convert it to a byte address (512 bytes per sector on most devices) \
+         in a column named `address`"
+    )
+}
+
+/// Numbers the streams. Numbers and names never mix, or a name's number could be that of another
+/// stream.
+#[derive(Default)]
+pub(crate) enum Streams {
+    /// The first stream decides.
+    #[default]
+    Undecided,
+    /// Each is its own number.
+    Numbers,
+    /// Names are numbered in the order of their appearance.
+    Names(FxHashMap<Vec<u8>, u32>),
+}
+
+impl Streams {
+    /// Takes every stream as a name, also `7`.
+    pub(crate) fn of_names() -> Self {
+        Self::Names(FxHashMap::default())
+    }
+
+    /// The number of a stream.
+    pub(crate) fn number(&mut self, field: &[u8], report: &mut ReadReport) -> Result<u32, Fault> {
+        if let Self::Undecided = self {
+            *self = if scan::decimal(field).is_some() { Self::Numbers } else { Self::of_names() };
+        }
+        let Self::Names(numbers) = self else {
+            let number = scan::decimal(field)
+                .ok_or("has a stream that is no number, unlike those before")?;
+            return Ok(u32::try_from(number).map_err(|_| "has a stream number above 4294967295")?);
+        };
+        if let Some(&number) = numbers.get(field) {
+            return Ok(number);
+        }
+        let number =
+            u32::try_from(numbers.len()).map_err(|_| "has one stream name more than 4294967296")?;
+        numbers.insert(field.to_vec(), number);
+        report.stream_names.push(String::from_utf8_lossy(field).into_owned());
+        Ok(number)
+    }
+}

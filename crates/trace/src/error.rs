@@ -1,0 +1,257 @@
+//! What can go wrong with a trace; each message is one sentence with the place and what to do.
+
+use std::io;
+
+/// Why a trace cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// There is no such file.
+    #[error("{file}: there is no such file; check the path")]
+    NotFound {
+        /// The path as it was given.
+        file: String,
+    },
+    /// The path names a directory.
+    #[error("{file}: this is a directory; name one trace file inside it")]
+    Directory {
+        /// The path as it was given.
+        file: String,
+    },
+    /// The operating system refused to read or write.
+    #[error(
+        "{file}: {doing} failed at byte {byte}: {source}; check the file, its permissions and the disk"
+    )]
+    Io {
+        /// The path as it was given.
+        file: String,
+        /// `opening`, `creating`, `reading` or `writing`.
+        doing: &'static str,
+        /// How many stored bytes were read or written before.
+        byte: u64,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The file has no byte.
+    #[error("{file}: the file is empty; give a file that holds requests")]
+    EmptyFile {
+        /// The path as it was given.
+        file: String,
+    },
+    /// The file was read to its end and held no request.
+    #[error(
+        "{file}: no request in {records} {format} records, of which {zero_size} had size 0; give a trace with requests"
+    )]
+    NoRequest {
+        /// The path as it was given.
+        file: String,
+        /// The format it was read as.
+        format: &'static str,
+        /// Lines or binary records that were read.
+        records: u64,
+        /// Requests that were skipped because their size is 0.
+        zero_size: u64,
+    },
+    /// The format that was asked for does not exist.
+    #[error("there is no trace format named {name:?}{}; use one of {known}", did_you_mean(.nearest))]
+    UnknownFormat {
+        /// The name that was asked for.
+        name: String,
+        /// The nearest name that exists, when one is near.
+        nearest: Option<&'static str>,
+        /// All names that exist.
+        known: String,
+    },
+    /// No known format fits.
+    #[error(
+        "{file}: not a trace in any known format (it looks like {looks_like}); \
+         name the format with --trace-format, one of {known}"
+    )]
+    Unrecognized {
+        /// The path as it was given.
+        file: String,
+        /// What the first bytes look like.
+        looks_like: String,
+        /// All names that exist.
+        known: String,
+    },
+    /// Several formats fit equally well.
+    #[error("{file}: this could be {candidates}; say which with --trace-format NAME")]
+    Ambiguous {
+        /// The path as it was given.
+        file: String,
+        /// The names of the formats that fit.
+        candidates: String,
+    },
+    /// A binary file was given as a text format.
+    #[error(
+        "{file}: {format} is a text format and this looks like {looks_like}; name another format or leave it out"
+    )]
+    NotText {
+        /// The path as it was given.
+        file: String,
+        /// The format that was asked for.
+        format: &'static str,
+        /// What the first bytes look like.
+        looks_like: String,
+    },
+    /// The compressed data stops before its end mark.
+    #[error(
+        "{file}: the {compression} data ends in the middle, after byte {byte}; copy or download the file again"
+    )]
+    CutCompressed {
+        /// The path as it was given.
+        file: String,
+        /// `gz`, `xz`, `zstd` or `bz2`.
+        compression: &'static str,
+        /// Stored bytes before the cut.
+        byte: u64,
+    },
+    /// The compressed data is damaged.
+    #[error(
+        "{file}: damaged {compression} data before byte {byte}: {reason}; copy or download the file again"
+    )]
+    DamagedCompressed {
+        /// The path as it was given.
+        file: String,
+        /// `gz`, `xz`, `zstd` or `bz2`.
+        compression: &'static str,
+        /// Stored bytes that were read when the damage showed.
+        byte: u64,
+        /// What the decompressor said.
+        reason: String,
+    },
+    /// The last line is malformed and has no line end.
+    #[error(
+        "{file}: the file was cut in line {line}, which has no line end and {reason}; copy or download it again"
+    )]
+    CutLine {
+        /// The path as it was given.
+        file: String,
+        /// Line number, from 1.
+        line: u64,
+        /// What is wrong with the line.
+        reason: String,
+    },
+    /// A binary trace stops inside a record or before its end mark.
+    #[error(
+        "{file}: the {format} trace ends in the middle, after byte {byte}; copy or download the file again"
+    )]
+    CutRecord {
+        /// The path as it was given.
+        file: String,
+        /// The format it was read as.
+        format: &'static str,
+        /// Bytes (after decompression) before the cut.
+        byte: u64,
+    },
+    /// A line is longer than any line of a trace.
+    #[error(
+        "{file}: line {line} is longer than {limit_bytes} bytes; this is not a {format} trace, name its format"
+    )]
+    LongLine {
+        /// The path as it was given.
+        file: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The longest line that is read.
+        limit_bytes: usize,
+        /// The format it was read as.
+        format: &'static str,
+    },
+    /// More lines are malformed than a trace may have.
+    #[error(
+        "{file}: {skipped} of {records} {format} records are malformed, the first in {place}, which {reason}; \
+         repair the file or name another format with --trace-format"
+    )]
+    TooManyBadRecords {
+        /// The path as it was given.
+        file: String,
+        /// The format it was read as.
+        format: &'static str,
+        /// Malformed lines or records.
+        skipped: u64,
+        /// All lines or records.
+        records: u64,
+        /// Where the first malformed one stands: `line 7` or `record 7`.
+        place: String,
+        /// What is wrong with the first one.
+        reason: String,
+    },
+    /// What stands at one place makes the whole trace unreadable.
+    #[error("{file}, {place}: {reason}")]
+    Content {
+        /// The path as it was given.
+        file: String,
+        /// `line 7`, `row 7` or `byte 7`.
+        place: String,
+        /// What is wrong there and what to do.
+        reason: String,
+    },
+    /// The page size is not a power of two.
+    #[error(
+        "page size {page_bytes} bytes: a page size must be a power of two; use 4096, for example"
+    )]
+    PageSize {
+        /// The size that was asked for.
+        page_bytes: u64,
+    },
+    /// More pages than dense ids can number.
+    #[error(
+        "the trace touches more than {limit_pages} pages of {page_bytes} bytes; use a larger page size"
+    )]
+    TooManyPages {
+        /// The most pages a view can hold.
+        limit_pages: u64,
+        /// The page size of the view.
+        page_bytes: u64,
+    },
+    /// A page view was finished before any reference was added.
+    #[error("a page view needs at least one reference and got none; give a trace with requests")]
+    NoReference,
+    /// The shape of a CPU cache is impossible.
+    #[error("CPU cache: {reason}")]
+    CpuCacheShape {
+        /// Which number is wrong and what it must be.
+        reason: String,
+    },
+    /// A CPU cache was asked for in front of a trace that no processor issued.
+    #[error(
+        "{file}: the CPU cache filter needs a trace of processor accesses and {format} is none; \
+         leave the filter out or use one of {fitting}"
+    )]
+    NoCpuCache {
+        /// The path as it was given.
+        file: String,
+        /// The format it is read as.
+        format: &'static str,
+        /// The formats the filter can be put behind.
+        fitting: String,
+    },
+    /// Columns that describe the same requests have different lengths.
+    #[error(
+        "column {column} has {rows} rows and the addresses have {expected_rows}; give columns of one length"
+    )]
+    ColumnLength {
+        /// The column that differs.
+        column: &'static str,
+        /// Its rows.
+        rows: usize,
+        /// The rows of the addresses.
+        expected_rows: usize,
+    },
+    /// A request cannot be written.
+    #[error("{file}: request {index} {reason}")]
+    Unwritable {
+        /// The file that was being written.
+        file: String,
+        /// Index of the request, from 0.
+        index: u64,
+        /// What is wrong with it and what to do.
+        reason: String,
+    },
+}
+
+fn did_you_mean(nearest: &Option<&'static str>) -> String {
+    nearest.map_or_else(String::new, |name| format!(" (did you mean {name:?}?)"))
+}

@@ -1,0 +1,83 @@
+//! What a trace format is: how it is recognized, and how its bytes become requests.
+
+use crate::error::TraceError;
+use crate::lines::{self, LineFormat};
+use crate::output::Output;
+use crate::sample::Sample;
+use crate::source::Source;
+
+/// How well the first bytes of a file fit a format.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Confidence {
+    /// They do not.
+    Unfit,
+    /// They read as this format, as they might as another.
+    Likely,
+    /// They carry a mark that only this format has.
+    Certain,
+}
+
+/// Reads the records of one opened trace.
+pub(crate) trait Decoder: Send {
+    /// Adds requests to `output` until it is full or the trace ends; true when there may be more.
+    fn decode(&mut self, source: &mut Source, output: &mut Output) -> Result<bool, TraceError>;
+}
+
+/// Prepares to read an opened trace; what the head already tells goes into the report of the output.
+pub(crate) type Open = fn(&mut Source, &mut Output) -> Result<Box<dyn Decoder>, TraceError>;
+
+/// One trace format that can be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    pub(crate) name: &'static str,
+    pub(crate) summary: &'static str,
+    /// The source of the format's module, whose first comment is its page.
+    pub(crate) module: &'static str,
+    /// What the trace consists of: `line`, `record` or `row`.
+    pub(crate) record_noun: &'static str,
+    pub(crate) holds_processor_accesses: bool,
+    pub(crate) sniff: fn(&Sample) -> Confidence,
+    pub(crate) open: Open,
+}
+
+impl Format {
+    /// A format in which every line stands for itself.
+    pub(crate) const fn text<F: LineFormat + 'static>(
+        name: &'static str,
+        summary: &'static str,
+        module: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            summary,
+            module,
+            record_noun: "line",
+            holds_processor_accesses: false,
+            sniff: lines::sniff::<F>,
+            open: lines::open::<F>,
+        }
+    }
+
+    /// The name users write after `--trace-format`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// One line about where such traces come from.
+    pub fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    /// Whether the requests are what a processor issues, so that a [`CpuCache`](crate::CpuCache)
+    /// can be put behind.
+    pub fn holds_processor_accesses(&self) -> bool {
+        self.holds_processor_accesses
+    }
+
+    /// The documentation page, in Markdown: fields, units, traps and what is skipped.
+    pub fn page(&self) -> String {
+        let comment = self.module.lines().map_while(|line| line.strip_prefix("//!"));
+        comment.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+            + "\n"
+    }
+}

@@ -1,0 +1,185 @@
+//! # csv
+//!
+//! A table with a header line and comma-separated columns, for traces of one's own making.
+//!
+//! ```text
+//! op,address,size,time_us,stream
+//! R,4096,512,0,sda
+//! write,0x2000,4096,12.5,sdb
+//! ```
+//!
+//! | column | also named | values |
+//! |---|---|---|
+//! | `op` | `operation`, `rw` | `R`, `W`, `read`, `write`; `0` and `1` are refused, for formats disagree on which is which |
+//! | `address` | `addr`, `offset`, `byte_offset` | bytes, decimal or `0x` hexadecimal |
+//! | `size` (optional) | `bytes`, `length`, `len` | bytes, decimal or `0x` hexadecimal; without the column each request touches 1 byte |
+//! | `time_ns`, `time_us`, `time_ms` or `time_s` (optional) | | decimal, from any origin; digits below a nanosecond are cut |
+//! | `stream` (optional) | `device`, `volume`, `disk` | a number, or a name: see below |
+//!
+//! - Case does not matter in column names and operations; columns may come in any order; quotes are
+//!   those of RFC 4180, but a field cannot span lines.
+//! - Columns named `lba`, `block` or `sector` are refused because their unit is unknown: convert
+//!   them to a byte address.
+//! - If the first `stream` is a number then all must be, and each is its own stream number.
+//!   Otherwise all are names, numbered in the order of their appearance.
+//! - Other columns are ignored, and so is a `time` or `timestamp` without a unit; `clockhand trace
+//!   info` names them.
+//!
+//! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
+//! malformed.
+
+use csv_core::{ReadRecordResult, Reader};
+
+use crate::columns::{Columns, Role, Streams, TimeColumn};
+use crate::format::{Confidence, Format};
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::Request;
+use crate::sample::{Sample, quoted};
+use crate::scan;
+
+pub(super) const FORMAT: Format = Format {
+    sniff,
+    ..Format::text::<Csv>(
+        "csv",
+        "a table with a header: op, address and optionally size, time, stream",
+        include_str!("csv.rs"),
+    )
+};
+
+/// A header that names an operation and a place is a mark of its own; columns that are refused
+/// count too, so that the user is told what is wrong with them.
+fn sniff(sample: &Sample) -> Confidence {
+    let Some(header) = sample.lines().find(|line| !line.is_empty()) else {
+        return Confidence::Unfit;
+    };
+    let mut fields = Fields::default();
+    fields.split(header);
+    let roles: Vec<_> =
+        fields.iter().map(|name| Role::of(&String::from_utf8_lossy(name))).collect();
+    let names_a_place = roles.iter().any(|role| matches!(role, Role::Address | Role::UnitUnknown));
+    if roles.contains(&Role::Op) && names_a_place { Confidence::Certain } else { Confidence::Unfit }
+}
+
+/// Reads the header first, then requests.
+#[derive(Default)]
+struct Csv {
+    columns: Option<Columns>,
+    fields: Fields,
+    streams: Streams,
+}
+
+impl LineFormat for Csv {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if scan::trimmed(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        self.fields.split(line);
+        let Some(columns) = &self.columns else {
+            self.columns = Some(header(&self.fields, output)?);
+            return Ok(Line::Passed);
+        };
+        if self.fields.len() != columns.count {
+            return Err(format!(
+                "has {} fields where the header has {}",
+                self.fields.len(),
+                columns.count
+            )
+            .into());
+        }
+        let field = |index| scan::trimmed(self.fields.get(index));
+        let op = scan::op(field(columns.op)).ok_or_else(|| not_an_op(field(columns.op)))?;
+        let address = scan::decimal_or_hex(field(columns.address))
+            .ok_or("has no address that is a decimal or 0x number of 64 bits")?;
+        let size = match columns.size {
+            Some(index) => scan::decimal_or_hex(field(index))
+                .ok_or("has no size that is a decimal or 0x number")?,
+            None => 1,
+        };
+        let bytes = u32::try_from(size).map_err(|_| "has a size above 4294967295 bytes")?;
+        let time_ns = match columns.time {
+            Some(TimeColumn { index, unit_ns: Some(unit_ns) }) => Some(
+                scan::time_ns(field(index), unit_ns)
+                    .ok_or("has no time that is a decimal number")?,
+            ),
+            _ => None,
+        };
+        let stream = match columns.stream {
+            Some(index) => self.streams.number(field(index), &mut output.report)?,
+            None => 0,
+        };
+        output.request(Request { op, address, bytes, stream, time_ns })?;
+        Ok(Line::Taken)
+    }
+}
+
+fn header(fields: &Fields, output: &mut Output) -> Result<Columns, Fault> {
+    let names = fields.iter().map(String::from_utf8_lossy);
+    let mut columns = Columns::find(names, &mut output.report).map_err(Fault::Trace)?;
+    if let Some(TimeColumn { index, unit_ns: None }) = columns.time {
+        columns.ignore_time(&String::from_utf8_lossy(fields.get(index)), &mut output.report);
+    }
+    Ok(columns)
+}
+
+#[cold]
+fn not_an_op(field: &[u8]) -> Fault {
+    match field {
+        b"0" | b"1" => "has the operation 0 or 1, which formats use both ways; write R or W".into(),
+        _ => format!("has the operation {}, which is none of R, W, read, write", quoted(field))
+            .into(),
+    }
+}
+
+/// The fields of one line, unquoted; the buffers are kept from line to line.
+struct Fields {
+    splitter: Reader,
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    count: usize,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self { splitter: Reader::new(), text: vec![0; 256], ends: vec![0; 32], count: 0 }
+    }
+}
+
+impl Fields {
+    fn split(&mut self, line: &[u8]) {
+        self.splitter.reset();
+        let (mut input, mut text_length) = (line, 0);
+        self.count = 0;
+        loop {
+            let (result, taken, written, ended) = self.splitter.read_record(
+                input,
+                &mut self.text[text_length..],
+                &mut self.ends[self.count..],
+            );
+            input = &input[taken..];
+            text_length += written;
+            self.count += ended;
+            match result {
+                // An empty input after the line's last byte tells the splitter that the record is
+                // over.
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => self.text.resize(2 * self.text.len(), 0),
+                ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
+                ReadRecordResult::Record | ReadRecordResult::End => return,
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn get(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.text[start..self.ends[index]]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.count).map(|index| self.get(index))
+    }
+}

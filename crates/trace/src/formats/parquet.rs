@@ -1,0 +1,422 @@
+//! # parquet
+//!
+//! A table of requests in Apache Parquet: what `clockhand trace convert` writes, and what data
+//! frames save.
+//!
+//! | column | also named | type |
+//! |---|---|---|
+//! | `op` | `operation`, `rw` | string, plain or dictionary: `R`, `W`, `read`, `write` in either case |
+//! | `address` | `addr`, `offset`, `byte_offset` | integer of any width, in bytes |
+//! | `size` (optional) | `bytes`, `length`, `len` | integer of any width, in bytes; without the column each request touches 1 byte |
+//! | `time_ns`, `time_us`, `time_ms` or `time_s` (optional) | `time`, `timestamp` | integer in the unit of the name, or an Arrow timestamp or duration |
+//! | `stream` (optional) | `device`, `volume`, `disk` | integer, or a string: names are numbered in the order of appearance |
+//!
+//! - Case does not matter in column names; columns may come in any order.
+//! - Columns named `lba`, `block` or `sector` are refused because their unit is unknown.
+//! - Other columns are not read, nor is an integer `time` or `timestamp`, whose unit is unknown;
+//!   `clockhand trace info` names them, and shows the file's key and value pairs.
+//! - Nulls, negative numbers and other operations are errors that name the column and the row.
+//! - Compressed with zstd, snappy, lz4 or gzip. From standard input, or when the file itself is
+//!   compressed once more, the whole file is taken into memory, because its index stands at its
+//!   end.
+//!
+//! **Skipped**: nothing.
+
+use std::borrow::Cow;
+use std::io::{Read, Seek, SeekFrom};
+use std::panic::AssertUnwindSafe;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::reader::ChunkReader;
+
+use crate::columns::{Columns, Streams, TimeColumn};
+use crate::error::TraceError;
+use crate::format::{Confidence, Decoder, Format};
+use crate::output::{BATCH_REQUESTS, Fault, Output};
+use crate::report::ReadReport;
+use crate::request::{Op, Request};
+use crate::sample::{Sample, quoted};
+use crate::scan;
+use crate::source::{Seekable, Source};
+
+const NAME: &str = "parquet";
+const MAGIC: &[u8] = b"PAR1";
+/// Key and value pairs that libraries store for themselves.
+const KEYS_OF_LIBRARIES: [&str; 2] = ["ARROW:schema", "pandas"];
+
+pub(super) const FORMAT: Format = Format {
+    name: NAME,
+    summary: "a table in Apache Parquet: op, address and optionally size, time, stream",
+    module: include_str!("parquet.rs"),
+    record_noun: "row",
+    holds_processor_accesses: false,
+    sniff,
+    open,
+};
+
+fn sniff(sample: &Sample) -> Confidence {
+    if sample.head().starts_with(MAGIC) { Confidence::Certain } else { Confidence::Unfit }
+}
+
+fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    Ok(Box::new(match source.seekable()? {
+        Seekable::File(mut file) => {
+            require_end_mark(&mut file, source)?;
+            Table::open(file, source, output)?
+        }
+        Seekable::Memory(bytes) => {
+            require_end_mark(&mut std::io::Cursor::new(&bytes), source)?;
+            Table::open(bytes, source, output)?
+        }
+    }))
+}
+
+/// A whole file begins and ends with the magic number; one that does not end so was cut.
+fn require_end_mark(bytes: &mut (impl Read + Seek), source: &Source) -> Result<(), TraceError> {
+    let file = || source.file().to_owned();
+    if !source.head().starts_with(MAGIC) {
+        let reason =
+            "there is no Parquet magic number; name another format or leave it out".to_owned();
+        return Err(TraceError::Content { file: file(), place: "byte 0".to_owned(), reason });
+    }
+    let failed = |source| TraceError::Io { file: file(), doing: "reading", byte: 0, source };
+    let mut mark = [0; MAGIC.len()];
+    let length_bytes = bytes.seek(SeekFrom::End(0)).map_err(failed)?;
+    bytes.seek(SeekFrom::End(-(MAGIC.len() as i64))).map_err(failed)?;
+    bytes.read_exact(&mut mark).map_err(failed)?;
+    // Between the marks stands at least the length of the index.
+    if mark == MAGIC && length_bytes >= 3 * MAGIC.len() as u64 {
+        return Ok(());
+    }
+    Err(TraceError::CutRecord { file: file(), format: NAME, byte: length_bytes })
+}
+
+/// Reads the rows of a table.
+struct Table {
+    batches: ParquetRecordBatchReader,
+    schema: SchemaRef,
+    columns: Columns,
+    streams: Streams,
+    total_rows: u64,
+}
+
+impl Table {
+    fn open(
+        bytes: impl ChunkReader + 'static,
+        source: &Source,
+        output: &mut Output,
+    ) -> Result<Self, TraceError> {
+        let damaged = |error| damaged(source, &error);
+        let builder = unless_it_panics(|| ParquetRecordBatchReaderBuilder::try_new(bytes))
+            .map_err(damaged)?;
+        let metadata = builder.metadata().file_metadata();
+        let total_rows = u64::try_from(metadata.num_rows()).unwrap_or(0);
+        output.report.labels = labels(metadata.key_value_metadata());
+        let schema = builder.schema().clone();
+        let columns = find_columns(&schema, source, &mut output.report)?;
+        let used = [
+            Some(columns.op),
+            Some(columns.address),
+            columns.size,
+            columns.time.map(|time| time.index),
+            columns.stream,
+        ];
+        let mask = ProjectionMask::roots(builder.parquet_schema(), used.into_iter().flatten());
+        let builder = builder.with_projection(mask).with_batch_size(BATCH_REQUESTS);
+        let batches = unless_it_panics(|| builder.build()).map_err(damaged)?;
+        Ok(Self { batches, schema, columns, streams: Streams::of_names(), total_rows })
+    }
+
+    fn take_rows(&mut self, batch: &RecordBatch, output: &mut Output) -> Result<(), BadCell> {
+        let column = |index: usize| {
+            let name = self.schema.field(index).name();
+            let values =
+                batch.column_by_name(name).expect("the projection holds every column in use");
+            Column { name, values: values.as_ref() }
+        };
+        let ops = column(self.columns.op).ops()?;
+        let addresses = column(self.columns.address).integers()?;
+        let sizes = self.columns.size.map(|index| column(index).narrow_integers()).transpose()?;
+        let times =
+            self.columns.time.map(|time| column(time.index).times_ns(time.unit_ns)).transpose()?;
+        let streams = match self.columns.stream.map(column) {
+            Some(column) => Some(column.streams(&mut self.streams, &mut output.report)?),
+            None => None,
+        };
+        for (row, (op, address)) in ops.into_iter().zip(addresses).enumerate() {
+            let bytes = sizes.as_ref().map_or(1, |sizes| sizes[row]);
+            let stream = streams.as_ref().map_or(0, |streams| streams[row]);
+            let time_ns = times.as_ref().map(|times| times[row]);
+            let request = Request { op, address, bytes, stream, time_ns };
+            output
+                .request(request)
+                .map_err(|fault| column(self.columns.address).bad(row, fault_text(fault)))?;
+        }
+        Ok(())
+    }
+}
+
+impl Decoder for Table {
+    fn decode(&mut self, source: &mut Source, output: &mut Output) -> Result<bool, TraceError> {
+        let first_row = output.report.records;
+        let batch = unless_it_panics(|| Ok(self.batches.next().transpose()?));
+        let Some(batch) = batch.map_err(|error| damaged(source, &error))? else { return Ok(false) };
+        output.report.records += batch.num_rows() as u64;
+        self.take_rows(&batch, output).map_err(|bad| TraceError::Content {
+            file: source.file().to_owned(),
+            place: format!("row {} (the first is row 0)", first_row + bad.row as u64),
+            reason: format!("column `{}` {}; repair or remove the row", bad.column, bad.reason),
+        })?;
+        report_progress(source, output.report.records, self.total_rows);
+        Ok(true)
+    }
+}
+
+/// Rows are read out of order of the file, so the share of the rows stands for the share of the
+/// bytes.
+fn report_progress(source: &Source, rows: u64, total_rows: u64) {
+    if let Some(total_bytes) = source.progress().total_bytes() {
+        let share = rows as f64 / total_rows.max(1) as f64;
+        source.progress().reach((total_bytes as f64 * share.min(1.0)) as u64);
+    }
+}
+
+/// The Parquet library meets some kinds of damage with a failed assertion; for a user a damaged
+/// file is an error like any other. What panicked is not used again, because the reader ends with
+/// the error.
+fn unless_it_panics<T>(
+    action: impl FnOnce() -> Result<T, ParquetError>,
+) -> Result<T, ParquetError> {
+    std::panic::catch_unwind(AssertUnwindSafe(action)).unwrap_or_else(|cause| {
+        let text = cause
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or(cause.downcast_ref::<&str>().copied());
+        Err(ParquetError::General(text.unwrap_or("the Parquet library gave up").replace('\n', " ")))
+    })
+}
+
+fn damaged(source: &Source, error: &ParquetError) -> TraceError {
+    TraceError::Content {
+        file: source.file().to_owned(),
+        place: "Parquet data".to_owned(),
+        reason: format!("{error}; the file is damaged or of an unknown kind, write it again"),
+    }
+}
+
+fn labels(pairs: Option<&Vec<KeyValue>>) -> Vec<(String, String)> {
+    let ours =
+        pairs.into_iter().flatten().filter(|pair| !KEYS_OF_LIBRARIES.contains(&pair.key.as_str()));
+    ours.map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default())).collect()
+}
+
+type TypeTest = fn(&DataType) -> bool;
+
+/// Finds the columns and refuses types that are not read, before any row is.
+fn find_columns(
+    schema: &SchemaRef,
+    source: &Source,
+    report: &mut ReadReport,
+) -> Result<Columns, TraceError> {
+    let refused = |place: String, reason: String| TraceError::Content {
+        file: source.file().to_owned(),
+        place,
+        reason,
+    };
+    let names = schema.fields().iter().map(|field| Cow::Borrowed(field.name().as_str()));
+    let mut columns =
+        Columns::find(names, report).map_err(|reason| refused("schema".to_owned(), reason))?;
+    if let Some(TimeColumn { index, unit_ns: None }) = columns.time
+        && schema.field(index).data_type().is_integer()
+    {
+        columns.ignore_time(schema.field(index).name(), report);
+    }
+    let checks: [(_, TypeTest, _); 5] = [
+        (Some(columns.op), is_text, "strings R and W"),
+        (Some(columns.address), DataType::is_integer, "integers"),
+        (columns.size, DataType::is_integer, "integers"),
+        (columns.time.map(|time| time.index), is_time, "integers, timestamps or durations"),
+        (columns.stream, is_stream, "integers or strings"),
+    ];
+    for (index, fits, wanted) in checks {
+        let Some(field) = index.map(|index| schema.field(index)) else { continue };
+        if !fits(field.data_type()) {
+            let reason =
+                format!("it holds {} and must hold {wanted}; convert it", field.data_type());
+            return Err(refused(format!("column `{}`", field.name()), reason));
+        }
+    }
+    Ok(columns)
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_text(values),
+        _ => matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
+    }
+}
+
+fn is_stream(data_type: &DataType) -> bool {
+    data_type.is_integer() || is_text(data_type)
+}
+
+fn is_time(data_type: &DataType) -> bool {
+    data_type.is_integer() || matches!(data_type, DataType::Timestamp(..) | DataType::Duration(_))
+}
+
+fn fault_text(fault: Fault) -> Cow<'static, str> {
+    match fault {
+        Fault::Record(reason) => reason,
+        Fault::Trace(reason) => Cow::Owned(reason),
+    }
+}
+
+/// A value that no request can have; the reason is the end of a sentence that begins with the
+/// column.
+struct BadCell {
+    column: String,
+    /// Within the batch.
+    row: usize,
+    reason: Cow<'static, str>,
+}
+
+/// One column of a batch.
+struct Column<'a> {
+    name: &'a str,
+    values: &'a dyn Array,
+}
+
+impl<'a> Column<'a> {
+    fn bad(&self, row: usize, reason: impl Into<Cow<'static, str>>) -> BadCell {
+        BadCell { column: self.name.to_owned(), row, reason: reason.into() }
+    }
+
+    fn require_no_null(&self) -> Result<(), BadCell> {
+        let nulls = self.values.logical_nulls();
+        match nulls.and_then(|nulls| (0..nulls.len()).find(|&row| nulls.is_null(row))) {
+            Some(row) => Err(self.bad(row, "is null")),
+            None => Ok(()),
+        }
+    }
+
+    fn integers(&self) -> Result<Vec<u64>, BadCell> {
+        match self.values.data_type() {
+            DataType::UInt8 => self.widened::<UInt8Type>(),
+            DataType::UInt16 => self.widened::<UInt16Type>(),
+            DataType::UInt32 => self.widened::<UInt32Type>(),
+            DataType::UInt64 => self.widened::<UInt64Type>(),
+            DataType::Int8 => self.widened::<Int8Type>(),
+            DataType::Int16 => self.widened::<Int16Type>(),
+            DataType::Int32 => self.widened::<Int32Type>(),
+            DataType::Int64 => self.widened::<Int64Type>(),
+            DataType::Timestamp(TimeUnit::Second, _) => self.widened::<TimestampSecondType>(),
+            DataType::Timestamp(TimeUnit::Millisecond, _) => {
+                self.widened::<TimestampMillisecondType>()
+            }
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                self.widened::<TimestampMicrosecondType>()
+            }
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                self.widened::<TimestampNanosecondType>()
+            }
+            DataType::Duration(TimeUnit::Second) => self.widened::<DurationSecondType>(),
+            DataType::Duration(TimeUnit::Millisecond) => self.widened::<DurationMillisecondType>(),
+            DataType::Duration(TimeUnit::Microsecond) => self.widened::<DurationMicrosecondType>(),
+            DataType::Duration(TimeUnit::Nanosecond) => self.widened::<DurationNanosecondType>(),
+            other => Err(self.bad(0, format!("holds {other}, which is no integer"))),
+        }
+    }
+
+    fn widened<T: ArrowPrimitiveType<Native: TryInto<u64>>>(&self) -> Result<Vec<u64>, BadCell> {
+        self.require_no_null()?;
+        let values = self.values.as_primitive::<T>().values();
+        let positive = |(row, &value): (usize, &T::Native)| {
+            value.try_into().map_err(|_| self.bad(row, "is negative"))
+        };
+        values.iter().enumerate().map(positive).collect()
+    }
+
+    fn narrow_integers(&self) -> Result<Vec<u32>, BadCell> {
+        let narrow =
+            |(row, value)| u32::try_from(value).map_err(|_| self.bad(row, "is above 4294967295"));
+        self.integers()?.into_iter().enumerate().map(narrow).collect()
+    }
+
+    /// The type tells the unit of timestamps and durations, the name that of integers.
+    fn times_ns(&self, unit_ns: Option<u64>) -> Result<Vec<u64>, BadCell> {
+        let unit_ns = match self.values.data_type() {
+            DataType::Timestamp(unit, _) | DataType::Duration(unit) => match unit {
+                TimeUnit::Second => 1_000_000_000,
+                TimeUnit::Millisecond => 1_000_000,
+                TimeUnit::Microsecond => 1_000,
+                TimeUnit::Nanosecond => 1,
+            },
+            _ => {
+                unit_ns.expect("integer times without a unit are ignored when the table is opened")
+            }
+        };
+        let scaled = |(row, value): (usize, u64)| {
+            value
+                .checked_mul(unit_ns)
+                .ok_or_else(|| self.bad(row, "is more nanoseconds than 64 bits hold"))
+        };
+        self.integers()?.into_iter().enumerate().map(scaled).collect()
+    }
+
+    fn texts(&self) -> Result<Vec<&'a str>, BadCell> {
+        self.require_no_null()?;
+        Ok(texts(self.values))
+    }
+
+    fn ops(&self) -> Result<Vec<Op>, BadCell> {
+        let op = |(row, text): (usize, &str)| {
+            scan::op(text.as_bytes()).ok_or_else(|| {
+                self.bad(row, format!("is {}, none of R, W, read, write", quoted(text.as_bytes())))
+            })
+        };
+        self.texts()?.into_iter().enumerate().map(op).collect()
+    }
+
+    fn streams(&self, streams: &mut Streams, report: &mut ReadReport) -> Result<Vec<u32>, BadCell> {
+        if self.values.data_type().is_integer() {
+            return self.narrow_integers();
+        }
+        let number = |(row, text): (usize, &str)| {
+            streams
+                .number(text.as_bytes(), report)
+                .map_err(|fault| self.bad(row, fault_text(fault)))
+        };
+        self.texts()?.into_iter().enumerate().map(number).collect()
+    }
+}
+
+/// The strings of a column, plain or through a dictionary; empty where a dictionary holds an unused
+/// null.
+fn texts(values: &dyn Array) -> Vec<&str> {
+    match values.data_type() {
+        DataType::Utf8 => values.as_string::<i32>().iter().map(Option::unwrap_or_default).collect(),
+        DataType::LargeUtf8 => {
+            values.as_string::<i64>().iter().map(Option::unwrap_or_default).collect()
+        }
+        DataType::Utf8View => {
+            values.as_string_view().iter().map(Option::unwrap_or_default).collect()
+        }
+        _ => {
+            let dictionary = values.as_any_dictionary();
+            let words = texts(dictionary.values());
+            dictionary.normalized_keys().into_iter().map(|key| words[key]).collect()
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a trace is like, as `clockhand trace info` shows it.
+
+use rustc_hash::FxHashSet;
+
+use crate::error::TraceError;
+use crate::footprint::Footprint;
+use crate::page_view::page_shift;
+use crate::reader::Reader;
+use crate::report::ReadReport;
+use crate::request::{Op, Request};
+
+/// Counts over a whole trace.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TraceInfo {
+    /// What the reader met: format, digest, skipped lines, ignored columns, notes, labels.
+    pub report: ReadReport,
+    /// Requests that read.
+    pub read_requests: u64,
+    /// Requests that write.
+    pub write_requests: u64,
+    /// Bytes of all requests that read.
+    pub read_bytes: u64,
+    /// Bytes of all requests that write.
+    pub written_bytes: u64,
+    /// Bytes of the smallest request.
+    pub min_request_bytes: u32,
+    /// Bytes of the largest request.
+    pub max_request_bytes: u32,
+    /// Bytes of a page, for the counts below.
+    pub page_bytes: u64,
+    /// References to pages that read; a request refers to every page it touches.
+    pub read_references: u64,
+    /// References to pages that write.
+    pub write_references: u64,
+    /// Different pages.
+    pub footprint_pages: u32,
+    /// Different pages that are written at least once.
+    pub dirty_footprint_pages: u32,
+    /// Different streams.
+    pub streams: u32,
+    /// From the earliest time to the latest, in nanoseconds; `None` without times.
+    pub span_ns: Option<u64>,
+    /// Whether no request is earlier than the one before; `None` without times.
+    pub sorted_by_time: Option<bool>,
+}
+
+impl TraceInfo {
+    /// Reads a trace to its end.
+    ///
+    /// # Errors
+    /// Those of the reader, and [`TraceError::PageSize`] unless `page_bytes` is a power of two.
+    pub fn read(reader: &mut dyn Reader, page_bytes: u64) -> Result<Self, TraceError> {
+        let mut builder = TraceInfoBuilder::new(page_bytes)?;
+        let mut batch = Vec::new();
+        while reader.next_batch(&mut batch)? {
+            builder.extend(&batch);
+        }
+        builder.finish(reader.report().clone())
+    }
+
+    /// Requests in all.
+    pub fn requests(&self) -> u64 {
+        self.read_requests + self.write_requests
+    }
+
+    /// Bytes of all requests.
+    pub fn total_bytes(&self) -> u64 {
+        self.read_bytes + self.written_bytes
+    }
+
+    /// Mean bytes of a request.
+    pub fn mean_request_bytes(&self) -> f64 {
+        self.total_bytes() as f64 / self.requests() as f64
+    }
+
+    /// References to pages in all.
+    pub fn references(&self) -> u64 {
+        self.read_references + self.write_references
+    }
+}
+
+/// Times seen so far.
+struct Times {
+    earliest_ns: u64,
+    latest_ns: u64,
+    last_ns: u64,
+    are_sorted: bool,
+}
+
+/// Counts a trace batch by batch, for those who need the requests for something else too.
+pub struct TraceInfoBuilder {
+    page_shift: u32,
+    footprint: Footprint,
+    streams: FxHashSet<u32>,
+    /// Reads, then writes.
+    requests: [u64; 2],
+    bytes: [u64; 2],
+    references: [u64; 2],
+    min_request_bytes: u32,
+    max_request_bytes: u32,
+    times: Option<Times>,
+    has_too_many_pages: bool,
+}
+
+impl TraceInfoBuilder {
+    /// Counts with pages of `page_bytes`.
+    ///
+    /// # Errors
+    /// [`TraceError::PageSize`] unless `page_bytes` is a power of two.
+    pub fn new(page_bytes: u64) -> Result<Self, TraceError> {
+        Ok(Self {
+            page_shift: page_shift(page_bytes)?,
+            footprint: Footprint::default(),
+            streams: FxHashSet::default(),
+            requests: [0; 2],
+            bytes: [0; 2],
+            references: [0; 2],
+            min_request_bytes: u32::MAX,
+            max_request_bytes: 0,
+            times: None,
+            has_too_many_pages: false,
+        })
+    }
+
+    /// Counts these requests.
+    pub fn extend(&mut self, requests: &[Request]) {
+        for request in requests {
+            self.push(request);
+        }
+    }
+
+    fn push(&mut self, request: &Request) {
+        let kind = usize::from(request.op == Op::Write);
+        self.requests[kind] += 1;
+        self.bytes[kind] += u64::from(request.bytes);
+        self.min_request_bytes = self.min_request_bytes.min(request.bytes);
+        self.max_request_bytes = self.max_request_bytes.max(request.bytes);
+        self.streams.insert(request.stream);
+        if let Some(time_ns) = request.time_ns {
+            self.push_time(time_ns);
+        }
+        for page in request.pages(self.page_shift) {
+            self.references[kind] += 1;
+            match self.footprint.number((request.stream, page), u32::MAX) {
+                Some(id) if request.op == Op::Write => self.footprint.write(id),
+                Some(_) => {}
+                None => self.has_too_many_pages = true,
+            }
+        }
+    }
+
+    fn push_time(&mut self, time_ns: u64) {
+        let times = self.times.get_or_insert(Times {
+            earliest_ns: time_ns,
+            latest_ns: time_ns,
+            last_ns: time_ns,
+            are_sorted: true,
+        });
+        times.earliest_ns = times.earliest_ns.min(time_ns);
+        times.latest_ns = times.latest_ns.max(time_ns);
+        times.are_sorted &= times.last_ns <= time_ns;
+        times.last_ns = time_ns;
+    }
+
+    /// The counts, with what the reader of the requests has to report.
+    ///
+    /// # Errors
+    /// [`TraceError::TooManyPages`] when 32 bits cannot number the pages.
+    pub fn finish(self, report: ReadReport) -> Result<TraceInfo, TraceError> {
+        let page_bytes = 1 << self.page_shift;
+        if self.has_too_many_pages {
+            return Err(TraceError::TooManyPages { limit_pages: u64::from(u32::MAX), page_bytes });
+        }
+        Ok(TraceInfo {
+            report,
+            read_requests: self.requests[0],
+            write_requests: self.requests[1],
+            read_bytes: self.bytes[0],
+            written_bytes: self.bytes[1],
+            min_request_bytes: self.min_request_bytes,
+            max_request_bytes: self.max_request_bytes,
+            page_bytes,
+            read_references: self.references[0],
+            write_references: self.references[1],
+            footprint_pages: self.footprint.pages(),
+            dirty_footprint_pages: self.footprint.dirty_pages(),
+            streams: self.streams.len() as u32,
+            span_ns: self.times.as_ref().map(|times| times.latest_ns - times.earliest_ns),
+            sorted_by_time: self.times.as_ref().map(|times| times.are_sorted),
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! Where a format puts what it reads: requests, processor accesses, and what it has to report.
+
+use std::borrow::Cow;
+
+use crate::cpu_cache::CpuCache;
+use crate::report::ReadReport;
+use crate::request::{Access, AccessKind, Op, Request};
+
+/// How many requests a batch holds, give or take those of one line; small enough to stay in a
+/// processor's second-level cache between the reader and the one who consumes it.
+pub(crate) const BATCH_REQUESTS: usize = 16 * 1024;
+
+/// What is wrong with a line or record, as the end of a sentence that begins with its place.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// This line or record is malformed; it is counted and the next one may be good.
+    Record(Cow<'static, str>),
+    /// The whole trace cannot be read; the text also says what to do.
+    Trace(String),
+}
+
+impl From<&'static str> for Fault {
+    fn from(reason: &'static str) -> Self {
+        Self::Record(Cow::Borrowed(reason))
+    }
+}
+
+impl From<String> for Fault {
+    fn from(reason: String) -> Self {
+        Self::Record(Cow::Owned(reason))
+    }
+}
+
+/// Collects one batch of requests, and the report over all batches.
+#[derive(Default)]
+pub(crate) struct Output {
+    pub(crate) requests: Vec<Request>,
+    pub(crate) report: ReadReport,
+    pub(crate) cpu_cache: Option<CpuCache>,
+}
+
+impl Output {
+    pub(crate) fn is_full(&self) -> bool {
+        self.requests.len() >= BATCH_REQUESTS
+    }
+
+    /// Takes a request; one without bytes is counted instead. Behind a CPU cache reads are loads.
+    #[inline]
+    pub(crate) fn request(&mut self, request: Request) -> Result<(), Fault> {
+        if self.cpu_cache.is_some() {
+            let kind = if request.op == Op::Read { AccessKind::Load } else { AccessKind::Store };
+            return self.access(Access { kind, address: request.address, bytes: request.bytes });
+        }
+        if self.touches_bytes(request.address, request.bytes)? {
+            self.requests.push(request);
+        }
+        Ok(())
+    }
+
+    /// Takes an access of a processor, through the CPU cache if there is one.
+    #[inline]
+    pub(crate) fn access(&mut self, access: Access) -> Result<(), Fault> {
+        if !self.touches_bytes(access.address, access.bytes)? {
+            return Ok(());
+        }
+        match &mut self.cpu_cache {
+            None => self.requests.push(access.into()),
+            Some(cache) => cache.access(access, |request| self.requests.push(request)),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn touches_bytes(&mut self, address: u64, bytes: u32) -> Result<bool, Fault> {
+        let Some(to_last_byte) = bytes.checked_sub(1) else {
+            self.report.zero_size_requests += 1;
+            return Ok(false);
+        };
+        if address.checked_add(u64::from(to_last_byte)).is_none() {
+            return Err("runs past the end of the 64-bit address space".into());
+        }
+        Ok(true)
+    }
+}

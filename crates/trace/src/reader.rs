@@ -1,0 +1,144 @@
+//! Reading a trace in batches.
+
+use std::path::Path;
+
+use crate::cpu_cache::{CpuCache, CpuCacheConfig};
+use crate::detect::detect;
+use crate::error::TraceError;
+use crate::format::{Decoder, Format};
+use crate::formats::{find_format, formats, names};
+use crate::output::{BATCH_REQUESTS, Output};
+use crate::report::ReadReport;
+use crate::request::Request;
+use crate::source::{Progress, Source};
+
+/// Gives the requests of a trace in batches, in the order of the trace.
+///
+/// Pull until it returns `false`; only then is the report complete, and only then is it known that
+/// the trace was whole. To cancel, stop pulling.
+pub trait Reader: Send {
+    /// Replaces the contents of `batch` by the next requests, about 16 Ki of them. `true` when
+    /// there is at least one; `false`, with an empty batch, at the end of the trace, and again on
+    /// every further call.
+    ///
+    /// # Errors
+    /// Any [`TraceError`] about the content: cut, damaged, too many malformed lines, no request at
+    /// all. After an error the trace must not be read on.
+    fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, TraceError>;
+
+    /// What was met so far.
+    fn report(&self) -> &ReadReport;
+}
+
+/// How to open a trace.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions<'a> {
+    /// The name of the format; without it the format is found by content.
+    pub format: Option<&'a str>,
+    /// Puts a first-level cache between the processor accesses of the trace and memory.
+    pub cpu_cache: Option<CpuCacheConfig>,
+}
+
+/// A [`Reader`] of a trace file or of standard input.
+pub struct TraceReader {
+    source: Source,
+    decoder: Box<dyn Decoder>,
+    output: Output,
+    record_noun: &'static str,
+    ended: bool,
+}
+
+impl TraceReader {
+    /// Opens a trace file, or standard input for `-`, and finds its compression and format.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is empty, or is not a trace in the format asked for or in any
+    /// known one; when the cache has an impossible shape or the trace holds no processor accesses
+    /// to put through it.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, TraceError> {
+        let named = options.format.map(find_format).transpose()?;
+        let cpu_cache = options.cpu_cache.map(CpuCache::new).transpose()?;
+        Self::from_source(Source::open(path.as_ref())?, named, cpu_cache)
+    }
+
+    pub(crate) fn from_source(
+        mut source: Source,
+        named: Option<&'static Format>,
+        cpu_cache: Option<CpuCache>,
+    ) -> Result<Self, TraceError> {
+        let format = match named {
+            Some(format) => format,
+            None => detect(&source)?,
+        };
+        if cpu_cache.is_some() && !format.holds_processor_accesses {
+            return Err(TraceError::NoCpuCache {
+                file: source.file().to_owned(),
+                format: format.name,
+                fitting: names(formats().iter().filter(|format| format.holds_processor_accesses)),
+            });
+        }
+        let report = ReadReport {
+            format: format.name,
+            compression: source.compression(),
+            ..ReadReport::default()
+        };
+        let mut output = Output { requests: Vec::new(), report, cpu_cache };
+        let decoder = (format.open)(&mut source, &mut output)?;
+        Ok(Self { source, decoder, output, record_noun: format.record_noun, ended: false })
+    }
+
+    /// How far the stored file has been read, for a progress bar on another thread.
+    pub fn progress(&self) -> Progress {
+        self.source.progress().clone()
+    }
+
+    /// What only the whole trace can show.
+    fn end(&mut self) -> Result<(), TraceError> {
+        let (sha256, stored_bytes) = self.source.finish()?;
+        let report = &mut self.output.report;
+        report.sha256 = Some(sha256);
+        report.stored_bytes = Some(stored_bytes);
+        let file = self.source.file();
+        if report.skipped_too_many() || (report.requests == 0 && report.skipped_records > 0) {
+            let first = &report.first_skipped[0];
+            return Err(TraceError::TooManyBadRecords {
+                file: file.to_owned(),
+                format: report.format,
+                skipped: report.skipped_records,
+                records: report.records,
+                place: format!("{} {}", self.record_noun, first.record),
+                reason: first.reason.clone(),
+            });
+        }
+        if report.requests == 0 {
+            return Err(TraceError::NoRequest {
+                file: file.to_owned(),
+                format: report.format,
+                records: report.records,
+                zero_size: report.zero_size_requests,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Reader for TraceReader {
+    fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, TraceError> {
+        batch.clear();
+        batch.reserve(BATCH_REQUESTS);
+        std::mem::swap(batch, &mut self.output.requests);
+        while !self.ended && self.output.requests.is_empty() {
+            self.ended = !self.decoder.decode(&mut self.source, &mut self.output)?;
+            self.output.report.requests += self.output.requests.len() as u64;
+            if self.ended {
+                self.end()?;
+            }
+        }
+        std::mem::swap(batch, &mut self.output.requests);
+        Ok(!batch.is_empty())
+    }
+
+    fn report(&self) -> &ReadReport {
+        &self.output.report
+    }
+}

@@ -1,0 +1,71 @@
+//! What a reader tells about a trace besides its requests.
+
+/// A line or record that holds no request although it should.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SkippedRecord {
+    /// Number of the line or record, from 1.
+    pub record: u64,
+    /// What is wrong with it, as the end of a sentence: `has no R or W after the address:
+    /// "0041f7a0"`.
+    pub reason: String,
+}
+
+/// What a reader has met so far; complete once the trace has ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ReadReport {
+    /// Name of the format, as in the table of formats.
+    pub format: &'static str,
+    /// How the stored bytes are compressed: `gz`, `xz`, `zstd` or `bz2`.
+    pub compression: Option<&'static str>,
+    /// Lines, binary records or rows that were read, whatever became of them.
+    pub records: u64,
+    /// Requests that were handed out.
+    pub requests: u64,
+    /// Malformed lines or records; none of them became a request.
+    pub skipped_records: u64,
+    /// The first of the malformed lines or records, at most [`ReadReport::SKIPPED_SHOWN`].
+    pub first_skipped: Vec<SkippedRecord>,
+    /// Requests that were skipped because they touch no byte.
+    pub zero_size_requests: u64,
+    /// Columns of the trace that no request uses.
+    pub ignored_columns: Vec<String>,
+    /// What the reader had to assume.
+    pub notes: Vec<String>,
+    /// Names of the streams where the trace names them; the index is the stream number.
+    pub stream_names: Vec<String>,
+    /// Key and value pairs that the maker of the trace stored in it.
+    pub labels: Vec<(String, String)>,
+    /// SHA-256 of the stored bytes (`sha256sum FILE`), once the trace has ended.
+    pub sha256: Option<[u8; 32]>,
+    /// Number of stored bytes, once the trace has ended.
+    pub stored_bytes: Option<u64>,
+}
+
+impl ReadReport {
+    /// How many malformed lines or records are kept with their reasons.
+    pub const SKIPPED_SHOWN: usize = 3;
+    /// So many malformed lines or records any trace may have.
+    const SKIPPED_ALLOWED: u64 = 10;
+    /// Longer traces may have one malformed line or record in so many.
+    const RECORDS_PER_SKIPPED_ALLOWED: u64 = 1000;
+
+    /// The digest as 64 hexadecimal digits.
+    pub fn sha256_hex(&self) -> Option<String> {
+        self.sha256.map(|digest| digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Counts the record that was read last as malformed; the reason is only asked for when it will
+    /// be shown.
+    pub(crate) fn skip(&mut self, reason: impl FnOnce() -> String) {
+        self.skipped_records += 1;
+        if self.first_skipped.len() < Self::SKIPPED_SHOWN {
+            self.first_skipped.push(SkippedRecord { record: self.records, reason: reason() });
+        }
+    }
+
+    /// More than 10 and more than 0.1 % of the records are malformed.
+    pub(crate) fn skipped_too_many(&self) -> bool {
+        self.skipped_records
+            > Self::SKIPPED_ALLOWED.max(self.records / Self::RECORDS_PER_SKIPPED_ALLOWED)
+    }
+}

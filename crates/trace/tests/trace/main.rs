@@ -1,0 +1,12 @@
+//! What readers, views and the writer do, seen from outside the crate.
+
+mod compression;
+mod csv;
+mod errors;
+mod excerpts;
+mod info;
+mod page_view;
+mod parquet;
+mod reading;
+mod request_columns;
+mod shared_traces;
