@@ -141,6 +141,7 @@ pub struct PolicySpec {
     written: String,
     entry: &'static Entry,
     given: Vec<(&'static str, Value)>,
+    seed: u64,
 }
 
 impl PolicySpec {
@@ -161,7 +162,12 @@ impl PolicySpec {
             Some(settings) => parameters::parse_settings(name, parameters, settings)?,
             None => Vec::new(),
         };
-        Ok(PolicySpec { written: text.to_owned(), entry, given })
+        Ok(PolicySpec { written: text.to_owned(), entry, given, seed: 0 })
+    }
+
+    /// The same policy, with this seed if it draws random numbers and none was given; 0 without.
+    pub fn with_seed(self, seed: u64) -> Self {
+        PolicySpec { seed, ..self }
     }
 
     /// What the user wrote.
@@ -186,7 +192,8 @@ impl PolicySpec {
         device_ratio: Ratio,
     ) -> Result<ResolvedPolicy, SettingsError> {
         let Description { name, parameters, .. } = self.entry.description;
-        let settings = parameters::complete(name, parameters, &self.given, frames, device_ratio)?;
+        let surroundings = parameters::Surroundings { frames, device_ratio, seed: self.seed };
+        let settings = parameters::complete(name, parameters, &self.given, surroundings)?;
         Ok(ResolvedPolicy { entry: self.entry, settings })
     }
 }

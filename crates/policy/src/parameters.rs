@@ -55,6 +55,8 @@ pub enum Default {
     DeviceRatio,
     /// `max(1, floor(frames / divisor))`.
     FramesOver(u32),
+    /// The seed of the run.
+    Seed,
     /// None: the parameter takes the place of another one, which then has no value.
     InsteadOf(&'static str),
 }
@@ -106,6 +108,7 @@ impl fmt::Display for Default {
             Default::Value(value) => formatter.write_str(value),
             Default::DeviceRatio => formatter.write_str("the device's write/read cost ratio"),
             Default::FramesOver(divisor) => write!(formatter, "max(1, floor(frames / {divisor}))"),
+            Default::Seed => formatter.write_str("the seed of the run"),
             Default::InsteadOf(other) => write!(formatter, "none; takes the place of {other}"),
         }
     }
@@ -280,13 +283,20 @@ fn check_combination(
     Ok(())
 }
 
+/// What defaults may depend on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) frames: u32,
+    pub(crate) device_ratio: Ratio,
+    pub(crate) seed: u64,
+}
+
 /// Adds the default of each parameter that is not given.
 pub(crate) fn complete(
     policy: &'static str,
     parameters: &'static [Parameter],
     given: &[(&'static str, Value)],
-    frames: u32,
-    device_ratio: Ratio,
+    surroundings: Surroundings,
 ) -> Result<Settings, SettingsError> {
     let find = |name: &str| given.iter().find(|(other, _)| *other == name).map(|&(_, value)| value);
     let replaced = |name: &str| {
@@ -309,8 +319,9 @@ pub(crate) fn complete(
         }
         let text = match parameter.default {
             Default::Value(text) => text.to_owned(),
-            Default::DeviceRatio => device_ratio.to_string(),
-            Default::FramesOver(divisor) => (frames / divisor).max(1).to_string(),
+            Default::DeviceRatio => surroundings.device_ratio.to_string(),
+            Default::FramesOver(divisor) => (surroundings.frames / divisor).max(1).to_string(),
+            Default::Seed => surroundings.seed.to_string(),
             Default::InsteadOf(_) => continue,
         };
         let Some(value) = parameter.domain.parse(&text) else {
