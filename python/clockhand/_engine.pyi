@@ -47,6 +47,7 @@ def simulate(
     bits: str,
     write_miss: str,
     flush_at_end: bool,
+    seed: int,
     jobs: int | None,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...

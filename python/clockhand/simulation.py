@@ -143,6 +143,7 @@ def run_simulation(
         frames=frames_text,
         memory=memory_text,
         page_bytes=page_bytes,
+        seed=seed,
         jobs=jobs,
         watch=watch,
         **options,

@@ -73,14 +73,19 @@ pub struct Entry {
 impl Entry {
     /// The policy's documentation page: the head of its source file.
     pub fn page(&self) -> String {
-        let mut page = String::new();
-        for line in self.description.source.lines() {
-            let Some(text) = line.strip_prefix("//!") else { break };
-            page.push_str(text.strip_prefix(' ').unwrap_or(text));
-            page.push('\n');
-        }
-        page
+        page_of(self.description.source)
     }
+}
+
+/// The documentation page in the head of a source file.
+pub fn page_of(source: &str) -> String {
+    let mut page = String::new();
+    for line in source.lines() {
+        let Some(text) = line.strip_prefix("//!") else { break };
+        page.push_str(text.strip_prefix(' ').unwrap_or(text));
+        page.push('\n');
+    }
+    page
 }
 
 /// Receives a policy in its own type, so that what uses it is compiled for it.

@@ -135,6 +135,10 @@ impl FrameTable {
         self.write_back_requests.pop()
     }
 
+    pub(crate) fn has_no_write_back_request(&self) -> bool {
+        self.write_back_requests.is_empty()
+    }
+
     #[inline]
     fn has(&self, frame: Frame, mask: u8) -> bool {
         self.states[frame.index()] & mask != 0

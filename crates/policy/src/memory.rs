@@ -117,10 +117,12 @@ impl<P: PagePolicy> Memory<P> {
     ///
     /// # Panics
     ///
-    /// If no victim is pending, or it is dirty: its content would be lost.
+    /// If no victim is pending, if it is dirty (its content would be lost), or if a requested write-back has
+    /// not been taken with [`Memory::next_write_back`].
     pub fn commit_eviction(&mut self) -> PageId {
         let frame = self.victim.take().expect("a victim is pending");
         assert!(!self.frames.is_dirty(frame), "a dirty page is written back before it leaves");
+        assert!(self.frames.has_no_write_back_request(), "requested write-backs are taken first");
         let page = self.frames.page(frame);
         self.frame_of_page[page.index()] = Frame::NONE;
         self.free_frame = Some(frame);
@@ -273,6 +275,7 @@ impl<P: AccessDriven> Memory<P> {
     /// A reference to a page in memory, of which the policy is told.
     #[inline]
     pub fn access(&mut self, op: Op, frame: Frame) {
+        debug_assert_ne!(self.victim, Some(frame), "the policy has forgotten the pending victim");
         self.policy.hit(op, frame, &self.frames);
         if op == Op::Write {
             self.frames.set_dirty(frame);

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 /// A non-negative rational number in lowest terms.
 ///
-/// Numerator and denominator are 32-bit, so that a policy can scale sizes of up to 2^32 frames by them
+/// Numerator and denominator are 32-bit, so that a policy can scale sizes of up to 2^31 frames by them
 /// within 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ratio {

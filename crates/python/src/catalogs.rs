@@ -2,7 +2,7 @@
 
 use clockhand_device::{Device, built_in};
 use clockhand_policy::catalog::{CATALOG, Entry};
-use clockhand_sim::{SimError, parse_policy};
+use clockhand_sim::{Contestant, SimError};
 use clockhand_trace::{find_format, formats as trace_formats};
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -44,17 +44,24 @@ fn policy_facts(entry: &Entry) -> PolicyFacts {
     }
 }
 
-/// All policies, as dictionaries.
+/// All policies and the bound, as dictionaries.
 #[pyfunction]
 pub(crate) fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let facts: Vec<_> = CATALOG.iter().map(policy_facts).collect();
+    let bound = PolicyFacts {
+        name: Contestant::BOUND,
+        kind: "bound".to_owned(),
+        summary: Contestant::BOUND_SUMMARY,
+        paper: Contestant::BOUND_PAPER,
+        parameters: Vec::new(),
+    };
+    let facts: Vec<_> = CATALOG.iter().map(policy_facts).chain([bound]).collect();
     Ok(pythonize(py, &facts)?)
 }
 
 /// The documentation page of a policy, in Markdown.
 #[pyfunction]
 pub(crate) fn policy_page(name: &str) -> PyResult<String> {
-    Ok(parse_policy(name).map_err(exception)?.entry().page())
+    Ok(Contestant::parse(name).map_err(exception)?.page())
 }
 
 #[derive(Serialize)]

@@ -1,9 +1,8 @@
 //! `simulate`: a grid of cells, as rows and facts.
 
-use clockhand_policy::catalog::PolicySpec;
 use clockhand_sim::{
-    Bits, Experiment, MemorySize, Outcome, ReadTrace, ReplayOptions, Row, SimError, WriteMiss,
-    parse_policy,
+    Bits, Contestant, Experiment, MemorySize, Outcome, ReadTrace, ReplayOptions, Row, SimError,
+    WriteMiss,
 };
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -69,13 +68,15 @@ struct PolicyFacts {
     paper: &'static str,
 }
 
-fn policy_facts(policy: &PolicySpec) -> PolicyFacts {
-    let description = policy.entry().description;
-    PolicyFacts {
-        name: policy.written().to_owned(),
-        summary: description.summary,
-        paper: description.paper,
-    }
+fn policy_facts(contestant: &Contestant) -> PolicyFacts {
+    let (summary, paper) = match contestant {
+        Contestant::Policy(policy) => {
+            let description = policy.entry().description;
+            (description.summary, description.paper)
+        }
+        Contestant::Bound => (Contestant::BOUND_SUMMARY, Contestant::BOUND_PAPER),
+    };
+    PolicyFacts { name: contestant.written().to_owned(), summary, paper }
 }
 
 #[derive(Serialize)]
@@ -119,7 +120,7 @@ fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Result<T, Sim
 /// Runs an experiment; a dictionary of rows and of facts about traces, device and policies.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, policies, *, frames, memory, page_bytes, device, bits, write_miss, flush_at_end, jobs, watch=None
+    traces, policies, *, frames, memory, page_bytes, device, bits, write_miss, flush_at_end, seed, jobs, watch=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
 pub(crate) fn simulate<'py>(
@@ -133,11 +134,12 @@ pub(crate) fn simulate<'py>(
     bits: &str,
     write_miss: &str,
     flush_at_end: bool,
+    seed: u64,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let specs: Result<Vec<PolicySpec>, SimError> =
-        policies.iter().map(|text| parse_policy(text)).collect();
+    let specs: Result<Vec<Contestant>, SimError> =
+        policies.iter().map(|text| Contestant::parse(text)).collect();
     let specs = specs.map_err(exception)?;
     let bits = choose("--bits", bits, [("exact", Bits::Exact), ("mapped", Bits::Mapped)]);
     let write_miss = choose(
@@ -157,6 +159,7 @@ pub(crate) fn simulate<'py>(
         page_bytes,
         device: device.clone(),
         options,
+        seed,
         jobs,
     };
     let outcome =

@@ -3,22 +3,24 @@
 //! [`simulate`] runs a grid of cells (policies × memory sizes × traces) over all cores and gives one
 //! [`Row`] per cell. Each trace is read once; all its cells share one page view.
 
+mod bound;
+mod contestant;
 mod convert;
 mod error;
 mod input;
 mod memory_size;
-mod names;
 mod next_use;
 mod progress;
 mod replay;
 mod row;
 mod simulate;
 
+pub use bound::Bound;
+pub use contestant::Contestant;
 pub use convert::convert_to_parquet;
 pub use error::SimError;
 pub use input::{RequestTable, TraceInput};
 pub use memory_size::{MemorySize, parse_page_bytes};
-pub use names::parse_policy;
 pub use progress::{Phase, Progress};
 pub use replay::{Bits, Counts, ReplayOptions, WriteMiss};
 pub use row::Row;

@@ -10,10 +10,12 @@ use clockhand_policy::{Ratio, RatioError};
 use clockhand_trace::{Folding, PageView, PageViewBuilder, ReadReport};
 use rayon::prelude::*;
 
+use crate::bound::bound;
 use crate::next_use::next_use;
 use crate::replay::Cell;
 use crate::{
-    Bits, Counts, MemorySize, Phase, Progress, ReplayOptions, Row, SimError, TraceInput, WriteMiss,
+    Bits, Bound, Contestant, Counts, MemorySize, Phase, Progress, ReplayOptions, Row, SimError,
+    TraceInput, WriteMiss,
 };
 
 /// What to simulate. Rows come in the order trace, memory size, policy, each as given, doubles kept.
@@ -21,8 +23,10 @@ use crate::{
 pub struct Experiment {
     /// The traces.
     pub traces: Vec<TraceInput>,
-    /// The policies.
-    pub policies: Vec<PolicySpec>,
+    /// The policies, the bound among them.
+    pub policies: Vec<Contestant>,
+    /// Seed of policies that draw random numbers.
+    pub seed: u64,
     /// The memory sizes.
     pub sizes: Vec<MemorySize>,
     /// Page size in bytes, a power of two.
@@ -153,8 +157,11 @@ fn folding_for(policy: &ResolvedPolicy) -> Folding {
 /// The different ways in which the policies need their runs folded; most share one.
 fn foldings(experiment: &Experiment, device_ratio: Ratio) -> Result<Vec<Folding>, SimError> {
     let mut foldings = Vec::new();
-    for policy in &experiment.policies {
-        let folding = folding_for(&policy.resolve(1, device_ratio)?);
+    for contestant in &experiment.policies {
+        let folding = match contestant {
+            Contestant::Policy(policy) => folding_for(&policy.resolve(1, device_ratio)?),
+            Contestant::Bound => Folding::Runs,
+        };
         if !foldings.contains(&folding) {
             foldings.push(folding);
         }
@@ -166,6 +173,13 @@ fn foldings(experiment: &Experiment, device_ratio: Ratio) -> Result<Vec<Folding>
 struct View {
     pages: PageView,
     next_use: OnceLock<Vec<u32>>,
+}
+
+impl View {
+    fn next_use(&self) -> &[u32] {
+        let compute = || next_use(self.pages.records(), self.pages.footprint_pages());
+        self.next_use.get_or_init(compute)
+    }
 }
 
 fn read(
@@ -212,30 +226,45 @@ struct Grid<'a> {
 impl Grid<'_> {
     fn run(&self, progress: &Progress) -> Result<Vec<Row>, SimError> {
         let footprint = self.trace.footprint_pages;
-        let mut cells: Vec<(u32, &PolicySpec)> = Vec::new();
+        let mut cells: Vec<(u32, &Contestant)> = Vec::new();
         for size in &self.experiment.sizes {
             let frames = size.frames(footprint, self.experiment.page_bytes);
-            cells.extend(self.experiment.policies.iter().map(|policy| (frames, policy)));
+            cells.extend(self.experiment.policies.iter().map(|contestant| (frames, contestant)));
         }
         let records: usize = self.views[0].pages.records().len();
         progress.enter(Phase::Replaying, (records * cells.len()) as u64);
-        cells.into_par_iter().map(|(frames, policy)| self.cell(frames, policy, progress)).collect()
+        let row = |(frames, contestant)| {
+            if progress.is_cancelled() {
+                return Err(SimError::Interrupted);
+            }
+            match contestant {
+                &Contestant::Bound => self.bound(frames, progress),
+                Contestant::Policy(policy) => self.cell(frames, policy, progress),
+            }
+        };
+        cells.into_par_iter().map(row).collect()
+    }
+
+    fn view(&self, folding: Folding) -> &View {
+        let view = self.views.iter().find(|view| view.pages.folding() == folding);
+        view.expect("a view was built for every folding")
+    }
+
+    fn bound(&self, frames: u32, progress: &Progress) -> Result<Row, SimError> {
+        let view = self.view(Folding::Runs);
+        let options = self.experiment.options;
+        let Bound { read_ios, write_ios } =
+            bound(&view.pages, view.next_use(), frames, options, progress)?;
+        progress.add_done(view.pages.records().len() as u64);
+        let resolved = Contestant::BOUND.to_owned();
+        Ok(self.row_of_ios(frames, Contestant::BOUND, resolved, read_ios, write_ios))
     }
 
     fn cell(&self, frames: u32, policy: &PolicySpec, progress: &Progress) -> Result<Row, SimError> {
-        if progress.is_cancelled() {
-            return Err(SimError::Interrupted);
-        }
+        let policy = policy.clone().with_seed(self.experiment.seed);
         let resolved = policy.resolve(frames, self.device_ratio)?;
-        let folding = folding_for(&resolved);
-        let view = self.views.iter().find(|view| view.pages.folding() == folding);
-        let view = view.expect("a view was built for every folding");
-        let next_use = (policy.entry().kind == Kind::Offline).then(|| {
-            let pages = &view.pages;
-            view.next_use
-                .get_or_init(|| next_use(pages.records(), pages.footprint_pages()))
-                .as_slice()
-        });
+        let view = self.view(folding_for(&resolved));
+        let next_use = (policy.entry().kind == Kind::Offline).then(|| view.next_use());
         let options = self.experiment.options;
         let cell = Cell { view: &view.pages, next_use, frames, options, progress };
         let counts = cell.replay(&resolved)?;
@@ -243,10 +272,37 @@ impl Grid<'_> {
     }
 
     fn row(&self, frames: u32, policy: &str, policy_resolved: String, counts: Counts) -> Row {
-        let Grid { experiment, trace, page_cost, .. } = self;
+        let trace = self.trace;
         let misses = counts.read_misses + counts.write_misses;
         let hits = trace.references - misses;
         let (read_ios, write_ios) = (counts.read_ios, counts.write_ios());
+        Row {
+            read_references: Some(trace.read_references),
+            write_references: Some(trace.write_references),
+            hits: Some(hits),
+            misses: Some(misses),
+            read_misses: Some(counts.read_misses),
+            write_misses: Some(counts.write_misses),
+            clean_evictions: Some(counts.clean_evictions),
+            dirty_evictions: Some(counts.dirty_evictions),
+            energy_uj: self.page_cost.energy_uj(read_ios, write_ios),
+            hit_ratio: Some(hits as f64 / trace.references as f64),
+            write_backs: Some(counts.write_backs),
+            flush_writes: Some(counts.flush_writes),
+            ..self.row_of_ios(frames, policy, policy_resolved, read_ios, write_ios)
+        }
+    }
+
+    /// A row that knows nothing but how many pages are read and written.
+    fn row_of_ios(
+        &self,
+        frames: u32,
+        policy: &str,
+        policy_resolved: String,
+        read_ios: u64,
+        write_ios: u64,
+    ) -> Row {
+        let Grid { experiment, trace, page_cost, .. } = self;
         Row {
             trace: trace.name.clone(),
             policy: policy.to_owned(),
@@ -254,25 +310,25 @@ impl Grid<'_> {
             page_bytes: experiment.page_bytes,
             device: experiment.device.clone(),
             references: trace.references,
-            read_references: trace.read_references,
-            write_references: trace.write_references,
-            hits,
-            misses,
-            read_misses: counts.read_misses,
-            write_misses: counts.write_misses,
+            read_references: None,
+            write_references: None,
+            hits: None,
+            misses: None,
+            read_misses: None,
+            write_misses: None,
             read_ios,
             write_ios,
-            clean_evictions: counts.clean_evictions,
-            dirty_evictions: counts.dirty_evictions,
+            clean_evictions: None,
+            dirty_evictions: None,
             io_time_us: page_cost.time_us(read_ios, write_ios),
-            energy_uj: page_cost.energy_uj(read_ios, write_ios),
+            energy_uj: None,
             policy_resolved,
             device_resolved: self.device.resolved(),
-            hit_ratio: hits as f64 / trace.references as f64,
+            hit_ratio: None,
             footprint_pages: trace.footprint_pages.into(),
             memory_share: f64::from(frames) / f64::from(trace.footprint_pages),
-            write_backs: counts.write_backs,
-            flush_writes: counts.flush_writes,
+            write_backs: None,
+            flush_writes: None,
             bits: match experiment.options.bits {
                 Bits::Exact => "exact",
                 Bits::Mapped => "mapped",

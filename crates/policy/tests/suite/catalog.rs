@@ -124,18 +124,17 @@ fn parameters_refer_to_parameters_of_the_same_policy() {
         }
         if let Some((other, value)) = parameter.only_with {
             assert!(named(other) == 1, "{at}");
-            refusal_or_nothing(&format!("{}:{other}={value}", entry.description.name));
+            assert_taken(&format!("{}:{other}={value}", entry.description.name));
         }
         if let Default::Value(value) = parameter.default
             && parameter.only_with.is_none()
         {
-            refusal_or_nothing(&format!("{}:{}={value}", entry.description.name, parameter.name));
+            assert_taken(&format!("{}:{}={value}", entry.description.name, parameter.name));
         }
     }
 }
 
-/// Panics with the refusal if `text` is refused.
-fn refusal_or_nothing(text: &str) {
+fn assert_taken(text: &str) {
     if let Err(error) = PolicySpec::parse(text) {
         panic!("{text}: {error}");
     }
@@ -262,7 +261,7 @@ fn a_range_is_shown_in_words() {
 #[test]
 fn every_value_that_the_table_allows_is_taken() {
     for variant in variants::all() {
-        refusal_or_nothing(&variant);
+        assert_taken(&variant);
     }
 }
 

@@ -61,7 +61,10 @@ fn of(entry: &Entry) -> Vec<String> {
 fn combine(first: &Parameter, second: &Parameter) -> bool {
     let switches =
         |parameter: &Parameter| matches!(parameter.domain, Domain::Choice(_) | Domain::Flag);
-    let replaces = |one: &Parameter, other: &Parameter| matches!(one.default, Default::InsteadOf(name) if name == other.name);
+    let replaces = |one: &Parameter, other: &Parameter| match one.default {
+        Default::InsteadOf(name) => name == other.name,
+        _ => false,
+    };
     let needs = |one: &Parameter, other: &Parameter| {
         one.only_with.is_some_and(|(name, _)| name == other.name)
     };
