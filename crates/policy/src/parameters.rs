@@ -91,7 +91,7 @@ impl fmt::Display for Domain {
             Domain::Count { min, max: u64::MAX } => write!(formatter, "a whole number from {min}"),
             Domain::Count { min, max } => write!(formatter, "a whole number from {min} to {max}"),
             Domain::Ratio { min, max: None } => {
-                write!(formatter, "a number such as 8, 13.3 or 40/3, from {min}, of up to 9 digits")
+                write!(formatter, "a number such as 8, 13.3 or 40/3, from {min}")
             }
             Domain::Ratio { min, max: Some(max) } => {
                 write!(formatter, "a number such as 1/3 or 0.25, from {min} to {max}")
