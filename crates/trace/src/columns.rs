@@ -30,14 +30,14 @@ impl Role {
     pub(crate) fn of(column_name: &str) -> Self {
         match column_name.trim().to_ascii_lowercase().as_str() {
             "op" | "operation" | "rw" => Self::Op,
-            "address" | "addr" | "offset" | "byte_offset" => Self::Address,
-            "size" | "bytes" | "length" | "len" => Self::Size,
+            "address" | "addr" | "offset" | "byte_addr" | "byte_offset" => Self::Address,
+            "size" | "bytes" | "length" | "len" | "byte_len" => Self::Size,
             "time_ns" => Self::Time { unit_ns: Some(1) },
             "time_us" => Self::Time { unit_ns: Some(1_000) },
             "time_ms" => Self::Time { unit_ns: Some(1_000_000) },
             "time_s" => Self::Time { unit_ns: Some(1_000_000_000) },
             "time" | "timestamp" => Self::Time { unit_ns: None },
-            "stream" | "device" | "volume" | "disk" => Self::Stream,
+            "stream" | "stream_id" | "device" | "volume" | "disk" => Self::Stream,
             "lba" | "block" | "sector" => Self::UnitUnknown,
             _ => Self::Other,
         }

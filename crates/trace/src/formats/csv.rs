@@ -11,10 +11,10 @@
 //! | column | also named | values |
 //! |---|---|---|
 //! | `op` | `operation`, `rw` | `R`, `W`, `read`, `write`; `0` and `1` are refused, for formats disagree on which is which |
-//! | `address` | `addr`, `offset`, `byte_offset` | bytes, decimal or `0x` hexadecimal |
-//! | `size` (optional) | `bytes`, `length`, `len` | bytes, decimal or `0x` hexadecimal; without the column each request touches 1 byte |
+//! | `address` | `addr`, `offset`, `byte_addr`, `byte_offset` | bytes, decimal or `0x` hexadecimal |
+//! | `size` (optional) | `bytes`, `length`, `len`, `byte_len` | bytes, decimal or `0x` hexadecimal; without the column each request touches 1 byte |
 //! | `time_ns`, `time_us`, `time_ms` or `time_s` (optional) | | decimal, from any origin; digits below a nanosecond are cut |
-//! | `stream` (optional) | `device`, `volume`, `disk` | a number, or a name: see below |
+//! | `stream` (optional) | `stream_id`, `device`, `volume`, `disk` | a number, or a name: see below |
 //!
 //! - Case does not matter in column names and operations; columns may come in any order; quotes are
 //!   those of RFC 4180, but a field cannot span lines.
