@@ -126,6 +126,15 @@ catalog! {
     bit_driven BitDriven page::clock::Clock;
     bit_driven BitDriven page::nru::Nru;
     bit_driven BitDriven page::car::Car;
+    bit_driven BitDriven page::random::Random;
+    access_driven AccessDriven page::lfu::Lfu;
+    access_driven AccessDriven page::two_q::TwoQ;
+    access_driven AccessDriven page::arc::Arc;
+    access_driven AccessDriven page::lirs::Lirs;
+    bit_driven BitDriven page::clock_pro::ClockPro;
+    access_driven AccessDriven page::w_tinylfu::WTinyLfu;
+    access_driven AccessDriven page::s3_fifo::S3Fifo;
+    bit_driven BitDriven page::sieve::Sieve;
     access_driven AccessDriven page::cflru::Cflru;
     access_driven AccessDriven page::cflru_dynamic::CflruDynamic;
     bit_driven BitDriven page::cfclock::Cfclock;

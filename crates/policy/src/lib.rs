@@ -18,6 +18,8 @@ pub mod page;
 pub mod parameters;
 mod parts;
 mod ratio;
+#[cfg(test)]
+mod worked_examples;
 
 pub use frames::{FrameTable, Frames, HitBits};
 pub use ids::{Frame, Op, PageId};

@@ -96,6 +96,19 @@ impl<P: PagePolicy> Memory<P> {
         Ok(frame)
     }
 
+    /// As [`Memory::propose_victim`], to make room for a fault on `page`. A driver that knows the page says
+    /// so: some policies choose by it.
+    ///
+    /// # Errors
+    ///
+    /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
+    pub fn propose_victim_for(&mut self, page: PageId) -> Result<Frame, AllPinned> {
+        if self.victim.is_none() && self.pinned_frames < self.frames.len() {
+            self.policy.make_room_for(page);
+        }
+        self.propose_victim()
+    }
+
     /// A page that the policy asked to write back while it stays in memory, once per request and only if
     /// the page is dirty. The driver writes it and calls [`Memory::written_back`], or leaves it dirty.
     pub fn next_write_back(&mut self) -> Option<Frame> {

@@ -6,20 +6,31 @@
 
 use core::num::NonZeroU64;
 
-use crate::{Frame, Frames, HitBits, Op, PageId};
+use crate::parts::{FrameList, Links};
+use crate::{Frame, Frames, HitBits, Op, PageId, Ratio};
 
+pub(crate) mod arc;
 pub(crate) mod car;
 pub(crate) mod cfclock;
 pub(crate) mod cflru;
 pub(crate) mod cflru_dynamic;
 pub(crate) mod clock;
+pub(crate) mod clock_pro;
 pub(crate) mod craw;
 pub(crate) mod craw_a;
 pub(crate) mod fifo;
+pub(crate) mod lfu;
+pub(crate) mod lirs;
 pub(crate) mod lru;
 pub(crate) mod lru_wsr;
 pub(crate) mod min;
 pub(crate) mod nru;
+pub(crate) mod random;
+pub(crate) mod s3_fifo;
+pub(crate) mod sieve;
+#[path = "page/2q.rs"]
+pub(crate) mod two_q;
+pub(crate) mod w_tinylfu;
 
 /// A reference to a page that was not in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +47,12 @@ pub struct Fault {
 ///
 /// A policy decides on a fault before the reference sets the page's dirty state.
 pub trait PagePolicy {
+    /// A fault on `page` is about to make a page leave: told once before
+    /// [`choose_victim`](PagePolicy::choose_victim), for policies whose choice depends on the page that comes.
+    fn make_room_for(&mut self, page: PageId) {
+        let _ = page;
+    }
+
     /// The page to leave next. Asked only when every frame holds a page and at least one is not pinned.
     /// The policy forgets the page at once, since its hand has moved: the answer is never asked for twice
     /// (the mechanism holds it until the eviction is committed).
@@ -80,7 +97,12 @@ pub trait BitDriven: PagePolicy {
 
 /// A policy that must see every hit.
 pub trait AccessDriven: PagePolicy {
-    /// The page in `frame` is referenced. Repeating the last call at once changes nothing.
+    /// Whether repeating a hit at once changes something: such a policy is told of every reference of a run
+    /// to the same page, and must treat reads and writes alike, since a run does not keep their order.
+    const COUNTS_REFERENCES: bool = false;
+
+    /// The page in `frame` is referenced. Repeating the last call at once changes nothing, unless the policy
+    /// [counts references](AccessDriven::COUNTS_REFERENCES).
     fn hit<F: Frames>(&mut self, op: Op, frame: Frame, frames: &F);
 }
 
@@ -110,4 +132,14 @@ fn ring_from(start: u32, len: u32) -> impl Iterator<Item = Frame> {
 #[inline]
 fn ring_next(position: u32, len: u32) -> u32 {
     if position + 1 == len { 0 } else { position + 1 }
+}
+
+/// A share of the frames in pages, rounded down but never 0.
+fn pages_of_share(share: Ratio, frames: u32) -> u32 {
+    share.floor_of(frames).clamp(1, frames.into()) as u32
+}
+
+/// The page nearest the head of `list` that can leave.
+fn first_unpinned<F: Frames>(list: &FrameList, links: &Links, frames: &F) -> Option<Frame> {
+    list.iter(links).find(|&frame| !frames.is_pinned(frame))
 }

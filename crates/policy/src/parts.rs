@@ -1,9 +1,17 @@
 //! What policies are put together from.
 
-mod frame_list;
+mod count_list;
+mod desired_sizes;
 mod frame_set;
+mod frequency_sketch;
 mod ghost_list;
+mod list;
+mod split_mix;
 
-pub(crate) use frame_list::{FrameList, Links};
+pub(crate) use count_list::CountList;
+pub(crate) use desired_sizes::DesiredSizes;
 pub(crate) use frame_set::FrameSet;
+pub(crate) use frequency_sketch::FrequencySketch;
 pub(crate) use ghost_list::GhostList;
+pub(crate) use list::{FrameList, Links, PageList};
+pub(crate) use split_mix::SplitMix64;

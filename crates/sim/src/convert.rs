@@ -1,13 +1,23 @@
 //! Conversion of traces to the project's own Parquet.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
-use clockhand_trace::{ParquetWriter, Request};
+use clockhand_trace::{ParquetWriter, ReadReport, Request};
 
 use crate::{Progress, SimError, TraceInput};
 
-/// Writes `inputs` to one Parquet file, one after the other as one timeline, and says how many requests.
+/// How many batches are read while an earlier one is written.
+const BATCHES_AHEAD: usize = 4;
+/// How often a conversion whose input stalls looks whether it is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Writes `inputs` to one Parquet file, one after the other as one timeline, and gives what was met in each.
 ///
 /// The streams of different inputs never alias: they are numbered in the order of their first request. Times
 /// are kept only for a single input, since the clocks of several have no common origin.
@@ -20,8 +30,8 @@ pub fn convert_to_parquet(
     inputs: &[TraceInput],
     out: &Path,
     labels: &[(String, String)],
-    progress: &Progress,
-) -> Result<u64, SimError> {
+    progress: &Arc<Progress>,
+) -> Result<Vec<ReadReport>, SimError> {
     let mut conversion = Conversion {
         keeps_times: inputs.len() == 1,
         out,
@@ -29,13 +39,41 @@ pub fn convert_to_parquet(
         writer: None,
         streams: BTreeMap::new(),
     };
-    let mut requests = 0;
+    let mut reports = Vec::new();
     for (input, trace) in inputs.iter().enumerate() {
-        let report = trace.for_each_batch(progress, &mut |batch| conversion.write(input, batch))?;
-        requests += report.requests;
+        reports.push(read_ahead(trace, progress, &mut |batch| conversion.write(input, batch))?);
     }
-    conversion.writer.expect("a trace without requests is an error of its reader").finish()?;
-    Ok(requests)
+    let nothing = || SimError::Usage("no trace is given; name one to convert".to_owned());
+    conversion.writer.ok_or_else(nothing)?.finish()?;
+    Ok(reports)
+}
+
+/// Hands all requests to `take` while another thread reads on: a conversion whose pipe has stalled can still be
+/// cancelled, and then removes its unfinished file.
+fn read_ahead(
+    trace: &TraceInput,
+    progress: &Arc<Progress>,
+    take: &mut dyn FnMut(Vec<Request>) -> Result<(), SimError>,
+) -> Result<ReadReport, SimError> {
+    let (sender, receiver) = mpsc::sync_channel(BATCHES_AHEAD);
+    let (trace, reading) = (trace.clone(), Arc::clone(progress));
+    let reader = thread::spawn(move || {
+        trace.for_each_batch(&reading, &mut |batch| {
+            sender.send(batch.to_vec()).map_err(|_| SimError::Interrupted)
+        })
+    });
+    loop {
+        match receiver.recv_timeout(LOOK_EVERY) {
+            Ok(batch) => take(batch)?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return reader.join().unwrap_or_else(|panic| resume_unwind(panic));
+            }
+            Err(RecvTimeoutError::Timeout) if progress.is_cancelled() => {
+                return Err(SimError::Interrupted);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
 }
 
 struct Conversion<'a> {
@@ -48,8 +86,7 @@ struct Conversion<'a> {
 }
 
 impl Conversion<'_> {
-    fn write(&mut self, input: usize, batch: &[Request]) -> Result<(), SimError> {
-        let mut requests = batch.to_vec();
+    fn write(&mut self, input: usize, mut requests: Vec<Request>) -> Result<(), SimError> {
         for request in &mut requests {
             let next_stream = self.streams.len() as u32;
             request.stream = *self.streams.entry((input, request.stream)).or_insert(next_stream);

@@ -121,6 +121,10 @@ impl Visitor for CellVisitor<'_> {
     }
 
     fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
+        if P::COUNTS_REFERENCES {
+            let run_lengths = self.cell.view.run_lengths().map(<[u32]>::iter);
+            return self.run(policy, ByReference { run_lengths, run_length: 1 });
+        }
         self.run(policy, ByAccess)
     }
 
@@ -146,6 +150,12 @@ trait Told<P> {
 struct ByExactBits;
 struct ByMappedBits;
 struct ByAccess;
+/// As [`ByAccess`], for policies that count references.
+struct ByReference<'a> {
+    /// One entry per record, or `None` if no run is longer than 1.
+    run_lengths: Option<std::slice::Iter<'a, u32>>,
+    run_length: u32,
+}
 struct ByFuture<'a> {
     next_use: std::slice::Iter<'a, u32>,
 }
@@ -198,6 +208,29 @@ impl<P: AccessDriven> Told<P> for ByAccess {
     }
 }
 
+impl<P: AccessDriven> Told<P> for ByReference<'_> {
+    #[inline]
+    fn before(&mut self, _: &mut Memory<P>) {
+        if let Some(run_lengths) = &mut self.run_lengths {
+            self.run_length = *run_lengths.next().expect("one entry per record");
+        }
+    }
+
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        memory.access(first_op(record), frame);
+        self.rest(memory, record, frame);
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        let op = if record.rest_writes() { Op::Write } else { Op::Read };
+        for _ in 1..self.run_length {
+            memory.access(op, frame);
+        }
+    }
+}
+
 impl<P: Offline> Told<P> for ByFuture<'_> {
     #[inline]
     fn before(&mut self, memory: &mut Memory<P>) {
@@ -238,7 +271,7 @@ impl<P: PagePolicy, T: Told<P>> Replay<P, T> {
     #[inline(never)]
     fn fault(&mut self, record: Record) {
         while self.memory.is_full() {
-            self.evict();
+            self.evict(record);
         }
         let op = first_op(record);
         let fetched = op == Op::Read || self.options.write_miss == WriteMiss::Fetch;
@@ -249,8 +282,9 @@ impl<P: PagePolicy, T: Told<P>> Replay<P, T> {
         self.told.rest(&mut self.memory, record, frame);
     }
 
-    fn evict(&mut self) {
-        let victim = self.memory.propose_victim().expect("the simulator pins nothing");
+    fn evict(&mut self, incoming: Record) {
+        let victim = self.memory.propose_victim_for(PageId(incoming.page()));
+        let victim = victim.expect("the simulator pins nothing");
         while let Some(frame) = self.memory.next_write_back() {
             self.counts.write_backs += 1;
             self.memory.written_back(frame);
@@ -305,4 +339,72 @@ impl<P: PagePolicy, T: Told<P>> Replay<P, T> {
 fn chunk_done(progress: &Progress, records: usize) -> Result<(), SimError> {
     progress.add_done(records as u64);
     if progress.is_cancelled() { Err(SimError::Interrupted) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU64;
+
+    use clockhand_policy::Ratio;
+    use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
+    use clockhand_trace::{Folding, PageViewBuilder, Request};
+
+    use super::*;
+
+    const PAGE_BYTES: u64 = 4096;
+
+    fn view(pages: &[(u64, bool)], folding: Folding) -> PageView {
+        let mut builder = PageViewBuilder::new(PAGE_BYTES, folding).expect("a power of two");
+        for &(page, is_write) in pages {
+            let op = if is_write { clockhand_trace::Op::Write } else { clockhand_trace::Op::Read };
+            builder.push(&Request::new(op, page * PAGE_BYTES, 1));
+        }
+        builder.finish().expect("few pages")
+    }
+
+    fn replay(policy: &str, frames: u32, view: &PageView) -> Counts {
+        let spec = PolicySpec::parse(policy).expect("a policy of the catalog");
+        let policy = spec.resolve(frames, Ratio::whole(8)).expect("the defaults fit");
+        let (options, progress) = (ReplayOptions::default(), Progress::default());
+        let cell = Cell { view, next_use: None, frames, options, progress: &progress };
+        cell.replay(&policy).expect("nobody interrupts")
+    }
+
+    /// Runs of up to four references to pages near a moving centre.
+    fn references_in_runs() -> Vec<(u64, bool)> {
+        let mut number = 1u64;
+        let mut references = Vec::new();
+        for position in 0..2000 {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let page = position / 100 + (number >> 33) % 12;
+            let run = 0..=(number >> 40) % 4;
+            references.extend(run.map(|bit| (page, number >> (50 + bit) & 1 == 0)));
+        }
+        references
+    }
+
+    #[test]
+    fn a_policy_that_counts_references_is_told_of_each_one_in_a_run() {
+        let reads = |pages: &[u64]| pages.iter().map(|&page| (page, false)).collect::<Vec<_>>();
+        // Page 2 has three references and page 1 two: 1 leaves for 3, and 2 is still there at the end.
+        let view = view(&reads(&[1, 2, 2, 2, 1, 3, 2]), Folding::Runs);
+        assert_eq!(replay("lfu", 2, &view).read_misses, 3);
+    }
+
+    #[test]
+    fn folding_runs_changes_no_count() {
+        let references = references_in_runs();
+        // No run crosses the end of a period of cflru-dynamic.
+        let runs = Folding::RunsWithin(NonZeroU64::new(1000).expect("not 0"));
+        let [folded, unfolded] = [runs, Folding::None].map(|folding| view(&references, folding));
+        assert!(folded.records().len() < unfolded.records().len(), "there are runs");
+        for entry in CATALOG.iter().filter(|entry| entry.kind != Kind::Offline) {
+            let name = entry.description.name;
+            for frames in [1, 2, 5, 9, 20] {
+                let (left, right) =
+                    (replay(name, frames, &folded), replay(name, frames, &unfolded));
+                assert_eq!(left, right, "{name}, {frames} frames");
+            }
+        }
+    }
 }

@@ -36,7 +36,7 @@ use alloc::vec::Vec;
 use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::{FrameList, GhostList, Links};
+use crate::parts::{DesiredSizes, FrameList, GhostList, Links};
 use crate::{Frame, Frames, Op, PageId, Ratio};
 
 /// The parameters of CRAW and CRAW-A.
@@ -121,47 +121,6 @@ impl Cataloged for Craw {
     }
 }
 
-/// The desired sizes as exact multiples of a common unit, `1 / (2 · numerator of c)` page.
-#[derive(Clone, Debug)]
-struct DesiredSizes {
-    sizes: [u64; 3],
-    one_page: u64,
-    all_frames: u64,
-}
-
-impl DesiredSizes {
-    /// `S_R = S / c`, `S_W1 = S_W2 = (S - S_R) / 2`.
-    fn new(frames: u32, c: Ratio) -> Self {
-        let frames = u64::from(frames);
-        let write_area = frames * (c.numerator() - c.denominator());
-        DesiredSizes {
-            sizes: [2 * frames * c.denominator(), write_area, write_area],
-            one_page: 2 * c.numerator(),
-            all_frames: 2 * frames * c.numerator(),
-        }
-    }
-
-    fn enlarge(&mut self, area: Area) {
-        let size = &mut self.sizes[area as usize];
-        *size = (*size + self.one_page).min(self.all_frames);
-    }
-
-    fn shrink(&mut self, area: Area, amount: u64) {
-        let size = &mut self.sizes[area as usize];
-        *size = size.saturating_sub(amount);
-    }
-
-    /// Whether `len / size` of the first area is at least that of the second. An empty area has ratio 0, and
-    /// one that has pages but a desired size of 0 an infinite ratio.
-    fn ratio_at_least(&self, (first, len): (Area, u32), (second, other_len): (Area, u32)) -> bool {
-        if len == 0 || other_len == 0 {
-            return other_len == 0;
-        }
-        let product = |len: u32, size: u64| u128::from(len) * u128::from(size);
-        product(len, self.sizes[second as usize]) >= product(other_len, self.sizes[first as usize])
-    }
-}
-
 /// How one call of `RECLAIM` ended.
 enum Reclaimed {
     /// The page left its last area, and so leaves memory.
@@ -177,7 +136,7 @@ impl Craw {
     fn victim_area(&self, barred: [bool; 3]) -> Area {
         let ratio = |area: Area| {
             let len = if barred[area as usize] { 0 } else { self.lists[area as usize].len() };
-            (area, len)
+            (area as usize, len)
         };
         let [r, w1, w2] = AREAS.map(ratio);
         let at_least = |first, second| self.sizes.ratio_at_least(first, second);
@@ -315,9 +274,9 @@ impl Craw {
             self.read_ghost_hits += 1;
             if self.read_ghost_hits >= self.read_ghost_hits_needed {
                 self.read_ghost_hits = 0;
-                self.sizes.enlarge(Area::R);
-                self.sizes.shrink(Area::W1, self.sizes.one_page / 2);
-                self.sizes.shrink(Area::W2, self.sizes.one_page / 2);
+                self.sizes.enlarge(Area::R as usize);
+                self.sizes.shrink(Area::W1 as usize, self.sizes.half_page());
+                self.sizes.shrink(Area::W2 as usize, self.sizes.half_page());
             }
         }
         self.link(Area::R, frame, page);
@@ -328,8 +287,8 @@ impl Craw {
         let remembered =
             [Area::W1, Area::W2].into_iter().find(|&area| self.ghosts[area as usize].remove(page));
         if let Some(area) = remembered {
-            self.sizes.enlarge(area);
-            self.sizes.shrink(Area::R, self.sizes.one_page);
+            self.sizes.enlarge(area as usize);
+            self.sizes.shrink(Area::R as usize, self.sizes.one_page());
         }
         self.link(if remembered.is_some() { Area::W2 } else { Area::W1 }, frame, page);
     }
@@ -387,8 +346,8 @@ impl PagePolicy for Craw {
         for (ghosts, name) in self.ghosts.iter().zip(["gR", "gW1", "gW2"]) {
             inspector.ghosts(name, &mut ghosts.iter());
         }
-        for (&size, name) in self.sizes.sizes.iter().zip(["S_R", "S_W1", "S_W2"]) {
-            inspector.value(name, size as f64 / self.sizes.one_page as f64);
+        for (size, name) in self.sizes.in_pages().into_iter().zip(["S_R", "S_W1", "S_W2"]) {
+            inspector.value(name, size);
         }
         inspector.value("ghost_R_hits", self.read_ghost_hits as f64);
         inspector.value("turn", f64::from(self.trim_next as u8));
@@ -415,15 +374,7 @@ impl PagePolicy for Craw {
         }
         let [r, w1, w2] = self.lists.map(|list| list.len());
         assert!(r <= self.frames && w1 + w2 <= self.frames, "an area has more pages than frames");
-        let sizes = self.sizes.sizes;
-        assert!(
-            sizes.iter().all(|&size| size <= self.sizes.all_frames),
-            "a desired size is too large"
-        );
-        assert!(
-            sizes.iter().sum::<u64>() >= self.sizes.all_frames,
-            "the desired sizes are too small"
-        );
+        self.sizes.check_invariants();
     }
 }
 

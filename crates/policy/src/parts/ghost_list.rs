@@ -95,10 +95,16 @@ impl GhostList {
         true
     }
 
+    /// The oldest ghost, if there is one.
+    #[inline]
+    pub(crate) fn oldest(&self) -> Option<PageId> {
+        self.slots.get(self.oldest as usize).map(|slot| slot.page)
+    }
+
     /// Forgets the oldest ghost, if there is one.
     pub(crate) fn drop_oldest(&mut self) {
-        if self.oldest != NONE {
-            self.remove(self.slots[self.oldest as usize].page);
+        if let Some(page) = self.oldest() {
+            self.remove(page);
         }
     }
 

@@ -144,7 +144,7 @@ proptest! {
             for (position, &(page, op)) in trace.iter().enumerate() {
                 if memory.needs_room_for(page) {
                     for _ in 0..refusals[position % refusals.len()] {
-                        memory.victim().expect("a frame is not pinned");
+                        memory.victim_for(page).expect("a frame is not pinned");
                     }
                 }
                 let event = memory.reference(page, op);
@@ -177,7 +177,21 @@ proptest! {
 }
 
 /// The policies that treat a write as a read.
-const BLIND_TO_DIRTY: &[&str] = &["fifo", "lru", "clock", "car"];
+const BLIND_TO_DIRTY: &[&str] = &[
+    "fifo",
+    "lru",
+    "clock",
+    "car",
+    "random",
+    "lfu",
+    "2q",
+    "arc",
+    "lirs",
+    "clock-pro",
+    "w-tinylfu",
+    "s3-fifo",
+    "sieve",
+];
 /// Those that see a write by its bit, and not by the dirty state.
 const BY_WRITE_BIT: &[&str] = &["craw", "craw-a"];
 /// Windows from none to all frames.
@@ -232,6 +246,29 @@ proptest! {
             for variant in variants::of_policy("cflru-dynamic") {
                 assert_equal(&variant, "lru", frames, Bits::Exact, &trace);
             }
+        }
+    }
+
+    #[test]
+    fn lirs_without_lir_pages_and_w_tinylfu_that_is_all_window_are_lru(
+        trace in traces(),
+        frames in 1..10u32,
+    ) {
+        for variant in ["lirs:hir_share=1", "w-tinylfu:window_share=1"] {
+            assert_equal(variant, "lru", frames, Bits::Exact, &trace);
+        }
+    }
+
+    #[test]
+    fn pages_that_are_referenced_once_leave_in_the_order_of_their_coming(
+        trace in traces(),
+        frames in 1..10u32,
+    ) {
+        let mut seen = std::collections::BTreeSet::new();
+        let first_only: Trace =
+            trace.into_iter().filter(|&(page, _)| seen.insert(page)).collect();
+        for variant in ["2q", "2q:kin_share=1", "s3-fifo", "sieve", "clock-pro", "arc", "lfu"] {
+            assert_equal(variant, "fifo", frames, Bits::Exact, &first_only);
         }
     }
 
@@ -384,7 +421,7 @@ fn assert_borne(trace: &[(u32, Op)], steps: &[Step], frames: u32) {
         for (&(page, op), step) in trace.iter().zip(steps.iter().cycle()) {
             happen(&mut memory, &step.before);
             if memory.needs_room_for(page) {
-                memory.victim().expect("a frame is not pinned");
+                memory.victim_for(page).expect("a frame is not pinned");
                 happen(&mut memory, &step.while_leaving);
             }
             memory.reference(page, op);
@@ -428,7 +465,7 @@ proptest! {
             for (position, &(page, op)) in trace.iter().enumerate() {
                 if memory.needs_room_for(page) {
                     let pinned = pin_all(&mut memory);
-                    assert_eq!(memory.victim(), Err(AllPinned), "{variant}");
+                    assert_eq!(memory.victim_for(page), Err(AllPinned), "{variant}");
                     assert_eq!(memory.try_reference(page, op), Err(AllPinned), "{variant}");
                     pinned.into_iter().for_each(|page| memory.unpin(page));
                 }
@@ -449,10 +486,10 @@ proptest! {
             for (&(page, op), &choice) in trace.iter().zip(choices.iter().cycle()) {
                 if memory.needs_room_for(page) {
                     pin_all(&mut memory);
-                    assert_eq!(memory.victim(), Err(AllPinned), "{variant}");
+                    assert_eq!(memory.victim_for(page), Err(AllPinned), "{variant}");
                     let only = memory.pick(choice.into()).expect("a page in memory");
                     memory.unpin(only);
-                    assert_eq!(memory.victim(), Ok(only), "{variant}");
+                    assert_eq!(memory.victim_for(page), Ok(only), "{variant}");
                 }
                 memory.reference(page, op);
             }

@@ -43,8 +43,8 @@ pub trait Driven {
 
     /// Whether a page must leave before the next one is loaded.
     fn is_full(&self) -> bool;
-    /// The page that leaves next, once memory is full.
-    fn victim(&mut self) -> Result<u32, AllPinned>;
+    /// The page that leaves for a fault on `incoming`, once memory is full.
+    fn victim_for(&mut self, incoming: u32) -> Result<u32, AllPinned>;
     /// Pins a resident page; says whether that was allowed.
     fn pin(&mut self, page: u32) -> bool;
     fn unpin(&mut self, page: u32);
@@ -143,12 +143,17 @@ impl<P: BitDriven> Told<P> for ByBits {
 
 impl<P: AccessDriven> Told<P> for ByAccess {
     fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
-        memory.access(one_op(ops), frame);
+        match P::COUNTS_REFERENCES {
+            true => ops.iter().for_each(|&op| memory.access(op, frame)),
+            false => memory.access(one_op(ops), frame),
+        }
     }
 
     fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
-        if ops.len() > 1 {
-            self.hit(memory, ops, frame);
+        match ops {
+            [_, rest @ ..] if P::COUNTS_REFERENCES => self.hit(memory, rest, frame),
+            [_] => (),
+            ops => self.hit(memory, ops, frame),
         }
     }
 }
@@ -205,9 +210,9 @@ struct Machine<P, T> {
 }
 
 impl<P: PagePolicy, T: Told<P>> Machine<P, T> {
-    fn make_room(&mut self, event: &mut Event) -> Result<(), AllPinned> {
+    fn make_room(&mut self, incoming: u32, event: &mut Event) -> Result<(), AllPinned> {
         while self.memory.is_full() {
-            let victim = self.memory.propose_victim()?;
+            let victim = self.memory.propose_victim_for(PageId(incoming))?;
             while let Some(frame) = self.memory.next_write_back() {
                 event.written_back.push(self.memory.frames().page(frame).0);
                 self.memory.written_back(frame);
@@ -248,7 +253,7 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
         if event.hit {
             self.told.hit(&mut self.memory, ops, frame);
         } else {
-            self.make_room(&mut event)?;
+            self.make_room(page, &mut event)?;
             let fault = Fault { page: PageId(page), op: ops[0], fetched: true };
             let frame = self.memory.load(fault);
             self.told.faulted(&mut self.memory, ops, frame);
@@ -266,8 +271,8 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
         self.memory.is_full()
     }
 
-    fn victim(&mut self) -> Result<u32, AllPinned> {
-        let frame = self.memory.propose_victim()?;
+    fn victim_for(&mut self, incoming: u32) -> Result<u32, AllPinned> {
+        let frame = self.memory.propose_victim_for(PageId(incoming))?;
         self.memory.check_invariants();
         Ok(self.memory.frames().page(frame).0)
     }
@@ -325,8 +330,9 @@ impl<P: PagePolicy> Rendering<'_, P> {
         let referenced = u8::from(frames.is_referenced(frame));
         let dirty = u8::from(frames.is_dirty(frame));
         match self.name {
-            "fifo" | "lru" | "min" => json!(page),
-            "clock" | "car" => json!([page, referenced]),
+            "fifo" | "lru" | "random" | "lfu" | "2q" | "arc" | "lirs" | "w-tinylfu" | "s3-fifo"
+            | "min" => json!(page),
+            "clock" | "car" | "clock-pro" | "sieve" => json!([page, referenced]),
             "nru" | "cfclock" => json!([page, referenced, dirty]),
             "cflru" | "cflru-dynamic" | "lru-wsr" => json!([page, dirty]),
             _ => json!([page, u8::from(frames.read_bit(frame)), u8::from(frames.write_bit(frame))]),

@@ -93,10 +93,10 @@ impl Modelled {
         self.driven.is_full() && !self.resident.contains_key(&page)
     }
 
-    /// Asks which page is to leave. The hands that move for it leave pinned pages alone.
-    pub fn victim(&mut self) -> Result<u32, AllPinned> {
+    /// Asks which page is to leave for a fault on `incoming`. The hands that move for it leave pinned pages alone.
+    pub fn victim_for(&mut self, incoming: u32) -> Result<u32, AllPinned> {
         let before = self.pinned_pages();
-        let victim = self.driven.victim()?;
+        let victim = self.driven.victim_for(incoming)?;
         assert_eq!(self.pinned_pages(), before, "a hand touched a pinned page");
         assert!(self.resident.contains_key(&victim), "the victim is in memory");
         assert!(!self.pinned.contains(&victim), "the victim is pinned");

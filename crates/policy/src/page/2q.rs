@@ -1,0 +1,188 @@
+//! # 2Q: two queues
+//!
+//! **What it keeps.** `A1in`, a FIFO queue of pages that came lately; `A1out`, the ghosts of pages that left
+//! `A1in`, in the order of their leaving; `Am`, an LRU list of pages that came back while they were in
+//! `A1out`. Shown by these names, each from the oldest or LRU end.
+//!
+//! **Victim.** If `|A1in| > Kin`, the oldest page of `A1in`, which becomes the newest ghost of `A1out`; else
+//! the LRU page of `Am`, which is forgotten. When the list so chosen is empty, the other one is taken by its
+//! own rule.
+//!
+//! A page that then comes is first looked for in `A1out`; then, if a page had to leave and `|A1out| > Kout`,
+//! the oldest ghost is dropped; then a page that was found goes to the MRU end of `Am` and its ghost is
+//! forgotten, and any other one becomes the newest page of `A1in`. A hit in `Am` moves the page to the MRU
+//! end; a hit in `A1in` does nothing.
+//!
+//! **On a write.** As on a read; a dirty page is not spared.
+//!
+//! **Parameters.** `kin_share`: `Kin` as a share of the frames (default 1/4); `kout_share`: `Kout` as a share
+//! of the frames (default 1/2). Both are rounded down, and are at least 1 page.
+//!
+//! **Cost per hit and per victim.** At most one list move; constant.
+//!
+//! **Deviations from the paper.** The full version, with the shares that the paper recommends. The listing
+//! takes the victim from `Am` whenever `|A1in| <= Kin`, also when `Am` is empty; then `A1in` is taken here.
+//! The listing looks for the page in `A1out` before anything leaves; here that is done afterwards, but before
+//! `A1out` is trimmed, which is the same: the ghost that is found still counts while `A1out` is trimmed.
+//! Pinned pages are passed over and keep their places; a list of pinned pages counts as empty.
+//!
+//! **Reference.** T. Johnson, D. Shasha: 2Q: a low overhead high performance buffer management replacement
+//! algorithm. VLDB 1994.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share};
+use crate::catalog::{Cataloged, Description, Size};
+use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parts::{FrameList, GhostList, Links};
+use crate::{Frame, Frames, Op, Ratio};
+
+/// The two queues share their links: a page is in one of them.
+#[derive(Clone, Debug)]
+pub struct TwoQ {
+    kin: u32,
+    kout: u32,
+    links: Links,
+    a1in: FrameList,
+    am: FrameList,
+    a1out: GhostList,
+    is_in_am: Vec<bool>,
+    page_left: bool,
+}
+
+const fn share(name: &'static str, summary: &'static str, default: &'static str) -> Parameter {
+    Parameter {
+        name,
+        summary,
+        domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
+        default: Default::Value(default),
+        only_with: None,
+    }
+}
+
+impl Cataloged for TwoQ {
+    const DESCRIPTION: Description = Description {
+        name: "2q",
+        summary: "a page enters the LRU list only when it comes back soon after its first stay",
+        paper: "Johnson, Shasha 1994",
+        parameters: &[
+            share("kin_share", "pages of the FIFO queue as a share of all frames", "1/4"),
+            share("kout_share", "ghosts of the FIFO queue as a share of all frames", "1/2"),
+        ],
+        source: include_str!("2q.rs"),
+    };
+
+    fn build(settings: &Settings, size: Size) -> Self {
+        let pages = |name| {
+            let share = settings.ratio(name).expect("a share has a default");
+            pages_of_share(share, size.frames)
+        };
+        TwoQ {
+            kin: pages("kin_share"),
+            kout: pages("kout_share"),
+            links: Links::new(size.frames),
+            a1in: FrameList::EMPTY,
+            am: FrameList::EMPTY,
+            a1out: GhostList::new(size.pages),
+            is_in_am: vec![false; size.frames as usize],
+            page_left: false,
+        }
+    }
+}
+
+impl TwoQ {
+    fn evict_from_a1in<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
+        let victim = first_unpinned(&self.a1in, &self.links, frames)?;
+        self.a1in.remove(&mut self.links, victim);
+        self.a1out.push(frames.page(victim));
+        Some(victim)
+    }
+
+    fn evict_from_am<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
+        let victim = first_unpinned(&self.am, &self.links, frames)?;
+        self.am.remove(&mut self.links, victim);
+        Some(victim)
+    }
+}
+
+impl PagePolicy for TwoQ {
+    fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        self.page_left = true;
+        let victim = match self.a1in.len() > self.kin {
+            true => self.evict_from_a1in(frames).or_else(|| self.evict_from_am(frames)),
+            false => self.evict_from_am(frames).or_else(|| self.evict_from_a1in(frames)),
+        };
+        victim.expect("a frame is not pinned")
+    }
+
+    fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
+        let comes_back = self.a1out.contains(fault.page);
+        if core::mem::take(&mut self.page_left) && self.a1out.len() > self.kout {
+            self.a1out.drop_oldest();
+        }
+        self.a1out.remove(fault.page);
+        self.is_in_am[frame.index()] = comes_back;
+        let queue = if comes_back { &mut self.am } else { &mut self.a1in };
+        queue.push_tail(&mut self.links, frame);
+    }
+
+    fn inspect(&self, inspector: &mut dyn Inspector) {
+        inspector.list("A1in", &mut self.a1in.iter(&self.links));
+        inspector.list("Am", &mut self.am.iter(&self.links));
+        inspector.ghosts("A1out", &mut self.a1out.iter());
+    }
+
+    fn check_invariants<F: Frames>(&self, frames: &F) {
+        self.a1out.check_invariants();
+        assert!(self.a1out.len() <= self.kout, "too many ghosts");
+        for (queue, is_am) in [(&self.a1in, false), (&self.am, true)] {
+            queue.check_invariants(&self.links);
+            for frame in queue.iter(&self.links) {
+                assert_eq!(self.is_in_am[frame.index()], is_am, "a page is in the other queue");
+                assert!(!self.a1out.contains(frames.page(frame)), "a page in memory is a ghost");
+            }
+        }
+    }
+}
+
+impl AccessDriven for TwoQ {
+    #[inline]
+    fn hit<F: Frames>(&mut self, _: Op, frame: Frame, _: &F) {
+        if self.is_in_am[frame.index()] {
+            self.am.move_to_tail(&mut self.links, frame);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::worked_examples::run;
+
+    #[test]
+    fn a_page_that_comes_back_enters_am_and_a_hit_in_a1in_changes_nothing() {
+        // Kin 1, Kout 2. 1 leaves although it was hit; it comes back to Am, for which 2 leaves.
+        let after = run("2q", 4, "R1 R2 R3 R4 R1 R5 W1");
+        assert_eq!(after.evicted, "1 2");
+        assert_eq!(after.state, "A1in=[3 4 5] Am=[1] A1out=[2]");
+        // 3, 4 leave for 2 and 3; then |A1in| = 1 and the LRU page of Am leaves, with no ghost.
+        let after = run("2q", 4, "R1 R2 R3 R4 R1 R5 W1 R2 R3 R2 R6");
+        assert_eq!(after.evicted, "1 2 3 4 1*");
+        assert_eq!(after.state, "A1in=[5 6] Am=[3 2] A1out=[4]");
+    }
+
+    #[test]
+    fn a_ghost_that_is_found_goes_before_the_trimming_could_drop_it() {
+        // Kin = Kout = 1: 1 is a ghost when it comes back and 2 leaves.
+        let after = run("2q:kout_share=0", 2, "R1 R2 R3 R1");
+        assert_eq!(after.evicted, "1 2");
+        assert_eq!(after.state, "A1in=[3] Am=[1] A1out=[2]");
+    }
+
+    #[test]
+    fn one_frame_is_a1in() {
+        let after = run("2q", 1, "R1 R2 R1 R3");
+        assert_eq!(after.evicted, "1 2 1");
+        assert_eq!(after.state, "A1in=[3] Am=[] A1out=[2]");
+    }
+}

@@ -1,0 +1,255 @@
+//! # ARC: adaptive replacement cache
+//!
+//! **What it keeps.** Two LRU lists, `T1` of pages referenced once and `T2` of pages referenced again; the
+//! ghost lists `B1` and `B2` of what left them, in the order of leaving; and the target size `p` of `T1`, at
+//! first 0. Shown by these names, each list from the LRU end or the oldest ghost.
+//!
+//! **Victim.** `x` is the page that comes, `c` the number of frames. If `x` is in `B1`: `p` becomes `min(p +
+//! max(1, |B2| / |B1|), c)`, then `REPLACE`. If it is in `B2`: `p` becomes `max(p - max(1, |B1| / |B2|), 0)`,
+//! then `REPLACE`. If it is in neither: when `|T1| + |B1| = c` and `|T1| < c`, the oldest ghost of `B1` is
+//! dropped, then `REPLACE`; when `|T1| = c`, the LRU page of `T1` leaves and is forgotten; when `|T1| + |B1|
+//! < c`, the oldest ghost of `B2` is dropped if the four lists hold `2c` pages, then `REPLACE`. `REPLACE`: if
+//! `T1` is not empty and `|T1| > p`, or `|T1| = p` and `x` is in `B2`, the LRU page of `T1` leaves and
+//! becomes the newest ghost of `B1`; else the LRU page of `T2` leaves and becomes the newest ghost of `B2`.
+//! Then `x` goes to the MRU end of `T2` if it was in a ghost list, which forgets it, else to the MRU end of
+//! `T1`.
+//!
+//! A hit moves its page to the MRU end of `T2`.
+//!
+//! **On a write.** As on a read; a dirty page is not spared.
+//!
+//! **Parameters.** None.
+//!
+//! **Cost per hit and per victim.** One list move; constant.
+//!
+//! **Deviations from the paper.** None: the listing of FAST '03. `|B2| / |B1|` is real division, `p` is
+//! binary64 and evaluated in the written order, and the lengths are taken before `x` leaves its ghost list.
+//! Where the listing says that a list is not empty, only pages that are not pinned count: if the list that
+//! `REPLACE` would take has none, it takes the other one.
+//!
+//! **Reference.** N. Megiddo, D. S. Modha: ARC: a self-tuning, low overhead replacement cache. FAST 2003.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
+use crate::catalog::{Cataloged, Description, Size};
+use crate::parameters::Settings;
+use crate::parts::{FrameList, GhostList, Links};
+use crate::{Frame, Frames, Op, PageId};
+
+/// The two LRU lists share their links: a page is in one of them.
+#[derive(Clone, Debug)]
+pub struct Arc {
+    frames: u32,
+    links: Links,
+    t1: FrameList,
+    t2: FrameList,
+    is_in_t2: Vec<bool>,
+    b1: GhostList,
+    b2: GhostList,
+    p: f64,
+    /// The page that comes, between the word of it and the choice of a victim.
+    incoming: Option<PageId>,
+    page_left: bool,
+}
+
+impl Cataloged for Arc {
+    const DESCRIPTION: Description = Description {
+        name: "arc",
+        summary: "adaptive balance of recency and frequency, by ghost hits",
+        paper: "Megiddo, Modha 2003",
+        parameters: &[],
+        source: include_str!("arc.rs"),
+    };
+
+    fn build(_: &Settings, size: Size) -> Self {
+        Arc {
+            frames: size.frames,
+            links: Links::new(size.frames),
+            t1: FrameList::EMPTY,
+            t2: FrameList::EMPTY,
+            is_in_t2: vec![false; size.frames as usize],
+            b1: GhostList::new(size.pages),
+            b2: GhostList::new(size.pages),
+            p: 0.0,
+            incoming: None,
+            page_left: false,
+        }
+    }
+}
+
+impl Arc {
+    /// Moves `p` for a page that is in a ghost list.
+    fn adapt(&mut self, page: PageId) {
+        let (len_b1, len_b2) = (f64::from(self.b1.len()), f64::from(self.b2.len()));
+        if self.b1.contains(page) {
+            self.p = (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into());
+        } else if self.b2.contains(page) {
+            self.p = (self.p - (len_b1 / len_b2).max(1.0)).max(0.0);
+        }
+    }
+
+    /// The listing's Case IV, for a page that is in no list.
+    fn make_room_for_new_page<F: Frames>(&mut self, frames: &F) -> Frame {
+        let (in_t1, in_b1) = (self.t1.len(), self.b1.len());
+        if in_t1 == self.frames {
+            let victim = first_unpinned(&self.t1, &self.links, frames);
+            let victim = victim.expect("a frame is not pinned");
+            self.t1.remove(&mut self.links, victim);
+            return victim;
+        }
+        let in_all = u64::from(in_t1 + self.t2.len()) + u64::from(in_b1) + u64::from(self.b2.len());
+        if in_t1 + in_b1 == self.frames {
+            self.b1.drop_oldest();
+        } else if in_all == 2 * u64::from(self.frames) {
+            self.b2.drop_oldest();
+        }
+        self.replace(false, frames)
+    }
+
+    /// The listing's `REPLACE`.
+    fn replace<F: Frames>(&mut self, comes_from_b2: bool, frames: &F) -> Frame {
+        let len_t1 = f64::from(self.t1.len());
+        let from_t1 = len_t1 > self.p || (comes_from_b2 && len_t1 == self.p);
+        let victim = match from_t1 {
+            true => self.evict_from_t1(frames).or_else(|| self.evict_from_t2(frames)),
+            false => self.evict_from_t2(frames).or_else(|| self.evict_from_t1(frames)),
+        };
+        victim.expect("a frame is not pinned")
+    }
+
+    fn evict_from_t1<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
+        let victim = first_unpinned(&self.t1, &self.links, frames)?;
+        self.t1.remove(&mut self.links, victim);
+        self.b1.push(frames.page(victim));
+        Some(victim)
+    }
+
+    fn evict_from_t2<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
+        let victim = first_unpinned(&self.t2, &self.links, frames)?;
+        self.t2.remove(&mut self.links, victim);
+        self.b2.push(frames.page(victim));
+        Some(victim)
+    }
+}
+
+impl PagePolicy for Arc {
+    fn make_room_for(&mut self, page: PageId) {
+        self.incoming = Some(page);
+    }
+
+    /// A driver that does not know which page comes is answered as for one that is in no list.
+    fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        self.page_left = true;
+        let ghost = self.incoming.take();
+        let ghost = ghost.filter(|&page| self.b1.contains(page) || self.b2.contains(page));
+        let Some(page) = ghost else { return self.make_room_for_new_page(frames) };
+        self.adapt(page);
+        self.replace(self.b2.contains(page), frames)
+    }
+
+    fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
+        if !core::mem::take(&mut self.page_left) {
+            self.adapt(fault.page);
+        }
+        let was_ghost = self.b1.remove(fault.page) || self.b2.remove(fault.page);
+        self.is_in_t2[frame.index()] = was_ghost;
+        let list = if was_ghost { &mut self.t2 } else { &mut self.t1 };
+        list.push_tail(&mut self.links, frame);
+    }
+
+    fn inspect(&self, inspector: &mut dyn Inspector) {
+        inspector.list("T1", &mut self.t1.iter(&self.links));
+        inspector.list("T2", &mut self.t2.iter(&self.links));
+        inspector.ghosts("B1", &mut self.b1.iter());
+        inspector.ghosts("B2", &mut self.b2.iter());
+        inspector.value("p", self.p);
+    }
+
+    fn check_invariants<F: Frames>(&self, frames: &F) {
+        self.b1.check_invariants();
+        self.b2.check_invariants();
+        let in_l1 = self.t1.len() + self.b1.len();
+        assert!(in_l1 <= self.frames, "T1 and B1 exceed the frames");
+        let in_all = u64::from(in_l1) + u64::from(self.t2.len() + self.b2.len());
+        assert!(in_all <= 2 * u64::from(self.frames), "the lists exceed twice the frames");
+        assert!((0.0..=f64::from(self.frames)).contains(&self.p), "p is out of range");
+        for (list, is_t2) in [(&self.t1, false), (&self.t2, true)] {
+            list.check_invariants(&self.links);
+            for frame in list.iter(&self.links) {
+                assert_eq!(self.is_in_t2[frame.index()], is_t2, "a page is in the other list");
+                let page = frames.page(frame);
+                let is_ghost = self.b1.contains(page) || self.b2.contains(page);
+                assert!(!is_ghost, "a page in memory is a ghost");
+            }
+        }
+    }
+}
+
+impl AccessDriven for Arc {
+    #[inline]
+    fn hit<F: Frames>(&mut self, _: Op, frame: Frame, _: &F) {
+        if self.is_in_t2[frame.index()] {
+            self.t2.move_to_tail(&mut self.links, frame);
+        } else {
+            self.t1.remove(&mut self.links, frame);
+            self.t2.push_tail(&mut self.links, frame);
+            self.is_in_t2[frame.index()] = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Memory;
+    use crate::worked_examples::run;
+
+    #[test]
+    fn ghost_hits_move_the_target_and_choose_the_list() {
+        // 1 is referenced again. 4: |T1| = 2 > 0, so 2 leaves for B1.
+        let after = run("arc", 3, "R1 R2 R3 R1 R4");
+        assert_eq!(after.evicted, "2");
+        assert_eq!(after.state, "T1=[3 4] T2=[1] B1=[2] B2=[] p=0");
+        // 2 is in B1: p = 1, |T1| = 2 > 1, so 3 leaves. 5: |T1| + |B1| = 2 < 3, the lists hold 4; |T1| = 1 is not
+        // above p and 5 is not in B2: 1 leaves for B2.
+        let after = run("arc", 3, "R1 R2 R3 W1 R4 R2 R5");
+        assert_eq!(after.evicted, "2 3 1*");
+        assert_eq!(after.state, "T1=[4 5] T2=[2] B1=[3] B2=[1] p=1");
+        // 1 is in B2: p = 0 and 4 leaves for B1. 3 is in B1, of two: p = 1; |T1| = 1 is not above it: 2 leaves.
+        let after = run("arc", 3, "R1 R2 R3 W1 R4 R2 R5 R1 R3");
+        assert_eq!(after.evicted, "2 3 1* 4 2");
+        assert_eq!(after.state, "T1=[5] T2=[1 3] B1=[4] B2=[2] p=1");
+    }
+
+    #[test]
+    fn a_driver_that_does_not_know_which_page_comes_is_answered_as_for_a_new_one() {
+        let policy = Arc::build(&Settings::new(vec![]), Size { frames: 2, pages: 4 });
+        let mut memory = Memory::new(2, 4, policy);
+        for page in [1, 2, 3].map(PageId) {
+            while memory.is_full() {
+                let victim = memory.propose_victim().expect("nothing is pinned");
+                assert_eq!(memory.frames().page(victim), PageId(1));
+                memory.commit_eviction();
+            }
+            memory.load(Fault { page, op: Op::Read, fetched: true });
+            memory.check_invariants();
+        }
+    }
+
+    #[test]
+    fn a_first_list_that_fills_memory_leaves_no_ghost() {
+        let after = run("arc", 2, "R1 W2 R3 R4");
+        assert_eq!(after.evicted, "1 2*");
+        assert_eq!(after.state, "T1=[3 4] T2=[] B1=[] B2=[] p=0");
+    }
+
+    #[test]
+    fn a_ghost_hit_in_b2_takes_from_a_first_list_of_the_target_size() {
+        // 2, then 3 come back from B1, so p = 2. 1 is in B2: p = 1 = |T1|, and 4 leaves, not 2 of T2.
+        let after = run("arc", 3, "R1 R2 R3 R1 R4 R2 R3 R1");
+        assert_eq!(after.evicted, "2 3 1 4");
+        assert_eq!(after.state, "T1=[] T2=[2 3 1] B1=[4] B2=[] p=1");
+    }
+}

@@ -1,0 +1,92 @@
+//! # RANDOM: any page, with equal chances
+//!
+//! **What it keeps.** A generator of pseudo-random numbers, and how many frames there are. Frames are
+//! numbered from 0 in the order in which they are first filled, and a new page takes its victim's frame.
+//! Shown: `frames`, the pages in this order.
+//!
+//! **Victim.** One number is drawn per victim: the page in frame `floor(n * S / 2^32)`, where `n` is the
+//! upper half of the 64-bit number and `S` the number of frames. A pinned page there is passed over, as are
+//! those in the frames that follow it; behind the last frame comes frame 0.
+//!
+//! **On a write.** Nothing.
+//!
+//! **Parameters.** `seed`: where the sequence of numbers begins (default: the seed of the run).
+//!
+//! **Cost per hit and per victim.** None; constant.
+//!
+//! **Deviations from the paper.** The paper names no generator; this is SplitMix64, whose state is the seed
+//! before the first number is drawn. Among pinned pages the chances are not equal: the page behind them has
+//! theirs too.
+//!
+//! **Reference.** L. A. Belady: A study of replacement algorithms for a virtual-storage computer. IBM Systems
+//! Journal 5(2), 1966.
+
+use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
+use crate::catalog::{Cataloged, Description, Size};
+use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parts::SplitMix64;
+use crate::{Frame, Frames};
+
+/// A generator of pseudo-random frame numbers.
+#[derive(Clone, Debug)]
+pub struct Random {
+    frames: u32,
+    loaded: u32,
+    numbers: SplitMix64,
+}
+
+impl Cataloged for Random {
+    const DESCRIPTION: Description = Description {
+        name: "random",
+        summary: "any page leaves, with equal chances",
+        paper: "Belady 1966",
+        parameters: &[Parameter {
+            name: "seed",
+            summary: "where the sequence of pseudo-random numbers begins",
+            domain: Domain::Count { min: 0, max: u64::MAX },
+            default: Default::Seed,
+            only_with: None,
+        }],
+        source: include_str!("random.rs"),
+    };
+
+    fn build(settings: &Settings, size: Size) -> Self {
+        let seed = settings.count("seed").unwrap_or(0);
+        Random { frames: size.frames, loaded: 0, numbers: SplitMix64::new(seed) }
+    }
+}
+
+impl PagePolicy for Random {
+    fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        let number = self.numbers.next() >> 32;
+        let mut position = ((number * u64::from(self.frames)) >> 32) as u32;
+        while frames.is_pinned(Frame(position)) {
+            position = ring_next(position, self.frames);
+        }
+        Frame(position)
+    }
+
+    fn loaded<F: Frames>(&mut self, _: Fault, _: Frame, _: &mut F) {
+        self.loaded = (self.loaded + 1).min(self.frames);
+    }
+
+    fn inspect(&self, inspector: &mut dyn Inspector) {
+        inspector.list("frames", &mut ring_from(0, self.loaded));
+    }
+}
+
+impl BitDriven for Random {}
+
+#[cfg(test)]
+mod tests {
+    use crate::worked_examples::run;
+
+    /// The upper halves of the first numbers from seed 1234567 are, as shares of 2^32, 0.350, 0.174, 0.532,
+    /// 0.249 and 0.889: with four frames, 1, 0, 2, 0 and 3.
+    #[test]
+    fn the_drawn_frames_are_emptied_one_after_the_other() {
+        let after = run("random:seed=1234567", 4, "R1 R2 R3 R4 R5 W6 R7 R8 R9");
+        assert_eq!(after.evicted, "2 1 3 6* 4");
+        assert_eq!(after.state, "frames=[8 5 7 9]");
+    }
+}

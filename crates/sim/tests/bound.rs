@@ -1,0 +1,113 @@
+//! The offline bound against its literal twin, and against every policy of the catalog.
+
+use std::sync::Arc;
+
+use clockhand_policy::catalog::CATALOG;
+use clockhand_sim::{
+    Contestant, Experiment, MemorySize, Progress, ReplayOptions, RequestTable, Row, TraceInput,
+    WriteMiss, simulate,
+};
+use clockhand_twins as twins;
+use proptest::prelude::*;
+
+const PAGE_BYTES: u64 = 4096;
+
+/// Rows of all policies and the bound, memory size by memory size.
+fn rows(trace: &[(u64, bool)], frames: &[u32], options: ReplayOptions) -> Vec<Row> {
+    let names = CATALOG.iter().map(|entry| entry.description.name).chain([Contestant::BOUND]);
+    let table = RequestTable {
+        is_write: trace.iter().map(|&(_, is_write)| is_write).collect(),
+        addresses: trace.iter().map(|&(page, _)| page * PAGE_BYTES).collect(),
+        ..RequestTable::default()
+    };
+    let experiment = Experiment {
+        traces: vec![TraceInput::Table { name: "table".to_owned(), table: Arc::new(table) }],
+        policies: names.map(|name| Contestant::parse(name).unwrap()).collect(),
+        seed: 0,
+        sizes: frames.iter().map(|&frames| MemorySize::Frames(frames)).collect(),
+        page_bytes: PAGE_BYTES,
+        device: "unit".to_owned(),
+        options,
+        jobs: Some(1),
+    };
+    simulate(&experiment, &Progress::default()).unwrap().rows
+}
+
+/// References with runs of the same page, so that folding matters.
+fn traces(pages: u64, length: usize) -> impl Strategy<Value = Vec<(u64, bool)>> {
+    let run = (0..pages, prop::collection::vec(prop::bool::weighted(0.4), 1..4));
+    prop::collection::vec(run, 1..length).prop_map(|runs| {
+        let references = |(page, writes): (u64, Vec<bool>)| {
+            writes.into_iter().map(move |is_write| (page, is_write))
+        };
+        runs.into_iter().flat_map(references).collect()
+    })
+}
+
+fn all_options() -> Vec<ReplayOptions> {
+    let mut all = Vec::new();
+    for write_miss in [WriteMiss::Fetch, WriteMiss::Blind] {
+        for flush_at_end in [false, true] {
+            all.push(ReplayOptions { write_miss, flush_at_end, ..ReplayOptions::default() });
+        }
+    }
+    all
+}
+
+fn check(trace: &[(u64, bool)], frames: &[u32]) {
+    for options in all_options() {
+        let rows = rows(trace, frames, options);
+        for (&frames, rows) in frames.iter().zip(rows.chunks(CATALOG.len() + 1)) {
+            let (bound, policies) = rows.split_last().unwrap();
+            assert_eq!(
+                (bound.read_ios, bound.write_ios),
+                of_twin(trace, frames, options),
+                "{frames} frames, {options:?}, {trace:?}"
+            );
+            for row in policies {
+                assert!(bound.read_ios <= row.read_ios, "{}: reads, {trace:?}", row.policy);
+                assert!(bound.write_ios <= row.write_ios, "{}: writes, {trace:?}", row.policy);
+                assert!(bound.io_time_us <= row.io_time_us, "{}: time, {trace:?}", row.policy);
+            }
+            let min = policies.iter().find(|row| row.policy == "min").unwrap();
+            assert!(options.write_miss == WriteMiss::Blind || min.read_ios == bound.read_ios);
+        }
+    }
+}
+
+fn of_twin(trace: &[(u64, bool)], frames: u32, options: ReplayOptions) -> (u64, u64) {
+    let op = |is_write| if is_write { twins::Op::Write } else { twins::Op::Read };
+    let references: Vec<_> = trace.iter().map(|&(page, is_write)| (page, op(is_write))).collect();
+    let options = twins::Options {
+        write_allocate_fetch: options.write_miss == WriteMiss::Fetch,
+        flush_at_end: options.flush_at_end,
+    };
+    twins::lower_bounds(&references, frames as usize, options)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_bound_is_that_of_its_twin_and_below_every_policy(trace in traces(8, 50)) {
+        check(&trace, &[1, 2, 3, 5, 8]);
+    }
+
+    #[test]
+    fn the_bound_holds_with_more_pages(trace in traces(40, 200)) {
+        check(&trace, &[7, 20]);
+    }
+}
+
+#[test]
+fn the_row_of_the_bound_has_ios_and_time_and_nothing_else() {
+    let rows =
+        rows(&[(0, true), (1, false), (2, false), (0, true)], &[1], ReplayOptions::default());
+    let bound = rows.last().unwrap();
+    assert_eq!((bound.policy.as_str(), bound.references), ("bound", 4));
+    assert_eq!((bound.read_ios, bound.write_ios, bound.io_time_us), (4, 1, 12.0));
+    assert_eq!(
+        (bound.hits, bound.misses, bound.energy_uj, bound.hit_ratio),
+        (None, None, None, None)
+    );
+}
