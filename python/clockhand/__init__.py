@@ -2,6 +2,7 @@
 
 * :func:`simulate` replays traces against policies and gives one row per cell.
 * :class:`Trace` is a trace, from a file or from NumPy arrays.
+* :func:`convert_traces` writes traces to a Parquet file.
 * :func:`policies`, :func:`devices` and :func:`formats` list what there is.
 * :mod:`clockhand.report` turns rows into figures and an HTML report.
 
@@ -12,7 +13,7 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.catalogs import devices, formats, policies
 from clockhand.simulation import Simulation, run_simulation, simulate
-from clockhand.traces import Trace
+from clockhand.traces import Trace, convert_traces
 
 __all__ = [
     "ClockhandError",
@@ -20,6 +21,7 @@ __all__ = [
     "Trace",
     "UsageError",
     "__version__",
+    "convert_traces",
     "devices",
     "formats",
     "policies",

@@ -6,13 +6,14 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Required, TypedDict, Unpack, cast
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.facts import Facts
-from clockhand.traces import Trace, Watch, sources
+from clockhand.files import publish
+from clockhand.traces import Traces, Watch, reading_notes, sources
 
 SCHEMA: Mapping[str, type[pl.DataType]] = {
     "trace": pl.String,
@@ -45,7 +46,8 @@ SCHEMA: Mapping[str, type[pl.DataType]] = {
 }
 """Names, order and types of the columns of a result; the first eighteen are the contract."""
 
-Traces = Trace | str | os.PathLike[str] | Iterable[Trace | str | os.PathLike[str]]
+MAXIMUM_JOBS = 1024
+MAXIMUM_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -65,18 +67,45 @@ class Simulation:
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
         """Write one HTML file with figures, table and facts that opens without a network."""
-        from clockhand.report import write_report  # Altair takes a while to import.
-
-        write_report(self.rows, self.facts, Path(path))
+        publish(self.report_files(Path(path), None))
 
     def write_plots(self, folder: str | os.PathLike[str]) -> None:
-        """Write each figure as SVG and PNG into a folder."""
-        from clockhand.report import write_plots
+        """Write each figure as SVG and PNG into a folder, which is made if absent."""
+        publish(self.report_files(None, Path(folder)), folder=Path(folder))
 
-        write_plots(self.rows, Path(folder), self.facts)
+    def report_files(self, report: Path | None, plots: Path | None) -> dict[Path, bytes]:
+        """Return the content of each file of a report and of a folder of figures."""
+        if report is None and plots is None:
+            return {}
+        from clockhand.report import pictures, render  # Altair takes a while to import.
+
+        files: dict[Path, bytes] = {}
+        if report is not None:
+            files[report] = render(self.rows, self.facts).encode()
+        if plots is not None:
+            files |= pictures(self.rows, plots, self.facts)
+        return files
 
 
-def simulate(traces: Traces, **options: Any) -> pl.DataFrame:
+class Options(TypedDict, total=False):
+    """What :func:`run_simulation` takes besides traces, and means by it."""
+
+    policies: Required[str | Sequence[str]]
+    frames: int | str | Iterable[int] | None
+    memory: str | Iterable[str] | None
+    page_size: int | str
+    device: str | os.PathLike[str]
+    bits: str
+    write_miss: str
+    flush_at_end: bool
+    seed: int
+    jobs: int | None
+    trace_format: str | None
+    watch: Watch | None
+    command: str | None
+
+
+def simulate(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
     """Replay traces against policies; takes the options of :func:`run_simulation`.
 
     Returns:
@@ -90,8 +119,8 @@ def run_simulation(
     traces: Traces,
     *,
     policies: str | Sequence[str],
-    frames: int | str | Sequence[int] | None = None,
-    memory: str | Sequence[str] | None = None,
+    frames: int | str | Iterable[int] | None = None,
+    memory: str | Iterable[str] | None = None,
     page_size: int | str = 4096,
     device: str | os.PathLike[str] = "slc-nand",
     bits: str = "exact",
@@ -116,8 +145,8 @@ def run_simulation(
         bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
         write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
         flush_at_end: Whether dirty pages are written when the trace ends.
-        seed: Seed of policies with random choices; kept in the facts.
-        jobs: Threads; all cores if not given.
+        seed: Seed of policies with random choices, from 0; kept in the facts.
+        jobs: Threads, from 1 to 1024; all cores if not given.
         trace_format: Format of all traces that are given as paths.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
@@ -126,10 +155,13 @@ def run_simulation(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: a trace cannot be read.
     """
+    _check_range("--seed", seed, 0, MAXIMUM_SEED)
+    if jobs is not None:
+        _check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
     policies = [policies] if isinstance(policies, str) else list(policies)
     frames_text = _joined(frames)
     memory_text = _joined(memory)
-    options = {
+    options: dict[str, Any] = {
         "device": os.fspath(device),
         "bits": bits,
         "write_miss": write_miss,
@@ -151,38 +183,55 @@ def run_simulation(
     if command is None:
         sizes = {"--frames": frames_text, "--memory": memory_text}
         command = _equivalent_command(
-            [source.name for source in trace_sources], policies, sizes, page_bytes, options
+            [source.name for source in trace_sources],
+            policies,
+            sizes,
+            {"--trace-format": trace_format, "--page-size": page_bytes, "--seed": seed},
+            options,
         )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
     warnings = [
-        f"{trace['name']}: {note}" for trace in result["traces"] for note in _reading_notes(trace)
+        f"{trace['name']}: {note}" for trace in result["traces"] for note in reading_notes(trace)
     ]
     return Simulation(rows, facts, warnings)
 
 
-def _joined(value: int | str | Sequence[int] | Sequence[str] | None) -> str | None:
+def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, Sequence):
+    if isinstance(value, Iterable):
         return ",".join(str(item) for item in value)
     return str(value)
+
+
+def _check_range(option: str, value: int, smallest: int, largest: int) -> None:
+    if not smallest <= value <= largest:
+        raise _engine.UsageError(
+            f"{option} {value} is out of range; give a whole number from {smallest} to {largest}"
+        )
 
 
 def _equivalent_command(
     names: Sequence[str],
     policies: Sequence[str],
     sizes: Mapping[str, str | None],
-    page_bytes: int,
+    settings: Mapping[str, object],
     options: Mapping[str, Any],
 ) -> str:
     words = ["clockhand", "simulate", *names]
     for policy in policies:
         words += ["--policy", policy]
-    for option, size in sizes.items():
-        words += [] if size is None else [option, size]
-    words += ["--page-size", str(page_bytes), "--device", options["device"]]
-    words += ["--bits", options["bits"], "--write-miss", options["write_miss"]]
+    for option, value in {**sizes, **settings}.items():
+        words += [] if value is None else [option, str(value)]
+    words += [
+        "--device",
+        options["device"],
+        "--bits",
+        options["bits"],
+        "--write-miss",
+        options["write_miss"],
+    ]
     words += ["--flush-at-end"] if options["flush_at_end"] else []
     return shlex.join(words)
 
@@ -200,7 +249,7 @@ def _facts(
         {
             **trace,
             "page_bytes": page_bytes,
-            "notes": _reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
+            "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
             "synthetic": any(key == "synthetic" for key, _ in trace["labels"]),
         }
         for trace in result["traces"]
@@ -220,14 +269,3 @@ def _facts(
             ],
         },
     )
-
-
-def _reading_notes(trace: Mapping[str, Any]) -> list[str]:
-    """Return what the reader assumed and passed over, so that nothing is dropped silently."""
-    notes = list(trace["notes"])
-    if trace["skipped_records"]:
-        shown = "; ".join(trace["first_skipped"])
-        notes.append(f"{trace['skipped_records']} malformed records were skipped: {shown}")
-    if trace["zero_size_requests"]:
-        notes.append(f"{trace['zero_size_requests']} requests of size 0 were skipped")
-    return notes

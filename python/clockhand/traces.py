@@ -1,17 +1,21 @@
 """Traces: sequences of reads and writes, in files or in memory."""
 
 import os
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from clockhand import _engine
+from clockhand.files import check_places
 
 Watch = Callable[[str, int, int], None]
 """Called now and then with the phase (``reading``, ``replaying``), the units done and the total
 (0 where it is unknown)."""
+
+Traces = Union["Trace", str, os.PathLike[str], Iterable["Trace | str | os.PathLike[str]"]]
 
 
 class Trace:
@@ -21,12 +25,16 @@ class Trace:
         path: The file, compressed or not; ``-`` is standard input, which can be read once.
         format: The name of the format (see :func:`clockhand.formats`); found by content if not
             given.
+        cpu_cache: Whether a first-level cache (16 KiB + 16 KiB, 4 ways, 32-byte lines) stands
+            between the processor accesses of the trace and memory.
 
     Nothing is read before the trace is used.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-        self._source = _engine.TraceSource.file(os.fspath(path), format)
+    def __init__(
+        self, path: str | os.PathLike[str], *, format: str | None = None, cpu_cache: bool = False
+    ) -> None:
+        self._source = _engine.TraceSource.file(os.fspath(path), format, cpu_cache)
 
     @classmethod
     def from_arrays(
@@ -54,21 +62,20 @@ class Trace:
             UsageError: a column has another length, or values that do not fit.
         """
         trace = cls.__new__(cls)
-        optional = {
-            "sizes_bytes": _column("size", size, np.uint32),
-            "streams": _column("stream", stream, np.uint32),
-            "times_ns": _column("time_ns", time_ns, np.uint64),
+        columns: dict[str, Any] = {
+            "op": _is_write(op),
+            "address": _column("address", address, np.uint64),
+            "size": _column("size", size, np.uint32),
+            "stream": _column("stream", stream, np.uint32),
+            "time_ns": _column("time_ns", time_ns, np.uint64),
         }
-        addresses = _column("address", address, np.uint64)
-        assert addresses is not None
-        is_write = _is_write(op)
-        for column, values in {"op": is_write, **optional}.items():
-            if values is not None and len(values) != len(addresses):
+        for column, values in columns.items():
+            if values is not None and len(values) != len(columns["address"]):
                 raise _engine.UsageError(
-                    f"column {column} has {len(values)} rows and address has {len(addresses)}; "
-                    "give all columns the same length"
+                    f"column {column} has {len(values)} rows and address has "
+                    f"{len(columns['address'])}; give all columns the same length"
                 )
-        trace._source = _engine.TraceSource.table(name, is_write, addresses, **optional)
+        trace._source = _engine.TraceSource.table(name, *columns.values())
         return trace
 
     @property
@@ -76,11 +83,12 @@ class Trace:
         """What the rows of a result call the trace."""
         return self._source.name
 
-    def info(self, *, page_bytes: int = 4096, watch: Watch | None = None) -> dict[str, Any]:
+    def info(self, *, page_size: int | str = 4096, watch: Watch | None = None) -> dict[str, Any]:
         """Read the trace to its end and tell what it is like.
 
         Args:
-            page_bytes: Page size in bytes, a power of two, for the counts of references and pages.
+            page_size: Bytes, a power of two, or text such as ``"4KiB"``, for the counts of
+                references and pages.
             watch: Called now and then with the progress.
 
         Returns:
@@ -88,13 +96,57 @@ class Trace:
             span in nanoseconds, skipped records with the first three reasons, notes and labels.
 
         Raises:
+            UsageError: the page size is no power of two, or the format is unknown.
             ClockhandError: the trace cannot be read.
         """
-        return _engine.trace_info(self._source, page_bytes, watch)
+        return _engine.trace_info(self._source, _engine.parse_page_bytes(str(page_size)), watch)
 
 
-def sources(traces: "Trace | str | os.PathLike[str] | Iterable[Trace | str | os.PathLike[str]]",
-            format: str | None = None) -> list[_engine.TraceSource]:
+def convert_traces(
+    traces: Traces,
+    out: str | os.PathLike[str],
+    *,
+    labels: Iterable[tuple[str, str]] = (),
+    watch: Watch | None = None,
+) -> list[dict[str, Any]]:
+    """Write traces to one Parquet file; several become one timeline with streams of their own.
+
+    Args:
+        traces: One trace or several, as :class:`Trace` or as paths.
+        out: The file, whose name ends in ``.parquet``; it appears whole or not at all.
+        labels: Pairs of key and value to keep with the trace.
+        watch: Called now and then with the progress.
+
+    Returns:
+        What was met in each trace: format, hash, requests, skipped records and notes.
+
+    Raises:
+        UsageError: there is no trace, or ``out`` is no name of a Parquet file.
+        OSError: there is no place for the file.
+        ClockhandError: a trace cannot be read, or the file cannot be written.
+    """
+    trace_sources = sources(traces)
+    if not trace_sources or Path(out).suffix != ".parquet":
+        raise _engine.UsageError(
+            "a conversion needs traces and, after them, the file to write; "
+            "give one or more traces and a name that ends in .parquet"
+        )
+    check_places([Path(out)])
+    return _engine.convert_trace(trace_sources, os.fspath(out), list(labels), watch)
+
+
+def reading_notes(report: Mapping[str, Any]) -> list[str]:
+    """Return what a reader assumed and passed over, so that nothing is dropped silently."""
+    notes = list(report["notes"])
+    if report["skipped_records"]:
+        shown = "; ".join(report["first_skipped"])
+        notes.append(f"malformed records that were skipped: {report['skipped_records']} ({shown})")
+    if report["zero_size_requests"]:
+        notes.append(f"requests of size 0 that were skipped: {report['zero_size_requests']}")
+    return notes
+
+
+def sources(traces: Traces, format: str | None = None) -> list[_engine.TraceSource]:
     """Return the engine's sources for one trace or several, given as traces or as paths."""
     if isinstance(traces, Trace | str | os.PathLike):
         traces = [traces]
@@ -106,6 +158,8 @@ def sources(traces: "Trace | str | os.PathLike[str] | Iterable[Trace | str | os.
 
 def _is_write(op: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     values = np.asarray(op)
+    if values.ndim != 1:
+        raise _engine.UsageError("column op is not a one-dimensional array; convert it first")
     if values.dtype == np.bool_:
         return np.ascontiguousarray(values)
     letters = values.astype(np.str_)
@@ -114,7 +168,7 @@ def _is_write(op: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     if not is_known.all():
         row = int(np.argmin(is_known))
         raise _engine.UsageError(
-            f"column op, row {row}: {letters[row]!r} is neither R nor W; "
+            f"column op, row {row}: {str(letters[row])!r} is neither R nor W; "
             "give these letters, or booleans that say whether the request writes"
         )
     return np.ascontiguousarray(is_write)

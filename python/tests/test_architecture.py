@@ -77,9 +77,9 @@ def test_reports_read_rows_and_never_simulate() -> None:
 def test_the_library_does_not_know_the_command() -> None:
     for source in (ROOT / "python/clockhand").rglob("*.py"):
         if "command" not in source.parts:
-            assert not any(
-                name.startswith("clockhand.command") for name in _imports(source)
-            ), f"{source} imports the command"
+            assert not any(name.startswith("clockhand.command") for name in _imports(source)), (
+                f"{source} imports the command"
+            )
 
 
 def test_no_room_is_called_utils() -> None:

@@ -19,7 +19,7 @@ const TIDY_UP: Duration = Duration::from_secs(2);
 pub(crate) fn supervised<T, W>(py: Python<'_>, watch: Option<Py<PyAny>>, work: W) -> PyResult<T>
 where
     T: Send + 'static,
-    W: FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
+    W: FnOnce(&Arc<Progress>) -> Result<T, SimError> + Send + 'static,
 {
     let progress = Arc::new(Progress::default());
     let (sender, receiver) = mpsc::channel();

@@ -157,16 +157,21 @@ pub(crate) fn trace_info<'py>(
     Ok(pythonize(py, &InfoFacts::from(&info))?)
 }
 
-/// Writes traces to one Parquet file, one after the other; with several, each gets streams of its own.
+/// Writes traces to one Parquet file, one after the other; with several, each gets streams of its own. A list
+/// with what was met in each, as dictionaries.
 #[pyfunction]
 #[pyo3(signature = (traces, out, labels, watch=None))]
-pub(crate) fn convert_trace(
-    py: Python<'_>,
-    traces: Vec<PyRef<'_, TraceSource>>,
+pub(crate) fn convert_trace<'py>(
+    py: Python<'py>,
+    traces: Vec<PyRef<'py, TraceSource>>,
     out: PathBuf,
     labels: Vec<(String, String)>,
     watch: Option<Py<PyAny>>,
-) -> PyResult<u64> {
+) -> PyResult<Bound<'py, PyAny>> {
     let inputs: Vec<TraceInput> = traces.iter().map(|trace| trace.0.clone()).collect();
-    supervised(py, watch, move |progress| convert_to_parquet(&inputs, &out, &labels, progress))
+    let reports = supervised(py, watch, move |progress| {
+        convert_to_parquet(&inputs, &out, &labels, progress)
+    })?;
+    let facts: Vec<ReadFacts> = reports.iter().map(ReadFacts::from).collect();
+    Ok(pythonize(py, &facts)?)
 }

@@ -4,7 +4,10 @@ It holds no logic that the library lacks: each module reads options, calls the l
 Exit codes: 0 done, 1 failed, 2 wrong usage. An error is one sentence on standard error.
 """
 
+import errno
+import io
 import os
+import signal
 import sys
 
 import typer
@@ -12,9 +15,20 @@ from typer.exceptions import TyperException
 
 from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.command import catalogs, simulation, traces
+from clockhand.command.output import say
 
 FAILED = 1
 WRONG_USAGE = 2
+INTERRUPTED = 130
+"""What Typer gives after Ctrl-C."""
+
+REMEDY = "choose another place"
+REMEDIES = {
+    errno.EISDIR: "name a file in it",
+    errno.ENOENT: "make its folder first",
+    errno.ENOSPC: "make room or choose another place",
+    errno.ENOTDIR: "name a folder",
+}
 
 app = typer.Typer(
     name="clockhand",
@@ -49,33 +63,66 @@ traces.register(app)
 
 def main() -> None:
     """Run the command and exit."""
+    # Whoever stops us with a signal finds what Ctrl-C leaves: nothing half-written.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(_run())
 
 
 def _run() -> int:
+    if not isinstance(sys.stdout, io.TextIOWrapper):
+        return _fail("standard output is closed; open it or send it to a file", FAILED)
+    # A terminal or a file that knows few characters is no reason to fail.
+    sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
-        return _say(error.format_message(), error.exit_code)
+        return _wrong_usage(error)
     except UsageError as error:
-        return _say(str(error), WRONG_USAGE)
+        return _fail(str(error), WRONG_USAGE)
+    except UnicodeEncodeError as error:
+        return _fail(f"{error.object!r} is not UTF-8 text; give a name that is", WRONG_USAGE)
     except (ClockhandError, ValueError) as error:
-        return _say(str(error), FAILED)
+        return _fail(str(error), FAILED)
     except BrokenPipeError:
         # Whoever read our output has gone; there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return FAILED
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        reason = error.strerror or str(error)
-        return _say(f"{place}{reason}; nothing was written there, make room or choose another "
-                    "place", FAILED)
-    except (KeyboardInterrupt, typer.Abort):
-        return _say("interrupted; nothing was written", FAILED)
+        if error.filename is None:
+            _forget_output()
+        return _fail(_about_writing(error), FAILED)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        return _fail("interrupted; nothing was written", FAILED)
     return code if isinstance(code, int) else 0
 
 
-def _say(sentence: str, code: int) -> int:
-    typer.echo(f"clockhand: {' '.join(sentence.split())}", err=True)
+def _wrong_usage(error: TyperException) -> int:
+    """Say what was wrong with the words of the command, and where to look."""
+    context = getattr(error, "ctx", None)
+    message = error.format_message()
+    if context is not None and message == context.get_help():
+        typer.echo(message, err=True)
+        return error.exit_code
+    reason = " ".join(message.split()).replace("Value error, ", "").removesuffix(".")
+    command = "clockhand" if context is None else context.command_path
+    return _fail(f"{reason} (see: {command} --help)", error.exit_code)
+
+
+def _about_writing(error: OSError) -> str:
+    place = error.filename or "standard output"
+    reason = error.strerror or str(error)
+    remedy = REMEDIES.get(error.errno or 0, REMEDY)
+    return f"{place}: nothing was written there ({reason}); {remedy}"
+
+
+def _forget_output() -> None:
+    """Drop what standard output did not take; the interpreter would try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(sentence: str, code: int) -> int:
+    say(f"clockhand: {sentence}")
     return code

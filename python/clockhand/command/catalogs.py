@@ -28,11 +28,16 @@ def _policies(name: Name = None) -> None:
     print_markdown(_engine.policy_page(name))
     policy = next(policy for policy in _engine.policies() if policy["name"] == name.split(":")[0])
     parameters = [
-        {"parameter": p["name"], "takes": p["domain"], "default": p["default"],
-         "meaning": p["summary"]}
+        {
+            "parameter": p["name"],
+            "takes": p["domain"],
+            "default": p["default"],
+            "meaning": p["summary"],
+        }
         for p in policy["parameters"]
     ]
     if parameters:
+        typer.echo()
         print_table(f"parameters of {policy['name']} ({policy['kind']})", pl.DataFrame(parameters))
 
 

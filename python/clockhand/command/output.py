@@ -2,20 +2,30 @@
 
 import io
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
 import polars as pl
+import typer
 from rich import box
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
 from clockhand._engine import UsageError
-from clockhand.files import publish
+from clockhand.facts import printable
+
+UNKNOWN = "–"
+"""What stands for a value that is not known."""
+
+NEVER_FOLDED = 20
+"""Characters of a table's cell that stand in one line, however narrow the terminal is."""
+
+COLUMN_GAP = 3
+"""Characters between two columns of a table."""
 
 WIDE = 200
 """Columns of a table that does not go to a terminal."""
@@ -36,25 +46,45 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=None if terminal else WIDE, highlight=False)
 
 
+def say(sentence: str) -> None:
+    """Print a sentence on standard error, whatever characters file names have put into it."""
+    typer.echo(printable(sentence), err=True)
+
+
+def command_line() -> str:
+    """Return the command as the user wrote it, for the facts of what it makes."""
+    return printable(shlex.join(["clockhand", *sys.argv[1:]]))
+
+
 def print_markdown(page: str) -> None:
     """Print a documentation page; plain Markdown where there is no terminal."""
     if sys.stdout.isatty():
+        from rich.markdown import Markdown  # It takes a while to import.
+
         console().print(Markdown(page))
     else:
         sys.stdout.write(page)
 
 
 def print_table(title: str, rows: pl.DataFrame, into: Console | None = None) -> None:
-    """Print rows as a table; numbers stand right."""
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, dtype in rows.schema.items():
+    """Print rows as a table; numbers stand right, and nothing is cut."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    least_width = 0
+    for column in rows:
+        words = column.name.split() + [_shown(value) for value in column]
+        width = min(max(map(len, words)), NEVER_FOLDED)
+        least_width += width + COLUMN_GAP
         table.add_column(
-            name, justify="right" if dtype.is_numeric() else "left", no_wrap=dtype.is_numeric(),
+            column.name,
+            justify="right" if column.dtype.is_numeric() else "left",
+            min_width=width,
             overflow="fold",
         )
     for row in rows.iter_rows():
         table.add_row(*(Text(_shown(value)) for value in row))
-    (into or console()).print(table)
+    to = into or console()
+    to.print(Text(printable(title)), soft_wrap=True)
+    to.print(table, width=max(to.width, least_width), crop=False)
 
 
 def format_for(format: Format | None, out: Path | None) -> Format:
@@ -65,57 +95,50 @@ def format_for(format: Format | None, out: Path | None) -> Format:
     return Format.TABLE if out is None else endings.get(out.suffix.lower(), Format.TABLE)
 
 
+def encoded(
+    rows: pl.DataFrame, format: Format, print_for_people: Callable[[Console], None]
+) -> bytes:
+    """Return rows in a format, as they stand in a file; ``print_for_people`` prints the table."""
+    match format:
+        case Format.TABLE:
+            text = io.StringIO()
+            print_for_people(Console(file=text, width=WIDE, highlight=False))
+            return text.getvalue().encode()
+        case Format.JSON:
+            return (json.dumps(rows.to_dicts(), indent=1, ensure_ascii=False) + "\n").encode()
+        case Format.CSV:
+            return rows.write_csv().encode()
+        case Format.PARQUET:
+            buffer = io.BytesIO()
+            rows.write_parquet(buffer)
+            return buffer.getvalue()
+
+
 def write_rows(
-    rows: pl.DataFrame,
-    format: Format,
-    out: Path | None,
-    print_for_people: Callable[[Console], None],
+    rows: pl.DataFrame, format: Format, print_for_people: Callable[[Console], None]
 ) -> None:
-    """Write rows to a file, whole or not at all, or to standard output.
+    """Write rows to standard output.
 
     Raises:
         UsageError: Parquet is asked for on a terminal.
-        OSError: the file cannot be written.
     """
     if format is Format.TABLE:
-        if out is None:
-            print_for_people(console())
-            return
-        text = io.StringIO()
-        print_for_people(Console(file=text, width=WIDE, highlight=False))
-        content = text.getvalue().encode()
-    else:
-        content = _encoded(rows, format)
-    if out is not None:
-        publish({out: content})
+        print_for_people(console())
     elif format is Format.PARQUET and sys.stdout.isatty():
         raise UsageError("Parquet is binary and standard output is a terminal; add --out FILE")
     else:
-        sys.stdout.buffer.write(content)
-
-
-def _encoded(rows: pl.DataFrame, format: Format) -> bytes:
-    if format is Format.JSON:
-        return (json.dumps(rows.to_dicts(), indent=1, ensure_ascii=False) + "\n").encode(
-            "utf-8", "backslashreplace"
-        )
-    buffer = io.BytesIO()
-    if format is Format.CSV:
-        rows.write_csv(buffer)
-    else:
-        rows.write_parquet(buffer)
-    return buffer.getvalue()
+        sys.stdout.buffer.write(encoded(rows, format, print_for_people))
 
 
 def _shown(value: object) -> str:
     match value:
         case None:
-            return "–"
+            return UNKNOWN
         case bool():
             return "yes" if value else "no"
         case int():
             return f"{value:,}"
         case float():
-            return f"{value:,.3f}" if abs(value) < 100 else f"{value:,.0f}"
+            return f"{value:.3g}" if 0 < abs(value) < 0.1 else f"{value:,.3f}"
         case _:
-            return str(value)
+            return printable(str(value))

@@ -19,7 +19,10 @@ def shown_progress() -> Iterator[Watch | None]:
         yield None
         return
     columns = (
-        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
     )
     with Progress(*columns, console=errors, transient=True) as progress:
         task = progress.add_task(LABELS["reading"], total=None)
@@ -30,8 +33,6 @@ def shown_progress() -> Iterator[Watch | None]:
             if phase != phase_shown:
                 progress.reset(task)
                 phase_shown = phase
-            progress.update(
-                task, description=LABELS[phase], completed=done, total=total or None
-            )
+            progress.update(task, description=LABELS[phase], completed=done, total=total or None)
 
         yield watch

@@ -1,7 +1,6 @@
 """``clockhand simulate``: traces against policies, memory sizes and a device."""
 
-import shlex
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +8,18 @@ import polars as pl
 import typer
 from rich.console import Console
 
-from clockhand.command.output import Format, format_for, print_table, write_rows
+from clockhand import UsageError
+from clockhand.command.output import (
+    Format,
+    command_line,
+    encoded,
+    format_for,
+    print_table,
+    say,
+    write_rows,
+)
 from clockhand.command.progress import shown_progress
+from clockhand.files import check_places, publish
 from clockhand.simulation import Simulation, run_simulation
 
 Traces = Annotated[
@@ -42,8 +51,8 @@ WriteMiss = Annotated[
 FlushAtEnd = Annotated[
     bool, typer.Option("--flush-at-end", help="Write dirty pages when the trace ends.")
 ]
-Seed = Annotated[int, typer.Option(help="Seed of policies with random choices.", min=0)]
-Jobs = Annotated[int | None, typer.Option(help="Threads; all cores if not given.", min=1)]
+Seed = Annotated[int, typer.Option(help="Seed of policies with random choices, from 0.")]
+Jobs = Annotated[int | None, typer.Option(help="Threads, from 1 to 1024; all cores if not given.")]
 OutputFormat = Annotated[
     Format | None,
     typer.Option("--format", help="How rows are written; table, or as the file's name ends."),
@@ -80,6 +89,9 @@ def _simulate(
     trace_format: TraceFormat = None,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
+    if out is not None and out == report:
+        raise UsageError(f"--out and --report both name {out}; give them different names")
+    check_places([path for path in (out, report) if path is not None], folder=plots)
     with shown_progress() as watch:
         simulation = run_simulation(
             traces,
@@ -95,28 +107,24 @@ def _simulate(
             jobs=jobs,
             trace_format=trace_format,
             watch=watch,
-            command=shlex.join(["clockhand", *sys.argv[1:]]),
+            command=command_line(),
         )
     for warning in simulation.warnings:
-        typer.echo(warning, err=True)
-    if report is not None:
-        simulation.write_report(report)
-    if plots is not None:
-        simulation.write_plots(plots)
-    write_rows(
-        simulation.rows,
-        format_for(format, out),
-        out,
-        lambda console: _print_tables(simulation, console),
-    )
+        say(warning)
+    rows, written_as = simulation.rows, format_for(format, out)
+    print_for_people = partial(_print_tables, simulation)
+    files = simulation.report_files(report, plots)
+    if out is not None:
+        files[out] = encoded(rows, written_as, print_for_people)
+    publish(files, folder=plots)
+    if out is None:
+        write_rows(rows, written_as, print_for_people)
 
 
 def _print_tables(simulation: Simulation, console: Console) -> None:
     """Print one table per trace with the columns that people compare."""
-    for position, trace in enumerate(simulation.facts["traces"]):
+    for trace in {trace["name"]: trace for trace in simulation.facts["traces"]}.values():
         rows = simulation.rows.filter(pl.col("trace") == trace["name"])
-        if any(earlier["name"] == trace["name"] for earlier in simulation.facts["traces"][:position]):
-            continue
         label = " (synthetic)" if trace["synthetic"] else ""
         title = (
             f"{trace['name']}{label}: {trace['references']:,} references to "

@@ -1,18 +1,23 @@
 """``clockhand trace``: what a trace is like, and its conversion."""
 
 import datetime
-import shlex
-import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
 import typer
 
-from clockhand import _engine
-from clockhand.command.output import Format, format_for, print_table, write_rows
+from clockhand import UsageError
+from clockhand.command.output import (
+    UNKNOWN,
+    Format,
+    command_line,
+    format_for,
+    print_table,
+    say,
+    write_rows,
+)
 from clockhand.command.progress import shown_progress
-from clockhand.traces import Trace
+from clockhand.traces import Trace, convert_traces, reading_notes
 
 TraceFile = Annotated[str, typer.Argument(help="A trace, compressed or not; - is standard input.")]
 TraceFormat = Annotated[
@@ -39,15 +44,16 @@ def _info(
     format: OutputFormat = None,
 ) -> None:
     """Tell what a trace is like: format, requests, reads and writes, footprint, skipped lines."""
-    page_bytes = _engine.parse_page_bytes(page_size)
+    source = Trace(trace, format=trace_format)
     with shown_progress() as watch:
-        info = Trace(trace, format=trace_format).info(page_bytes=page_bytes, watch=watch)
+        info = source.info(page_size=page_size, watch=watch)
+    facts = _facts(info)
     shown = pl.DataFrame(
-        {"fact": list(_facts(info)), "value": list(_facts(info).values())},
+        {"fact": list(facts), "value": list(facts.values())},
         schema={"fact": pl.String, "value": pl.String},
     )
-    rows = pl.DataFrame([{"trace": trace} | _flat(info)])
-    write_rows(rows, format_for(format, None), None, lambda to: print_table(trace, shown, to))
+    rows = pl.DataFrame([{"trace": source.name} | _flat(info)])
+    write_rows(rows, format_for(format, None), lambda to: print_table(source.name, shown, to))
 
 
 def _flat(info: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +76,7 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
         f"page references ({page_kib:g} KiB)": f"{info['references']:,}: "
         f"{info['read_references']:,} reads, {info['write_references']:,} writes ({share:.1f} %)",
         "footprint": f"{info['footprint_pages']:,} pages, "
-        f"{info['footprint_pages'] * info['page_bytes'] / 2**20:,.1f} MiB",
+        f"{info['footprint_pages'] * info['page_bytes'] / 2**20:,.4g} MiB",
         "dirty footprint": f"{info['dirty_footprint_pages']:,} pages",
         "streams": f"{info['streams']:,}",
         "span": _span(info["span_ns"]),
@@ -82,8 +88,9 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
         facts[f"skipped {position}"] = reason
     for position, note in enumerate(info["notes"], 1):
         facts[f"note {position}"] = note
-    facts |= dict(info["labels"])
-    facts["SHA-256"] = info["sha256"] or "–"
+    for key, value in info["labels"]:
+        facts[f"label {key}"] = value
+    facts["SHA-256"] = info["sha256"] or UNKNOWN
     return facts
 
 
@@ -111,18 +118,16 @@ def _convert(
 ) -> None:
     """Write traces to one Parquet file; several become one timeline with a stream each."""
     *inputs, out = traces
-    if not inputs or Path(out).suffix != ".parquet":
-        raise _engine.UsageError(
-            f"trace convert {shlex.join(traces)}: the last file is the one to write; "
-            "give one that ends in .parquet"
-        )
-    labels = [("made by", shlex.join(["clockhand", *sys.argv[1:]]))]
+    labels = [("made by", command_line())]
     for text in label or []:
         key, separator, value = text.partition("=")
         if not separator:
-            raise _engine.UsageError(f"--label {text!r} is not of the form KEY=VALUE; add the =")
+            raise UsageError(f"--label {text!r} is not of the form KEY=VALUE; add the =")
         labels.append((key, value))
-    sources = [_engine.TraceSource.file(path, trace_format, cpu_cache) for path in inputs]
+    sources = [Trace(path, format=trace_format, cpu_cache=cpu_cache) for path in inputs]
     with shown_progress() as watch:
-        requests = _engine.convert_trace(sources, out, labels, watch)
-    typer.echo(f"{out}: {requests:,} requests", err=True)
+        reports = convert_traces(sources, out, labels=labels, watch=watch)
+    for source, report in zip(sources, reports, strict=True):
+        for note in reading_notes(report):
+            say(f"{source.name}: {note}")
+    say(f"{out}: {sum(report['requests'] for report in reports):,} requests")

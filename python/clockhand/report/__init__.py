@@ -6,11 +6,12 @@ simulation and never opens a trace.
 * :func:`write_report` writes one HTML file that opens without a network.
 * :func:`figures` gives the same figures as Altair charts, for a notebook.
 * :func:`write_plots` writes each of them as SVG and PNG.
+* :func:`render` and :func:`pictures` give what these would write.
 """
 
-from clockhand.report.charts import figures, write_plots
 from clockhand.facts import DeviceFacts, Facts, PolicyFacts, TraceFacts
-from clockhand.report.page import write_report
+from clockhand.report.charts import figures, pictures, write_plots
+from clockhand.report.page import render, write_report
 
 __all__ = [
     "DeviceFacts",
@@ -18,6 +19,8 @@ __all__ = [
     "PolicyFacts",
     "TraceFacts",
     "figures",
+    "pictures",
+    "render",
     "write_plots",
     "write_report",
 ]

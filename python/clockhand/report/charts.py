@@ -10,9 +10,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from clockhand.report.appearance import BOUND_DASH, LIGHT, Mark, Theme, marks
 from clockhand.facts import Facts
 from clockhand.files import publish
+from clockhand.report.appearance import BOUND_DASH, LIGHT, Mark, Theme, marks
 from clockhand.report.sections import (
     BASELINE_NAME,
     OFFLINE_NAMES,
@@ -112,14 +112,24 @@ def write_plots(rows: pl.DataFrame, folder: str | Path, facts: Facts | None = No
 
     Raises:
         ValueError: the rows lack a column or hold no policy.
-        OSError: the folder or a file could not be written; no partial file is left behind.
+        OSError: the folder or a file could not be written; nothing is left behind.
     """
-    contents: dict[Path, bytes] = {}
-    for key, figure in figures(rows, facts).items():
-        for suffix in ("svg", "png"):
-            contents[Path(folder) / f"{key}.{suffix}"] = _picture(figure, suffix)
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    publish(contents)
+    publish(pictures(rows, folder, facts), folder=Path(folder))
+
+
+def pictures(
+    rows: pl.DataFrame, folder: str | Path, facts: Facts | None = None
+) -> dict[Path, bytes]:
+    """Return what :func:`write_plots` would write: the content of each file in ``folder``.
+
+    Raises:
+        ValueError: the rows lack a column or hold no policy.
+    """
+    return {
+        Path(folder) / f"{key}.{suffix}": _picture(figure, suffix)
+        for key, figure in figures(rows, facts).items()
+        for suffix in ("svg", "png")
+    }
 
 
 def _picture(figure: alt.LayerChart, suffix: str) -> bytes:

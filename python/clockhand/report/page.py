@@ -12,6 +12,8 @@ import jinja2
 import polars as pl
 import vl_convert
 
+from clockhand.facts import Facts, printable
+from clockhand.files import publish
 from clockhand.report.appearance import BOUND_DASH, DARK, LIGHT, PAGE, Mark
 from clockhand.report.charts import (
     MEASURES,
@@ -24,8 +26,6 @@ from clockhand.report.charts import (
     looks,
     measure_title,
 )
-from clockhand.facts import Facts, printable
-from clockhand.files import publish
 from clockhand.report.findings import Finding, finding
 from clockhand.report.sections import Section, byte_text, sections
 from clockhand.report.table import number_text, table

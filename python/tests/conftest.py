@@ -1,0 +1,80 @@
+"""Small traces, and the command as users start it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXECUTABLE = Path(sys.executable).with_name("clockhand")
+
+# The string of the textbooks (Silberschatz, Galvin, Gagne): with 3 frames FIFO misses 15 times,
+# LRU 12 times and the optimum 9 times. Odd pages are written.
+TEXTBOOK_PAGES = (7, 0, 1, 2, 0, 3, 0, 4, 2, 3, 0, 3, 2, 1, 2, 0, 1, 7, 0, 1)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a command left: exit code, standard output, standard error."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+Clockhand = Callable[..., Run]
+
+
+def os_course(pages: Iterable[int]) -> str:
+    """Text of a trace in the format os-course; odd pages are written."""
+    return "".join(f"{page * 4096:08x} {'RW'[page % 2]}\n" for page in pages)
+
+
+def scattered_pages(count: int, distinct: int = 100_000) -> list[int]:
+    """Page numbers without locality, the same each time."""
+    return [position * 2_654_435_761 % 2**32 % distinct for position in range(count)]
+
+
+def run_clockhand(*arguments: str | bytes | os.PathLike[str], cwd: Path, **options: Any) -> Run:
+    """Run the executable to its end; options are those of `subprocess.run`."""
+    options = {"input": b"", "timeout": 60, "capture_output": True, **options}
+    done = subprocess.run([EXECUTABLE, *arguments], cwd=cwd, **options)
+    return Run(done.returncode, done.stdout or b"", (done.stderr or b"").decode())
+
+
+def run_all(runs: Iterable[Callable[[], Run]]) -> list[Run]:
+    """Run several commands, as many at a time as there are cores."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda run: run(), runs))
+
+
+def assert_one_sentence(run: Run) -> None:
+    """A refusal is one line on standard error, and nothing else."""
+    assert run.out == b""
+    assert run.err.endswith("\n") and run.err.count("\n") == 1, run.err
+    assert run.err.startswith("clockhand: "), run.err
+    for word in ("Traceback", "panicked", "Errno"):
+        assert word not in run.err, run.err
+
+
+@pytest.fixture
+def clockhand(tmp_path: Path) -> Clockhand:
+    """The command, started in `tmp_path`."""
+
+    def run(*arguments: str | bytes | os.PathLike[str], **options: Any) -> Run:
+        return run_clockhand(*arguments, cwd=tmp_path, **options)
+
+    return run
+
+
+@pytest.fixture
+def textbook(tmp_path: Path) -> Path:
+    """A trace of 20 references to 6 pages, 9 of them writes."""
+    path = tmp_path / "textbook.trace"
+    path.write_text(os_course(TEXTBOOK_PAGES))
+    return path

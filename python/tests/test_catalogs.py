@@ -1,0 +1,62 @@
+"""`clockhand policies`, `devices` and `formats`: lists, and a page for each name."""
+
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import clockhand
+from conftest import run_all, run_clockhand
+
+CATALOGS = {
+    "policies": clockhand.policies,
+    "devices": clockhand.devices,
+    "formats": clockhand.formats,
+}
+
+
+@pytest.mark.parametrize("catalog", CATALOGS)
+def test_names_are_unique_and_have_a_summary(catalog: str) -> None:
+    rows = CATALOGS[catalog]()
+    assert rows["name"].is_unique().all()
+    assert rows.select(pl.col("name", "summary").str.len_chars().min()).row(0) > (0, 10)
+
+
+def test_kinds_say_what_a_policy_must_be_told() -> None:
+    kinds = dict(clockhand.policies().select("name", "kind").iter_rows())
+    assert (kinds["clock"], kinds["lru"], kinds["min"]) == (
+        "bit-driven",
+        "access-driven",
+        "offline",
+    )
+
+
+@pytest.mark.parametrize("catalog", CATALOGS)
+def test_the_command_lists_and_explains_every_name(catalog: str, tmp_path: Path) -> None:
+    rows = CATALOGS[catalog]()
+    arguments = [[catalog], *([catalog, name] for name in rows["name"])]
+    listed, *pages = run_all(partial(run_clockhand, *words, cwd=tmp_path) for words in arguments)
+    assert (listed.code, listed.err) == (0, "")
+    for name, page in zip(rows["name"], pages, strict=True):
+        assert name in listed.out.decode()
+        assert (page.code, page.err) == (0, "")
+        assert len(page.out.splitlines()) >= 5, name
+
+
+def test_a_policy_is_shown_with_its_parameters(tmp_path: Path) -> None:
+    page = run_clockhand("policies", "cflru", cwd=tmp_path).out.decode()
+    assert "**Victim.**" in page
+    for parameter in ("window_share", "window_pages"):
+        assert parameter in page
+    assert "from 0 to 1" in page
+
+
+def test_a_device_is_shown_with_options_or_from_a_file(tmp_path: Path) -> None:
+    assert b"ratio=100" in run_clockhand("devices", "scm:ratio=100", cwd=tmp_path).out
+    profile = 'summary = "mine"\nsource = "me"\ncharged = "per-page"\n'
+    profile += "[read]\ntime_us = 3\n[write]\ntime_us = 7\n"
+    (tmp_path / "mine.toml").write_text(profile)
+    run = run_clockhand("devices", "mine.toml", cwd=tmp_path)
+    assert (run.code, run.err) == (0, "")
+    assert b"7/3" in run.out
