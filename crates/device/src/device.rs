@@ -157,7 +157,13 @@ fn file_stem(path: &str) -> String {
 fn read_profile(path: &str) -> Result<Profile, DeviceError> {
     let text = std::fs::read_to_string(path).map_err(|error| DeviceError::Unreadable {
         path: path.to_owned(),
-        reason: error.to_string(),
+        reason: match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            std::io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
+            std::io::ErrorKind::InvalidData => "it is not text".to_owned(),
+            _ => error.to_string(),
+        },
     })?;
     Profile::parse(path, &text)
 }

@@ -5,6 +5,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::{Frame, Op, PageId};
 
@@ -39,6 +40,21 @@ pub trait Frames {
     #[inline]
     fn is_referenced(&self, frame: Frame) -> bool {
         self.read_bit(frame) || self.write_bit(frame)
+    }
+
+    /// The first of these frames that is neither referenced nor dirty.
+    fn first_clean_unreferenced(&self, frames: Range<u32>) -> Option<Frame> {
+        let mut frames = frames.map(Frame);
+        frames.find(|&frame| !self.is_referenced(frame) && !self.is_dirty(frame))
+    }
+
+    /// Clears both bits of those of these frames that are not pinned.
+    fn clear_bits_of_unpinned(&mut self, frames: Range<u32>) {
+        for frame in frames.map(Frame) {
+            if !self.is_pinned(frame) {
+                self.clear_bits(frame);
+            }
+        }
     }
 }
 
@@ -198,5 +214,22 @@ impl Frames for FrameTable {
 
     fn request_write_back(&mut self, frame: Frame) {
         self.write_back_requests.push(frame);
+    }
+
+    // These two look at many states at once, which the compiler turns into vector instructions.
+
+    #[inline]
+    fn first_clean_unreferenced(&self, frames: Range<u32>) -> Option<Frame> {
+        let states = &self.states[frames.start as usize..frames.end as usize];
+        let position = states.iter().position(|state| state & (READ | WRITE | DIRTY) == 0)?;
+        Some(Frame(frames.start + position as u32))
+    }
+
+    #[inline]
+    fn clear_bits_of_unpinned(&mut self, frames: Range<u32>) {
+        for state in &mut self.states[frames.start as usize..frames.end as usize] {
+            let cleared = if *state & PINNED == 0 { READ | WRITE | MAPPED } else { 0 };
+            *state &= !cleared;
+        }
     }
 }

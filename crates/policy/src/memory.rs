@@ -73,6 +73,7 @@ impl<P: PagePolicy> Memory<P> {
     }
 
     /// Whether a page must leave before the next one is loaded.
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.free_frame.is_none() && self.used_frames == self.frames.len()
     }
@@ -82,6 +83,7 @@ impl<P: PagePolicy> Memory<P> {
     /// # Errors
     ///
     /// [`AllPinned`] if no frame can be evicted; the policy has not been asked.
+    #[inline]
     pub fn propose_victim(&mut self) -> Result<Frame, AllPinned> {
         assert!(self.is_full(), "a victim is proposed only when memory is full");
         if let Some(frame) = self.victim {
@@ -111,6 +113,7 @@ impl<P: PagePolicy> Memory<P> {
 
     /// A page that the policy asked to write back while it stays in memory, once per request and only if
     /// the page is dirty. The driver writes it and calls [`Memory::written_back`], or leaves it dirty.
+    #[inline]
     pub fn next_write_back(&mut self) -> Option<Frame> {
         while let Some(frame) = self.frames.take_write_back_request() {
             if self.frames.is_dirty(frame) {
@@ -121,6 +124,7 @@ impl<P: PagePolicy> Memory<P> {
     }
 
     /// The page in `frame` has been written to the backing store.
+    #[inline]
     pub fn written_back(&mut self, frame: Frame) {
         self.frames.clear_dirty(frame);
         self.policy.written_back(frame, &self.frames);
@@ -132,6 +136,7 @@ impl<P: PagePolicy> Memory<P> {
     ///
     /// If no victim is pending, if it is dirty (its content would be lost), or if a requested write-back has
     /// not been taken with [`Memory::next_write_back`].
+    #[inline]
     pub fn commit_eviction(&mut self) -> PageId {
         let frame = self.victim.take().expect("a victim is pending");
         assert!(!self.frames.is_dirty(frame), "a dirty page is written back before it leaves");
@@ -147,6 +152,7 @@ impl<P: PagePolicy> Memory<P> {
     /// # Panics
     ///
     /// If memory is full or the page is in memory already.
+    #[inline]
     pub fn load(&mut self, fault: Fault) -> Frame {
         assert_eq!(self.frame_of(fault.page), Frame::NONE, "the page is in memory already");
         let frame = self.take_free_frame();
@@ -159,6 +165,7 @@ impl<P: PagePolicy> Memory<P> {
         frame
     }
 
+    #[inline]
     fn take_free_frame(&mut self) -> Frame {
         self.free_frame.take().unwrap_or_else(|| {
             assert!(self.used_frames < self.frames.len(), "memory is full");

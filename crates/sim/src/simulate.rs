@@ -88,7 +88,10 @@ pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome,
         ))
     })?;
     let foldings = foldings(experiment, device_ratio)?;
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(experiment.jobs.unwrap_or(0)).build();
+    // More threads than cells would have nothing to do.
+    let cells = experiment.policies.len() * experiment.sizes.len();
+    let jobs = experiment.jobs.map_or(0, |jobs| jobs.min(cells));
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
     let threads =
         threads.map_err(|error| SimError::Usage(format!("cannot start threads: {error}")))?;
     let (mut rows, mut traces) = (Vec::new(), Vec::new());

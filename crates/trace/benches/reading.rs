@@ -37,8 +37,49 @@ fn write_text(path: &Path, header: &str, requests: &[Request], line: impl Fn(&Re
     std::fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
+type WriteLine = fn(&Request) -> String;
+
+/// How formats of block traces write a request.
+const BLOCK_LINES: [(&str, WriteLine); 8] = [
+    ("alibaba", |request| {
+        format!("419,{},{},4096,1577808000000046\n", letter(request), request.address)
+    }),
+    ("blkparse", |request| {
+        let sector = request.address / 512;
+        format!(
+            "  8,0    3     6402     1.223490352   697  Q  {}S {sector} + 8 [kjournald]\n",
+            letter(request)
+        )
+    }),
+    ("disksim", |request| {
+        let flags = u8::from(request.op == Op::Read);
+        format!("12.754000 5 {} 16 {flags}\n", request.address / 512)
+    }),
+    ("fiu", |request| {
+        let (sector, op) = (request.address / 512, letter(request));
+        format!("89968195792462 20782 gzip {sector} 8 {op} 6 0 56f11b711d91a065a2b6458eca924523\n")
+    }),
+    ("heimdall-replay", |request| {
+        let op = u8::from(request.op == Op::Read);
+        format!("59.973,110,{op},4096,{},60.031,4096\n", request.address)
+    }),
+    ("msr", |request| {
+        let op = if request.op == Op::Write { "Write" } else { "Read" };
+        format!("128166372003061629,hm,0,{op},{},32768,1331\n", request.address)
+    }),
+    ("spc", |request| {
+        format!("0,{},3584,{},26214.000000\n", request.address / 512, letter(request))
+    }),
+    ("tencent", |request| {
+        let op = u8::from(request.op == Op::Write);
+        format!("1538323200,{},128,{op},1063\n", request.address / 512)
+    }),
+];
+
 fn read_all(path: &Path) -> u64 {
-    let mut reader = TraceReader::open(path, &OpenOptions::default()).unwrap();
+    // Files are named after their formats, which some of them need to be read at all.
+    let options = OpenOptions { format: path.file_name().unwrap().to_str(), cpu_cache: None };
+    let mut reader = TraceReader::open(path, &options).unwrap();
     let mut batch = Vec::new();
     while reader.next_batch(&mut batch).unwrap() {
         black_box(&batch);
@@ -59,13 +100,17 @@ fn readers(criterion: &mut Criterion) {
     write_text(&path("csv"), "op,address,size\n", &requests, |request| {
         format!("{},{},8\n", letter(request), request.address)
     });
+    for (name, line) in BLOCK_LINES {
+        write_text(&path(name), "", &requests, line);
+    }
     let mut writer = ParquetWriter::create(path("parquet"), &[], false).unwrap();
     requests.chunks(10_000).for_each(|batch| writer.write(batch).unwrap());
     writer.finish().unwrap();
 
     let mut group = criterion.benchmark_group("read");
     group.sample_size(10).throughput(Throughput::Elements(REQUESTS));
-    for name in ["os-course", "lackey", "csv", "parquet"] {
+    let names = ["os-course", "lackey", "csv", "parquet"];
+    for name in names.into_iter().chain(BLOCK_LINES.map(|(name, _)| name)) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| assert_eq!(read_all(&path(name)), REQUESTS))
         });

@@ -149,13 +149,21 @@ pub(crate) enum Streams {
     /// Each is its own number.
     Numbers,
     /// Names are numbered in the order of their appearance.
-    Names(FxHashMap<Vec<u8>, u32>),
+    Names(Names),
+}
+
+/// Numbers that names were given.
+#[derive(Default)]
+pub(crate) struct Names {
+    numbers: FxHashMap<Vec<u8>, u32>,
+    /// The name that was asked for last, which is often asked for again, and its number.
+    last: (Vec<u8>, u32),
 }
 
 impl Streams {
     /// Takes every stream as a name, also `7`.
     pub(crate) fn of_names() -> Self {
-        Self::Names(FxHashMap::default())
+        Self::Names(Names::default())
     }
 
     /// The number of a stream.
@@ -163,18 +171,33 @@ impl Streams {
         if let Self::Undecided = self {
             *self = if scan::decimal(field).is_some() { Self::Numbers } else { Self::of_names() };
         }
-        let Self::Names(numbers) = self else {
+        let Self::Names(names) = self else {
             let number = scan::decimal(field)
                 .ok_or("has a stream that is no number, unlike those before")?;
             return Ok(u32::try_from(number).map_err(|_| "has a stream number above 4294967295")?);
         };
-        if let Some(&number) = numbers.get(field) {
-            return Ok(number);
+        names.number(field, report)
+    }
+}
+
+impl Names {
+    fn number(&mut self, name: &[u8], report: &mut ReadReport) -> Result<u32, Fault> {
+        if !self.numbers.is_empty() && self.last.0 == name {
+            return Ok(self.last.1);
         }
-        let number =
-            u32::try_from(numbers.len()).map_err(|_| "has one stream name more than 4294967296")?;
-        numbers.insert(field.to_vec(), number);
-        report.stream_names.push(String::from_utf8_lossy(field).into_owned());
+        let number = match self.numbers.get(name) {
+            Some(&number) => number,
+            None => {
+                let number = u32::try_from(self.numbers.len())
+                    .map_err(|_| "has one stream name more than 4294967296")?;
+                self.numbers.insert(name.to_vec(), number);
+                report.stream_names.push(String::from_utf8_lossy(name).into_owned());
+                number
+            }
+        };
+        self.last.0.clear();
+        self.last.0.extend_from_slice(name);
+        self.last.1 = number;
         Ok(number)
     }
 }

@@ -228,6 +228,17 @@ pub enum TraceError {
         /// The formats the filter can be put behind.
         fitting: String,
     },
+    /// The format of the trace has no operations.
+    #[error(
+        "{file}: {format} traces do not tell reads from writes; use the original trace, or take all requests as \
+         reads with --assume-reads"
+    )]
+    NoOperations {
+        /// The path as it was given.
+        file: String,
+        /// The format it is read as.
+        format: &'static str,
+    },
     /// Columns that describe the same requests have different lengths.
     #[error(
         "column {column} has {rows} rows and the addresses have {expected_rows}; give columns of one length"

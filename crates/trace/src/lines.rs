@@ -6,23 +6,32 @@ use memchr::memchr;
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder};
 use crate::output::{Fault, Output};
+use crate::report::ReadReport;
 use crate::sample::{BYTE_ORDER_MARK, Sample, quoted};
 use crate::source::Source;
+use crate::time_check::{TimeCheck, TimeUnit};
 
 /// What came of a line.
 pub(crate) enum Line {
     /// It was a record of the trace, whose requests are in the output.
     Taken,
     /// The format says, and its page says too, that such lines hold no request: blank lines,
-    /// comments, headers.
+    /// comments, headers. All but blank lines are counted with
+    /// [`ReadReport::pass_over`](crate::report::ReadReport::pass_over).
     Passed,
 }
 
 /// A text format: how one line becomes requests. The driver counts malformed lines, finds cut files
 /// and reads ahead.
 pub(crate) trait LineFormat: Default + Send {
+    /// The unit of the times where it can be mistaken; they are then checked for plausibility.
+    const TIME_UNIT: Option<TimeUnit> = None;
+
     /// Puts the requests of one line, given without its end, into `output`.
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault>;
+
+    /// Reports what only the whole trace can show.
+    fn end(&mut self, _report: &mut ReadReport) {}
 }
 
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -42,6 +51,15 @@ pub(crate) fn open<F: LineFormat + 'static>(
     source: &mut Source,
     output: &mut Output,
 ) -> Result<Box<dyn Decoder>, TraceError> {
+    open_as(F::default(), source, output)
+}
+
+/// Opens a text trace as a format that already knows something from the head of the trace.
+pub(crate) fn open_as<F: LineFormat + 'static>(
+    format: F,
+    source: &mut Source,
+    output: &mut Output,
+) -> Result<Box<dyn Decoder>, TraceError> {
     let sample = Sample::new(source.head(), source.head_is_all());
     if !sample.is_text() {
         return Err(TraceError::NotText {
@@ -50,7 +68,8 @@ pub(crate) fn open<F: LineFormat + 'static>(
             looks_like: sample.looks_like(),
         });
     }
-    let mut lines = Lines { format: F::default(), buffer: vec![0; BUFFER_BYTES], start: 0, end: 0 };
+    output.time_check = F::TIME_UNIT.map(TimeCheck::new);
+    let mut lines = Lines { format, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0 };
     lines.refill(source, output)?;
     if lines.buffer[..lines.end].starts_with(BYTE_ORDER_MARK) {
         lines.start = BYTE_ORDER_MARK.len();
@@ -95,6 +114,7 @@ impl<F: LineFormat> Decoder for Lines<F> {
             }
             if !self.refill(source, output)? {
                 self.last_line(source, output)?;
+                self.format.end(&mut output.report);
                 return Ok(false);
             }
         }

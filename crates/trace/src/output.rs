@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::cpu_cache::CpuCache;
 use crate::report::ReadReport;
 use crate::request::{Access, AccessKind, Op, Request};
+use crate::time_check::TimeCheck;
 
 /// How many requests a batch holds, give or take those of one line; small enough to stay in a
 /// processor's second-level cache between the reader and the one who consumes it.
@@ -37,9 +38,18 @@ pub(crate) struct Output {
     pub(crate) requests: Vec<Request>,
     pub(crate) report: ReadReport,
     pub(crate) cpu_cache: Option<CpuCache>,
+    /// Whether requests of which the trace tells no operation are reads.
+    pub(crate) assume_reads: bool,
+    /// Where the unit of the trace's times can be mistaken.
+    pub(crate) time_check: Option<TimeCheck>,
 }
 
 impl Output {
+    /// An output without requests.
+    pub(crate) fn new(report: ReadReport, cpu_cache: Option<CpuCache>) -> Self {
+        Self { report, cpu_cache, ..Self::default() }
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.requests.len() >= BATCH_REQUESTS
     }

@@ -104,7 +104,18 @@ impl ParquetWriter {
     }
 
     fn failed(&self, error: ParquetError) -> TraceError {
-        io_error(&self.path, "writing", self.rows.bytes_written() as u64, error.into())
+        io_error(&self.path, "writing", self.rows.bytes_written() as u64, disk_error(error))
+    }
+}
+
+/// What the disk said, without what Parquet wraps around it.
+fn disk_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(disk) => *disk,
+            Err(other) => io::Error::other(other),
+        },
+        other => other.into(),
     }
 }
 

@@ -5,12 +5,13 @@ use std::path::Path;
 use crate::cpu_cache::{CpuCache, CpuCacheConfig};
 use crate::detect::detect;
 use crate::error::TraceError;
-use crate::format::{Decoder, Format};
+use crate::format::Decoder;
 use crate::formats::{find_format, formats, names};
 use crate::output::{BATCH_REQUESTS, Output};
 use crate::report::ReadReport;
 use crate::request::Request;
 use crate::source::{Progress, Source};
+use crate::time_check::TimeCheck;
 
 /// Gives the requests of a trace in batches, in the order of the trace.
 ///
@@ -56,16 +57,29 @@ impl TraceReader {
     /// known one; when the cache has an impossible shape or the trace holds no processor accesses
     /// to put through it.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, TraceError> {
-        let named = options.format.map(find_format).transpose()?;
-        let cpu_cache = options.cpu_cache.map(CpuCache::new).transpose()?;
-        Self::from_source(Source::open(path.as_ref())?, named, cpu_cache)
+        Self::from_source(|| Source::open(path.as_ref()), options)
     }
 
-    pub(crate) fn from_source(
-        mut source: Source,
-        named: Option<&'static Format>,
-        cpu_cache: Option<CpuCache>,
+    /// Opens a trace that is in memory, compressed or not, which messages call `file`.
+    ///
+    /// # Errors
+    /// As [`TraceReader::open`].
+    pub fn from_bytes(
+        file: &str,
+        bytes: Vec<u8>,
+        options: &OpenOptions,
     ) -> Result<Self, TraceError> {
+        Self::from_source(|| Source::from_bytes(file, bytes), options)
+    }
+
+    /// Options are checked before the source is touched.
+    fn from_source(
+        open: impl FnOnce() -> Result<Source, TraceError>,
+        options: &OpenOptions,
+    ) -> Result<Self, TraceError> {
+        let named = options.format.map(find_format).transpose()?;
+        let cpu_cache = options.cpu_cache.map(CpuCache::new).transpose()?;
+        let mut source = open()?;
         let format = match named {
             Some(format) => format,
             None => detect(&source)?,
@@ -82,7 +96,7 @@ impl TraceReader {
             compression: source.compression(),
             ..ReadReport::default()
         };
-        let mut output = Output { requests: Vec::new(), report, cpu_cache };
+        let mut output = Output::new(report, cpu_cache);
         let decoder = (format.open)(&mut source, &mut output)?;
         Ok(Self { source, decoder, output, record_noun: format.record_noun, ended: false })
     }
@@ -98,6 +112,8 @@ impl TraceReader {
         let report = &mut self.output.report;
         report.sha256 = Some(sha256);
         report.stored_bytes = Some(stored_bytes);
+        report.note_passed_over();
+        report.notes.extend(self.output.time_check.as_ref().and_then(TimeCheck::doubt));
         let file = self.source.file();
         if report.skipped_too_many() || (report.requests == 0 && report.skipped_records > 0) {
             let first = &report.first_skipped[0];
@@ -130,6 +146,9 @@ impl Reader for TraceReader {
         while !self.ended && self.output.requests.is_empty() {
             self.ended = !self.decoder.decode(&mut self.source, &mut self.output)?;
             self.output.report.requests += self.output.requests.len() as u64;
+            if let Some(check) = &mut self.output.time_check {
+                check.observe(&self.output.requests);
+            }
             if self.ended {
                 self.end()?;
             }

@@ -25,6 +25,10 @@ pub struct ReadReport {
     pub skipped_records: u64,
     /// The first of the malformed lines or records, at most [`ReadReport::SKIPPED_SHOWN`].
     pub first_skipped: Vec<SkippedRecord>,
+    /// Lines or records that hold no request by the rules of the format, such as headers, flushes
+    /// and discards: what they are, in the plural, and how many; in the order of appearance. A note
+    /// says the same at the end of the trace.
+    pub passed_over: Vec<(&'static str, u64)>,
     /// Requests that were skipped because they touch no byte.
     pub zero_size_requests: u64,
     /// Columns of the trace that no request uses.
@@ -61,6 +65,25 @@ impl ReadReport {
         if self.first_skipped.len() < Self::SKIPPED_SHOWN {
             self.first_skipped.push(SkippedRecord { record: self.records, reason: reason() });
         }
+    }
+
+    /// Counts the record that was read last as one that holds no request by the rules of the format.
+    /// `what` names such records in the plural: `discards`.
+    pub(crate) fn pass_over(&mut self, what: &'static str) {
+        match self.passed_over.iter_mut().find(|(kind, _)| *kind == what) {
+            Some((_, count)) => *count += 1,
+            None => self.passed_over.push((what, 1)),
+        }
+    }
+
+    /// Turns the counts of [`ReadReport::passed_over`] into a note, at the end of the trace.
+    pub(crate) fn note_passed_over(&mut self) {
+        if self.passed_over.is_empty() {
+            return;
+        }
+        let counts: Vec<_> =
+            self.passed_over.iter().map(|(what, count)| format!("{what} ({count})")).collect();
+        self.notes.push(format!("passed over because they hold no request: {}", counts.join(", ")));
     }
 
     /// More than 10 and more than 0.1 % of the records are malformed.

@@ -35,17 +35,36 @@ pub(crate) fn leading_hex(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// 64 bits.
 #[inline]
 pub(crate) fn leading_decimal(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    const EIGHT_DIGITS: u64 = 100_000_000;
     let mut number: u64 = 0;
-    let mut length = 0;
-    for &byte in bytes {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        number = number.checked_mul(10)?.checked_add(u64::from(digit))?;
-        length += 1;
+    let mut rest = bytes;
+    while number < u64::MAX / EIGHT_DIGITS
+        && let Some((&chunk, after)) = rest.split_first_chunk()
+        && let Some(eight) = eight_digits(chunk)
+    {
+        number = number * EIGHT_DIGITS + eight;
+        rest = after;
     }
-    (length > 0).then(|| (number, &bytes[length..]))
+    while let [byte @ b'0'..=b'9', after @ ..] = rest {
+        number = number.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
+        rest = after;
+    }
+    (rest.len() < bytes.len()).then_some((number, rest))
+}
+
+/// The number that eight bytes make, if all are digits, without a loop: each step joins neighbours,
+/// so digits become pairs, fours and the number.
+#[inline]
+fn eight_digits(bytes: [u8; 8]) -> Option<u64> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let digits = u64::from_le_bytes(bytes) ^ (ONES * b'0' as u64);
+    // Adding 0x76 carries a byte above 9, and none that is not, into its highest bit.
+    if (digits | digits.wrapping_add(ONES * 0x76)) & (ONES * 0x80) != 0 {
+        return None;
+    }
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
 }
 
 /// A whole field of decimal digits.
@@ -78,33 +97,32 @@ pub(crate) fn without_hex_prefix(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// A time such as `12.000345` in a unit of `unit_ns` nanoseconds, as nanoseconds; digits below one
-/// nanosecond are cut.
+/// A time such as `12.000345` in a unit of `unit_ns` nanoseconds, a power of ten, as nanoseconds;
+/// digits below one nanosecond are cut.
+#[inline]
 pub(crate) fn time_ns(field: &[u8], unit_ns: u64) -> Option<u64> {
     let (whole, rest) = leading_decimal(field)?;
-    let mut time_ns = whole.checked_mul(unit_ns)?;
-    if let Some(digits) = rest.strip_prefix(b".") {
-        let mut digit_ns = unit_ns;
-        for &byte in digits {
-            digit_ns /= 10;
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
+    let time_ns = whole.checked_mul(unit_ns)?;
+    match rest {
+        [] | [b'.'] => Some(time_ns),
+        [b'.', digits @ ..] => {
+            let (kept, below) = digits.split_at(digits.len().min(unit_ns.ilog10() as usize));
+            if !below.iter().all(u8::is_ascii_digit) {
                 return None;
             }
-            time_ns = time_ns.checked_add(u64::from(digit) * digit_ns)?;
+            let fraction = if kept.is_empty() { 0 } else { decimal(kept)? };
+            time_ns.checked_add(fraction * (unit_ns / 10_u64.pow(kept.len() as u32)))
         }
-    } else if !rest.is_empty() {
-        return None;
+        _ => None,
     }
-    Some(time_ns)
 }
 
 /// `R`, `W`, `read` or `write` in either case.
 #[inline]
 pub(crate) fn op(field: &[u8]) -> Option<Op> {
     match field {
-        b"R" | b"r" => Some(Op::Read),
-        b"W" | b"w" => Some(Op::Write),
+        b"R" | b"r" | b"Read" => Some(Op::Read),
+        b"W" | b"w" | b"Write" => Some(Op::Write),
         _ if field.eq_ignore_ascii_case(b"read") => Some(Op::Read),
         _ if field.eq_ignore_ascii_case(b"write") => Some(Op::Write),
         _ => None,
@@ -146,9 +164,30 @@ mod tests {
         for malformed in [&b""[..], b"18446744073709551616", b"1.0", b"+1", b"-1", b"1 ", b"1e3"] {
             assert_eq!(decimal(malformed), None);
         }
+        assert_eq!(decimal(b"184467440737095516150"), None);
+        assert_eq!(decimal(b"99999999999999999999"), None);
+        assert_eq!(decimal(b"000000000000000000000000000000000000017"), Some(17));
         assert_eq!(decimal_or_hex(b"0X1f"), Some(31));
         assert_eq!(decimal_or_hex(b"31"), Some(31));
         assert_eq!(decimal_or_hex(b"1f"), None);
+    }
+
+    #[test]
+    fn eight_digits_at_once_are_those_one_by_one() {
+        assert_eq!(decimal(b"12345678"), Some(12_345_678));
+        assert_eq!(decimal(b"99999999"), Some(99_999_999));
+        assert_eq!(decimal(b"1234567890123456789"), Some(1_234_567_890_123_456_789));
+        for place in 0..8 {
+            for byte in 0..=u8::MAX {
+                let mut bytes = *b"12345678";
+                bytes[place] = byte;
+                let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let number = std::str::from_utf8(&bytes[..digits]).unwrap().parse().ok();
+                assert_eq!(leading_decimal(&bytes).map(|(number, _)| number), number);
+                let rest = leading_decimal(&bytes).map(|(_, rest)| rest);
+                assert_eq!(rest, number.map(|_: u64| &bytes[digits..]));
+            }
+        }
     }
 
     #[test]
@@ -158,7 +197,13 @@ mod tests {
         assert_eq!(time_ns(b"12.5", 1_000), Some(12_500));
         assert_eq!(time_ns(b"12.5009", 1_000), Some(12_500));
         assert_eq!(time_ns(b"7.", 1), Some(7));
-        for malformed in [&b""[..], b".5", b"1.5s", b"-1", b"1e9", b"20000000000"] {
+        assert_eq!(time_ns(b"7.9", 1), Some(7));
+        assert_eq!(
+            time_ns(b"1456135200.013118000", 1_000_000_000),
+            Some(1_456_135_200_013_118_000)
+        );
+        for malformed in [&b""[..], b".5", b"1.5s", b"1.0000000000s", b"-1", b"1e9", b"20000000000"]
+        {
             assert_eq!(time_ns(malformed, 1_000_000_000), None);
         }
     }

@@ -240,7 +240,6 @@ impl Source {
     }
 
     /// A source over bytes in memory, called `file` in messages.
-    #[cfg(test)]
     pub(crate) fn from_bytes(file: &str, bytes: Vec<u8>) -> Result<Self, TraceError> {
         Self::new(file.to_owned(), None, Box::new(io::Cursor::new(bytes)), Progress::default())
     }

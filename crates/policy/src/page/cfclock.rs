@@ -25,8 +25,10 @@
 //! **Reference.** H. Lee, H. Bahn, K. G. Shin: Page replacement for write references in NAND flash based
 //! virtual memory systems. JCSE 8(3), 2014, section V.
 
+use core::ops::Range;
+
 use super::cflru::{WINDOW_PARAMETERS, window_pages};
-use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from};
+use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::{Frame, Frames};
@@ -36,6 +38,8 @@ use crate::{Frame, Frames};
 #[derive(Clone, Debug)]
 pub struct Cfclock {
     hand_step: u64,
+    /// The frame of `hand_step`, so that no step needs a division.
+    hand: u32,
     /// No clean, unreferenced page stands from the hand up to this step. Such a page can appear ahead of
     /// the hand only by a write-back without eviction or by unpinning.
     ruled_out_step: u64,
@@ -67,6 +71,7 @@ impl Cataloged for Cfclock {
     fn build(settings: &Settings, size: Size) -> Self {
         Cfclock {
             hand_step: 0,
+            hand: 0,
             ruled_out_step: 0,
             frames: size.frames,
             loaded: 0,
@@ -77,57 +82,92 @@ impl Cataloged for Cfclock {
 }
 
 impl Cfclock {
-    fn frame_at(&self, step: u64) -> Frame {
-        Frame((step % u64::from(self.frames)) as u32)
+    /// The frame of a step that is not behind the hand.
+    fn position_of(&self, step: u64) -> u32 {
+        let mut position = u64::from(self.hand) + (step - self.hand_step);
+        while position >= u64::from(self.frames) {
+            position -= u64::from(self.frames);
+        }
+        position as u32
+    }
+
+    /// The steps from `start`, which is not behind the hand, with their frames.
+    fn steps_from(&self, start: u64) -> impl Iterator<Item = (u64, Frame)> + use<> {
+        let frames = self.frames;
+        let mut position = self.position_of(start);
+        (start..).map(move |step| {
+            let frame = Frame(position);
+            position = ring_next(position, frames);
+            (step, frame)
+        })
+    }
+
+    /// The frames from step `start` up to `end`, at most once around the ring, as the stretch before the
+    /// ring's last frame and the one behind it.
+    fn stretches(&self, start: u64, end: u64) -> [Range<u32>; 2] {
+        let pages = end.saturating_sub(start) as u32;
+        let first = self.position_of(start);
+        let before_end = pages.min(self.frames - first);
+        [first..first + before_end, 0..pages - before_end]
     }
 
     /// Step 1.
     fn clean_in_window<F: Frames>(&mut self, window_end: u64, frames: &F) -> Option<u64> {
-        let mut may_rule_out = true;
-        for step in self.ruled_out_step.max(self.hand_step)..window_end {
-            let frame = self.frame_at(step);
-            let candidate = !frames.is_referenced(frame) && !frames.is_dirty(frame);
-            if candidate && !frames.is_pinned(frame) {
-                return Some(step);
+        let start = self.ruled_out_step.max(self.hand_step);
+        let mut first_pinned = None;
+        let mut passed = start;
+        for mut stretch in self.stretches(start, window_end) {
+            while let Some(frame) = frames.first_clean_unreferenced(stretch.clone()) {
+                let step = passed + u64::from(frame.0 - stretch.start);
+                if !frames.is_pinned(frame) {
+                    self.ruled_out_step = first_pinned.unwrap_or(step);
+                    return Some(step);
+                }
+                first_pinned = first_pinned.or(Some(step));
+                passed = step + 1;
+                stretch.start = frame.0 + 1;
             }
-            may_rule_out &= !candidate;
-            if may_rule_out {
-                self.ruled_out_step = step + 1;
-            }
+            passed += u64::from(stretch.end - stretch.start);
         }
+        self.ruled_out_step = first_pinned.unwrap_or(passed);
         None
     }
 
     /// Step 2.
     fn unreferenced_in_window<F: Frames>(&self, window_end: u64, frames: &F) -> Option<u64> {
-        (self.hand_step..window_end).find(|&step| {
-            let frame = self.frame_at(step);
-            !frames.is_referenced(frame) && !frames.is_pinned(frame)
-        })
+        let pages = (window_end - self.hand_step) as usize;
+        self.steps_from(self.hand_step)
+            .take(pages)
+            .find(|&(_, frame)| !frames.is_referenced(frame) && !frames.is_pinned(frame))
+            .map(|(step, _)| step)
     }
 
     /// Step 3.
     fn scan_from<F: Frames>(&self, start: u64, frames: &mut F) -> u64 {
-        let mut step = start;
+        let mut steps = self.steps_from(start);
         loop {
-            let frame = self.frame_at(step);
+            let (step, frame) = steps.next().expect("the ring has no end");
             if !frames.is_pinned(frame) {
                 if !frames.is_referenced(frame) {
                     return step;
                 }
                 frames.clear_bits(frame);
             }
-            step += 1;
         }
     }
 
-    fn clear_between<F: Frames>(&self, start: u64, end: u64, frames: &mut F) {
-        for step in start..end {
-            let frame = self.frame_at(step);
-            if !frames.is_pinned(frame) {
-                frames.clear_bits(frame);
-            }
+    fn clear_from_hand<F: Frames>(&self, end: u64, frames: &mut F) {
+        for stretch in self.stretches(self.hand_step, end) {
+            frames.clear_bits_of_unpinned(stretch);
         }
+    }
+
+    /// The hand takes the page at `step`, which is not behind it, and stands behind that page.
+    fn take(&mut self, step: u64) -> Frame {
+        let victim = self.position_of(step);
+        self.hand_step = step + 1;
+        self.hand = ring_next(victim, self.frames);
+        Frame(victim)
     }
 }
 
@@ -139,11 +179,10 @@ impl PagePolicy for Cfclock {
             .or_else(|| self.unreferenced_in_window(window_end, frames));
         let cleared_up_to = in_window.unwrap_or(window_end);
         if self.clear_passed {
-            self.clear_between(self.hand_step, cleared_up_to, frames);
+            self.clear_from_hand(cleared_up_to, frames);
         }
         let victim_step = in_window.unwrap_or_else(|| self.scan_from(window_end, frames));
-        self.hand_step = victim_step + 1;
-        self.frame_at(victim_step)
+        self.take(victim_step)
     }
 
     fn loaded<F: Frames>(&mut self, _: Fault, _: Frame, _: &mut F) {
@@ -151,21 +190,22 @@ impl PagePolicy for Cfclock {
     }
 
     fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
-        let is_victim = self.hand_step > 0 && frame == self.frame_at(self.hand_step - 1);
+        let is_victim = ring_next(frame.0, self.frames) == self.hand;
         if !is_victim {
             self.ruled_out_step = self.hand_step;
         }
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        let hand = self.frame_at(self.hand_step).0;
-        inspector.list("from_hand", &mut ring_from(hand, self.loaded));
+        inspector.list("from_hand", &mut ring_from(self.hand, self.loaded));
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
+        assert_eq!(u64::from(self.hand), self.hand_step % u64::from(self.frames), "the hand");
         let revolution_end = self.hand_step + u64::from(self.frames);
-        for step in self.hand_step..self.ruled_out_step.min(revolution_end) {
-            let frame = self.frame_at(step);
+        let ruled_out_end = self.ruled_out_step.min(revolution_end);
+        for frame in self.stretches(self.hand_step, ruled_out_end).into_iter().flatten().map(Frame)
+        {
             let candidate = !frames.is_referenced(frame) && !frames.is_dirty(frame);
             assert!(!candidate, "a clean, unreferenced page is ruled out");
         }

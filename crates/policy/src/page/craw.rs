@@ -179,7 +179,7 @@ impl Craw {
     /// Whether the page under the hand of `R` stays in `R`.
     fn scan_read_area<F: Frames>(&mut self, frame: Frame, frames: &mut F) -> bool {
         if frames.write_bit(frame) && self.write_area[frame.index()].is_none() {
-            self.link(Area::W1, frame, frames.page(frame));
+            self.link_again(Area::W1, frame, frames.page(frame));
             frames.clear_write_bit(frame);
         }
         let stays = frames.read_bit(frame);
@@ -193,7 +193,7 @@ impl Craw {
     /// Whether the page under the hand of `W1` or `W2` stays in a write area.
     fn scan_write_area<F: Frames>(&mut self, area: Area, frame: Frame, frames: &mut F) -> bool {
         if frames.read_bit(frame) && !self.in_read_area[frame.index()] {
-            self.link(Area::R, frame, frames.page(frame));
+            self.link_again(Area::R, frame, frames.page(frame));
             frames.clear_read_bit(frame);
         }
         let stays = frames.write_bit(frame);
@@ -238,14 +238,20 @@ impl Craw {
         }
     }
 
-    /// Links a page, which is in no area of this side, at the tail of `area`.
-    fn link(&mut self, area: Area, frame: Frame, page: PageId) {
+    /// Links a page, which is in no area of this side, at the tail of `area`. On a fault this is all: the
+    /// ghost entry has been tested, and so removed, before.
+    fn link(&mut self, area: Area, frame: Frame) {
         let (list, links) = self.links(area);
         list.push_tail(links, frame);
         match area {
             Area::R => self.in_read_area[frame.index()] = true,
             Area::W1 | Area::W2 => self.write_area[frame.index()] = Some(area),
         }
+    }
+
+    /// Links a page that a scan met on the other side, where it stays.
+    fn link_again(&mut self, area: Area, frame: Frame, page: PageId) {
+        self.link(area, frame);
         if self.ghosts_are_exclusive {
             match area {
                 Area::R => _ = self.ghosts[Area::R as usize].remove(page),
@@ -279,7 +285,7 @@ impl Craw {
                 self.sizes.shrink(Area::W2 as usize, self.sizes.half_page());
             }
         }
-        self.link(Area::R, frame, page);
+        self.link(Area::R, frame);
     }
 
     /// A fault that belongs to the write area: tests `W1'`, then `W2'`, adapts the sizes, links the page.
@@ -290,7 +296,7 @@ impl Craw {
             self.sizes.enlarge(area as usize);
             self.sizes.shrink(Area::R as usize, self.sizes.one_page());
         }
-        self.link(if remembered.is_some() { Area::W2 } else { Area::W1 }, frame, page);
+        self.link(if remembered.is_some() { Area::W2 } else { Area::W1 }, frame);
     }
 
     /// Drops the oldest ghosts until each side, with its ghosts, has no more entries than there are frames.

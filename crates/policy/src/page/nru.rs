@@ -43,6 +43,7 @@ pub struct Nru {
     period: Option<NonZeroU64>,
     unreferenced_clean: FrameSet,
     unreferenced_dirty: FrameSet,
+    /// Kept in periodic mode only.
     clean: FrameSet,
 }
 
@@ -161,8 +162,10 @@ impl PagePolicy for Nru {
             None => self.victim_by_scan(frames),
             Some(_) => self.victim_by_class(frames),
         };
-        for set in [&mut self.unreferenced_clean, &mut self.unreferenced_dirty, &mut self.clean] {
-            set.remove(victim);
+        self.unreferenced_clean.remove(victim);
+        self.unreferenced_dirty.remove(victim);
+        if self.period.is_some() {
+            self.clean.remove(victim);
         }
         self.hand = ring_next(victim.0, self.frames);
         victim
@@ -171,14 +174,16 @@ impl PagePolicy for Nru {
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         self.loaded = (self.loaded + 1).min(self.frames);
         self.insert_unreferenced(frame, fault.op == Op::Write);
-        if fault.op == Op::Read {
+        if fault.op == Op::Read && self.period.is_some() {
             self.clean.insert(frame);
         }
     }
 
     fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
         self.unreferenced_clean.insert(frame);
-        self.clean.insert(frame);
+        if self.period.is_some() {
+            self.clean.insert(frame);
+        }
     }
 
     fn period(&self) -> Option<NonZeroU64> {

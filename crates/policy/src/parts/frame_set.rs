@@ -28,7 +28,12 @@ impl FrameSet {
     pub(crate) fn insert(&mut self, frame: Frame) {
         let mut index = frame.index();
         for level in &mut self.levels {
-            level[index / 64] |= 1 << (index % 64);
+            let word = &mut level[index / 64];
+            let was_empty = *word == 0;
+            *word |= 1 << (index % 64);
+            if !was_empty {
+                return;
+            }
             index /= 64;
         }
     }

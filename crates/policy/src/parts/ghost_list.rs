@@ -74,12 +74,18 @@ impl GhostList {
     }
 
     /// Forgets `page`; says whether it was here.
+    #[inline]
     pub(crate) fn remove(&mut self, page: PageId) -> bool {
         let index = self.slot_of_page[page.index()];
         if index == NONE {
             return false;
         }
-        let Slot { older, newer, .. } = self.slots[index as usize];
+        self.free(index);
+        true
+    }
+
+    fn free(&mut self, index: u32) {
+        let Slot { page, older, newer } = self.slots[index as usize];
         match older {
             NONE => self.oldest = newer,
             older => self.slots[older as usize].newer = newer,
@@ -92,7 +98,6 @@ impl GhostList {
         self.unused = index;
         self.slot_of_page[page.index()] = NONE;
         self.len -= 1;
-        true
     }
 
     /// The oldest ghost, if there is one.
@@ -103,8 +108,8 @@ impl GhostList {
 
     /// Forgets the oldest ghost, if there is one.
     pub(crate) fn drop_oldest(&mut self) {
-        if let Some(page) = self.oldest() {
-            self.remove(page);
+        if self.oldest != NONE {
+            self.free(self.oldest);
         }
     }
 

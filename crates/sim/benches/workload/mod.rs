@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use clockhand_sim::{Contestant, Experiment, MemorySize, ReplayOptions, RequestTable, TraceInput};
 
-const PAGE_BYTES: u64 = 4096;
+/// Bytes of a page.
+pub const PAGE_BYTES: u64 = 4096;
 const SEED: u64 = 42;
 /// Three of ten references write.
 const WRITE_SHARE: f64 = 0.3;

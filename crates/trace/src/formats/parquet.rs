@@ -24,7 +24,6 @@
 
 use std::borrow::Cow;
 use std::io::{Read, Seek, SeekFrom};
-use std::panic::AssertUnwindSafe;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -45,6 +44,7 @@ use crate::columns::{Columns, Streams, TimeColumn};
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format};
 use crate::output::{BATCH_REQUESTS, Fault, Output};
+use crate::panics;
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
 use crate::sample::{Sample, quoted};
@@ -199,13 +199,7 @@ fn report_progress(source: &Source, rows: u64, total_rows: u64) {
 fn unless_it_panics<T>(
     action: impl FnOnce() -> Result<T, ParquetError>,
 ) -> Result<T, ParquetError> {
-    std::panic::catch_unwind(AssertUnwindSafe(action)).unwrap_or_else(|cause| {
-        let text = cause
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or(cause.downcast_ref::<&str>().copied());
-        Err(ParquetError::General(text.unwrap_or("the Parquet library gave up").replace('\n', " ")))
-    })
+    panics::caught(action).unwrap_or_else(|message| Err(ParquetError::General(message)))
 }
 
 fn damaged(source: &Source, error: &ParquetError) -> TraceError {

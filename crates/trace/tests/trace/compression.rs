@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::reading::{excerpts, message_of, read_bytes};
+use crate::reading::{excerpts, message_of, needed_name, read_bytes};
 
 const TEXT: &[u8] = b"0041f7a0 R\n31348900 W\n0041f7e0 R\n05e78940 R\n";
 
@@ -38,10 +38,11 @@ const COMPRESSIONS: [(&str, Compress); 4] = [("bz2", bz2), ("gz", gz), ("xz", xz
 fn every_format_reads_alike_from_every_compression() {
     for (format, path) in excerpts() {
         let bytes = std::fs::read(&path).unwrap();
-        let (expected, plain) = read_bytes(&bytes, None).unwrap();
+        let name = needed_name(&format);
+        let (expected, plain) = read_bytes(&bytes, name).unwrap();
         assert_eq!(plain.compression, None);
         for (compression, compress) in COMPRESSIONS {
-            let (requests, report) = read_bytes(&compress(&bytes), None).unwrap();
+            let (requests, report) = read_bytes(&compress(&bytes), name).unwrap();
             assert_eq!(requests, expected, "{format} in {compression}");
             assert_eq!((report.format, report.compression), (format.as_str(), Some(compression)));
         }

@@ -1,5 +1,7 @@
 //! What readers, views and the writer do, seen from outside the crate.
 
+mod binary_formats;
+mod block_formats;
 mod compression;
 mod csv;
 mod errors;

@@ -69,3 +69,12 @@ pub fn excerpts() -> Vec<(String, PathBuf)> {
     found.sort();
     found
 }
+
+/// Formats whose columns are those of another too, with another meaning: content alone cannot tell
+/// them.
+const SHARED_COLUMNS: [&str; 2] = ["heimdall-raw", "mqsim"];
+
+/// The name that an excerpt of this format must be read by; none where the content tells it.
+pub fn needed_name(format: &str) -> Option<&str> {
+    SHARED_COLUMNS.contains(&format).then_some(format)
+}

@@ -1,0 +1,125 @@
+//! The fields of one line, taken one after the other.
+
+use crate::scan;
+
+/// Fields between commas. Blanks around a field are not part of it.
+pub(crate) struct CommaFields<'a> {
+    /// What follows the last comma; none when the last field was taken.
+    rest: Option<&'a [u8]>,
+}
+
+impl<'a> CommaFields<'a> {
+    pub(crate) fn new(line: &'a [u8]) -> Self {
+        Self { rest: Some(line) }
+    }
+
+    /// The next field as a decimal number of 64 bits.
+    #[inline]
+    pub(crate) fn decimal(&mut self) -> Option<u64> {
+        let rest = self.rest?;
+        if let Some((number, [b',', rest @ ..])) = scan::leading_decimal(rest) {
+            self.rest = Some(rest);
+            return Some(number);
+        }
+        scan::decimal(self.next()?)
+    }
+}
+
+impl<'a> Iterator for CommaFields<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest.take()?;
+        let field = match rest.iter().position(|&byte| byte == b',') {
+            Some(length) => {
+                self.rest = Some(&rest[length + 1..]);
+                &rest[..length]
+            }
+            None => rest,
+        };
+        Some(scan::trimmed(field))
+    }
+}
+
+/// Fields between runs of spaces and tabs.
+pub(crate) struct BlankFields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> BlankFields<'a> {
+    pub(crate) fn new(line: &'a [u8]) -> Self {
+        Self { rest: line }
+    }
+
+    /// The next field as a decimal number of 64 bits.
+    #[inline]
+    pub(crate) fn decimal(&mut self) -> Option<u64> {
+        let (number, rest) = scan::leading_decimal(scan::after_blanks(self.rest))?;
+        if !matches!(rest, [] | [b' ' | b'\t', ..]) {
+            return None;
+        }
+        self.rest = rest;
+        Some(number)
+    }
+}
+
+impl<'a> Iterator for BlankFields<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = scan::after_blanks(self.rest);
+        let length =
+            rest.iter().position(|&byte| byte == b' ' || byte == b'\t').unwrap_or(rest.len());
+        let field;
+        (field, self.rest) = rest.split_at(length);
+        (length > 0).then_some(field)
+    }
+}
+
+impl<'a> DoubleEndedIterator for BlankFields<'a> {
+    fn next_back(&mut self) -> Option<&'a [u8]> {
+        let rest = scan::trimmed(self.rest);
+        let start =
+            rest.iter().rposition(|&byte| byte == b' ' || byte == b'\t').map_or(0, |end| end + 1);
+        let field;
+        (self.rest, field) = rest.split_at(start);
+        (!field.is_empty()).then_some(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comma_fields_are_trimmed_and_may_be_empty() {
+        let fields: Vec<_> = CommaFields::new(b"a, b ,,\t7").collect();
+        assert_eq!(fields, [&b"a"[..], b"b", b"", b"7"]);
+        assert_eq!(CommaFields::new(b"").count(), 1);
+    }
+
+    #[test]
+    fn blank_fields_are_never_empty_and_can_be_taken_from_both_ends() {
+        let mut fields = BlankFields::new(b"  a \t b   c 7 ");
+        assert_eq!(fields.next_back(), Some(&b"7"[..]));
+        assert_eq!(fields.next(), Some(&b"a"[..]));
+        assert_eq!(fields.next_back(), Some(&b"c"[..]));
+        assert_eq!(fields.next(), Some(&b"b"[..]));
+        assert_eq!((fields.next(), fields.next_back()), (None, None));
+    }
+
+    #[test]
+    fn decimals_end_where_their_field_ends() {
+        let mut fields = CommaFields::new(b"12, 13 ,14x,15");
+        assert_eq!([fields.decimal(), fields.decimal()], [Some(12), Some(13)]);
+        assert_eq!([fields.decimal(), fields.decimal(), fields.decimal()], [None, Some(15), None]);
+        let mut fields = BlankFields::new(b" 12\t13 14x");
+        assert_eq!(
+            [fields.decimal(), fields.decimal(), fields.decimal()],
+            [Some(12), Some(13), None]
+        );
+        assert_eq!(BlankFields::new(b"12 ").by_ref().map(<[u8]>::len).sum::<usize>(), 2);
+    }
+}

@@ -1,0 +1,67 @@
+//! # alibaba
+//!
+//! Block traces of Alibaba Cloud: a month of 1,000 volumes.
+//!
+//! **A line** has commas between five fields; there is no header:
+//!
+//! ```text
+//! 419,W,8792731648,16384,1577808000000046
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | device | number of the volume: the stream |
+//! | operation | `R` or `W` |
+//! | offset | bytes |
+//! | length | bytes |
+//! | time | microseconds since 1970-01-01 |
+//!
+//! - Times are given in nanoseconds since 1970-01-01.
+//!
+//! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
+//! malformed.
+//!
+//! **Source**: Li and others: An In-Depth Analysis of Cloud Block Storage Workloads in Large-Scale
+//! Production, IISWC 2020, and the repository `alibaba/block-traces`.
+
+use crate::fields::CommaFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::Request;
+use crate::scan;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format::text::<Alibaba>(
+    "alibaba",
+    "`419,W,8792731648,16384,1577808000000046`: block traces of Alibaba Cloud",
+    include_str!("alibaba.rs"),
+);
+
+const MICROSECOND_NS: u64 = 1_000;
+
+#[derive(Default)]
+struct Alibaba;
+
+impl LineFormat for Alibaba {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if scan::after_blanks(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        let mut fields = CommaFields::new(line);
+        let device = fields.decimal().ok_or("has no decimal device in field 1")?;
+        let op = fields.next().and_then(scan::op).ok_or("has no R or W in field 2")?;
+        let address = fields.decimal().ok_or("has no decimal offset in field 3")?;
+        let size_bytes = fields.decimal().ok_or("has no decimal length in field 4")?;
+        let time_us = fields.decimal().ok_or("has no whole microseconds in field 5")?;
+        if fields.next().is_some() {
+            return Err("does not end after the time in field 5".into());
+        }
+        let time_ns =
+            time_us.checked_mul(MICROSECOND_NS).ok_or("has a time after the year 2554")?;
+        let bytes = units::request_bytes(size_bytes)?;
+        let stream = units::stream(device)?;
+        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        Ok(Line::Taken)
+    }
+}

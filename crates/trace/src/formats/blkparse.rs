@@ -1,0 +1,177 @@
+//! # blkparse
+//!
+//! What blkparse prints, in its default format, about a block device that blktrace has watched.
+//!
+//! **A line** has blanks between its fields:
+//!
+//! ```text
+//!   8,0    3        1     0.000000000   697  Q   W 223490 + 8 [kjournald]
+//!   8,0    3        2     0.000001829   697  G   W 223490 + 8 [kjournald]
+//!   8,0    3        3     0.000002197   697  P   N [kjournald]
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | device | major and minor number: the stream, named `8,0` |
+//! | processor, sequence | ignored |
+//! | time | seconds from the start of the trace |
+//! | process | ignored |
+//! | action | what happened to the request: `Q` queued, `D` sent to the device, `C` completed … |
+//! | RWBS | contains `R` when it reads, `W` when it writes; `D` discards, `N` neither |
+//! | sector `+` sectors | of 512 bytes; absent where no data is meant |
+//! | name | of the process; ignored |
+//!
+//! - A request shows in several lines, so **one action is read**: `Q`, what programs asked for, if
+//!   it occurs in the first 64 KiB, otherwise `D`, what the device was asked for after merging and
+//!   scheduling. A note says which.
+//! - Devices that stand on others (dm, md, partitions) show the same request once each; they are
+//!   streams of their own.
+//!
+//! **Skipped**: blank lines, silently; lines of other actions, discards, requests without data
+//! (flushes), messages and the summary at the end, counted in a note. Every other line that is not
+//! a request is counted as malformed.
+//!
+//! **Source**: blkparse(1) and blkparse_fmt.c of blktrace.
+
+use crate::columns::Streams;
+use crate::error::TraceError;
+use crate::fields::BlankFields;
+use crate::format::{Decoder, Format};
+use crate::lines::{self, Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::{Op, Request};
+use crate::sample::Sample;
+use crate::scan;
+use crate::source::Source;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format {
+    open,
+    ..Format::text::<BlkParse>(
+        "blkparse",
+        "`8,0 3 1 0.000000000 697 Q W 223490 + 8 [kjournald]`: block traces from blktrace and blkparse",
+        include_str!("blkparse.rs"),
+    )
+};
+
+fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    let sample = Sample::new(source.head(), source.head_is_all());
+    let action =
+        if !has_request(&sample, QUEUED) && has_request(&sample, SENT) { SENT } else { QUEUED };
+    let decoder = lines::open_as(BlkParse::of(Some(action)), source, output)?;
+    output.report.notes.push(if action == QUEUED {
+        "requests are the lines of action Q, what programs asked for".to_owned()
+    } else {
+        "requests are the lines of action D, what the device was asked for".to_owned()
+    });
+    Ok(decoder)
+}
+
+type Action = &'static [u8];
+const QUEUED: Action = b"Q";
+const SENT: Action = b"D";
+
+fn has_request(sample: &Sample, action: Action) -> bool {
+    let mut format = BlkParse::of(Some(action));
+    let mut output = Output::default();
+    sample.lines().any(|line| matches!(format.line(line, &mut output), Ok(Line::Taken)))
+}
+
+struct BlkParse {
+    /// The action whose lines are requests; both, to recognize the format, without it.
+    action: Option<Action>,
+    devices: Streams,
+    in_summary: bool,
+}
+
+impl BlkParse {
+    fn of(action: Option<Action>) -> Self {
+        Self { action, devices: Streams::of_names(), in_summary: false }
+    }
+
+    fn takes(&self, action: &[u8]) -> bool {
+        self.action.map_or(action == QUEUED || action == SENT, |taken| taken == action)
+    }
+}
+
+impl Default for BlkParse {
+    fn default() -> Self {
+        Self::of(None)
+    }
+}
+
+impl LineFormat for BlkParse {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        let text = scan::after_blanks(line);
+        if text.is_empty() {
+            return Ok(Line::Passed);
+        }
+        self.in_summary |= begins_summary(text);
+        if self.in_summary {
+            return Ok(passed(output, "lines of the summary"));
+        }
+        let mut fields = BlankFields::new(text);
+        let device = fields.next().filter(|device| is_device(device));
+        let device = device.ok_or("has no device such as 8,0 in field 1")?;
+        fields.decimal().ok_or("has no decimal processor in field 2")?;
+        fields.decimal().ok_or("has no decimal sequence number in field 3")?;
+        let time = fields.next().and_then(|field| scan::time_ns(field, 1_000_000_000));
+        let time_ns = time.ok_or("has no time in seconds in field 4")?;
+        fields.decimal().ok_or("has no decimal process in field 5")?;
+        let action = fields.next().ok_or("has no action in field 6")?;
+        if !self.takes(action) {
+            return Ok(passed(output, "lines of other actions"));
+        }
+        let kind = fields.next().ok_or("has no RWBS in field 7")?;
+        if kind.contains(&b'D') {
+            return Ok(passed(output, "discards"));
+        }
+        let op = match kind {
+            _ if kind.contains(&b'R') => Op::Read,
+            _ if kind.contains(&b'W') => Op::Write,
+            _ => return Ok(passed(output, "requests without data")),
+        };
+        let Some((sector, sectors)) = sectors(fields)? else {
+            return Ok(passed(output, "requests without data"));
+        };
+        let (address, bytes) = units::sector_range(sector, sectors)?;
+        let stream = self.devices.number(device, &mut output.report)?;
+        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        Ok(Line::Taken)
+    }
+}
+
+fn passed(output: &mut Output, what: &'static str) -> Line {
+    output.report.pass_over(what);
+    Line::Passed
+}
+
+/// The sector and number of sectors behind RWBS; none where a process name or a packet command
+/// stands instead.
+fn sectors(mut fields: BlankFields) -> Result<Option<(u64, u64)>, Fault> {
+    let first = fields.next().ok_or("ends after RWBS in field 7")?;
+    if first.starts_with(b"[") || first.starts_with(b"(") {
+        return Ok(None);
+    }
+    let sector = scan::decimal(first).ok_or("has no decimal sector in field 8")?;
+    match fields.next() {
+        Some(b"+") => {}
+        Some(packet) if packet.starts_with(b"(") => return Ok(None),
+        _ => return Err("has no + after the sector in field 8".into()),
+    }
+    let sectors = fields.decimal().ok_or("has no decimal number of sectors after the +")?;
+    Ok(Some((sector, sectors)))
+}
+
+fn is_device(field: &[u8]) -> bool {
+    scan::leading_decimal(field)
+        .and_then(|(_, rest)| rest.strip_prefix(b","))
+        .and_then(scan::decimal)
+        .is_some()
+}
+
+/// The summary begins with the first processor, or with the total when there is only one.
+fn begins_summary(text: &[u8]) -> bool {
+    let is_processor = text.strip_prefix(b"CPU").and_then(scan::leading_decimal).is_some();
+    is_processor || text.starts_with(b"Total (")
+}

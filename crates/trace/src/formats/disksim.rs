@@ -1,0 +1,72 @@
+//! # disksim
+//!
+//! Block traces in DiskSim's default ASCII format.
+//!
+//! **A line** has blanks between five fields:
+//!
+//! ```text
+//! 0.000000 5 1048576 8 1
+//! 12.754000 5 97712 16 10
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | arrival | milliseconds from the start of the trace |
+//! | device | a number: the stream |
+//! | address | blocks of 512 bytes |
+//! | size | blocks of 512 bytes |
+//! | flags | hexadecimal; bit 0 set reads, not set writes; the others are ignored |
+//!
+//! - The formats heimdall-raw and mqsim have the same columns in other units, so such a file is
+//!   not recognized unless its flags fit only here: name the format.
+//! - The times are checked for plausibility, for many such traces were re-rated.
+//!
+//! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
+//! malformed.
+//!
+//! **Source**: Bucy, Schindler, Schlosser, Ganger: The DiskSim Simulation Environment, version 4.0,
+//! reference manual.
+
+use crate::fields::BlankFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::{Op, Request};
+use crate::scan;
+use crate::time_check::TimeUnit;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format::text::<DiskSim>(
+    "disksim",
+    "`12.754000 5 97712 16 1`: block traces in DiskSim's ASCII format (ms, 512-byte blocks, 1 reads)",
+    include_str!("disksim.rs"),
+);
+
+const FLAG_READ: u64 = 1;
+
+#[derive(Default)]
+struct DiskSim;
+
+impl LineFormat for DiskSim {
+    const TIME_UNIT: Option<TimeUnit> = Some(TimeUnit::of_recordings("milliseconds"));
+
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        let mut fields = BlankFields::new(line);
+        let Some(arrival) = fields.next() else { return Ok(Line::Passed) };
+        let time_ns =
+            scan::time_ns(arrival, 1_000_000).ok_or("has no arrival in milliseconds in field 1")?;
+        let device = fields.decimal().ok_or("has no decimal device in field 2")?;
+        let sector = fields.decimal().ok_or("has no decimal block address in field 3")?;
+        let sectors = fields.decimal().ok_or("has no decimal number of blocks in field 4")?;
+        let flags = fields.next().map(|field| scan::without_hex_prefix(field).unwrap_or(field));
+        let flags = flags.and_then(scan::hex).ok_or("has no hexadecimal flags in field 5")?;
+        if fields.next().is_some() {
+            return Err("does not end after the flags in field 5".into());
+        }
+        let op = if flags & FLAG_READ != 0 { Op::Read } else { Op::Write };
+        let (address, bytes) = units::sector_range(sector, sectors)?;
+        let stream = units::stream(device)?;
+        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        Ok(Line::Taken)
+    }
+}

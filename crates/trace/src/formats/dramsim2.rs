@@ -1,0 +1,58 @@
+//! # dramsim2
+//!
+//! Memory traces of the DRAM simulator DRAMSim2 in its `mase` form (file names begin with `mase_`).
+//!
+//! **A line** has blanks between three fields:
+//!
+//! ```text
+//! 0x7fff0c40 IFETCH 12
+//! 0x0a8d1f80 WRITE 25
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | address | bytes, 1 to 16 hexadecimal digits after `0x` |
+//! | command | `READ`, `WRITE`, or `IFETCH`, which reads |
+//! | cycle | clock cycle, decimal; ignored, for the length of a cycle is not in the trace |
+//!
+//! There is no size: each request touches 1 byte.
+//!
+//! **Skipped**: blank lines, silently. Every other line is counted as malformed, also those of the
+//! `k6` form (`P_MEM_RD`) of DRAMSim2.
+
+use crate::fields::BlankFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::{Op, Request};
+use crate::scan;
+
+pub(super) const FORMAT: Format = Format::text::<Dramsim2>(
+    "dramsim2",
+    "`0x7fff0c40 READ 12`: memory traces of DRAMSim2 in its mase form",
+    include_str!("dramsim2.rs"),
+);
+
+#[derive(Default)]
+struct Dramsim2;
+
+impl LineFormat for Dramsim2 {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        let mut fields = BlankFields::new(line);
+        let Some(address) = fields.next() else { return Ok(Line::Passed) };
+        let address = scan::without_hex_prefix(address)
+            .and_then(scan::hex)
+            .ok_or("has no hexadecimal address after 0x in field 1")?;
+        let op = match fields.next() {
+            Some(b"READ" | b"IFETCH") => Op::Read,
+            Some(b"WRITE") => Op::Write,
+            _ => return Err("has none of READ, WRITE, IFETCH in field 2".into()),
+        };
+        fields.decimal().ok_or("has no decimal cycle in field 3")?;
+        if fields.next().is_some() {
+            return Err("does not end after the cycle in field 3".into());
+        }
+        output.request(Request::new(op, address, 1))?;
+        Ok(Line::Taken)
+    }
+}

@@ -1,0 +1,108 @@
+//! # etw
+//!
+//! Event Tracing for Windows as xperf dumps it into CSV, such as the Microsoft Production Server
+//! traces.
+//!
+//! **A line** has commas between its fields; a header says which, event by event:
+//!
+//! ```text
+//! BeginHeader
+//!                DiskRead,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,   ByteOffset,     IOSize, ElapsedTime,  DiskNum, ...
+//! EndHeader
+//!                DiskRead,       4721,        sqlservr.exe (1852),       2408, 0xfffffa8010b05c10, 0x0a4be1a000, 0x00002000,        5170,        3, ...
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | event | `DiskRead` or `DiskWrite` |
+//! | time | microseconds from the start, when the disk had answered |
+//! | process, thread, packet | ignored |
+//! | offset | bytes, hexadecimal with or without `0x` |
+//! | size | bytes, hexadecimal with or without `0x` |
+//! | elapsed | microseconds; ignored |
+//! | disk | a number: the stream |
+//!
+//! - Events follow in the order in which the disks answered; their order is kept.
+//!
+//! **Skipped**: blank lines, silently; the header and all other events (`DiskReadInit`,
+//! `DiskFlush`, files, processes, threads …), counted in a note. Every other line that is not a
+//! request is counted as malformed.
+//!
+//! **Source**: Kavalanekar, Worthington, Zhang, Sharda: Characterization of Storage Workload Traces
+//! from Production Windows Servers, IISWC 2008, and the README of the traces.
+
+use crate::fields::CommaFields;
+use crate::format::{Confidence, Format};
+use crate::lines::{self, Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::{Op, Request};
+use crate::sample::Sample;
+use crate::scan;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format {
+    sniff,
+    ..Format::text::<Etw>(
+        "etw",
+        "`DiskRead, 4721, …, 0x0a4be1a000, 0x00002000, …`: events of Windows servers, dumped by xperf",
+        include_str!("etw.rs"),
+    )
+};
+
+const MICROSECOND_NS: u64 = 1_000;
+const HEADER_BEGIN: &[u8] = b"BeginHeader";
+const HEADER_END: &[u8] = b"EndHeader";
+
+/// The header is a mark of its own; without it the disk events must show.
+fn sniff(sample: &Sample) -> Confidence {
+    match sample.lines().map(scan::trimmed).find(|line| !line.is_empty()) {
+        Some(HEADER_BEGIN) if sample.is_text() => Confidence::Certain,
+        _ => lines::sniff::<Etw>(sample),
+    }
+}
+
+#[derive(Default)]
+struct Etw {
+    in_header: bool,
+}
+
+impl LineFormat for Etw {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        let text = scan::trimmed(line);
+        if text.is_empty() {
+            return Ok(Line::Passed);
+        }
+        self.in_header |= text == HEADER_BEGIN;
+        if self.in_header || text.starts_with(b"OS Version") {
+            self.in_header &= text != HEADER_END;
+            output.report.pass_over("header lines");
+            return Ok(Line::Passed);
+        }
+        let mut fields = CommaFields::new(text);
+        let op = match fields.next() {
+            Some(b"DiskRead") => Op::Read,
+            Some(b"DiskWrite") => Op::Write,
+            Some([b'A'..=b'Z' | b'a'..=b'z', ..]) => {
+                fields.decimal().ok_or("has no whole microseconds in field 2")?;
+                output.report.pass_over("other events");
+                return Ok(Line::Passed);
+            }
+            _ => return Err("has no event in field 1".into()),
+        };
+        let time_ns = fields.decimal().and_then(|time_us| time_us.checked_mul(MICROSECOND_NS));
+        let time_ns = time_ns.ok_or("has no whole microseconds in field 2")?;
+        let address = fields.nth(3).and_then(hexadecimal);
+        let address = address.ok_or("has no hexadecimal offset in field 6")?;
+        let size_bytes = fields.next().and_then(hexadecimal);
+        let size_bytes = size_bytes.ok_or("has no hexadecimal size in field 7")?;
+        let disk = fields.nth(1).and_then(scan::decimal);
+        let stream = units::stream(disk.ok_or("has no decimal disk in field 9")?)?;
+        let bytes = units::request_bytes(size_bytes)?;
+        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        Ok(Line::Taken)
+    }
+}
+
+fn hexadecimal(field: &[u8]) -> Option<u64> {
+    scan::hex(scan::without_hex_prefix(field).unwrap_or(field))
+}

@@ -1,0 +1,155 @@
+//! # fio-iolog
+//!
+//! What fio writes with `write_iolog` and replays with `read_iolog`, versions 2 and 3.
+//!
+//! **The first line** names the version; **a line** of version 2 has blanks between a file, an
+//! action and, for most actions, an offset and a length:
+//!
+//! ```text
+//! fio version 2 iolog
+//! /dev/sdb add
+//! /dev/sdb open
+//! /dev/sdb write 8192 4096
+//! ```
+//!
+//! Version 3 puts a time before each:
+//!
+//! ```text
+//! fio version 3 iolog
+//! 2 /dev/sdb add
+//! 878 /dev/sdb write 8192 4096
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | time (version 3) | microseconds from the start |
+//! | file | a name without blanks: the stream |
+//! | action | `read` and `write` are requests |
+//! | offset | bytes |
+//! | length | bytes |
+//!
+//! - Files are numbered in the order of their first read or write.
+//! - Version 2 has no times: what fio's manual says about the unit of `wait` is not what fio does.
+//! - The times are checked for plausibility: tools that imitate version 3 differ in the unit.
+//!
+//! **Skipped**: blank lines, silently; the first line, file actions (`add`, `open`, `close`,
+//! `unlink`), syncs (`sync`, `datasync`, `sync_file_range`, `syncfs`), `trim` and `wait`, counted in
+//! a note. Every other line that is not a request is counted as malformed; version 1 is refused.
+//!
+//! **Source**: the chapter on trace files in fio's manual, and iolog.c of fio.
+
+use crate::columns::Streams;
+use crate::fields::BlankFields;
+use crate::format::{Confidence, Format};
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::{Op, Request};
+use crate::sample::{Sample, quoted};
+use crate::scan;
+use crate::time_check::TimeUnit;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format {
+    sniff,
+    ..Format::text::<FioIolog>(
+        "fio-iolog",
+        "`/dev/sdb write 8192 4096`: logs of fio, write_iolog, versions 2 and 3",
+        include_str!("fio_iolog.rs"),
+    )
+};
+
+const MICROSECOND_NS: u64 = 1_000;
+
+/// The first line is a mark of its own, also when its version is one that is refused.
+fn sniff(sample: &Sample) -> Confidence {
+    match sample.lines().find(|line| !scan::after_blanks(line).is_empty()) {
+        Some(line) if line.starts_with(b"fio version ") && sample.is_text() => Confidence::Certain,
+        _ => Confidence::Unfit,
+    }
+}
+
+/// Whether lines begin with a time.
+#[derive(Clone, Copy)]
+enum Version {
+    Two,
+    Three,
+}
+
+struct FioIolog {
+    /// Known after the first line.
+    version: Option<Version>,
+    files: Streams,
+}
+
+impl Default for FioIolog {
+    fn default() -> Self {
+        Self { version: None, files: Streams::of_names() }
+    }
+}
+
+impl LineFormat for FioIolog {
+    const TIME_UNIT: Option<TimeUnit> = Some(TimeUnit::of_benchmarks("microseconds"));
+
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        let text = scan::trimmed(line);
+        if text.is_empty() {
+            return Ok(Line::Passed);
+        }
+        let Some(version) = self.version else {
+            self.version = Some(version(text)?);
+            output.report.pass_over("header lines");
+            return Ok(Line::Passed);
+        };
+        let mut fields = BlankFields::new(text);
+        let time_ns = match version {
+            Version::Two => None,
+            Version::Three => Some(
+                fields
+                    .decimal()
+                    .and_then(|time_us| time_us.checked_mul(MICROSECOND_NS))
+                    .ok_or("has no whole microseconds in field 1")?,
+            ),
+        };
+        let file = fields.next().ok_or("has no file")?;
+        let op = match fields.next().ok_or("has no action after the file")? {
+            b"read" => Op::Read,
+            b"write" => Op::Write,
+            action => {
+                output.report.pass_over(other_action(action)?);
+                return Ok(Line::Passed);
+            }
+        };
+        let address = fields.decimal().ok_or("has no decimal offset after the action")?;
+        let length = fields.decimal().ok_or("has no decimal length after the offset")?;
+        if fields.next().is_some() {
+            return Err("does not end after the length".into());
+        }
+        let bytes = units::request_bytes(length)?;
+        let stream = self.files.number(file, &mut output.report)?;
+        output.request(Request { op, address, bytes, stream, time_ns })?;
+        Ok(Line::Taken)
+    }
+}
+
+fn version(first_line: &[u8]) -> Result<Version, Fault> {
+    match first_line {
+        b"fio version 2 iolog" => Ok(Version::Two),
+        b"fio version 3 iolog" => Ok(Version::Three),
+        _ => Err(Fault::Trace(format!(
+            "the first line is {} and must be \"fio version 2 iolog\" or \"fio version 3 iolog\"; \
+             write the log again with a newer fio, or name another format",
+            quoted(first_line)
+        ))),
+    }
+}
+
+/// What an action that is no request is, in the plural.
+fn other_action(action: &[u8]) -> Result<&'static str, Fault> {
+    match action {
+        b"add" | b"open" | b"close" | b"unlink" => Ok("file actions"),
+        b"sync" | b"datasync" | b"sync_file_range" | b"syncfs" => Ok("syncs"),
+        b"trim" => Ok("trims"),
+        b"wait" => Ok("waits"),
+        _ => Err(format!("has the action {}, which fio does not know", quoted(action)).into()),
+    }
+}

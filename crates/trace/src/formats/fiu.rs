@@ -1,0 +1,90 @@
+//! # fiu
+//!
+//! Block traces of servers and home directories at Florida International University, from the
+//! SNIA IOTTA repository.
+//!
+//! **A line** has blanks between nine fields:
+//!
+//! ```text
+//! 89968195792462 20782 gzip 283193184 8 R 6 0 56f11b711d91a065a2b6458eca924523
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | time | nanoseconds |
+//! | process | number; ignored |
+//! | name | name of the process, which may contain blanks; ignored |
+//! | address | sectors of 512 bytes |
+//! | size | sectors of 512 bytes |
+//! | operation | `R` or `W` |
+//! | major | major number of the device |
+//! | minor | minor number of the device |
+//! | digest | MD5 of the content; ignored |
+//!
+//! - Major and minor number together are the stream; it is named `6,0`.
+//! - Because a name may contain blanks, the fields behind it are counted from the end of the line.
+//! - The times are checked for plausibility.
+//!
+//! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
+//! malformed.
+//!
+//! **Source**: Koller and Rangaswami: I/O Deduplication, FAST 2010, and the README of the trace set.
+
+use crate::columns::Streams;
+use crate::fields::BlankFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::Request;
+use crate::scan;
+use crate::time_check::TimeUnit;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format::text::<Fiu>(
+    "fiu",
+    "`89968195792462 20782 gzip 283193184 8 R 6 0 56f1…4523`: block traces of FIU",
+    include_str!("fiu.rs"),
+);
+
+struct Fiu {
+    devices: Streams,
+    /// The name of the device of one line; kept from line to line.
+    device: Vec<u8>,
+}
+
+impl Default for Fiu {
+    fn default() -> Self {
+        Self { devices: Streams::of_names(), device: Vec::new() }
+    }
+}
+
+impl LineFormat for Fiu {
+    const TIME_UNIT: Option<TimeUnit> = Some(TimeUnit::of_recordings("nanoseconds"));
+
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if scan::after_blanks(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        let mut fields = BlankFields::new(line);
+        let time_ns = fields.decimal().ok_or("has no whole nanoseconds in field 1")?;
+        fields.decimal().ok_or("has no decimal process in field 2")?;
+        fields.next_back().ok_or("has no digest at its end")?;
+        let mut number_before =
+            || fields.next_back().filter(|field| scan::decimal(field).is_some());
+        let minor = number_before().ok_or("has no decimal minor number before the digest")?;
+        let major = number_before().ok_or("has no decimal major number before the minor number")?;
+        let op = fields.next_back().and_then(scan::op);
+        let op = op.ok_or("has no R or W before the major number")?;
+        let mut decimal_before = || fields.next_back().and_then(scan::decimal);
+        let sectors = decimal_before().ok_or("has no decimal size before the operation")?;
+        let sector = decimal_before().ok_or("has no decimal address before the size")?;
+        self.device.clear();
+        self.device.extend_from_slice(major);
+        self.device.push(b',');
+        self.device.extend_from_slice(minor);
+        let stream = self.devices.number(&self.device, &mut output.report)?;
+        let (address, bytes) = units::sector_range(sector, sectors)?;
+        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        Ok(Line::Taken)
+    }
+}

@@ -1,0 +1,70 @@
+//! # heimdall-raw
+//!
+//! Block traces as the replayers of FlashNet and Heimdall take them.
+//!
+//! **A line** has blanks between five fields:
+//!
+//! ```text
+//! 223.412 0 3159347200 36864 0
+//! 223.437 0 3154128896 4096 1
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | time | milliseconds from the start of the trace |
+//! | device | a number: the stream |
+//! | offset | bytes |
+//! | size | bytes |
+//! | type | `0` writes, `1` reads |
+//!
+//! - The formats disksim and mqsim have the same columns in other units, so such a file is not
+//!   recognized: name the format.
+//! - The times are checked for plausibility.
+//!
+//! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
+//! malformed.
+//!
+//! **Source**: Kurniawan and others: Heimdall, EuroSys 2025, and its repository.
+
+use crate::fields::BlankFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::{Op, Request};
+use crate::scan;
+use crate::time_check::TimeUnit;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format::text::<HeimdallRaw>(
+    "heimdall-raw",
+    "`223.412 0 3159347200 36864 0`: block traces for FlashNet and Heimdall (ms, bytes, 1 reads)",
+    include_str!("heimdall_raw.rs"),
+);
+
+#[derive(Default)]
+struct HeimdallRaw;
+
+impl LineFormat for HeimdallRaw {
+    const TIME_UNIT: Option<TimeUnit> = Some(TimeUnit::of_recordings("milliseconds"));
+
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        let mut fields = BlankFields::new(line);
+        let Some(time) = fields.next() else { return Ok(Line::Passed) };
+        let time_ns = scan::time_ns(time, 1_000_000).ok_or("has no milliseconds in field 1")?;
+        let device = fields.decimal().ok_or("has no decimal device in field 2")?;
+        let address = fields.decimal().ok_or("has no decimal offset in field 3")?;
+        let size_bytes = fields.decimal().ok_or("has no decimal size in field 4")?;
+        let op = match fields.next() {
+            Some(b"0") => Op::Write,
+            Some(b"1") => Op::Read,
+            _ => return Err("has no type 0 or 1 in field 5".into()),
+        };
+        if fields.next().is_some() {
+            return Err("does not end after the type in field 5".into());
+        }
+        let bytes = units::request_bytes(size_bytes)?;
+        let stream = units::stream(device)?;
+        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        Ok(Line::Taken)
+    }
+}

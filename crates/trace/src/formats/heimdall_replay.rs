@@ -1,0 +1,92 @@
+//! # heimdall-replay
+//!
+//! What the replayers of FlashNet and Heimdall log about the requests they have replayed.
+//!
+//! **A line** has commas between seven fields; there is no header:
+//!
+//! ```text
+//! 59.973,110,0,4096,8427704320,60.031,4096
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | time | milliseconds from the start, when the request was due |
+//! | latency | microseconds; ignored |
+//! | type | `0` writes, `1` reads |
+//! | size | bytes |
+//! | offset | bytes |
+//! | submission | milliseconds from the start; ignored |
+//! | result | bytes that were transferred, negative when it failed; ignored |
+//!
+//! - 64 threads write a line each time a request completes. So the requests are **put back into
+//!   the order of the first field**; equal times keep the order of the lines. A request is put back
+//!   over at most 262,144 others; should one stand later still, it comes late and a note counts it.
+//! - The times were held in 32 bits: after an hour they are multiples of 0.25 ms.
+//! - A log may end in the middle of a run, because the last buffer was never written.
+//! - The times are checked for plausibility.
+//!
+//! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
+//! malformed.
+//!
+//! **Source**: Kurniawan and others: Heimdall, EuroSys 2025, and its repository.
+
+use crate::error::TraceError;
+use crate::fields::CommaFields;
+use crate::format::{Decoder, Format};
+use crate::lines::{self, Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::reorder::Reordered;
+use crate::request::{Op, Request};
+use crate::scan;
+use crate::source::Source;
+use crate::time_check::TimeUnit;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format {
+    open,
+    ..Format::text::<HeimdallReplay>(
+        "heimdall-replay",
+        "`59.973,110,0,4096,8427704320,60.031,4096`: replay logs of FlashNet and Heimdall",
+        include_str!("heimdall_replay.rs"),
+    )
+};
+
+fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    Ok(Box::new(Reordered::new(lines::open::<HeimdallReplay>(source, output)?)))
+}
+
+const MILLISECOND_NS: u64 = 1_000_000;
+
+#[derive(Default)]
+struct HeimdallReplay;
+
+impl LineFormat for HeimdallReplay {
+    const TIME_UNIT: Option<TimeUnit> = Some(TimeUnit::of_recordings("milliseconds"));
+
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if scan::after_blanks(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        let mut fields = CommaFields::new(line);
+        let milliseconds = |field| scan::time_ns(field, MILLISECOND_NS);
+        let time_ns =
+            fields.next().and_then(milliseconds).ok_or("has no milliseconds in field 1")?;
+        fields.decimal().ok_or("has no decimal latency in field 2")?;
+        let op = match fields.next() {
+            Some(b"0") => Op::Write,
+            Some(b"1") => Op::Read,
+            _ => return Err("has no type 0 or 1 in field 3".into()),
+        };
+        let size_bytes = fields.decimal().ok_or("has no decimal size in field 4")?;
+        let address = fields.decimal().ok_or("has no decimal offset in field 5")?;
+        fields.next().and_then(milliseconds).ok_or("has no milliseconds in field 6")?;
+        let result = fields.next().map(|field| field.strip_prefix(b"-").unwrap_or(field));
+        result.and_then(scan::decimal).ok_or("has no decimal result in field 7")?;
+        if fields.next().is_some() {
+            return Err("does not end after the result in field 7".into());
+        }
+        let bytes = units::request_bytes(size_bytes)?;
+        output.request(Request { op, address, bytes, stream: 0, time_ns: Some(time_ns) })?;
+        Ok(Line::Taken)
+    }
+}

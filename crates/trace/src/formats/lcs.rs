@@ -1,0 +1,249 @@
+//! # lcs
+//!
+//! Cache traces in libCacheSim's own format (`.lcs`), all versions. Not verified on real data.
+//!
+//! **The header** begins and ends with the little-endian u64 `0x123456789abcdef0`. One of 8192 bytes
+//! has the version of the records, 1 to 8, at byte 8. The older one of 1024 bytes has there, in the
+//! notation of Python's `struct`, the types of up to 239 fields (`<IQIq`), and from byte 248 on the
+//! numbers of the fields in use, counted from 1, where 0 means none: object, size, time, last
+//! access, next access, operation, lifetime, tenant; at byte 1004 stands the length of a record.
+//!
+//! **A record** is packed and little-endian:
+//!
+//! | field | version 1 | version 2 | versions 3 to 8 | use |
+//! |---|---|---|---|---|
+//! | time in seconds | u32 | u32 | u32 | time |
+//! | object | u64 | u64 | u64 | address and stream |
+//! | size in bytes | u32 | u32 | i64 | 0 is no request |
+//! | operation and tenant | | u8, u24 | u8, u24 | operations as in `oracle-general-opns`; the tenant makes the stream |
+//! | lifetime | | | u32 | |
+//! | next access | i64 | i64 | i64 | |
+//! | features | | | 0, 1, 2, 4, 8, 16 times u32 | |
+//! | record | 24 bytes | 28 bytes | 36 bytes and the features | |
+//!
+//! - Version 1, and an older trace without an operation field, are refused unless `--assume-reads`
+//!   says that all requests are reads; so is, at the first one, an operation that is not recorded.
+//! - An object is one block of 4096 bytes, as in `oracle-general`.
+//!
+//! **Skipped**: deletes, counted in a note, and requests of size 0, counted. Unknown operations and
+//! negative sizes are counted as malformed.
+
+use crate::error::TraceError;
+use crate::format::{Confidence, Decoder, Format};
+use crate::objects::{self, ObjectRequest, Objects};
+use crate::output::{Fault, Output};
+use crate::records::{self, RecordFormat, field};
+use crate::request::Op;
+use crate::sample::Sample;
+use crate::source::Source;
+
+const NAME: &str = "lcs";
+const MAGIC: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
+const HEADER_BYTES: usize = 8192;
+const OLDER_HEADER_BYTES: usize = 1024;
+
+pub(super) const FORMAT: Format = Format {
+    name: NAME,
+    summary: "binary cache traces of libCacheSim in its own format (.lcs)",
+    module: include_str!("lcs.rs"),
+    record_noun: "record",
+    holds_processor_accesses: false,
+    sniff,
+    open,
+};
+
+fn sniff(sample: &Sample) -> Confidence {
+    if sample.head().starts_with(&MAGIC) { Confidence::Certain } else { Confidence::Unfit }
+}
+
+fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    let refused = |byte: usize, reason: String| TraceError::Content {
+        file: source.file().to_owned(),
+        place: format!("byte {byte}"),
+        reason,
+    };
+    let head = source.head();
+    if !head.starts_with(&MAGIC) {
+        let reason = "there is no LCS magic number; name another format or leave it out";
+        return Err(refused(0, reason.to_owned()));
+    }
+    let header_bytes = if head.get(8) == Some(&b'<') { OLDER_HEADER_BYTES } else { HEADER_BYTES };
+    let Some(header) = head.get(..header_bytes) else {
+        let byte = head.len() as u64;
+        return Err(TraceError::CutRecord { file: source.file().to_owned(), format: NAME, byte });
+    };
+    if !header.ends_with(&MAGIC) {
+        let reason =
+            "the LCS header does not end with its magic number; copy or download the file again";
+        return Err(refused(header_bytes - MAGIC.len(), reason.to_owned()));
+    }
+    let layout = if header_bytes == HEADER_BYTES {
+        Layout::of_version(u64::from_le_bytes(field(header, 8)))
+    } else {
+        Layout::of_fields(header)
+    };
+    let layout = layout.map_err(|reason| refused(8, reason))?;
+    if layout.op.is_none() {
+        objects::require_assumed_reads(source, output)?;
+    }
+    records::decoder(Lcs { layout, objects: Objects::default() }, header_bytes, source)
+}
+
+/// A little-endian integer within a record.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Field {
+    at_byte: usize,
+    bytes: usize,
+    signed: bool,
+}
+
+impl Field {
+    const fn unsigned(at_byte: usize, bytes: usize) -> Self {
+        Self { at_byte, bytes, signed: false }
+    }
+
+    /// The number, unless it is negative.
+    #[inline]
+    fn get(self, record: &[u8]) -> Option<u64> {
+        let mut number = [0; 8];
+        number[..self.bytes].copy_from_slice(&record[self.at_byte..self.at_byte + self.bytes]);
+        let is_negative = self.signed && number[self.bytes - 1] >= 0x80;
+        (!is_negative).then_some(u64::from_le_bytes(number))
+    }
+
+    /// The field of a type that Python's `struct` names by a letter; the number of its bytes alone
+    /// for a floating-point type.
+    fn of_type(letter: u8, at_byte: usize) -> Option<Self> {
+        let bytes = match letter.to_ascii_lowercase() {
+            b'b' | b'c' => 1,
+            b'h' => 2,
+            b'i' | b'l' => 4,
+            b'q' => 8,
+            _ => return None,
+        };
+        Some(Self { at_byte, bytes, signed: letter.is_ascii_lowercase() })
+    }
+}
+
+/// Where the fields of a record stand.
+#[derive(PartialEq, Debug)]
+struct Layout {
+    record_bytes: usize,
+    object: Field,
+    size: Field,
+    time: Option<Field>,
+    op: Option<Field>,
+    tenant: Option<Field>,
+}
+
+impl Layout {
+    fn of_version(version: u64) -> Result<Self, String> {
+        let time = Some(Field::unsigned(0, 4));
+        let object = Field::unsigned(4, 8);
+        if version == 1 {
+            let size = Field::unsigned(12, 4);
+            return Ok(Self { record_bytes: 24, object, size, time, op: None, tenant: None });
+        }
+        let (size, op_at, record_bytes) = match version {
+            2 => (Field::unsigned(12, 4), 16, 28),
+            3 => (Field { signed: true, ..Field::unsigned(12, 8) }, 20, 36),
+            4..=8 => {
+                let features_bytes = 4 << (version - 4);
+                (Field { signed: true, ..Field::unsigned(12, 8) }, 20, 36 + features_bytes)
+            }
+            _ => {
+                return Err(format!(
+                    "LCS version {version} is not known; write the trace again in version 1 to 8"
+                ));
+            }
+        };
+        let op = Some(Field::unsigned(op_at, 1));
+        let tenant = Some(Field::unsigned(op_at + 1, 3));
+        Ok(Self { record_bytes, object, size, time, op, tenant })
+    }
+
+    fn of_fields(header: &[u8]) -> Result<Self, String> {
+        const TYPES: std::ops::Range<usize> = 9..248;
+        const NUMBERS_AT: usize = 248;
+        const RECORD_BYTES_AT: usize = 1004;
+        let types = header[TYPES].split(|&letter| letter == 0).next().unwrap_or_default();
+        let mut fields = Vec::with_capacity(types.len());
+        let mut record_bytes = 0;
+        for &letter in types {
+            let integer = Field::of_type(letter, record_bytes);
+            record_bytes += match (integer, letter) {
+                (Some(field), _) => field.bytes,
+                (None, b'f') => 4,
+                (None, b'd') => 8,
+                (None, _) => return Err(damaged("names a field type that is not known")),
+            };
+            fields.push(integer);
+        }
+        let said_bytes = u32::from_le_bytes(field(header, RECORD_BYTES_AT)) as usize;
+        if said_bytes != record_bytes || record_bytes == 0 {
+            return Err(damaged("gives a record length that its fields do not have"));
+        }
+        let numbered = |index: usize| match usize::from(header[NUMBERS_AT + index]) {
+            0 => Ok(None),
+            number => match fields.get(number - 1) {
+                Some(Some(field)) => Ok(Some(*field)),
+                _ => Err(damaged("names a field that is missing or no integer")),
+            },
+        };
+        let needed = |index| numbered(index)?.ok_or_else(|| damaged("names no object or no size"));
+        Ok(Self {
+            record_bytes,
+            object: needed(0)?,
+            size: needed(1)?,
+            time: numbered(2)?,
+            op: numbered(5)?,
+            tenant: numbered(7)?,
+        })
+    }
+}
+
+fn damaged(what: &str) -> String {
+    format!("the LCS header {what}; copy or download the file again")
+}
+
+struct Lcs {
+    layout: Layout,
+    objects: Objects,
+}
+
+impl RecordFormat for Lcs {
+    #[inline]
+    fn record_bytes(&self, _start: &[u8]) -> Result<Option<usize>, Fault> {
+        Ok(Some(self.layout.record_bytes))
+    }
+
+    fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault> {
+        let layout = &self.layout;
+        let op = match layout.op {
+            None => Op::Read,
+            Some(code) => {
+                let code = code.get(record).and_then(|code| u8::try_from(code).ok());
+                match objects::op(code.ok_or("has an operation above 255")?, output)? {
+                    Some(op) => op,
+                    None => return Ok(()),
+                }
+            }
+        };
+        let short = |number: Option<Field>| match number {
+            Some(number) => number.get(record).and_then(|number| u32::try_from(number).ok()),
+            None => Some(0),
+        };
+        let request = ObjectRequest {
+            op,
+            id: Field { signed: false, ..layout.object }.get(record).unwrap_or_default(),
+            owner: short(layout.tenant).ok_or("has a tenant that is no number of 32 bits")?,
+            size_bytes: layout.size.get(record).ok_or("has a negative size")?,
+            time_s: short(layout.time).ok_or("has a time that is no number of 32 bits")?,
+        };
+        self.objects.request(request, output)
+    }
+
+    fn note(&self, output: &mut Output) {
+        self.objects.note(output);
+    }
+}

@@ -1,0 +1,97 @@
+//! # msr
+//!
+//! Block traces of servers at Microsoft Research Cambridge, one CSV file per volume, from the SNIA
+//! IOTTA repository.
+//!
+//! **A line** has commas between seven fields; the published files have no header:
+//!
+//! ```text
+//! 128166372003061629,hm,0,Read,383496192,32768,1331
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | time | Windows file time: units of 100 ns since 1601-01-01 |
+//! | host | name of the server |
+//! | disk | number of the volume on that server |
+//! | type | `Read` or `Write` |
+//! | offset | bytes, a multiple of 512 and often not of 4096 |
+//! | size | bytes |
+//! | response time | units of 100 ns; ignored |
+//!
+//! - Host and disk together are the stream; it is named `hm_0`, as the files are.
+//! - Times are given in nanoseconds since 1601-01-01. The files are almost, not perfectly, in the
+//!   order of time; their order is kept.
+//! - The times are checked for plausibility.
+//!
+//! **Skipped**: blank lines, silently; a header that begins with `Timestamp`, counted in a note.
+//! Every other line that is not a request is counted as malformed.
+//!
+//! **Source**: Narayanan, Donnelly, Rowstron: Write Off-Loading, FAST 2008, and the README of the
+//! trace set.
+
+use crate::columns::Streams;
+use crate::fields::CommaFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::Request;
+use crate::scan;
+use crate::time_check::TimeUnit;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format::text::<Msr>(
+    "msr",
+    "`128166372003061629,hm,0,Read,383496192,32768,1331`: block traces of MSR Cambridge",
+    include_str!("msr.rs"),
+);
+
+const TICK_NS: u64 = 100;
+
+struct Msr {
+    volumes: Streams,
+    /// The name of the volume of one line; kept from line to line.
+    volume: Vec<u8>,
+}
+
+impl Default for Msr {
+    fn default() -> Self {
+        Self { volumes: Streams::of_names(), volume: Vec::new() }
+    }
+}
+
+impl LineFormat for Msr {
+    const TIME_UNIT: Option<TimeUnit> = Some(TimeUnit::of_recordings("units of 100 ns"));
+
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if scan::after_blanks(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        let mut fields = CommaFields::new(line);
+        let time = fields.next().unwrap_or_default();
+        if time.eq_ignore_ascii_case(b"Timestamp") {
+            output.report.pass_over("header lines");
+            return Ok(Line::Passed);
+        }
+        let ticks = scan::decimal(time).ok_or("has no decimal file time in field 1")?;
+        let host =
+            fields.next().filter(|host| !host.is_empty()).ok_or("has no host name in field 2")?;
+        let disk = fields.next().unwrap_or_default();
+        scan::decimal(disk).ok_or("has no decimal disk number in field 3")?;
+        let op = fields.next().and_then(scan::op).ok_or("has no Read or Write in field 4")?;
+        let address = fields.decimal().ok_or("has no decimal offset in field 5")?;
+        let size_bytes = fields.decimal().ok_or("has no decimal size in field 6")?;
+        if fields.next().is_none_or(<[u8]>::is_empty) || fields.next().is_some() {
+            return Err("does not end after a response time in field 7".into());
+        }
+        let time_ns = ticks.checked_mul(TICK_NS).ok_or("has a file time after the year 2185")?;
+        self.volume.clear();
+        self.volume.extend_from_slice(host);
+        self.volume.push(b'_');
+        self.volume.extend_from_slice(disk);
+        let stream = self.volumes.number(&self.volume, &mut output.report)?;
+        let bytes = units::request_bytes(size_bytes)?;
+        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        Ok(Line::Taken)
+    }
+}

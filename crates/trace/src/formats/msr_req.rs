@@ -1,0 +1,78 @@
+//! # msr-req
+//!
+//! Block traces of MSR Cambridge as the cache simulator SAC reads them (`hm_0.csv.req`): only
+//! operation and place. Not verified on real data.
+//!
+//! **A line** has blanks between three fields:
+//!
+//! ```text
+//! 1 0 3154124800
+//! 9 0 8192
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | action | one character: `1` writes, `0` and `9` read |
+//! | | a number that SAC does not use; ignored |
+//! | offset | bytes |
+//!
+//! - There is no size (each request touches 1 byte), no time and no volume.
+//! - SAC itself multiplies the third field by its block size. So offsets that are not multiples of
+//!   512 are a sign that the file counts blocks; a note tells how many there are.
+//!
+//! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
+//! malformed.
+//!
+//! **Source**: the repository `cds-ruc/sac`, whose own traces are kept elsewhere.
+
+use crate::fields::BlankFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::report::ReadReport;
+use crate::request::{Op, Request};
+use crate::scan;
+use crate::units::SECTOR_BYTES;
+
+pub(super) const FORMAT: Format = Format::text::<MsrReq>(
+    "msr-req",
+    "`1 0 3154124800`: operations and offsets of MSR Cambridge traces, as SAC reads them (.csv.req)",
+    include_str!("msr_req.rs"),
+);
+
+#[derive(Default)]
+struct MsrReq {
+    unaligned_offsets: u64,
+}
+
+impl LineFormat for MsrReq {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if scan::after_blanks(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        let mut fields = BlankFields::new(line);
+        let op = match fields.next() {
+            Some(b"0" | b"9") => Op::Read,
+            Some(b"1") => Op::Write,
+            _ => return Err("has no action 0, 1 or 9 in field 1".into()),
+        };
+        fields.decimal().ok_or("has no decimal number in field 2")?;
+        let address = fields.decimal().ok_or("has no decimal offset in field 3")?;
+        if fields.next().is_some() {
+            return Err("does not end after the offset in field 3".into());
+        }
+        self.unaligned_offsets += u64::from(address % SECTOR_BYTES != 0);
+        output.request(Request::new(op, address, 1))?;
+        Ok(Line::Taken)
+    }
+
+    fn end(&mut self, report: &mut ReadReport) {
+        report.notes.push("the format has no sizes: each request touches 1 byte".to_owned());
+        if self.unaligned_offsets > 0 {
+            report.notes.push(format!(
+                "{} offsets are not multiples of 512 bytes: the file may count blocks, and then every address is too small",
+                self.unaligned_offsets
+            ));
+        }
+    }
+}

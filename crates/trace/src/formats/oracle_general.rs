@@ -1,0 +1,102 @@
+//! # oracle-general
+//!
+//! Cache traces in the format `oracleGeneral` of libCacheSim (`.oracleGeneral.bin`). They have no
+//! operation: reads and writes cannot be told apart, so they are refused unless `--assume-reads`
+//! says that all are reads.
+//!
+//! **A record** has 24 packed, little-endian bytes:
+//!
+//! | byte | field | type | use |
+//! |---|---|---|---|
+//! | 0 | time in seconds | u32 | time |
+//! | 4 | object | u64 | address and stream |
+//! | 12 | size in bytes | u32 | 0 is no request |
+//! | 16 | number of the next request for the object; -1 or the highest number: none | i64 | for detection |
+//!
+//! - An object is in the cache or not, so it is one block of 4096 bytes whatever its size; a note
+//!   tells how many requests were for larger ones. Objects never alias: the low 52 bits of the
+//!   number are the block, the high bits make the stream.
+//! - Traces of block devices keep their block numbers, but not the unit of these; their original
+//!   format (such as `vscsi`) says more.
+//!
+//! **Skipped**: requests of size 0, counted.
+
+use crate::error::TraceError;
+use crate::format::{Confidence, Decoder, Format};
+use crate::objects::{self, ObjectRequest, Objects};
+use crate::output::{Fault, Output};
+use crate::records::{self, RecordFormat, field};
+use crate::request::Op;
+use crate::sample::Sample;
+use crate::source::Source;
+
+const RECORD_BYTES: usize = 24;
+
+pub(super) const FORMAT: Format = Format {
+    name: "oracle-general",
+    summary: "binary cache traces of libCacheSim without operations; needs --assume-reads",
+    module: include_str!("oracle_general.rs"),
+    record_noun: "record",
+    holds_processor_accesses: false,
+    sniff,
+    open,
+};
+
+fn sniff(sample: &Sample) -> Confidence {
+    let records = sample.head().chunks_exact(RECORD_BYTES);
+    fits(records.map(|record| (record, i64::from_le_bytes(field(record, 16)))))
+}
+
+/// There is no mark; but time never runs back, and the next request for an object lies ahead.
+pub(super) fn fits<'a>(
+    records_with_next_request: impl ExactSizeIterator<Item = (&'a [u8], i64)>,
+) -> Confidence {
+    const RECORDS_TRIED: usize = 1000;
+    const LONGEST_TRACE_REQUESTS: i64 = 1 << 48;
+    if records_with_next_request.len() < 2 {
+        return Confidence::Unfit;
+    }
+    let mut last_time_s = 0;
+    let mut records = records_with_next_request.take(RECORDS_TRIED).zip(0_i64..);
+    let all_fit = records.all(|((record, next_request), index)| {
+        let time_s = u32::from_le_bytes(field(record, 0));
+        let time_runs_on = time_s >= last_time_s;
+        last_time_s = time_s;
+        let is_last = next_request == -1 || next_request == i64::MAX;
+        time_runs_on && (is_last || (index < next_request && next_request < LONGEST_TRACE_REQUESTS))
+    });
+    if all_fit { Confidence::Likely } else { Confidence::Unfit }
+}
+
+fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    objects::require_assumed_reads(source, output)?;
+    records::decoder(OracleGeneral::default(), 0, source)
+}
+
+#[derive(Default)]
+struct OracleGeneral {
+    objects: Objects,
+}
+
+impl RecordFormat for OracleGeneral {
+    #[inline]
+    fn record_bytes(&self, _start: &[u8]) -> Result<Option<usize>, Fault> {
+        Ok(Some(RECORD_BYTES))
+    }
+
+    #[inline]
+    fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault> {
+        let request = ObjectRequest {
+            op: Op::Read,
+            id: u64::from_le_bytes(field(record, 4)),
+            owner: 0,
+            size_bytes: u64::from(u32::from_le_bytes(field(record, 12))),
+            time_s: u32::from_le_bytes(field(record, 0)),
+        };
+        self.objects.request(request, output)
+    }
+
+    fn note(&self, output: &mut Output) {
+        self.objects.note(output);
+    }
+}

@@ -1,0 +1,86 @@
+//! # oracle-general-opns
+//!
+//! Cache traces in the format `oracleGeneralOpNS` of libCacheSim: `oracle-general` with an operation
+//! and a namespace. Not verified on real data.
+//!
+//! **A record** has 27 packed, little-endian bytes:
+//!
+//! | byte | field | type | use |
+//! |---|---|---|---|
+//! | 0 | time in seconds | u32 | time |
+//! | 4 | object | u64 | address and stream |
+//! | 12 | size in bytes | u32 | 0 is no request |
+//! | 16 | operation | u8 | below |
+//! | 17 | namespace | u16 | stream: equal objects of two namespaces are different ones |
+//! | 19 | number of the next request for the object; -1 or the highest number: none | i64 | for detection |
+//!
+//! - 1 get, 2 gets and 12 read are reads; 3 set, 4 add, 5 compare-and-swap, 6 replace, 7 append,
+//!   8 prepend, 10 increment, 11 decrement, 13 write and 14 update are writes. At the first 0, an
+//!   operation that is not recorded, the trace is refused unless `--assume-reads` says that such
+//!   requests are reads.
+//! - An object is one block of 4096 bytes, as in `oracle-general`.
+//!
+//! **Skipped**: 9 delete, counted in a note, and requests of size 0, counted. Other operations are
+//! counted as malformed.
+
+use crate::error::TraceError;
+use crate::format::{Confidence, Decoder, Format};
+use crate::formats::oracle_general;
+use crate::objects::{self, ObjectRequest, Objects};
+use crate::output::{Fault, Output};
+use crate::records::{self, RecordFormat, field};
+use crate::sample::Sample;
+use crate::source::Source;
+
+const RECORD_BYTES: usize = 27;
+
+pub(super) const FORMAT: Format = Format {
+    name: "oracle-general-opns",
+    summary: "binary cache traces of libCacheSim with operations and namespaces",
+    module: include_str!("oracle_general_opns.rs"),
+    record_noun: "record",
+    holds_processor_accesses: false,
+    sniff,
+    open,
+};
+
+fn sniff(sample: &Sample) -> Confidence {
+    const HIGHEST_OPERATION: u8 = 14;
+    let records = sample.head().chunks_exact(RECORD_BYTES);
+    if records.clone().any(|record| record[16] > HIGHEST_OPERATION) {
+        return Confidence::Unfit;
+    }
+    oracle_general::fits(records.map(|record| (record, i64::from_le_bytes(field(record, 19)))))
+}
+
+fn open(source: &mut Source, _output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    records::decoder(OracleGeneralOpNs::default(), 0, source)
+}
+
+#[derive(Default)]
+struct OracleGeneralOpNs {
+    objects: Objects,
+}
+
+impl RecordFormat for OracleGeneralOpNs {
+    #[inline]
+    fn record_bytes(&self, _start: &[u8]) -> Result<Option<usize>, Fault> {
+        Ok(Some(RECORD_BYTES))
+    }
+
+    fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault> {
+        let Some(op) = objects::op(record[16], output)? else { return Ok(()) };
+        let request = ObjectRequest {
+            op,
+            id: u64::from_le_bytes(field(record, 4)),
+            owner: u32::from(u16::from_le_bytes(field(record, 17))),
+            size_bytes: u64::from(u32::from_le_bytes(field(record, 12))),
+            time_s: u32::from_le_bytes(field(record, 0)),
+        };
+        self.objects.request(request, output)
+    }
+
+    fn note(&self, output: &mut Output) {
+        self.objects.note(output);
+    }
+}

@@ -1,0 +1,87 @@
+//! # ramulator
+//!
+//! CPU traces of the DRAM simulator Ramulator: what leaves the last cache of a processor.
+//!
+//! **A line** has blanks between two or three decimal numbers:
+//!
+//! ```text
+//! 3 20734016
+//! 1 20846400 20734016
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | count | instructions that touch no memory before this read; ignored |
+//! | read | byte address |
+//! | write-back (optional) | byte address of the dirty cache line that the read pushed out |
+//!
+//! - Each address stands for the cache line of 64 bytes around it.
+//! - A line is a read, then its write-back.
+//! - There is no time; addresses are virtual.
+//!
+//! A trace whose counts are all below 5 may be taken for `dinero`; then the format must be named.
+//!
+//! **Skipped**: blank lines, silently. Every other line is counted as malformed.
+
+use crate::fields::BlankFields;
+use crate::format::{Confidence, Format};
+use crate::formats::dinero;
+use crate::lines::{self, Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::{Op, Request};
+use crate::sample::Sample;
+use crate::scan;
+
+pub(super) const FORMAT: Format = Format {
+    sniff,
+    ..Format::text::<Ramulator>(
+        "ramulator",
+        "`1 20846400 20734016`: reads and write-backs of cache lines, CPU traces of Ramulator",
+        include_str!("ramulator.rs"),
+    )
+};
+
+const LINE_BYTES: u32 = 64;
+
+/// Other formats begin with a number too, but their second column is hexadecimal or no address.
+fn sniff(sample: &Sample) -> Confidence {
+    let reads =
+        || sample.lines().filter_map(|line| BlankFields::new(line).nth(1)).map(scan::decimal);
+    if reads().all(|read| read.is_some()) && dinero::are_of_a_program(reads()) {
+        lines::sniff::<Ramulator>(sample)
+    } else {
+        Confidence::Unfit
+    }
+}
+
+#[derive(Default)]
+struct Ramulator;
+
+impl LineFormat for Ramulator {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if scan::after_blanks(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        let mut fields = BlankFields::new(line);
+        fields.decimal().ok_or("has no decimal count of instructions in field 1")?;
+        let read = fields.decimal().ok_or("has no decimal read address in field 2")?;
+        let write_back = match fields.next() {
+            Some(field) => {
+                Some(scan::decimal(field).ok_or("has no decimal write-back address in field 3")?)
+            }
+            None => None,
+        };
+        if fields.next().is_some() {
+            return Err("does not end after the write-back address in field 3".into());
+        }
+        output.request(cache_line(Op::Read, read))?;
+        if let Some(write_back) = write_back {
+            output.request(cache_line(Op::Write, write_back))?;
+        }
+        Ok(Line::Taken)
+    }
+}
+
+fn cache_line(op: Op, address: u64) -> Request {
+    Request::new(op, address & !u64::from(LINE_BYTES - 1), LINE_BYTES)
+}

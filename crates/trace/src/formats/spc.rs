@@ -1,0 +1,73 @@
+//! # spc
+//!
+//! Block traces in the format of the Storage Performance Council, as in the UMass trace repository:
+//! Financial1, Financial2 and WebSearch1 to 3.
+//!
+//! **A line** has commas between five fields:
+//!
+//! ```text
+//! 0,303567,3584,w,0.000000
+//! 1,55590,3072,w,0.026214
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | application-specific unit (ASU) | a number: the stream, for block addresses are those of one ASU |
+//! | address | blocks of 512 bytes |
+//! | size | bytes, not always a multiple of 512 |
+//! | operation | `R` or `W` in either case |
+//! | time | seconds from the start of the trace |
+//!
+//! - Further fields are optional in the format and are ignored.
+//! - Slices without the ASU, as some courses hand them out, are malformed: their units would be
+//!   guessed.
+//!
+//! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
+//! malformed.
+//!
+//! **Source**: SPC Trace File Format Specification, revision 1.0.1.
+
+use crate::fields::CommaFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::Request;
+use crate::scan;
+use crate::units::{self, SECTOR_BYTES};
+
+pub(super) const FORMAT: Format = Format::text::<Spc>(
+    "spc",
+    "`0,303567,3584,w,0.026214`: block traces Financial and WebSearch of the UMass repository",
+    include_str!("spc.rs"),
+);
+
+#[derive(Default)]
+struct Spc;
+
+impl LineFormat for Spc {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if scan::after_blanks(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        let mut fields = CommaFields::new(line);
+        let stream = fields.decimal().ok_or("has no decimal unit (ASU) in field 1")?;
+        let sector = fields.decimal().ok_or("has no decimal block address in field 2")?;
+        let size_bytes = fields.decimal().ok_or("has no decimal size in field 3")?;
+        let op = fields.next().and_then(scan::op).ok_or("has no R or W in field 4")?;
+        let time_ns = fields
+            .next()
+            .and_then(|field| scan::time_ns(field, 1_000_000_000))
+            .ok_or("has no time in seconds in field 5")?;
+        let address = sector
+            .checked_mul(SECTOR_BYTES)
+            .ok_or("begins past the end of the 64-bit address space")?;
+        output.request(Request {
+            op,
+            address,
+            bytes: units::request_bytes(size_bytes)?,
+            stream: units::stream(stream)?,
+            time_ns: Some(time_ns),
+        })?;
+        Ok(Line::Taken)
+    }
+}

@@ -1,0 +1,79 @@
+//! # systor17
+//!
+//! Block traces of a virtual desktop infrastructure, published at SYSTOR '17, from the SNIA
+//! IOTTA repository.
+//!
+//! **A line** has commas between six fields; the first line is a header:
+//!
+//! ```text
+//! Timestamp,Response,IOType,LUN,Offset,Size
+//! 1456135200.013118000,0.000806000,R,4,899056122368,131072
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | time | seconds since 1970-01-01; the last three of nine decimals mean nothing |
+//! | response | seconds, may be empty; ignored |
+//! | type | `R` or `W`, or empty |
+//! | LUN | number of the logical unit: the stream |
+//! | offset | bytes |
+//! | size | bytes |
+//!
+//! - Times are given in nanoseconds since 1970-01-01.
+//!
+//! **Skipped**: blank lines, silently; the header and records with an empty type, counted in a
+//! note. Every other line that is not a request is counted as malformed.
+//!
+//! **Source**: Lee and others: Understanding Storage Traffic Characteristics on Enterprise Virtual
+//! Desktop Infrastructure, SYSTOR 2017, and the README of the trace set.
+
+use crate::fields::CommaFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::Request;
+use crate::scan;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format::text::<Systor17>(
+    "systor17",
+    "`1456135200.013118000,0.000806,R,4,899056122368,131072`: block traces of SYSTOR '17",
+    include_str!("systor17.rs"),
+);
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[derive(Default)]
+struct Systor17;
+
+impl LineFormat for Systor17 {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if scan::after_blanks(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        let mut fields = CommaFields::new(line);
+        let time = fields.next().unwrap_or_default();
+        if time.eq_ignore_ascii_case(b"Timestamp") {
+            output.report.pass_over("header lines");
+            return Ok(Line::Passed);
+        }
+        let time_ns = scan::time_ns(time, SECOND_NS).ok_or("has no seconds in field 1")?;
+        fields.next().ok_or("has no response time, not even an empty one, in field 2")?;
+        let kind = fields.next().ok_or("has no type in field 3")?;
+        let unit = fields.decimal().ok_or("has no decimal logical unit in field 4")?;
+        let address = fields.decimal().ok_or("has no decimal offset in field 5")?;
+        let size_bytes = fields.decimal().ok_or("has no decimal size in field 6")?;
+        if fields.next().is_some() {
+            return Err("does not end after the size in field 6".into());
+        }
+        if kind.is_empty() {
+            output.report.pass_over("records of empty type");
+            return Ok(Line::Passed);
+        }
+        let op = scan::op(kind).ok_or("has a type other than R and W in field 3")?;
+        let bytes = units::request_bytes(size_bytes)?;
+        let stream = units::stream(unit)?;
+        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        Ok(Line::Taken)
+    }
+}

@@ -1,0 +1,71 @@
+//! # tencent
+//!
+//! Block traces of Tencent Cloud: ten days of thousands of volumes, from the SNIA IOTTA
+//! repository.
+//!
+//! **A line** has commas between five fields; there is no header:
+//!
+//! ```text
+//! 1538323200,12910952,128,0,1063
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | time | seconds since 1970-01-01 |
+//! | offset | sectors of 512 bytes |
+//! | size | sectors of 512 bytes |
+//! | type | `0` reads, `1` writes: the other way round than in the simulators' formats |
+//! | volume | a number: the stream |
+//!
+//! - Times are given in nanoseconds since 1970-01-01; all requests of one second have one time.
+//!
+//! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
+//! malformed.
+//!
+//! **Source**: Zhang and others: OSCA, an Online-Model Based Cache Allocation Scheme in Cloud Block
+//! Storage Systems, USENIX ATC 2020, and the README of the trace set.
+
+use crate::fields::CommaFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::{Op, Request};
+use crate::scan;
+use crate::units;
+
+pub(super) const FORMAT: Format = Format::text::<Tencent>(
+    "tencent",
+    "`1538323200,12910952,128,0,1063`: block traces of Tencent Cloud",
+    include_str!("tencent.rs"),
+);
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[derive(Default)]
+struct Tencent;
+
+impl LineFormat for Tencent {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if scan::after_blanks(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        let mut fields = CommaFields::new(line);
+        let time_s = fields.decimal().ok_or("has no whole seconds in field 1")?;
+        let sector = fields.decimal().ok_or("has no decimal sector in field 2")?;
+        let sectors = fields.decimal().ok_or("has no decimal number of sectors in field 3")?;
+        let op = match fields.next() {
+            Some(b"0") => Op::Read,
+            Some(b"1") => Op::Write,
+            _ => return Err("has no type 0 or 1 in field 4".into()),
+        };
+        let volume = fields.decimal().ok_or("has no decimal volume in field 5")?;
+        if fields.next().is_some() {
+            return Err("does not end after the volume in field 5".into());
+        }
+        let time_ns = time_s.checked_mul(SECOND_NS).ok_or("has a time after the year 2554")?;
+        let (address, bytes) = units::sector_range(sector, sectors)?;
+        let stream = units::stream(volume)?;
+        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        Ok(Line::Taken)
+    }
+}

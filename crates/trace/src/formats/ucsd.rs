@@ -1,0 +1,63 @@
+//! # ucsd
+//!
+//! Memory references of SPEC programs from courses at the University of California, San Diego;
+//! Caffeine's simulator calls the format `address`.
+//!
+//! **A line** has blanks between three fields:
+//!
+//! ```text
+//! l 0x1fffff50 1
+//! s 0x1fffff58 0
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | kind | `l` loads, `s` stores |
+//! | address | bytes, 1 to 16 hexadecimal digits after `0x` |
+//! | distance | instructions since the last reference, 0 or more; ignored |
+//!
+//! There is no size (each reference touches 1 byte), no time, and instructions are not in the
+//! trace.
+//!
+//! **Skipped**: blank lines, silently. Every other line that is not a reference is counted as
+//! malformed.
+
+use crate::fields::BlankFields;
+use crate::format::Format;
+use crate::lines::{Line, LineFormat};
+use crate::output::{Fault, Output};
+use crate::request::{Access, AccessKind};
+use crate::scan;
+
+pub(super) const FORMAT: Format = Format {
+    holds_processor_accesses: true,
+    ..Format::text::<Ucsd>(
+        "ucsd",
+        "`l 0x1fffff50 1`: loads and stores of programs, as used in courses at UCSD",
+        include_str!("ucsd.rs"),
+    )
+};
+
+#[derive(Default)]
+struct Ucsd;
+
+impl LineFormat for Ucsd {
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        let mut fields = BlankFields::new(line);
+        let kind = match fields.next() {
+            Some(b"l") => AccessKind::Load,
+            Some(b"s") => AccessKind::Store,
+            Some(_) => return Err("has neither l nor s in field 1".into()),
+            None => return Ok(Line::Passed),
+        };
+        let digits = fields.next().and_then(scan::without_hex_prefix);
+        let address =
+            digits.and_then(scan::hex).ok_or("has no hexadecimal address after 0x in field 2")?;
+        fields.decimal().ok_or("has no decimal distance in field 3")?;
+        if fields.next().is_some() {
+            return Err("does not end after the distance in field 3".into());
+        }
+        output.access(Access { kind, address, bytes: 1 })?;
+        Ok(Line::Taken)
+    }
+}

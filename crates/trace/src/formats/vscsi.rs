@@ -1,0 +1,145 @@
+//! # vscsi
+//!
+//! Disk commands of virtual machines as VMware's vscsi tracer records them, such as the
+//! CloudPhysics traces; versions 1 and 2.
+//!
+//! **A record** is packed and little-endian. The first records tell the version for the whole file.
+//!
+//! | field | type | version 1 at byte | version 2 at byte | use |
+//! |---|---|---|---|---|
+//! | serial number | u32 | 0 | 4 | |
+//! | length in bytes | u32 | 4 | 8 | size |
+//! | scatter-gather elements | u32 | 8 | 12 | |
+//! | SCSI operation code | u16 | 12 | 0 | operation |
+//! | version, in the high byte | u16 | 14 | 2 | must stay the same |
+//! | logical block number | u64 | 16 | 16 | address, times 512 |
+//! | time in microseconds | u64 | 24 | 24 | time |
+//! | response time in microseconds | u64 | | 32 | |
+//! | record | | 32 bytes | 40 bytes | |
+//!
+//! `0x08`, `0x28`, `0xA8`, `0x88` are READ(6), (10), (12), (16); `0x0A`, `0x2A`, `0xAA`, `0x8A` are
+//! WRITE. There is one disk. Version 2 was not verified on real data.
+//!
+//! **Skipped**: other SCSI commands, counted in a note. A record of another version is counted as
+//! malformed.
+
+use crate::error::TraceError;
+use crate::format::{Confidence, Decoder, Format};
+use crate::output::{Fault, Output};
+use crate::records::{self, RecordFormat, field};
+use crate::request::{Op, Request};
+use crate::sample::Sample;
+use crate::source::Source;
+
+const BLOCK_BYTES: u64 = 512;
+
+pub(super) const FORMAT: Format = Format {
+    name: "vscsi",
+    summary: "binary SCSI commands of virtual machines (CloudPhysics), versions 1 and 2",
+    module: include_str!("vscsi.rs"),
+    record_noun: "record",
+    holds_processor_accesses: false,
+    sniff,
+    open,
+};
+
+/// Where the fields of one version stand.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Layout {
+    version: u8,
+    record_bytes: usize,
+    length_at: usize,
+    command_at: usize,
+    version_at: usize,
+}
+
+/// Version 2 first: the low half of a block number can look like a version 1.
+const LAYOUTS: [Layout; 2] = [
+    Layout { version: 2, record_bytes: 40, length_at: 8, command_at: 0, version_at: 2 },
+    Layout { version: 1, record_bytes: 32, length_at: 4, command_at: 12, version_at: 14 },
+];
+
+impl Layout {
+    fn version_of(self, record: &[u8]) -> u8 {
+        record[self.version_at + 1]
+    }
+
+    /// The version whose records the trace begins with. A short trace must consist of them; a
+    /// command that SCSI does not know is no record.
+    fn of(head: &[u8]) -> Option<Self> {
+        const RECORDS_TRIED: usize = 64;
+        LAYOUTS.into_iter().find(|layout| {
+            let mut records = head.chunks_exact(layout.record_bytes).take(RECORDS_TRIED);
+            records.len() > 0
+                && records.all(|record| {
+                    layout.version_of(record) == layout.version
+                        && record[layout.command_at + 1] == 0
+                        && u64::from_le_bytes(field(record, 16)) < u64::MAX / BLOCK_BYTES
+                })
+        })
+    }
+}
+
+/// Two records that agree are a mark that chance does not make.
+fn sniff(sample: &Sample) -> Confidence {
+    match Layout::of(sample.head()) {
+        Some(layout) if sample.head().len() >= 2 * layout.record_bytes => Confidence::Certain,
+        Some(_) => Confidence::Likely,
+        None => Confidence::Unfit,
+    }
+}
+
+fn open(source: &mut Source, _output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    let whole_head = source.head();
+    let layout = LAYOUTS.into_iter().find(|layout| {
+        whole_head.len() >= layout.record_bytes && layout.version_of(whole_head) == layout.version
+    });
+    let Some(layout) = Layout::of(whole_head).or(layout) else {
+        return Err(TraceError::Content {
+            file: source.file().to_owned(),
+            place: "byte 0".to_owned(),
+            reason: "there is no vscsi record of version 1 or 2; \
+                     name another format or leave it out"
+                .to_owned(),
+        });
+    };
+    records::decoder(Vscsi { layout }, 0, source)
+}
+
+struct Vscsi {
+    layout: Layout,
+}
+
+impl RecordFormat for Vscsi {
+    #[inline]
+    fn record_bytes(&self, _start: &[u8]) -> Result<Option<usize>, Fault> {
+        Ok(Some(self.layout.record_bytes))
+    }
+
+    #[inline]
+    fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault> {
+        let layout = self.layout;
+        if layout.version_of(record) != layout.version {
+            return Err(format!(
+                "has version {} in a trace of version {}",
+                layout.version_of(record),
+                layout.version
+            )
+            .into());
+        }
+        let op = match u16::from_le_bytes(field(record, layout.command_at)) {
+            0x08 | 0x28 | 0x88 | 0xa8 => Op::Read,
+            0x0a | 0x2a | 0x8a | 0xaa => Op::Write,
+            _ => {
+                output.report.pass_over("other SCSI commands");
+                return Ok(());
+            }
+        };
+        let bytes = u32::from_le_bytes(field(record, layout.length_at));
+        let block = u64::from_le_bytes(field(record, 16));
+        let address = block.checked_mul(BLOCK_BYTES).ok_or("has a block past 64-bit addresses")?;
+        let time_us = u64::from_le_bytes(field(record, 24));
+        let time_ns = time_us.checked_mul(1_000).ok_or("has a time above 64 bits of ns")?;
+        output.request(Request { op, address, bytes, stream: 0, time_ns: Some(time_ns) })
+    }
+}

@@ -1,0 +1,97 @@
+//! Traces of caches that hold objects, as libCacheSim writes them: which place an object is, and
+//! which operation reads or writes.
+//!
+//! An object has an identifier of 64 bits and no address. libCacheSim takes it as one thing that is
+//! in the cache or not, whatever its size; so it becomes one block of [`OBJECT_BYTES`], and two
+//! objects never share a byte. Where identifiers are block numbers, neighbours stay neighbours.
+
+use rustc_hash::FxHashMap;
+
+use crate::error::TraceError;
+use crate::output::{Fault, Output};
+use crate::request::{Op, Request};
+use crate::source::Source;
+
+/// The place of one object: a page of the usual size.
+pub(crate) const OBJECT_BYTES: u32 = 4096;
+/// The bits of an identifier that fit into an address beside the bytes of the object.
+const ADDRESS_ID_BITS: u32 = 64 - OBJECT_BYTES.trailing_zeros();
+
+/// One request for an object.
+pub(crate) struct ObjectRequest {
+    pub(crate) op: Op,
+    pub(crate) id: u64,
+    /// The namespace or tenant that the identifier belongs to.
+    pub(crate) owner: u32,
+    pub(crate) size_bytes: u64,
+    pub(crate) time_s: u32,
+}
+
+/// Gives each object its place.
+#[derive(Default)]
+pub(crate) struct Objects {
+    /// Stream by owner and high bits of the identifier, in the order of their appearance.
+    streams: FxHashMap<(u32, u64), u32>,
+    larger_requests: u64,
+}
+
+impl Objects {
+    /// Takes a request; one of size 0 is counted instead.
+    #[inline]
+    pub(crate) fn request(
+        &mut self,
+        request: ObjectRequest,
+        output: &mut Output,
+    ) -> Result<(), Fault> {
+        let next = self.streams.len() as u32;
+        let key = (request.owner, request.id >> ADDRESS_ID_BITS);
+        let stream = *self.streams.entry(key).or_insert(next);
+        self.larger_requests += u64::from(request.size_bytes > u64::from(OBJECT_BYTES));
+        output.request(Request {
+            op: request.op,
+            address: request.id << OBJECT_BYTES.trailing_zeros(),
+            bytes: request.size_bytes.min(u64::from(OBJECT_BYTES)) as u32,
+            stream,
+            time_ns: Some(u64::from(request.time_s) * 1_000_000_000),
+        })
+    }
+
+    /// Reports how the sizes were taken.
+    pub(crate) fn note(&self, output: &mut Output) {
+        output.report.notes.push(format!(
+            "each object is one block of {OBJECT_BYTES} bytes, whatever its size; {} requests are for larger objects",
+            self.larger_requests
+        ));
+    }
+}
+
+/// What one operation code of libCacheSim does.
+pub(crate) fn op(code: u8, output: &mut Output) -> Result<Option<Op>, Fault> {
+    match code {
+        0 if output.assume_reads => Ok(Some(Op::Read)),
+        0 => Err(Fault::Trace(
+            "the operation of this request is not recorded, so nothing tells reads from writes; \
+             use the original trace, or take such requests as reads with --assume-reads"
+                .to_owned(),
+        )),
+        1 | 2 | 12 => Ok(Some(Op::Read)),
+        3..=8 | 10 | 11 | 13 | 14 => Ok(Some(Op::Write)),
+        9 => {
+            output.report.pass_over("deletes");
+            Ok(None)
+        }
+        code => Err(format!("has the unknown operation {code}").into()),
+    }
+}
+
+/// Refuses a trace whose format has no operations, unless the user said that all are reads.
+pub(crate) fn require_assumed_reads(
+    source: &Source,
+    output: &mut Output,
+) -> Result<(), TraceError> {
+    if output.assume_reads {
+        output.report.notes.push("all requests are taken as reads, as asked".to_owned());
+        return Ok(());
+    }
+    Err(TraceError::NoOperations { file: source.file().to_owned(), format: output.report.format })
+}
