@@ -1,16 +1,11 @@
 //! The offline bound against its literal twin, and against every policy of the catalog.
 
-use std::sync::Arc;
-
 use clockhand_policy::catalog::CATALOG;
-use clockhand_sim::{
-    Contestant, Experiment, MemorySize, Progress, ReplayOptions, RequestTable, Row, TraceInput,
-    WriteMiss, simulate,
-};
+use clockhand_sim::{Contestant, ReplayOptions, RequestTable, Row, WriteMiss};
 use clockhand_twins as twins;
 use proptest::prelude::*;
 
-const PAGE_BYTES: u64 = 4096;
+use crate::experiments::{self, PAGE_BYTES, contestants, experiment, fixed_seed, input};
 
 /// Rows of all policies and the bound, memory size by memory size.
 fn rows(trace: &[(u64, bool)], frames: &[u32], options: ReplayOptions) -> Vec<Row> {
@@ -20,17 +15,11 @@ fn rows(trace: &[(u64, bool)], frames: &[u32], options: ReplayOptions) -> Vec<Ro
         addresses: trace.iter().map(|&(page, _)| page * PAGE_BYTES).collect(),
         ..RequestTable::default()
     };
-    let experiment = Experiment {
-        traces: vec![TraceInput::Table { name: "table".to_owned(), table: Arc::new(table) }],
-        policies: names.map(|name| Contestant::parse(name).unwrap()).collect(),
-        seed: 0,
-        sizes: frames.iter().map(|&frames| MemorySize::Frames(frames)).collect(),
-        page_bytes: PAGE_BYTES,
-        device: "unit".to_owned(),
-        options,
-        jobs: Some(1),
-    };
-    simulate(&experiment, &Progress::default()).unwrap().rows
+    let mut experiment = experiment(vec![input("t", table)], &[], frames);
+    experiment.policies = contestants(names);
+    experiment.device = "unit".to_owned();
+    experiment.options = options;
+    experiments::rows(&experiment)
 }
 
 /// References with runs of the same page, so that folding matters.
@@ -86,7 +75,7 @@ fn of_twin(trace: &[(u64, bool)], frames: u32, options: ReplayOptions) -> (u64, 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(fixed_seed(64))]
 
     #[test]
     fn the_bound_is_that_of_its_twin_and_below_every_policy(trace in traces(8, 50)) {

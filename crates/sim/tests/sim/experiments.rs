@@ -1,0 +1,77 @@
+//! Experiments on requests in memory, with everything that a test does not care about filled in, and the seed
+//! of random ones.
+
+use std::sync::Arc;
+
+use clockhand_sim::{
+    Contestant, Experiment, MemorySize, Outcome, Progress, ReplayOptions, RequestTable, Row,
+    SimError, TraceInput, simulate,
+};
+use proptest::prelude::ProptestConfig;
+use proptest::test_runner::RngSeed;
+
+/// Bytes of a page unless a test varies them.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// A trace in memory.
+pub fn input(name: &str, table: RequestTable) -> TraceInput {
+    TraceInput::Table { name: name.to_owned(), table: Arc::new(table) }
+}
+
+/// One request per page reference: `r3` reads page 3, `w3` writes it.
+pub fn table(references: &str) -> RequestTable {
+    let mut table = RequestTable::default();
+    for reference in references.split_whitespace() {
+        let (op, page) = reference.split_at(1);
+        table.is_write.push(op == "w");
+        table.addresses.push(page.parse::<u64>().expect("a page number") * PAGE_BYTES);
+    }
+    table
+}
+
+pub fn contestants<'a>(policies: impl IntoIterator<Item = &'a str>) -> Vec<Contestant> {
+    let parse = |text| Contestant::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    policies.into_iter().map(parse).collect()
+}
+
+/// `policies` on `inputs` at these numbers of frames, on SLC NAND with pages of 4 KiB.
+pub fn experiment(inputs: Vec<TraceInput>, policies: &[&str], frames: &[u32]) -> Experiment {
+    Experiment {
+        traces: inputs,
+        policies: contestants(policies.iter().copied()),
+        seed: 0,
+        sizes: frames.iter().map(|&frames| MemorySize::Frames(frames)).collect(),
+        page_bytes: PAGE_BYTES,
+        device: "slc-nand".to_owned(),
+        options: ReplayOptions::default(),
+        jobs: None,
+    }
+}
+
+pub fn run(experiment: &Experiment) -> Outcome {
+    simulate(experiment, &Progress::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub fn rows(experiment: &Experiment) -> Vec<Row> {
+    run(experiment).rows
+}
+
+/// The row of one policy on one small trace.
+pub fn row(references: &str, policy: &str, frames: u32) -> Row {
+    let experiment = experiment(vec![input("t", table(references))], &[policy], &[frames]);
+    rows(&experiment).pop().expect("one cell")
+}
+
+pub fn refusal(experiment: &Experiment) -> SimError {
+    simulate(experiment, &Progress::default()).expect_err("the experiment is refused")
+}
+
+/// Cases that are the same in every run; `PROPTEST_RNG_SEED` sets another seed to explore.
+pub fn fixed_seed(cases: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let rng_seed = match config.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(2014),
+        chosen => chosen,
+    };
+    ProptestConfig { cases, rng_seed, failure_persistence: None, ..config }
+}

@@ -1,0 +1,15 @@
+//! The simulator from outside: what `simulate` returns for traces in memory and on disk.
+
+mod bound;
+mod cancellation;
+mod costs;
+mod experiments;
+mod folding;
+mod golden;
+mod memory_use;
+mod real_traces;
+mod rows;
+mod twin;
+#[path = "../../benches/workload/mod.rs"]
+mod workload;
+mod workload_counts;
