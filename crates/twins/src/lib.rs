@@ -1,9 +1,10 @@
 //! Slow, literal twins: the test kit.
 //!
 //! Each page-replacement policy is written here a second time, straight from the numbered rules (A-01 … A-37) that
-//! resolve what the papers leave open. A twin is read beside its rules, so it uses the plainest data it can: a queue, a
-//! linear search, exact rationals. Nothing in this crate shares code with the production policies; a property test gives
-//! both the same references and compares hits, evictions and state.
+//! resolve what the papers leave open or, where no rule names the policy, from the policy's page. A twin is read beside
+//! them, so it uses the plainest data it can: a queue, a linear search, exact rationals. Nothing in this crate shares
+//! code with the production policies; a property test gives both the same references and compares hits, evictions and
+//! state.
 //!
 //! ```
 //! use clockhand_twins::{Op, build};
@@ -19,7 +20,7 @@
 //!
 //! | policy | parameters (default) |
 //! |---|---|
-//! | `fifo`, `lru`, `lru-wsr`, `min` | none |
+//! | `fifo`, `lru`, `lru-wsr`, `min`, `sieve`, `lfu`, `arc` | none |
 //! | `clock` | `insert_ref` (0) |
 //! | `nru` | `mode` (`scan`; or `periodic`, which needs `period` in references) |
 //! | `car` | none |
@@ -27,13 +28,19 @@
 //! | `cflru-dynamic` | `period` (1000 references), `step` (max(1, S/16) pages), `threshold` (0), `cost_read` (1), `cost_write` (8), `write_allocate_fetch` (true) |
 //! | `cfclock` | `window_pages` or `window_share` (1/3), `clear_passed` (true) |
 //! | `craw`, `craw-a` | `c` (8), `ghosts` (`exclusive` or `literal`), `write_back` (`lazy` or `eager`) |
+//! | `random` | `seed` (0) |
+//! | `2q` | `kin_share` (1/4), `kout_share` (1/2) |
+//! | `s3-fifo` | `small_share` (1/10), `move_to_main_threshold` (2), `fill` (`small` or `main`) |
+//! | `lirs` | `hir_share` (1/100) |
+//! | `w-tinylfu` | `window_share` (1/100), `protected_share` (4/5), `sample_factor` (10), `doorkeeper` (false) |
 //!
-//! The bit-driven ones (`fifo`, `clock`, `nru`, `car`, `cfclock`, `craw`, `craw-a`) also take `bits`: `exact` (every
-//! access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under `mapped` the faulting access is
-//! retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen and a later write sets
-//! its bit. Clearing a set bit unmaps the page, which keeps its other bit; the next access is seen and maps it again.
-//! The dirty flag is exact under both.
+//! The bit-driven ones (`fifo`, `random`, `clock`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`) also take
+//! `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under `mapped`
+//! the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
+//! and a later write sets its bit. Clearing a set bit unmaps the page, which keeps its other bit; the next access is
+//! seen and maps it again. The dirty flag is exact under both.
 
+mod arc;
 mod bound;
 mod car;
 mod cfclock;
@@ -42,14 +49,23 @@ mod clock;
 mod clock_page;
 mod craw;
 mod fifo;
+mod lfu;
+mod lirs;
 mod lru;
 mod lru_wsr;
 mod min;
 mod nru;
+mod page_list;
 mod parameters;
+mod random;
 mod run;
+mod s3_fifo;
+mod sieve;
+mod split_mix;
 mod state;
+mod two_queues;
 mod visibility;
+mod w_tinylfu;
 
 pub use bound::lower_bounds;
 pub use run::{Options, Run, Totals, run};
@@ -58,7 +74,7 @@ pub use state::State;
 use parameters::Parameters;
 
 /// Names of all twins, as the command writes them.
-pub const POLICIES: [&str; 12] = [
+pub const POLICIES: [&str; 20] = [
     "fifo",
     "lru",
     "clock",
@@ -71,6 +87,14 @@ pub const POLICIES: [&str; 12] = [
     "craw",
     "craw-a",
     "min",
+    "random",
+    "sieve",
+    "lfu",
+    "2q",
+    "arc",
+    "s3-fifo",
+    "lirs",
+    "w-tinylfu",
 ];
 
 /// What a reference does to its page.
@@ -157,6 +181,14 @@ pub fn build(
         "craw" => Box::new(craw::Craw::new(frames, &mut parameters)),
         "craw-a" => Box::new(craw::Craw::new_all_references(frames, &mut parameters)),
         "min" => Box::new(min::Min::new(frames, future)),
+        "random" => Box::new(random::Random::new(frames, &mut parameters)),
+        "sieve" => Box::new(sieve::Sieve::new(frames, &mut parameters)),
+        "lfu" => Box::new(lfu::Lfu::new(frames)),
+        "2q" => Box::new(two_queues::TwoQueues::new(frames, &mut parameters)),
+        "arc" => Box::new(arc::Arc::new(frames)),
+        "s3-fifo" => Box::new(s3_fifo::S3Fifo::new(frames, &mut parameters)),
+        "lirs" => Box::new(lirs::Lirs::new(frames, &mut parameters)),
+        "w-tinylfu" => Box::new(w_tinylfu::WTinylfu::new(frames, &mut parameters)),
         _ => panic!("there is no twin of policy `{policy}`"),
     };
     parameters.expect_all_taken();

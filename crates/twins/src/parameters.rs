@@ -63,6 +63,16 @@ impl<'a> Parameters<'a> {
         pages.unwrap_or(from_share).min(frames)
     }
 
+    /// The share `name` of `whole` pages, rounded down; `default` is a numerator and a denominator.
+    pub(crate) fn share(&mut self, name: &str, default: (i128, i128), whole: usize) -> usize {
+        let share = self.rational(name).unwrap_or(Ratio::new(default.0, default.1));
+        assert!(
+            share >= Ratio::from(0) && share <= Ratio::from(1),
+            "`{name}` must be a share, from 0 to 1"
+        );
+        (share * whole as i128).to_integer() as usize
+    }
+
     /// Which accesses set bits: `bits=exact` or `bits=mapped`.
     pub(crate) fn visibility(&mut self) -> Visibility {
         match self.choice("bits", &["exact", "mapped"]) {

@@ -1,0 +1,113 @@
+//! LIRS: pages of low inter-reference recency stay; the others pass through a short queue.
+
+use crate::page_list::{Held, PageList, accessed};
+use crate::{Event, Op, State, Twin, parameters::Parameters};
+
+pub(crate) struct Lirs {
+    frames: usize,
+    /// Llirs, the most LIR pages.
+    lir_pages: usize,
+    /// S, from the bottom: pages in memory or not.
+    stack: Vec<u64>,
+    /// The LIR pages.
+    lir: Vec<Held>,
+    /// Q, the resident HIR pages, from the front.
+    queue: PageList,
+}
+
+impl Lirs {
+    pub(crate) fn new(frames: usize, parameters: &mut Parameters) -> Lirs {
+        let hir_pages = parameters.share("hir_share", (1, 100), frames).max(1);
+        Lirs {
+            frames,
+            lir_pages: frames - hir_pages,
+            stack: Vec::new(),
+            lir: Vec::new(),
+            queue: PageList::default(),
+        }
+    }
+
+    fn is_lir(&self, page: u64) -> bool {
+        self.lir.iter().any(|held| held.0 == page)
+    }
+
+    /// Puts the page on top of S; says whether it was in S.
+    fn put_on_top(&mut self, page: u64) -> bool {
+        let was_in_stack = self.stack.contains(&page);
+        self.stack.retain(|other| *other != page);
+        self.stack.push(page);
+        was_in_stack
+    }
+
+    /// A HIR page that was in S becomes a LIR page, for which the one at the bottom may have to give way.
+    fn promote(&mut self, held: Held) {
+        self.lir.push(held);
+        if self.lir.len() > self.lir_pages {
+            let is_lir = |page: &u64| self.is_lir(*page);
+            let bottom = self.stack.iter().position(is_lir).expect("LIR pages are in S");
+            let page = self.stack.remove(bottom);
+            let index = self.lir.iter().position(|held| held.0 == page);
+            self.queue.push_back(self.lir.remove(index.expect("the page is a LIR page")));
+        }
+    }
+
+    fn prune(&mut self) {
+        while self.stack.first().is_some_and(|bottom| !self.is_lir(*bottom)) {
+            self.stack.remove(0);
+        }
+    }
+
+    fn hit_queued(&mut self, held: Held) {
+        if self.put_on_top(held.0) {
+            self.promote(held);
+        } else {
+            self.queue.push_back(held);
+        }
+    }
+
+    fn load(&mut self, held: Held) {
+        if self.put_on_top(held.0) {
+            self.promote(held);
+        } else if self.lir.len() < self.lir_pages {
+            self.lir.push(held);
+        } else {
+            self.queue.push_back(held);
+        }
+    }
+}
+
+impl Twin for Lirs {
+    fn reference(&mut self, page: u64, op: Op) -> Event {
+        let mut event = Event::hit();
+        if let Some(held) = self.lir.iter_mut().find(|held| held.0 == page) {
+            *held = accessed(*held, op);
+            self.put_on_top(page);
+        } else if let Some(held) = self.queue.take(page) {
+            self.hit_queued(accessed(held, op));
+        } else {
+            event = Event::miss();
+            if self.lir.len() + self.queue.len() == self.frames {
+                event.evicted.extend(self.queue.pop_front());
+            }
+            self.load((page, op == Op::Write));
+        }
+        self.prune();
+        event
+    }
+
+    fn state(&self) -> State {
+        let lir = self.stack.iter().filter(|page| self.is_lir(**page));
+        State::Object(vec![
+            ("S", State::pages(&self.stack)),
+            ("LIR", State::pages(lir)),
+            ("Q", self.queue.state()),
+        ])
+    }
+
+    fn resident(&self) -> Vec<u64> {
+        let mut pages: Vec<u64> = self.lir.iter().map(|held| held.0).collect();
+        pages.extend(self.queue.pages());
+        pages.sort_unstable();
+        pages
+    }
+}
