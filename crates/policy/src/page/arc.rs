@@ -9,7 +9,7 @@
 //! then `REPLACE`. If it is in neither: when `|T1| + |B1| = c` and `|T1| < c`, the oldest ghost of `B1` is
 //! dropped, then `REPLACE`; when `|T1| = c`, the LRU page of `T1` leaves and is forgotten; when `|T1| + |B1|
 //! < c`, the oldest ghost of `B2` is dropped if the four lists hold `2c` pages, then `REPLACE`. `REPLACE`: if
-//! `T1` is not empty and `|T1| > p`, or `|T1| = p` and `x` is in `B2`, the LRU page of `T1` leaves and
+//! `T1` is not empty and either `|T1| > p`, or `|T1| = p` and `x` is in `B2`, the LRU page of `T1` leaves and
 //! becomes the newest ghost of `B1`; else the LRU page of `T2` leaves and becomes the newest ghost of `B2`.
 //! Then `x` goes to the MRU end of `T2` if it was in a ghost list, which forgets it, else to the MRU end of
 //! `T1`.

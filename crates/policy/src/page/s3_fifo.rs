@@ -20,7 +20,7 @@
 //! 1 page (default 1/10); `M` has the rest, and `G` as many ghosts as `M` has pages, at least 1.
 //! `move_to_main_threshold`: the frequency with which a page moves to `M` (default 2: accessed more than
 //! once). `fill`: where pages that are in no queue go until the first page leaves: `small` (default, as in
-//! the paper), or `main`, in which they become the newest of `M` while `S` has its target size, as in the
+//! the paper), or `main`, in which they become the newest of `M` while `S` has at least its target size, as in the
 //! authors' later simulator libCacheSim (its misses are then the same; on 200,000 references by Zipf's law
 //! the two ways differ by up to 0.006 in the miss ratio).
 //!
