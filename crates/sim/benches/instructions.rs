@@ -22,7 +22,8 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.iter().position(|argument| argument == COUNTED) {
         Some(position) => run_counted(&arguments[position + 1..]),
-        None => print_table(),
+        None if has_valgrind() => print_table(),
+        None => eprintln!("skipped: valgrind is not installed, so no instructions are counted"),
     }
 }
 
@@ -33,6 +34,10 @@ fn run_counted(arguments: &[String]) {
     let cells = cells.parse().expect("a number of cells");
     let experiment = workload::experiment(path, &table, PAGES, policy, cells);
     simulate(&experiment, &Progress::default()).expect("the workload is replayed");
+}
+
+fn has_valgrind() -> bool {
+    Command::new("valgrind").arg("--version").output().is_ok()
 }
 
 fn print_table() {
