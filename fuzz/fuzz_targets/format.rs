@@ -1,0 +1,25 @@
+//! Reads any bytes as a trace of the format that the target is named after, or, in the target
+//! `detection`, of the format that is found by content. Errors are fine; panics, requests that no
+//! format can hold, and unbounded memory are not.
+
+#![no_main]
+
+use clockhand_trace::{OpenOptions, Reader, TraceReader};
+use libfuzzer_sys::fuzz_target;
+
+const TARGET: &str = env!("CARGO_BIN_NAME");
+
+fuzz_target!(|bytes: &[u8]| {
+    let options = OpenOptions {
+        format: (TARGET != "detection").then_some(TARGET),
+        ..OpenOptions::default()
+    };
+    let Ok(mut reader) = TraceReader::from_bytes("fuzz", bytes.to_vec(), &options) else { return };
+    let mut batch = Vec::new();
+    while let Ok(true) = reader.next_batch(&mut batch) {
+        for request in &batch {
+            assert!(request.bytes > 0);
+            assert!(request.address.checked_add(u64::from(request.bytes) - 1).is_some());
+        }
+    }
+});
