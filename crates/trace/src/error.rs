@@ -230,8 +230,8 @@ pub enum TraceError {
     },
     /// The format of the trace has no operations.
     #[error(
-        "{file}: {format} traces do not tell reads from writes; use the original trace, or take all requests as \
-         reads with --assume-reads"
+        "{file}: {format} traces do not tell reads from writes; use the original trace, or convert this \
+         one to csv with an op column"
     )]
     NoOperations {
         /// The path as it was given.

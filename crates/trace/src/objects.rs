@@ -71,7 +71,7 @@ pub(crate) fn op(code: u8, output: &mut Output) -> Result<Option<Op>, Fault> {
         0 if output.assume_reads => Ok(Some(Op::Read)),
         0 => Err(Fault::Trace(
             "the operation of this request is not recorded, so nothing tells reads from writes; \
-             use the original trace, or take such requests as reads with --assume-reads"
+             use the original trace, or convert this one to csv with an op column"
                 .to_owned(),
         )),
         1 | 2 | 12 => Ok(Some(Op::Read)),

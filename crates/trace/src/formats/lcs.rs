@@ -21,8 +21,8 @@
 //! | features | | | 0, 1, 2, 4, 8, 16 times u32 | |
 //! | record | 24 bytes | 28 bytes | 36 bytes and the features | |
 //!
-//! - Version 1, and an older trace without an operation field, are refused unless `--assume-reads`
-//!   says that all requests are reads; so is, at the first one, an operation that is not recorded.
+//! - Version 1, and an older trace without an operation field, are refused unless the library
+//!   is told (`OpenOptions::assume_reads`) that all requests are reads; so is, at the first one, an operation that is not recorded.
 //! - An object is one block of 4096 bytes, as in `oracle-general`.
 //!
 //! **Skipped**: deletes, counted in a note, and requests of size 0, counted. Unknown operations and

@@ -1,8 +1,8 @@
 //! # oracle-general
 //!
 //! Cache traces in the format `oracleGeneral` of libCacheSim (`.oracleGeneral.bin`). They have no
-//! operation: reads and writes cannot be told apart, so they are refused unless `--assume-reads`
-//! says that all are reads.
+//! operation: reads and writes cannot be told apart, so they are refused unless the
+//! library is told (`OpenOptions::assume_reads`) that all are reads.
 //!
 //! **A record** has 24 packed, little-endian bytes:
 //!
@@ -34,7 +34,7 @@ const RECORD_BYTES: usize = 24;
 
 pub(super) const FORMAT: Format = Format {
     name: "oracle-general",
-    summary: "binary cache traces of libCacheSim without operations; needs --assume-reads",
+    summary: "binary cache traces of libCacheSim without operations; refused by the command",
     module: include_str!("oracle_general.rs"),
     record_noun: "record",
     holds_processor_accesses: false,

@@ -16,8 +16,8 @@
 //!
 //! - 1 get, 2 gets and 12 read are reads; 3 set, 4 add, 5 compare-and-swap, 6 replace, 7 append,
 //!   8 prepend, 10 increment, 11 decrement, 13 write and 14 update are writes. At the first 0, an
-//!   operation that is not recorded, the trace is refused unless `--assume-reads` says that such
-//!   requests are reads.
+//!   operation that is not recorded, the trace is refused unless the library is told
+//!   (`OpenOptions::assume_reads`) that such requests are reads.
 //! - An object is one block of 4096 bytes, as in `oracle-general`.
 //!
 //! **Skipped**: 9 delete, counted in a note, and requests of size 0, counted. Other operations are
