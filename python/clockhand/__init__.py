@@ -2,6 +2,8 @@
 
 * :func:`simulate` replays traces against policies and gives one row per cell.
 * :class:`Trace` is a trace, from a file or from NumPy arrays.
+* :func:`synthesize` makes a synthetic trace from a recipe; :func:`recipes` lists those that come
+  with the package.
 * :func:`convert_traces` writes traces to a Parquet file.
 * :func:`policies`, :func:`devices` and :func:`formats` list what there is.
 * :mod:`clockhand.report` turns rows into figures and an HTML report.
@@ -13,6 +15,7 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.catalogs import devices, formats, policies
 from clockhand.simulation import Simulation, run_simulation, simulate
+from clockhand.synthetic import recipes, synthesize
 from clockhand.traces import Trace, convert_traces
 
 __all__ = [
@@ -25,6 +28,8 @@ __all__ = [
     "devices",
     "formats",
     "policies",
+    "recipes",
     "run_simulation",
     "simulate",
+    "synthesize",
 ]

@@ -71,7 +71,9 @@ impl TraceInput {
         match self {
             TraceInput::File { path, .. } => path.display().to_string(),
             TraceInput::Table { name, .. } => name.clone(),
-            TraceInput::Synthetic(recipe) => recipe.name.clone().unwrap_or_else(|| recipe.pattern()),
+            TraceInput::Synthetic(recipe) => {
+                recipe.name.clone().unwrap_or_else(|| recipe.pattern())
+            }
         }
     }
 

@@ -19,6 +19,7 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.facts import trace_label
 from clockhand.files import check_places, publish
 from clockhand.simulation import Simulation, run_simulation
 
@@ -125,9 +126,8 @@ def _print_tables(simulation: Simulation, console: Console) -> None:
     """Print one table per trace with the columns that people compare."""
     for trace in {trace["name"]: trace for trace in simulation.facts["traces"]}.values():
         rows = simulation.rows.filter(pl.col("trace") == trace["name"])
-        label = " (synthetic)" if trace["synthetic"] else ""
         title = (
-            f"{trace['name']}{label}: {trace['references']:,} references to "
+            f"{trace_label(trace['name'], simulation.facts)}: {trace['references']:,} references to "
             f"{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes; "
             f"device {rows['device_resolved'][0]}"
         )

@@ -12,7 +12,7 @@ import jinja2
 import polars as pl
 import vl_convert
 
-from clockhand.facts import Facts, printable
+from clockhand.facts import Facts, printable, synthetic_mark
 from clockhand.files import publish
 from clockhand.report.appearance import BOUND_DASH, DARK, LIGHT, PAGE, Mark
 from clockhand.report.charts import (
@@ -188,6 +188,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number_text
+    environment.filters["synthetic_mark"] = synthetic_mark
     return environment.get_template("template.html.j2")
 
 

@@ -64,7 +64,11 @@ impl fmt::Display for Arrivals {
             Process::Constant => "constant",
             Process::Poisson => "poisson",
         };
-        write!(formatter, "{process}:{}", quantity::decimal_text(self.per_gigasecond, Self::DECIMALS))
+        write!(
+            formatter,
+            "{process}:{}",
+            quantity::decimal_text(self.per_gigasecond, Self::DECIMALS)
+        )
     }
 }
 

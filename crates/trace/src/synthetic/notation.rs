@@ -140,12 +140,21 @@ mod tests {
             ("zipff:footprint=1MiB", "named \"zipff\" (did you mean \"zipf\"?)"),
             ("uniform", "uniform: the footprint is missing; add it, such as footprint=1GiB"),
             ("zipf:footprint=1MiB", "zipf: the skew is missing; add it, such as skew=0.9"),
-            ("zipf:footprint=1MiB,skew=-1", "zipf: skew=-1 is not a skew; give a number from 0 to 10"),
+            (
+                "zipf:footprint=1MiB,skew=-1",
+                "zipf: skew=-1 is not a skew; give a number from 0 to 10",
+            ),
             ("zipf:footprint=1MiB,skew=nan", "skew=nan is not a skew"),
             ("uniform:footprint=big", "footprint=big is not a size; give one such as 64MiB"),
             ("uniform:footprint=0", "footprint=0 is not a size"),
-            ("uniform:footprint=5000", "footprint=5000 is no multiple of the page of 4KiB; round it up"),
-            ("uniform:footprint=4KiB,skew=1", "there is no parameter \"skew\"; use footprint, reads"),
+            (
+                "uniform:footprint=5000",
+                "footprint=5000 is no multiple of the page of 4KiB; round it up",
+            ),
+            (
+                "uniform:footprint=4KiB,skew=1",
+                "there is no parameter \"skew\"; use footprint, reads",
+            ),
             ("uniform:footprint=4KiB,reads=0.7", "reads=0.7 is not a share; give a percentage"),
             ("uniform:footprint=4KiB,reads=101%", "reads=101% is not a share"),
             ("uniform:footprint=4KiB,size=8KiB", "size=8KiB is larger than the 4KiB"),
@@ -159,12 +168,21 @@ mod tests {
             ("uniform:footprint=1048576TiB,page=1", "more than 281474976710656 pages"),
             ("hot-cold:footprint=1MiB,hot=20%", "hot_requests is missing; add it"),
             ("hot-cold:footprint=4KiB,hot=20%,hot_requests=1%", "leaves no cold page; use uniform"),
-            ("zipf:footprint=1MiB,skew=1,scatter=6KiB", "scatter=6KiB is not a multiple of the page"),
+            (
+                "zipf:footprint=1MiB,skew=1,scatter=6KiB",
+                "scatter=6KiB is not a multiple of the page",
+            ),
             ("loop:footprint=1MiB,body=2MiB", "body=2MiB is not a multiple of the page, up to"),
             ("loop:footprint=20KiB,body=16KiB,size=8KiB", "size=8KiB is larger than the 4KiB"),
             ("sequential:footprint=1MiB,run=1", "run=1 is not a size of at least a page"),
-            ("uniform:footprint=4KiB for ever", "\"for ever\" is no number of requests from 1 to 1000G"),
-            ("uniform:footprint=4KiB then uniform:footprint=8KiB for 9", "each of several phases needs"),
+            (
+                "uniform:footprint=4KiB for ever",
+                "\"for ever\" is no number of requests from 1 to 1000G",
+            ),
+            (
+                "uniform:footprint=4KiB then uniform:footprint=8KiB for 9",
+                "each of several phases needs",
+            ),
         ] {
             let message = parse_phases(text).unwrap_err().to_string();
             assert!(message.contains(words), "{text}: {message}");

@@ -41,9 +41,9 @@ pub(super) fn parse_place(text: &str) -> Result<Place, TraceError> {
 
 fn unknown_pattern(name: &str) -> TraceError {
     let names = PATTERNS.map(|(known, _)| known);
-    let nearest = names.iter().max_by(|one, other| {
-        strsim::jaro(name, one).total_cmp(&strsim::jaro(name, other))
-    });
+    let nearest = names
+        .iter()
+        .max_by(|one, other| strsim::jaro(name, one).total_cmp(&strsim::jaro(name, other)));
     let hint = match nearest.filter(|known| strsim::jaro(name, known) > NEAR) {
         Some(known) => format!(" (did you mean {known:?}?)"),
         None => String::new(),
@@ -109,7 +109,9 @@ impl Parameters {
     ) -> Result<Option<T>, TraceError> {
         let Some(text) = self.take(name) else { return Ok(None) };
         let value = read(&text);
-        value.map(Some).ok_or_else(|| refused(self.pattern, format!("{name}={text} is not {allowed}")))
+        value
+            .map(Some)
+            .ok_or_else(|| refused(self.pattern, format!("{name}={text} is not {allowed}")))
     }
 
     fn bytes(&mut self, name: &str) -> Result<Option<u64>, TraceError> {
@@ -145,9 +147,9 @@ impl Parameters {
 
 fn place(parameters: &mut Parameters) -> Result<Place, TraceError> {
     let name = parameters.pattern;
-    let footprint_bytes = parameters.bytes("footprint")?.ok_or_else(|| {
-        refused(name, "the footprint is missing; add it, such as footprint=1GiB")
-    })?;
+    let footprint_bytes = parameters
+        .bytes("footprint")?
+        .ok_or_else(|| refused(name, "the footprint is missing; add it, such as footprint=1GiB"))?;
     let page_bytes = parameters
         .read("page", "a power of two in bytes; give one such as 4KiB", |text| {
             quantity::bytes(text).filter(|bytes| bytes.is_power_of_two())
@@ -155,7 +157,9 @@ fn place(parameters: &mut Parameters) -> Result<Place, TraceError> {
         .unwrap_or(DEFAULT_PAGE_BYTES);
     let sizes = match parameters.take("size") {
         Some(text) => sizes(name, &text)?,
-        None => RequestSizes { weighted_bytes: vec![(default_size(page_bytes, footprint_bytes), 1)] },
+        None => {
+            RequestSizes { weighted_bytes: vec![(default_size(page_bytes, footprint_bytes), 1)] }
+        }
     };
     let place = Place {
         pattern: pattern(parameters, footprint_bytes, page_bytes)?,
@@ -182,13 +186,15 @@ fn default_size(page_bytes: u64, footprint_bytes: u64) -> u32 {
 fn sizes(pattern: &str, text: &str) -> Result<RequestSizes, TraceError> {
     let one = |item: &str| {
         let (bytes, weight) = item.split_once(':').unwrap_or((item, "1"));
-        let bytes = u32::try_from(quantity::bytes(bytes.trim())?).ok().filter(|&bytes| bytes > 0)?;
+        let bytes =
+            u32::try_from(quantity::bytes(bytes.trim())?).ok().filter(|&bytes| bytes > 0)?;
         let weight = quantity::count(weight.trim())?;
         (1..=MAXIMUM_WEIGHT).contains(&weight).then_some((bytes, weight))
     };
     let weighted_bytes: Option<Vec<_>> = text.split(',').map(one).collect();
     weighted_bytes.map(|weighted_bytes| RequestSizes { weighted_bytes }).ok_or_else(|| {
-        let allowed = "give one below 4GiB such as 4KiB, or several with weights such as 4KiB:70,64KiB:30";
+        let allowed =
+            "give one below 4GiB such as 4KiB, or several with weights such as 4KiB:70,64KiB:30";
         refused(pattern, format!("size={text} is not a request size; {allowed}"))
     })
 }
@@ -199,11 +205,14 @@ fn pattern(
     page_bytes: u64,
 ) -> Result<Pattern, TraceError> {
     let scatter = |parameters: &mut Parameters| {
-        let allowed = "a multiple of the page; give one such as 4KiB that divides the footprint, or none";
+        let allowed =
+            "a multiple of the page; give one such as 4KiB that divides the footprint, or none";
         let scatter_bytes = parameters.read("scatter", allowed, |text| match text {
             "none" => Some(None),
             _ => quantity::bytes(text)
-                .filter(|&bytes| bytes > 0 && bytes % page_bytes == 0 && footprint_bytes % bytes == 0)
+                .filter(|&bytes| {
+                    bytes > 0 && bytes % page_bytes == 0 && footprint_bytes % bytes == 0
+                })
                 .map(Some),
         })?;
         Ok::<_, TraceError>(scatter_bytes.unwrap_or(Some(page_bytes)))
@@ -226,11 +235,15 @@ fn pattern(
         },
         _ => Pattern::Loop {
             body_bytes: parameters
-                .read("body", "a multiple of the page, up to the footprint; give one such as 1MiB", |text| {
-                    quantity::bytes(text).filter(|&bytes| {
-                        bytes > 0 && bytes % page_bytes == 0 && bytes <= footprint_bytes
-                    })
-                })?
+                .read(
+                    "body",
+                    "a multiple of the page, up to the footprint; give one such as 1MiB",
+                    |text| {
+                        quantity::bytes(text).filter(|&bytes| {
+                            bytes > 0 && bytes % page_bytes == 0 && bytes <= footprint_bytes
+                        })
+                    },
+                )?
                 .unwrap_or(footprint_bytes),
             repeats: parameters.number("repeats", 1, u64::MAX)?.unwrap_or(DEFAULT_REPEATS),
         },

@@ -85,11 +85,7 @@ impl Share {
 
 impl fmt::Display for Share {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{}%",
-            quantity::decimal_text(self.billionths_of_percent, Self::DECIMALS)
-        )
+        write!(formatter, "{}%", quantity::decimal_text(self.billionths_of_percent, Self::DECIMALS))
     }
 }
 

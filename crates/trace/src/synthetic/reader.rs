@@ -25,11 +25,8 @@ impl SyntheticReader {
 
     /// A reader from the first request on.
     pub fn new(recipe: &Recipe) -> Self {
-        let report = ReadReport {
-            format: Self::FORMAT,
-            labels: recipe.labels(),
-            ..ReadReport::default()
-        };
+        let report =
+            ReadReport { format: Self::FORMAT, labels: recipe.labels(), ..ReadReport::default() };
         Self {
             generator: Generator::new(recipe),
             digest: RequestDigest::new(recipe.arrivals.is_some()),

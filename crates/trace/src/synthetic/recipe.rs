@@ -36,8 +36,8 @@ pub struct Recipe {
 pub struct Overrides<'a> {
     /// How many requests are made, such as `20M`.
     pub requests: Option<&'a str>,
-    /// The seed.
-    pub seed: Option<u64>,
+    /// The seed, a whole number below 2^64.
+    pub seed: Option<&'a str>,
     /// When requests arrive, such as `poisson:1000`; `none` drops the recipe's.
     pub arrivals: Option<&'a str>,
 }
@@ -64,12 +64,15 @@ impl Recipe {
         let phases = parse_phases(&file.pattern)?;
         let requests = match overrides.requests.or(file.requests.as_deref()) {
             Some(text) => requests(text)?,
-            None => phases.iter().map(|phase| phase.requests).sum::<Option<u64>>().ok_or_else(|| {
-                TraceError::recipe(
-                    "the number of requests is not given; add it, such as --requests 20M",
-                )
-            })?,
+            None => {
+                phases.iter().map(|phase| phase.requests).sum::<Option<u64>>().ok_or_else(|| {
+                    TraceError::recipe(
+                        "the number of requests is not given; add it, such as --requests 20M",
+                    )
+                })?
+            }
         };
+        let seed = overrides.seed.map(seed).transpose()?.or(file.seed).unwrap_or(0);
         let arrivals = match overrides.arrivals.or(file.arrivals.as_deref()) {
             None | Some("none") => None,
             Some(text) => Some(Arrivals::parse(text)?),
@@ -83,7 +86,7 @@ impl Recipe {
             stands_for: file.stands_for,
             phases,
             requests,
-            seed: overrides.seed.or(file.seed).unwrap_or(0),
+            seed,
             arrivals,
         })
     }
@@ -98,10 +101,8 @@ impl Recipe {
     /// recipe, `kind` (`synthetic` or `stand-in`) and, if it has one, its name.
     pub fn labels(&self) -> Vec<(String, String)> {
         let kind = if self.stands_for.is_some() { "stand-in" } else { "synthetic" };
-        let mut labels = vec![
-            ("synthetic".to_owned(), self.to_string()),
-            ("kind".to_owned(), kind.to_owned()),
-        ];
+        let mut labels =
+            vec![("synthetic".to_owned(), self.to_string()), ("kind".to_owned(), kind.to_owned())];
         labels.extend(self.name.iter().map(|name| ("recipe".to_owned(), name.clone())));
         labels.extend(self.stands_for.iter().map(|original| {
             ("stands for".to_owned(), format!("{original}; this is not that workload"))
@@ -119,6 +120,15 @@ impl fmt::Display for Recipe {
             None => Ok(()),
         }
     }
+}
+
+fn seed(text: &str) -> Result<u64, TraceError> {
+    text.parse().map_err(|_| {
+        TraceError::recipe(format!(
+            "--seed {text} is out of range; give a whole number from 0 to {}",
+            u64::MAX
+        ))
+    })
 }
 
 fn requests(text: &str) -> Result<u64, TraceError> {
