@@ -174,7 +174,7 @@ mod tests {
             ),
             ("loop:footprint=1MiB,body=2MiB", "body=2MiB is not a multiple of the page, up to"),
             ("loop:footprint=20KiB,body=16KiB,size=8KiB", "size=8KiB is larger than the 4KiB"),
-            ("sequential:footprint=1MiB,run=1", "run=1 is not a size of at least a page"),
+            ("sequential:footprint=1MiB,run=1", "run=1 is not a size from the page to the"),
             (
                 "uniform:footprint=4KiB for ever",
                 "\"for ever\" is no number of requests from 1 to 1000G",

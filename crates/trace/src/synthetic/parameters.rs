@@ -2,6 +2,7 @@
 
 use super::pattern::{Pattern, Place, RequestSizes};
 use super::random::Share;
+use super::recipes::recipe_names;
 use crate::error::TraceError;
 use crate::quantity;
 
@@ -40,9 +41,11 @@ pub(super) fn parse_place(text: &str) -> Result<Place, TraceError> {
 }
 
 fn unknown_pattern(name: &str) -> TraceError {
-    let names = PATTERNS.map(|(known, _)| known);
-    let nearest = names
+    let patterns = PATTERNS.map(|(known, _)| known);
+    let nearest = patterns
         .iter()
+        .chain(&recipe_names())
+        .copied()
         .max_by(|one, other| strsim::jaro(name, one).total_cmp(&strsim::jaro(name, other)));
     let hint = match nearest.filter(|known| strsim::jaro(name, known) > NEAR) {
         Some(known) => format!(" (did you mean {known:?}?)"),
@@ -50,7 +53,7 @@ fn unknown_pattern(name: &str) -> TraceError {
     };
     TraceError::recipe(format!(
         "there is no pattern named {name:?}{hint}; use one of {}, or a recipe of: clockhand trace synthesize --list",
-        names.join(", ")
+        patterns.join(", ")
     ))
 }
 
@@ -217,7 +220,7 @@ fn pattern(
         })?;
         Ok::<_, TraceError>(scatter_bytes.unwrap_or(Some(page_bytes)))
     };
-    let of_a_page = "a size of at least a page";
+    let of_a_run = "a size from the page to the footprint; give one such as 256KiB";
     Ok(match parameters.pattern {
         "uniform" => Pattern::Uniform,
         "zipf" => {
@@ -229,8 +232,8 @@ fn pattern(
         }
         "hot-cold" => hot_cold(parameters, footprint_bytes / page_bytes, scatter)?,
         "sequential" => Pattern::Sequential {
-            run_bytes: parameters.read("run", of_a_page, |text| {
-                quantity::bytes(text).filter(|&bytes| bytes >= page_bytes)
+            run_bytes: parameters.read("run", of_a_run, |text| {
+                quantity::bytes(text).filter(|bytes| (page_bytes..=footprint_bytes).contains(bytes))
             })?,
         },
         _ => Pattern::Loop {

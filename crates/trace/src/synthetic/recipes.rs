@@ -21,6 +21,11 @@ pub fn named_recipes() -> Vec<Recipe> {
     recipes.expect("a test reads every recipe of the package")
 }
 
+/// The names of all recipes of the package.
+pub(super) fn recipe_names() -> [&'static str; RECIPES.len()] {
+    RECIPES.map(|(name, _)| name)
+}
+
 /// The recipe of the package with this name, if there is one.
 pub(super) fn named_recipe(name: &str) -> Option<Result<RecipeFile, TraceError>> {
     let (name, text) = RECIPES.iter().find(|(known, _)| *known == name)?;

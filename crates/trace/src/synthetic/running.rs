@@ -138,35 +138,13 @@ impl Run {
         let offset = match &mut self.walk {
             Walk::Pages(popularity) => {
                 let page = popularity.draw(op, self.pages, &mut self.random);
-                self.fitting(page, bytes)
+                fitting(page * self.page_bytes, bytes, self.footprint_bytes)
             }
-            Walk::Sequential { next, run } => {
-                let has_ended = *next + u64::from(bytes) > self.footprint_bytes;
-                match run {
-                    None if has_ended => *next = 0,
-                    Some((run_bytes, done_bytes)) if has_ended || *done_bytes >= *run_bytes => {
-                        *done_bytes = 0;
-                        let page = self.random.below(self.pages);
-                        *next = fitting(page * self.page_bytes, bytes, self.footprint_bytes);
-                    }
-                    _ => {}
-                }
-                let offset = *next;
-                *next += u64::from(bytes);
-                if let Some((_, done_bytes)) = run {
-                    *done_bytes += u64::from(bytes);
-                }
-                offset
-            }
-            Walk::Loop(bodies) => bodies.next(bytes, self.footprint_bytes),
+            Walk::Sequential(scan) => scan.next(bytes, &mut self.random),
+            Walk::Loop(bodies) => bodies.next(bytes),
         };
         let address = self.start_bytes + offset;
         Request { op, address, bytes, stream: self.stream, time_ns: None }
-    }
-
-    #[inline]
-    fn fitting(&self, page: u64, bytes: u32) -> u64 {
-        fitting(page * self.page_bytes, bytes, self.footprint_bytes)
     }
 }
 
@@ -180,12 +158,7 @@ fn fitting(offset: u64, bytes: u32, footprint_bytes: u64) -> u64 {
 #[derive(Debug)]
 enum Walk {
     Pages(Popularity),
-    Sequential {
-        /// Where the next request begins.
-        next: u64,
-        /// Bytes of a run, and how many of the current one are done.
-        run: Option<(u64, u64)>,
-    },
+    Sequential(Scan),
     Loop(Bodies),
 }
 
@@ -209,11 +182,15 @@ impl Walk {
                     spread: spread(scatter_bytes, random),
                 })
             }
-            // A run that has done all its bytes: the first request begins one.
-            Pattern::Sequential { run_bytes } => {
-                Self::Sequential { next: 0, run: run_bytes.map(|bytes| (bytes, bytes)) }
-            }
+            Pattern::Sequential { run_bytes } => Self::Sequential(Scan {
+                footprint_bytes: place.footprint_bytes,
+                page_bytes: place.page_bytes,
+                next: 0,
+                // A run that has done all its bytes: the first request begins one.
+                run: run_bytes.map(|bytes| (bytes, bytes)),
+            }),
             Pattern::Loop { body_bytes, repeats } => Self::Loop(Bodies {
+                footprint_bytes: place.footprint_bytes,
                 body_bytes: *body_bytes,
                 repeats: *repeats,
                 body_at: 0,
@@ -276,9 +253,44 @@ impl Spread {
     }
 }
 
+/// Requests one behind the other, from the start of the footprint or in runs.
+#[derive(Debug)]
+struct Scan {
+    footprint_bytes: u64,
+    page_bytes: u64,
+    /// Where the next request begins.
+    next: u64,
+    /// Bytes of a run, and how many of the current one are done.
+    run: Option<(u64, u64)>,
+}
+
+impl Scan {
+    fn next(&mut self, bytes: u32, random: &mut Random) -> u64 {
+        let bytes_wide = u64::from(bytes);
+        let has_ended = self.next + bytes_wide > self.footprint_bytes;
+        match &mut self.run {
+            None if has_ended => self.next = 0,
+            None => {}
+            Some((run_bytes, done_bytes)) => {
+                if has_ended || *done_bytes >= *run_bytes {
+                    let last_start_page = (self.footprint_bytes - *run_bytes) / self.page_bytes;
+                    let start = random.below(last_start_page + 1) * self.page_bytes;
+                    self.next = fitting(start, bytes, self.footprint_bytes);
+                    *done_bytes = 0;
+                }
+                *done_bytes += bytes_wide;
+            }
+        }
+        let offset = self.next;
+        self.next += bytes_wide;
+        offset
+    }
+}
+
 /// Bodies that are gone through again and again, one after the other.
 #[derive(Debug)]
 struct Bodies {
+    footprint_bytes: u64,
     body_bytes: u64,
     repeats: u64,
     /// First byte of the current body.
@@ -290,15 +302,15 @@ struct Bodies {
 }
 
 impl Bodies {
-    fn next(&mut self, bytes: u32, footprint_bytes: u64) -> u64 {
-        let body_bytes = self.body_bytes.min(footprint_bytes - self.body_at);
+    fn next(&mut self, bytes: u32) -> u64 {
+        let body_bytes = self.body_bytes.min(self.footprint_bytes - self.body_at);
         if self.next + u64::from(bytes) > body_bytes {
             self.next = 0;
             self.done += 1;
             if self.done == self.repeats {
                 self.done = 0;
                 self.body_at += body_bytes;
-                if self.body_at == footprint_bytes {
+                if self.body_at == self.footprint_bytes {
                     self.body_at = 0;
                 }
             }

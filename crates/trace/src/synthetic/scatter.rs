@@ -73,6 +73,10 @@ mod tests {
         assert!(near < 60, "{near} of {LIMIT} neighbours stay near");
         let equal = first.iter().zip(&second).filter(|(one, other)| one == other).count();
         assert!(equal < 20, "{equal} places are equal under two seeds");
+        // Where the first rank goes is even over seeds: 20 of 5000 at each of 250 places.
+        let at_0 =
+            (0..5_000).filter(|&seed| Scatter::new(250, &mut Random::new(seed)).place(0) == 0);
+        assert!((2..50).contains(&at_0.count()));
         // The popular half is spread evenly over the halves of the places.
         let low = first[..LIMIT as usize / 2].iter().filter(|&&place| place < LIMIT / 2).count();
         assert!((24_000..26_000).contains(&low), "{low}");
