@@ -14,6 +14,7 @@ mod progress;
 mod replay;
 mod row;
 mod simulate;
+mod stack_distance;
 
 pub use bound::Bound;
 pub use contestant::Contestant;

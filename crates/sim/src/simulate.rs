@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use crate::bound::bound;
 use crate::next_use::next_use;
 use crate::replay::Cell;
+use crate::stack_distance::LruCounts;
 use crate::{
     Bits, Bound, Contestant, Counts, MemorySize, Phase, Progress, ReplayOptions, Row, SimError,
     TraceInput, WriteMiss,
@@ -216,6 +217,15 @@ fn read(
     Ok((trace, views))
 }
 
+/// The policy whose counts at all memory sizes come from one pass.
+const LRU: &str = "lru";
+/// The pass takes as long as this many replays (measured: benches/README.md).
+const ONE_PASS_FROM_CELLS: usize = 5;
+
+fn is_lru(contestant: &Contestant) -> bool {
+    matches!(contestant, Contestant::Policy(policy) if policy.entry().description.name == LRU)
+}
+
 /// All cells of one trace.
 struct Grid<'a> {
     experiment: &'a Experiment,
@@ -236,16 +246,49 @@ impl Grid<'_> {
         }
         let records: usize = self.views[0].pages.records().len();
         progress.enter(Phase::Replaying, (records * cells.len()) as u64);
-        let row = |(frames, contestant)| {
-            if progress.is_cancelled() {
-                return Err(SimError::Interrupted);
-            }
-            match contestant {
-                &Contestant::Bound => self.bound(frames, progress),
-                Contestant::Policy(policy) => self.cell(frames, policy, progress),
-            }
+        let stack_cells = cells.iter().filter(|(_, contestant)| is_lru(contestant)).count();
+        if stack_cells < ONE_PASS_FROM_CELLS {
+            return cells.into_par_iter().map(|cell| self.row_of_cell(cell, progress)).collect();
+        }
+        let view = &self.view(Folding::Runs).pages;
+        let (lru, rows) = rayon::join(
+            || LruCounts::of(view, progress, stack_cells as u64),
+            || self.rows_without_lru(&cells, progress),
+        );
+        let (lru, rows) = (lru?, rows?);
+        let row_of_lru = |(frames, contestant): (u32, &Contestant)| {
+            let counts = lru.at(frames, self.experiment.options);
+            self.row(frames, contestant.written(), LRU.to_owned(), counts)
         };
-        cells.into_par_iter().map(row).collect()
+        let all = cells.into_iter().zip(rows);
+        Ok(all.map(|(cell, row)| row.unwrap_or_else(|| row_of_lru(cell))).collect())
+    }
+
+    /// A row for each cell that is not one of LRU.
+    fn rows_without_lru(
+        &self,
+        cells: &[(u32, &Contestant)],
+        progress: &Progress,
+    ) -> Result<Vec<Option<Row>>, SimError> {
+        let row = |&cell: &(u32, &Contestant)| match is_lru(cell.1) {
+            true => Ok(None),
+            false => self.row_of_cell(cell, progress).map(Some),
+        };
+        cells.par_iter().map(row).collect()
+    }
+
+    fn row_of_cell(
+        &self,
+        (frames, contestant): (u32, &Contestant),
+        progress: &Progress,
+    ) -> Result<Row, SimError> {
+        if progress.is_cancelled() {
+            return Err(SimError::Interrupted);
+        }
+        match contestant {
+            Contestant::Bound => self.bound(frames, progress),
+            Contestant::Policy(policy) => self.cell(frames, policy, progress),
+        }
     }
 
     fn view(&self, folding: Folding) -> &View {
