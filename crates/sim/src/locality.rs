@@ -119,7 +119,14 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
     let page_cost = device.page_cost(study.page_bytes)?;
     if let Some(sample) = study.sample {
         let (trace, curve, sampling) = sample_curve(study, sample, progress)?;
-        return Ok(Locality { trace, device, page_cost, curve, whole: None, sampling: Some(sampling) });
+        return Ok(Locality {
+            trace,
+            device,
+            page_cost,
+            curve,
+            whole: None,
+            sampling: Some(sampling),
+        });
     }
     let (trace, view) = read(study, progress)?;
     let (counts, whole) = analyze(&view, study.ties, progress)?;
