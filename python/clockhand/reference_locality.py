@@ -250,10 +250,9 @@ def _sample_text(sample: float | int | str) -> str:
 
 def _frame(schema: Schema, parts: Iterator[list[pl.DataFrame]]) -> pl.DataFrame:
     """Join the parts of a table, and give it the columns of its schema."""
-    listed = [part for several in parts for part in several]
-    if not listed:
-        return pl.DataFrame(schema=schema)
-    return pl.concat(listed).select(pl.col(name).cast(kind) for name, kind in schema.items())
+    columns = [pl.col(name).cast(kind) for name, kind in schema.items()]
+    listed = [part.select(columns) for several in parts for part in several]
+    return pl.concat([pl.DataFrame(schema=schema), *listed])
 
 
 def _labelled(result: Mapping[str, Any], page_bytes: int, **columns: Any) -> pl.DataFrame:
@@ -349,7 +348,6 @@ def _curve(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
             read_ios=misses,
             memory_share=pl.col("frames") / trace["footprint_pages"],
         )
-        .select(MISS_CURVE_SCHEMA)
     ]
 
 

@@ -57,11 +57,11 @@ Ties = Annotated[
 Seed = Annotated[int, typer.Option(help="Seed of the choice of pages, from 0.")]
 
 HEADINGS = {
-    "top_1_share": "top 1 %",
-    "top_10_share": "top 10 %",
-    "top_100_share": "top 100 %",
-    "top_1_percent_share": "top 1 % of pages %",
-    "top_10_percent_share": "top 10 % of pages %",
+    "top_1_share": "top 1",
+    "top_10_share": "top 10",
+    "top_100_share": "top 100",
+    "top_1_percent_share": "top 1 %",
+    "top_10_percent_share": "top 10 %",
 }
 CURVE_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 """Shares of the footprint at which people are shown the miss curve."""
@@ -134,7 +134,7 @@ def _print_summary(found: Locality, console: Console) -> None:
         if summary.is_empty():
             console.print(title, markup=False, soft_wrap=True)
         else:
-            print_table(f"{title}; share of references in the top ranks", for_people(summary), console)
+            print_table(f"{title}; percent of references in the top ranks", for_people(summary), console)
             verdict = write_verdict(summary)
             console.print(f"{verdict.lead} {verdict.detail}\n", markup=False, soft_wrap=True)
         curve = found.miss_curve.filter(of_trace).unique("frames", maintain_order=True)
@@ -150,7 +150,7 @@ def for_people(summary: pl.DataFrame) -> pl.DataFrame:
         pl.col("references").alias("count"),
         "pages",
         *((pl.col(name) * 100).alias(HEADINGS[name]) for name in TOP_COLUMNS),
-        (pl.col("inversion_share") * 100).alias("inverted %"),
+        (pl.col("inversion_share") * 100).alias("inverted"),
     )
 
 

@@ -1,0 +1,152 @@
+"""The panels of a locality report as Vega-Lite charts through Altair."""
+
+from typing import Any
+
+import altair as alt
+
+from clockhand.report.appearance import SOLID, Theme
+from clockhand.report.charts import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, themed
+from clockhand.report.locality_panels import (
+    BOTH,
+    BY_FREQUENCY,
+    READS,
+    WRITES,
+    Panel,
+    Record,
+)
+
+PANEL_HEIGHT = 190
+BAND_OPACITY = 0.18
+SHADE_OPACITY = 0.13
+
+
+def look(series: str, theme: Theme) -> tuple[str, tuple[int, ...]]:
+    """Return the colour and the dash of a line; they are the same in every panel."""
+    return {
+        BOTH: (theme.ink, SOLID),
+        READS: (theme.series[0], SOLID),
+        WRITES: (theme.series[1], (7, 3)),
+        BY_FREQUENCY: (theme.series[2], (2, 2)),
+    }[series]
+
+
+def panel_records(panel: Panel, identity: str) -> list[Record]:
+    """Return the records of a panel, marked so that all panels of a part can share one table."""
+    lines = [{"panel": identity, **record} for record in panel.records]
+    shaded = [{"panel": f"{identity}-shaded", **record} for record in panel.shaded]
+    return lines + shaded
+
+
+def panel_chart(panel: Panel, identity: str, canvas: Canvas, subtitle: str = "") -> alt.LayerChart:
+    """Draw a panel, on the page or as a picture of its own."""
+    drawing = _Drawing(panel, identity, canvas)
+    data: Any = alt.NamedData(name=ROWS)
+    if not canvas.on_page:
+        data = alt.InlineData(values=panel_records(panel, identity))
+    figure = alt.LayerChart(layer=drawing.layers(), data=data)
+    if canvas.on_page:
+        figure = figure.properties(
+            width="container",
+            height=PANEL_HEIGHT,
+            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        )
+    else:
+        title = alt.TitleParams(panel.title, subtitle=subtitle, anchor="start")
+        figure = figure.properties(width=PICTURE_WIDTH, height=PICTURE_HEIGHT, title=title)
+    described = figure.properties(description=f"{panel.title}. {panel.caption}")
+    return themed(described, canvas.theme)
+
+
+class _Drawing:
+    """One chart in the making."""
+
+    def __init__(self, panel: Panel, identity: str, canvas: Canvas) -> None:
+        self.panel = panel
+        self.identity = identity
+        self.canvas = canvas
+        self.base = alt.Chart().transform_filter(alt.datum.panel == identity)
+
+    def layers(self) -> list[alt.Chart]:
+        layers = [*self.shade(), *self.band(), self.line(), self.points()]
+        if any(record.get("knee") for record in self.panel.records):
+            layers.append(self.knee())
+        return layers
+
+    def x(self, field: str = "x:Q") -> alt.X:
+        largest = max((record["x"] for record in self.panel.records), default=1)
+        axis = alt.Axis(format="~s", grid=False, tickCount=5, labelOverlap="greedy")
+        scale = alt.Scale(type="log", domain=[1, max(largest, 2)], nice=False)
+        return alt.X(field, title=self.panel.x_title, scale=scale, axis=axis)
+
+    def y(self, field: str = "y:Q") -> alt.Y:
+        panel = self.panel
+        is_share = panel.y_domain == (0, 1)
+        scale = alt.Scale(type="linear" if is_share else "log", nice=panel.y_domain is None)
+        if panel.y_domain is not None:
+            low, high = panel.y_domain
+            scale.domain = [low, high if high > low else 10 * low]
+        axis = alt.Axis(format=panel.y_format, tickCount=5, labelOverlap="greedy")
+        title = None if self.canvas.on_page else panel.y_title
+        return alt.Y(field, title=title, scale=scale, axis=axis)
+
+    def color(self) -> alt.Color:
+        colors = [look(series, self.canvas.theme)[0] for series in self.panel.series]
+        legend = alt.Legend(title=None) if self._has_legend() else None
+        scale = alt.Scale(domain=list(self.panel.series), range=colors)
+        return alt.Color("series:N", scale=scale, legend=legend)
+
+    def _has_legend(self) -> bool:
+        return not self.canvas.on_page and len(self.panel.series) > 1
+
+    def tooltip(self) -> list[alt.Tooltip]:
+        form = ".1%" if self.panel.y_domain == (0, 1) else ",.4~r"
+        return [
+            alt.Tooltip("series:N", title="References"),
+            alt.Tooltip("at:N", title="At"),
+            alt.Tooltip("y:Q", title=self.panel.y_title, format=form),
+        ]
+
+    def shade(self) -> list[alt.Chart]:
+        if not self.panel.shaded:
+            return []
+        shaded = alt.Chart().transform_filter(alt.datum.panel == f"{self.identity}-shaded")
+        tooltip = [
+            alt.Tooltip("at:N", title="Ranking inversion"),
+            alt.Tooltip("displaced:Q", title="Displaced re-references", format=".1%"),
+        ]
+        mark = shaded.mark_rect(color=self.canvas.theme.muted, opacity=SHADE_OPACITY, clip=True)
+        return [mark.encode(x=self.x("from:Q"), x2="to:Q", tooltip=tooltip)]
+
+    def band(self) -> list[alt.Chart]:
+        if not any(record.get("high") for record in self.panel.records):
+            return []
+        known = self.base.transform_filter("isValid(datum.low) && isValid(datum.high)")
+        return [
+            known.mark_area(opacity=BAND_OPACITY, clip=True).encode(
+                x=self.x(), y=self.y("low:Q"), y2="high:Q", color=self.color()
+            )
+        ]
+
+    def line(self) -> alt.Chart:
+        dashes = [list(look(series, self.canvas.theme)[1]) for series in self.panel.series]
+        scale = alt.Scale(domain=list(self.panel.series), range=dashes)
+        return self.base.mark_line(
+            strokeWidth=1.5, clip=True, invalid="break-paths-show-path-domains"
+        ).encode(
+            x=self.x(),
+            y=self.y(),
+            color=self.color(),
+            strokeDash=alt.StrokeDash("series:N", scale=scale, legend=None),
+        )
+
+    def points(self) -> alt.Chart:
+        known = self.base.transform_filter("isValid(datum.y)")
+        return known.mark_point(filled=True, size=9, clip=True).encode(
+            x=self.x(), y=self.y(), color=self.color(), tooltip=self.tooltip()
+        )
+
+    def knee(self) -> alt.Chart:
+        bends = self.base.transform_filter("datum.knee && isValid(datum.y)")
+        return bends.mark_point(filled=True, size=64, opacity=1).encode(
+            x=self.x(), y=self.y(), color=self.color(), tooltip=self.tooltip()
+        )
