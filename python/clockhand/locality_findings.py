@@ -88,4 +88,5 @@ def _inversions(rankings: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
 
 def percent(share: float) -> str:
     """Return a share for reading, with a space that does not break."""
-    return f"{100 * share:.1f}\u00a0%"
+    percentage = 100 * share
+    return f"{percentage:.1f}\u00a0%" if percentage >= 0.1 else f"{percentage:.2g}\u00a0%"

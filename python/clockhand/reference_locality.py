@@ -138,12 +138,11 @@ class Locality:
             UsageError: there is no such table, or a sample cannot fill it.
         """
         if name not in TABLES:
-            raise _engine.UsageError(
-                f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}"
-            )
+            raise _engine.UsageError(f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}")
         if name != "miss-curve" and self.facts["options"]["sample"] is not None:
             raise _engine.UsageError(
-                f"--rows {name} needs the whole trace; leave out --sample, or give --rows miss-curve"
+                f"--rows {name} needs the whole trace; leave out --sample, or give "
+                "--rows miss-curve"
             )
         rows: pl.DataFrame = getattr(self, name.replace("-", "_"))
         return rows
@@ -207,7 +206,7 @@ def locality(
     trace_sources = sources(traces, trace_format)
     if not trace_sources:
         raise _engine.UsageError("no trace is given; add a file")
-    options = {
+    options: dict[str, Any] = {
         "device": os.fspath(device),
         "ties": ties,
         "sample": None if sample is None else _sample_text(sample),
@@ -335,8 +334,7 @@ def _curve(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
     misses = pl.col("read_misses") + pl.col("write_misses")
     whole = ("references", "read_references", "write_references", "footprint_pages")
     return [
-        _labelled(result, page_bytes, **result["curve"])
-        .with_columns(
+        _labelled(result, page_bytes, **result["curve"]).with_columns(
             *(pl.lit(trace[name]).alias(name) for name in whole),
             *(
                 pl.lit(None, pl.Float64).alias(name)
@@ -414,7 +412,7 @@ def _sampling_notes(sampling: Mapping[str, Any] | None) -> list[str]:
     if sampling is None:
         return []
     return [
-        f"{sampling['pages']:,} pages were followed, a share of {sampling['rate']:.3g} of all, with "
-        f"{sampling['references']:,} references; the numbers of pages are estimates with a standard "
-        f"error of {sampling['footprint_standard_error']:,.0f} pages"
+        f"{sampling['pages']:,} pages were followed, a share of {sampling['rate']:.3g} of all, "
+        f"with {sampling['references']:,} references; the numbers of pages are estimates with a "
+        f"standard error of {sampling['footprint_standard_error']:,.0f} pages"
     ]

@@ -1,7 +1,6 @@
 """``clockhand locality``: how programs use their pages, for reads and writes apart."""
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import polars as pl
@@ -10,7 +9,6 @@ from rich.console import Console
 
 from clockhand import UsageError
 from clockhand.command.output import (
-    Format,
     command_line,
     encoded,
     format_for,
@@ -29,6 +27,7 @@ from clockhand.command.simulation import (
     TraceFormat,
     Traces,
 )
+from clockhand.facts import printable
 from clockhand.files import check_places, publish
 from clockhand.locality_findings import TOP_COLUMNS, knee, write_verdict
 from clockhand.reference_locality import TABLES, Locality, locality
@@ -132,9 +131,11 @@ def _print_summary(found: Locality, console: Console) -> None:
         of_trace = pl.col("trace") == trace["name"]
         summary = found.summary.filter(of_trace).unique(["ranking", "op"], maintain_order=True)
         if summary.is_empty():
-            console.print(title, markup=False, soft_wrap=True)
+            console.print(printable(title), markup=False, soft_wrap=True)
         else:
-            print_table(f"{title}; percent of references in the top ranks", for_people(summary), console)
+            print_table(
+                f"{title}; percent of references in the top ranks", for_people(summary), console
+            )
             verdict = write_verdict(summary)
             console.print(f"{verdict.lead} {verdict.detail}\n", markup=False, soft_wrap=True)
         curve = found.miss_curve.filter(of_trace).unique("frames", maintain_order=True)
@@ -159,7 +160,9 @@ def curve_for_people(curve: pl.DataFrame) -> pl.DataFrame:
     pages = curve["footprint_pages"][0]
     wanted = [max(1, int(pages * share)) for share in CURVE_SHARES]
     shown = curve.filter(
-        pl.col("frames").is_in([curve["frames"].filter(curve["frames"] <= size).max() for size in wanted])
+        pl.col("frames").is_in(
+            [curve["frames"].filter(curve["frames"] <= size).max() for size in wanted]
+        )
     )
     columns = shown.select(
         "frames",
@@ -167,9 +170,9 @@ def curve_for_people(curve: pl.DataFrame) -> pl.DataFrame:
         (pl.col("misses") / pl.col("references") * 100).alias("misses %"),
         "read_misses",
         "write_misses",
-        pl.col("misses_standard_error").round(0).alias("misses ±"),
+        pl.col("misses_standard_error").round().cast(pl.UInt64).alias("misses ±"),
         pl.col("write_ios").alias("write I/Os"),
-        pl.col("write_ios_standard_error").round(0).alias("write I/Os ±"),
+        pl.col("write_ios_standard_error").round().cast(pl.UInt64).alias("write I/Os ±"),
         (pl.col("io_time_us") / 1e6).alias("I/O time s"),
     )
     return columns.select(column for column in columns if column.null_count() < len(columns))

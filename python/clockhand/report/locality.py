@@ -1,4 +1,4 @@
-"""The report of a locality analysis: panels like the CRAW paper's Figures 2 to 5, one row a trace."""
+"""The report of a locality analysis: small panels, one row per trace, like the CRAW paper's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,8 +86,10 @@ def render(tables: Tables, facts: Facts) -> str:
         parts.append(part)
         payload.append(data)
     verdicts = [_verdict(tables, trace) for trace in traces]
-    title = "How reads and writes recur"
-    if len(traces) == 1 and verdicts[0] is not None:
+    title = f"How reads and writes recur on {labels[0]}"
+    if len(traces) > 1:
+        title = f"How reads and writes recur on {len(traces)} traces"
+    elif verdicts[0] is not None:
         title = verdicts[0].lead.rstrip(".")
     return template("locality.html.j2").render(
         title=title,

@@ -1,5 +1,6 @@
 """The panels of a locality report as Vega-Lite charts through Altair."""
 
+import math
 from typing import Any
 
 import altair as alt
@@ -18,6 +19,7 @@ from clockhand.report.locality_panels import (
 PANEL_HEIGHT = 190
 BAND_OPACITY = 0.18
 SHADE_OPACITY = 0.13
+MOST_TICKS = 7
 
 
 def look(series: str, theme: Theme) -> tuple[str, tuple[int, ...]]:
@@ -57,6 +59,17 @@ def panel_chart(panel: Panel, identity: str, canvas: Canvas, subtitle: str = "")
     return themed(described, canvas.theme)
 
 
+def _logarithmic_axis(first: float, last: float, *, grid: bool = True) -> alt.Axis:
+    """Return an axis with the powers of ten as ticks, at most about six of them."""
+    powers = range(math.ceil(math.log10(first)), math.floor(math.log10(last)) + 1)
+    ticks = [10.0**power for power in powers][:: 1 + len(powers) // MOST_TICKS]
+    label = (
+        "datum.value >= 1 ? format(datum.value, '~s') : "
+        "datum.value >= 0.001 ? format(datum.value, '~g') : format(datum.value, '~e')"
+    )
+    return alt.Axis(values=ticks, labelExpr=label, grid=grid)
+
+
 class _Drawing:
     """One chart in the making."""
 
@@ -73,21 +86,28 @@ class _Drawing:
         return layers
 
     def x(self, field: str = "x:Q") -> alt.X:
-        largest = max((record["x"] for record in self.panel.records), default=1)
-        axis = alt.Axis(format="~s", grid=False, tickCount=5, labelOverlap="greedy")
-        scale = alt.Scale(type="log", domain=[1, max(largest, 2)], nice=False)
+        values = [record["x"] for record in self.panel.records]
+        last = max([2, self.panel.x_last, *values])
+        axis = _logarithmic_axis(1, last, grid=False)
+        scale = alt.Scale(type="log", domain=[1, last], nice=False)
         return alt.X(field, title=self.panel.x_title, scale=scale, axis=axis)
 
     def y(self, field: str = "y:Q") -> alt.Y:
-        panel = self.panel
-        is_share = panel.y_domain == (0, 1)
-        scale = alt.Scale(type="linear" if is_share else "log", nice=panel.y_domain is None)
-        if panel.y_domain is not None:
-            low, high = panel.y_domain
-            scale.domain = [low, high if high > low else 10 * low]
-        axis = alt.Axis(format=panel.y_format, tickCount=5, labelOverlap="greedy")
-        title = None if self.canvas.on_page else panel.y_title
-        return alt.Y(field, title=title, scale=scale, axis=axis)
+        title = None if self.canvas.on_page else self.panel.y_title
+        if self.panel.is_share:
+            axis = alt.Axis(format=".0~%", tickCount=5)
+            return alt.Y(field, title=title, scale=alt.Scale(domain=[0, 1]), axis=axis)
+        values = [
+            value
+            for record in self.panel.records
+            for value in (record["y"], record.get("low"), record.get("high"))
+            if value
+        ]
+        first, last = self.panel.y_domain or (min(values, default=1), max(values, default=1))
+        first, last = 10 ** math.floor(math.log10(first)), 10 ** math.ceil(math.log10(last))
+        last = max(last, 10 * first)
+        scale = alt.Scale(type="log", domain=[first, last], nice=False)
+        return alt.Y(field, title=title, scale=scale, axis=_logarithmic_axis(first, last))
 
     def color(self) -> alt.Color:
         colors = [look(series, self.canvas.theme)[0] for series in self.panel.series]
@@ -99,7 +119,7 @@ class _Drawing:
         return not self.canvas.on_page and len(self.panel.series) > 1
 
     def tooltip(self) -> list[alt.Tooltip]:
-        form = ".1%" if self.panel.y_domain == (0, 1) else ",.4~r"
+        form = ".1%" if self.panel.is_share else ",.4~r"
         return [
             alt.Tooltip("series:N", title="References"),
             alt.Tooltip("at:N", title="At"),
@@ -130,7 +150,7 @@ class _Drawing:
     def line(self) -> alt.Chart:
         dashes = [list(look(series, self.canvas.theme)[1]) for series in self.panel.series]
         scale = alt.Scale(domain=list(self.panel.series), range=dashes)
-        return self.base.mark_line(
+        line: alt.Chart = self.base.mark_line(
             strokeWidth=1.5, clip=True, invalid="break-paths-show-path-domains"
         ).encode(
             x=self.x(),
@@ -138,15 +158,17 @@ class _Drawing:
             color=self.color(),
             strokeDash=alt.StrokeDash("series:N", scale=scale, legend=None),
         )
+        return line
 
     def points(self) -> alt.Chart:
-        known = self.base.transform_filter("isValid(datum.y)")
-        return known.mark_point(filled=True, size=9, clip=True).encode(
-            x=self.x(), y=self.y(), color=self.color(), tooltip=self.tooltip()
-        )
+        return self._points("isValid(datum.y)", size=9)
 
     def knee(self) -> alt.Chart:
-        bends = self.base.transform_filter("datum.knee && isValid(datum.y)")
-        return bends.mark_point(filled=True, size=64, opacity=1).encode(
+        return self._points("datum.knee && isValid(datum.y)", size=64)
+
+    def _points(self, test: str, size: int) -> alt.Chart:
+        chosen = self.base.transform_filter(test)
+        points: alt.Chart = chosen.mark_point(filled=True, size=size, opacity=1, clip=True).encode(
             x=self.x(), y=self.y(), color=self.color(), tooltip=self.tooltip()
         )
+        return points

@@ -28,7 +28,11 @@ SERIES_OF_OP = {"all": BOTH, "read": READS, "write": WRITES}
 
 @dataclass(frozen=True)
 class Panel:
-    """One small figure: lines over a logarithmic axis; ``key`` also names its file."""
+    """One small figure: lines over a logarithmic axis; ``key`` also names its file.
+
+    ``is_share`` puts it on a linear axis from 0 to 1; the other axes are logarithmic, and reach at
+    least to ``x_last`` and over ``y_domain``.
+    """
 
     key: str
     title: str
@@ -37,7 +41,8 @@ class Panel:
     y_title: str
     records: list[Record]
     series: tuple[str, ...]
-    y_format: str = "~s"
+    is_share: bool = False
+    x_last: float = 1
     y_domain: tuple[float, float] | None = None
     shaded: list[Record] = field(default_factory=list)
 
@@ -65,9 +70,9 @@ def topics(tables: Tables, traces: Sequence[str]) -> list[Topic]:
     curves = Topic(
         "miss-curves",
         "What LRU misses and writes back",
-        "Exact at every memory size, from one pass over the stack distances. A page is written back "
-        "once for each stretch between two of its writes in which it is evicted. A dot marks the "
-        "knee: the size at which the curve bends most on linear axes.",
+        "Exact at every memory size, from one pass over the stack distances. A page is written "
+        "back once for each stretch between two of its writes in which it is evicted. A dot marks "
+        "the knee: the size at which the curve bends most on linear axes.",
         [Row(trace, _curve_panels(_of(tables["miss-curve"], trace))) for trace in traces],
     )
     if tables["summary"].is_empty():
@@ -79,18 +84,19 @@ def topics(tables: Tables, traces: Sequence[str]) -> list[Topic]:
     rankings = Topic(
         "rankings",
         "References by the rank of their page",
-        "As in Figures 2 to 5 of the CRAW paper: how many references went to the page at each rank, "
-        "the rank taken just before the reference. Each list knows only references of its own kind. "
-        "Where a curve rises, a better rank does not mean more references: shaded are the ranges of "
-        "such ranking inversions that displace at least 0.5\u00a0% of the re-references. Beyond rank "
-        "32 a point is the mean of neighbouring ranks; the four axes of a trace are the same.",
+        "As in Figures 2 to 5 of the CRAW paper: how many references went to the page at each "
+        "rank, the rank taken just before the reference. Each list knows only references of its "
+        "own kind. Where a curve rises, a better rank does not mean more references: shaded are "
+        "the ranges of such ranking inversions that displace at least 0.5\u00a0% of the "
+        "re-references. Beyond rank 32 a point is the mean of neighbouring ranks; the four panels "
+        "of a trace have the same axes.",
         [Row(trace, _ranking_panels(tables, trace)) for trace in traces],
     )
     sets = Topic(
         "sets",
         "Working sets, recency and re-reference probability",
-        "How much is used together, after how many other pages a page is used again, and how likely "
-        "the next reference goes to the page at a position of its list.",
+        "How much is used together, after how many other pages a page is used again, and how "
+        "likely the next reference goes to the page at a position of its list.",
         [Row(trace, _set_panels(tables, trace)) for trace in traces],
     )
     return [rankings, curves, sets]
@@ -151,6 +157,7 @@ def _ranking_panels(tables: Tables, trace: str) -> list[Panel]:
         for ranking, op, series, _, _ in RANKINGS
     }
     heights = [record["y"] for records in drawn.values() for record in records if record["y"]]
+    pages = max(record["x"] for records in drawn.values() for record in records)
     domain = (min([1.0, *heights]), max([1.0, *heights]))
     return [
         Panel(
@@ -161,6 +168,7 @@ def _ranking_panels(tables: Tables, trace: str) -> list[Panel]:
             y_title="References",
             records=drawn[ranking, op],
             series=(series,),
+            x_last=pages,
             y_domain=domain,
             shaded=_shaded(tables, trace, ranking, op),
         )
@@ -254,7 +262,9 @@ def _set_panels(tables: Tables, trace: str) -> list[Panel]:
         for ranking, op, series, _, _ in RANKINGS
         for record in _binned(
             series,
-            _ranking(tables, trace, ranking, op)["re_reference_probability"].fill_null(float("nan")),
+            _ranking(tables, trace, ranking, op)["re_reference_probability"].fill_null(
+                float("nan")
+            ),
             "position",
         )
     ]
@@ -266,11 +276,10 @@ def _set_panels(tables: Tables, trace: str) -> list[Panel]:
               "Share of re-references with at most so many other pages since the last reference to "
               "their page.",
               "Other pages in between, plus 1", "Share of re-references", between, (READS, WRITES),
-              ".0~%", (0, 1)),
+              is_share=True),
         Panel("re-reference-probability", "Re-reference probability",
               "Probability that the next reference of the kind goes to the page at this position.",
-              "Position on the list", "Probability", likely, (BOTH, READS, WRITES, BY_FREQUENCY),
-              ".0~e"),
+              "Position on the list", "Probability", likely, (BOTH, READS, WRITES, BY_FREQUENCY)),
     ]  # fmt: skip
 
 

@@ -1,11 +1,13 @@
 //! Locality: the examples of the specification, slow literal twins, LRU at every size, and sampled curves.
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use clockhand_sim::{
     Kind, Locality, LocalityStudy, Progress, RequestTable, Sample, SimError, Ties, TraceInput,
     analyze_locality,
 };
+use clockhand_trace::Request;
 use clockhand_twins::Op;
 use proptest::prelude::*;
 
@@ -32,9 +34,26 @@ fn whole(table: &RequestTable, ties: Ties) -> clockhand_sim::WholeTrace {
     locality(&study).whole.expect("the whole trace is followed")
 }
 
-/// The project's own trace of tar and gzip.
+/// The project's own trace of tar and gzip, read once.
 fn committed_trace() -> TraceInput {
-    TraceInput::file(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/tar-gzip.parquet"))
+    static TABLE: OnceLock<Arc<RequestTable>> = OnceLock::new();
+    let read = || {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/tar-gzip.parquet");
+        let (mut table, mut streams, mut sizes) = (RequestTable::default(), Vec::new(), Vec::new());
+        let mut take = |batch: &[Request]| {
+            for request in batch {
+                table.is_write.push(request.op == clockhand_trace::Op::Write);
+                table.addresses.push(request.address);
+                sizes.push(request.bytes);
+                streams.push(request.stream);
+            }
+            Ok(())
+        };
+        let report = TraceInput::file(path).for_each_batch(&Progress::default(), &mut take);
+        assert_eq!(report.expect("the committed trace").requests, 1_210_555);
+        Arc::new(RequestTable { sizes_bytes: Some(sizes), streams: Some(streams), ..table })
+    };
+    TraceInput::Table { name: "tar-gzip".to_owned(), table: Arc::clone(TABLE.get_or_init(read)) }
 }
 
 #[test]
