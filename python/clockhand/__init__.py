@@ -1,6 +1,7 @@
 """Memory-replacement policies where a write costs more than a read.
 
 * :func:`simulate` replays traces against policies and gives one row per cell.
+* :func:`locality` shows how a program uses its pages, for reads and writes apart.
 * :class:`Trace` is a trace, from a file or from NumPy arrays.
 * :func:`synthesize` makes a synthetic trace from a recipe; :func:`recipes` lists those that come
   with the package.
@@ -14,12 +15,14 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 
 from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.catalogs import devices, formats, policies
+from clockhand.reference_locality import Locality, locality
 from clockhand.simulation import Simulation, run_simulation, simulate
 from clockhand.synthetic import recipes, synthesize
 from clockhand.traces import Trace, convert_traces
 
 __all__ = [
     "ClockhandError",
+    "Locality",
     "Simulation",
     "Trace",
     "UsageError",
@@ -27,6 +30,7 @@ __all__ = [
     "convert_traces",
     "devices",
     "formats",
+    "locality",
     "policies",
     "recipes",
     "run_simulation",

@@ -155,9 +155,9 @@ def run_simulation(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: a trace cannot be read.
     """
-    _check_range("--seed", seed, 0, MAXIMUM_SEED)
+    check_range("--seed", seed, 0, MAXIMUM_SEED)
     if jobs is not None:
-        _check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
     policies = [policies] if isinstance(policies, str) else list(policies)
     frames_text = _joined(frames)
     memory_text = _joined(memory)
@@ -205,7 +205,12 @@ def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | No
     return str(value)
 
 
-def _check_range(option: str, value: int, smallest: int, largest: int) -> None:
+def check_range(option: str, value: int, smallest: int, largest: int) -> None:
+    """Refuse a number that an option does not take.
+
+    Raises:
+        UsageError: the number is out of range.
+    """
     if not smallest <= value <= largest:
         raise _engine.UsageError(
             f"{option} {value} is out of range; give a whole number from {smallest} to {largest}"

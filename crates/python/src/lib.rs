@@ -5,6 +5,7 @@
 
 mod catalogs;
 mod errors;
+mod locality;
 mod simulation;
 mod supervision;
 mod trace;
@@ -20,6 +21,8 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::errors::{ClockhandError, UsageError};
+    #[pymodule_export]
+    use crate::locality::locality;
     #[pymodule_export]
     use crate::simulation::{parse_page_bytes, simulate};
     #[pymodule_export]

@@ -1,8 +1,8 @@
 //! `simulate`: a grid of cells, as rows and facts.
 
+use clockhand_device::{Device, PageCost};
 use clockhand_sim::{
-    Bits, Contestant, Experiment, MemorySize, Outcome, ReadTrace, ReplayOptions, Row, SimError,
-    WriteMiss,
+    Bits, Contestant, Experiment, MemorySize, ReadTrace, ReplayOptions, Row, SimError, WriteMiss,
 };
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -13,7 +13,7 @@ use crate::supervision::supervised;
 use crate::trace::{ReadFacts, TraceSource};
 
 #[derive(Serialize)]
-struct TraceFacts {
+pub(crate) struct TraceFacts {
     name: String,
     #[serde(flatten)]
     read: ReadFacts,
@@ -39,7 +39,7 @@ impl From<&ReadTrace> for TraceFacts {
 }
 
 #[derive(Serialize)]
-struct DeviceFacts {
+pub(crate) struct DeviceFacts {
     name: String,
     resolved: String,
     summary: String,
@@ -49,15 +49,15 @@ struct DeviceFacts {
     write_read_ratio: String,
 }
 
-fn device_facts(written: &str, outcome: &Outcome) -> DeviceFacts {
+pub(crate) fn device_facts(written: &str, device: &Device, page_cost: &PageCost) -> DeviceFacts {
     DeviceFacts {
         name: written.to_owned(),
-        resolved: outcome.device.resolved(),
-        summary: outcome.device.summary().to_owned(),
-        source: outcome.device.source().to_owned(),
-        read_time_us: outcome.page_cost.time_us(1, 0),
-        write_time_us: outcome.page_cost.time_us(0, 1),
-        write_read_ratio: outcome.page_cost.write_read_ratio().to_string(),
+        resolved: device.resolved(),
+        summary: device.summary().to_owned(),
+        source: device.source().to_owned(),
+        read_time_us: page_cost.time_us(1, 0),
+        write_time_us: page_cost.time_us(0, 1),
+        write_read_ratio: page_cost.write_read_ratio().to_string(),
     }
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn simulate<'py>(
         supervised(py, watch, move |progress| clockhand_sim::simulate(&experiment, progress))?;
     let result = SimulationFacts {
         traces: outcome.traces.iter().map(TraceFacts::from).collect(),
-        device: device_facts(&device, &outcome),
+        device: device_facts(&device, &outcome.device, &outcome.page_cost),
         policies: specs.iter().map(policy_facts).collect(),
         rows: outcome.rows,
     };

@@ -7,6 +7,7 @@ mod experiments;
 mod folding;
 mod golden;
 mod lru_sizes;
+mod locality;
 mod memory_use;
 mod real_traces;
 mod rows;
