@@ -33,6 +33,38 @@ def test_the_same_command_gives_the_same_file_everywhere(
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "KNOWN"
 
 
+class SplitMix64:
+    """The published generator, as literally as Python allows."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = seed
+
+    def next(self) -> int:
+        self.state = (self.state + 0x9E3779B97F4A7C15) % 2**64
+        mixed = (self.state ^ self.state >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % 2**64
+        return mixed ^ mixed >> 31
+
+    def below(self, limit: int) -> int:
+        return self.next() * limit // 2**64
+
+    def happens(self, percent: int) -> bool:
+        return self.next() // 2 < percent * 2**63 // 100
+
+
+def test_a_literal_twin_makes_the_same_requests(tmp_path: Path) -> None:
+    recipe = "hot-cold:hot=10%,hot_requests=80%,footprint=4000KiB,reads=70%,scatter=none"
+    synthesize(recipe, tmp_path / "out.parquet", requests=3000, seed=11)
+    rows = pl.read_parquet(tmp_path / "out.parquet")
+    random = SplitMix64(SplitMix64(11).next())
+    expected = []
+    for _ in range(3000):
+        op = "R" if random.happens(70) else "W"
+        page = random.below(100) if random.happens(80) else 100 + random.below(900)
+        expected.append((op, page * 4096))
+    assert list(rows.select(pl.col("op").cast(pl.String), "address").iter_rows()) == expected
+
+
 def test_a_trace_without_a_file_is_the_trace_of_the_file(tmp_path: Path) -> None:
     made = synthesize(ZIPF, requests=5000, seed=7, arrivals="poisson:100")
     written = synthesize(
