@@ -216,7 +216,9 @@ fn pattern(
             "none" => Some(None),
             _ => quantity::bytes(text)
                 .filter(|&bytes| {
-                    bytes > 0 && bytes % page_bytes == 0 && footprint_bytes % bytes == 0
+                    bytes > 0
+                        && bytes.is_multiple_of(page_bytes)
+                        && footprint_bytes.is_multiple_of(bytes)
                 })
                 .map(Some),
         })?;
@@ -245,7 +247,9 @@ fn pattern(
                     "a multiple of the page, up to the footprint; give one such as 1MiB",
                     |text| {
                         quantity::bytes(text).filter(|&bytes| {
-                            bytes > 0 && bytes % page_bytes == 0 && bytes <= footprint_bytes
+                            bytes > 0
+                                && bytes.is_multiple_of(page_bytes)
+                                && bytes <= footprint_bytes
                         })
                     },
                 )?
@@ -277,7 +281,7 @@ fn hot_cold(
 fn check_extent(name: &str, place: &Place) -> Result<(), TraceError> {
     let text = quantity::bytes_text;
     let (footprint, page) = (place.footprint_bytes, place.page_bytes);
-    let reason = if footprint % page != 0 {
+    let reason = if !footprint.is_multiple_of(page) {
         format!(
             "footprint={} is no multiple of the page of {}; round it up",
             text(footprint),
