@@ -3,6 +3,8 @@
 * :func:`simulate` replays traces against policies and gives one row per cell.
 * :func:`locality` shows how a program uses its pages, for reads and writes apart.
 * :class:`Trace` is a trace, from a file or from NumPy arrays.
+* :func:`synthesize` makes a synthetic trace from a recipe; :func:`recipes` lists those that come
+  with the package.
 * :func:`convert_traces` writes traces to a Parquet file.
 * :func:`policies`, :func:`devices` and :func:`formats` list what there is.
 * :mod:`clockhand.report` turns rows into figures and an HTML report.
@@ -15,6 +17,7 @@ from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.catalogs import devices, formats, policies
 from clockhand.reference_locality import Locality, locality
 from clockhand.simulation import Simulation, run_simulation, simulate
+from clockhand.synthetic import recipes, synthesize
 from clockhand.traces import Trace, convert_traces
 
 __all__ = [
@@ -29,6 +32,8 @@ __all__ = [
     "formats",
     "locality",
     "policies",
+    "recipes",
     "run_simulation",
     "simulate",
+    "synthesize",
 ]

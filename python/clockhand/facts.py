@@ -2,13 +2,16 @@
 
 import unicodedata
 from collections.abc import Mapping
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 Value = TypeVar("Value")
 
 
 class TraceFacts(TypedDict):
-    """One input trace; ``name`` is what the rows have in their ``trace`` column."""
+    """One input trace; ``name`` is what the rows have in their ``trace`` column.
+
+    A synthetic trace that stands in for a known workload is a ``stand_in``.
+    """
 
     name: str
     format: str
@@ -22,6 +25,7 @@ class TraceFacts(TypedDict):
     page_bytes: int
     notes: list[str]
     synthetic: bool
+    stand_in: NotRequired[bool]
 
 
 class DeviceFacts(TypedDict):
@@ -80,8 +84,15 @@ def _spelled_out(character: str) -> str:
     return character
 
 
+def synthetic_mark(trace: TraceFacts) -> str:
+    """Return what stands behind the name of a trace: nothing if it was captured."""
+    if not trace["synthetic"]:
+        return ""
+    return "(synthetic stand-in)" if trace.get("stand_in") else "(synthetic)"
+
+
 def trace_label(name: str, facts: Facts | None) -> str:
-    """Return the printable name of a trace, with ``(synthetic)`` where the facts say so.
+    """Return the printable name of a trace, with its mark where the facts call it synthetic.
 
     Raises:
         ValueError: there are facts, and they do not describe this trace.
@@ -95,4 +106,6 @@ def trace_label(name: str, facts: Facts | None) -> str:
             f"the rows name the trace {name!r}, which facts['traces'] does not describe: "
             "give each trace the same name in both"
         )
-    return f"{shown} (synthetic)" if any(entry["synthetic"] for entry in entries) else shown
+    # Several inputs may have one name: a stand-in among them is called one.
+    mark = max((synthetic_mark(entry) for entry in entries), key=len)
+    return f"{shown} {mark}" if mark else shown

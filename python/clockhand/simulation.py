@@ -256,6 +256,7 @@ def _facts(
             "page_bytes": page_bytes,
             "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
             "synthetic": any(key == "synthetic" for key, _ in trace["labels"]),
+            "stand_in": ["kind", "stand-in"] in [list(label) for label in trace["labels"]],
         }
         for trace in result["traces"]
     ]

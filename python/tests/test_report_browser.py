@@ -131,9 +131,9 @@ def aria_sort(page: Any, name: str) -> str | None:
 @pytest.mark.parametrize(
     ("name", "count"),
     [
-        ("lines", 5),
-        ("traces", 8),
-        ("bars", 5),
+        ("lines", 6),
+        ("traces", 10),
+        ("bars", 6),
         ("locality", 10),
         ("locality-traces", 17),
         ("locality-sample", 3),

@@ -54,6 +54,7 @@ fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progress) -> PyRes
     let phase = match phase {
         Phase::Reading => "reading",
         Phase::Replaying => "replaying",
+        Phase::Synthesizing => "synthesizing",
     };
     watch.call1(py, (phase, done, total)).map(drop)
 }

@@ -1,6 +1,6 @@
 //! Conversion of traces to the project's own Parquet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,13 +14,16 @@ use crate::{Progress, SimError, TraceInput};
 
 /// How many batches are read while an earlier one is written.
 const BATCHES_AHEAD: usize = 4;
+/// Labels of an input that the file keeps: they say that its requests are synthetic, and how they were made.
+const LASTING_LABELS: [&str; 4] = ["synthetic", "kind", "recipe", "stands for"];
 /// How often a conversion whose input stalls looks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Writes `inputs` to one Parquet file, one after the other as one timeline, and gives what was met in each.
 ///
 /// The streams of different inputs never alias: they are numbered in the order of their first request. Times
-/// are kept only for a single input, since the clocks of several have no common origin.
+/// are kept only for a single input, since the clocks of several have no common origin. Whatever is made of a
+/// synthetic trace keeps the labels that say so.
 ///
 /// # Errors
 ///
@@ -44,7 +47,14 @@ pub fn convert_to_parquet(
         reports.push(read_ahead(trace, progress, &mut |batch| conversion.write(input, batch))?);
     }
     let nothing = || SimError::Usage("no trace is given; name one to convert".to_owned());
-    conversion.writer.ok_or_else(nothing)?.finish()?;
+    let mut writer = conversion.writer.ok_or_else(nothing)?;
+    let lasting: BTreeSet<_> = reports
+        .iter()
+        .flat_map(|report| &report.labels)
+        .filter(|(key, _)| LASTING_LABELS.contains(&key.as_str()))
+        .collect();
+    lasting.into_iter().for_each(|(key, value)| writer.add_label(key, value));
+    writer.finish()?;
     Ok(reports)
 }
 

@@ -219,8 +219,8 @@ fn read(
 
 /// The policy whose counts at all memory sizes come from one pass.
 const LRU: &str = "lru";
-/// The pass takes as long as this many replays (measured: benches/README.md).
-const ONE_PASS_FROM_CELLS: usize = 5;
+/// As many replays take about as long as the pass (measured: benches/README.md).
+const PASS_REPLAYS: usize = 5;
 
 fn is_lru(contestant: &Contestant) -> bool {
     matches!(contestant, Contestant::Policy(policy) if policy.entry().description.name == LRU)
@@ -245,14 +245,16 @@ impl Grid<'_> {
             cells.extend(self.experiment.policies.iter().map(|contestant| (frames, contestant)));
         }
         let records: usize = self.views[0].pages.records().len();
-        progress.enter(Phase::Replaying, (records * cells.len()) as u64);
-        let stack_cells = cells.iter().filter(|(_, contestant)| is_lru(contestant)).count();
-        if stack_cells < ONE_PASS_FROM_CELLS {
+        let lru_cells = cells.iter().filter(|(_, contestant)| is_lru(contestant)).count();
+        // The pass, where it is worth it, is as much work as so many replays.
+        let replays = cells.len() - lru_cells + lru_cells.min(PASS_REPLAYS);
+        progress.enter(Phase::Replaying, (records * replays) as u64);
+        if lru_cells < PASS_REPLAYS {
             return cells.into_par_iter().map(|cell| self.row_of_cell(cell, progress)).collect();
         }
         let view = &self.view(Folding::Runs).pages;
         let (lru, rows) = rayon::join(
-            || LruCounts::of(view, progress, stack_cells as u64),
+            || LruCounts::of(view, progress, PASS_REPLAYS as u64),
             || self.rows_without_lru(&cells, progress),
         );
         let (lru, rows) = (lru?, rows?);

@@ -163,14 +163,14 @@ pub(crate) struct LruCounts {
 }
 
 impl LruCounts {
-    /// One pass over the view. Progress advances as if `cells` cells were replayed.
-    pub(crate) fn of(view: &PageView, progress: &Progress, cells: u64) -> Result<Self, SimError> {
+    /// One pass over the view. Progress advances as if it were `replays` replays.
+    pub(crate) fn of(view: &PageView, progress: &Progress, replays: u64) -> Result<Self, SimError> {
         let mut pass = Pass::new(view.footprint_pages());
         for chunk in view.records().chunks(CHUNK_RECORDS) {
             for &record in chunk {
                 pass.reference(record);
             }
-            progress.add_done(cells * chunk.len() as u64);
+            progress.add_done(replays * chunk.len() as u64);
             if progress.is_cancelled() {
                 return Err(SimError::Interrupted);
             }

@@ -19,6 +19,8 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.facts import trace_label
+from clockhand.comparison import io_time_over_bound
 from clockhand.files import check_places, publish
 from clockhand.simulation import Simulation, run_simulation
 
@@ -125,28 +127,28 @@ def _print_tables(simulation: Simulation, console: Console) -> None:
     """Print one table per trace with the columns that people compare."""
     for trace in {trace["name"]: trace for trace in simulation.facts["traces"]}.values():
         rows = simulation.rows.filter(pl.col("trace") == trace["name"])
-        label = " (synthetic)" if trace["synthetic"] else ""
         title = (
-            f"{trace['name']}{label}: {trace['references']:,} references to "
+            f"{trace_label(trace['name'], simulation.facts)}: {trace['references']:,} references to "
             f"{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes; "
             f"device {rows['device_resolved'][0]}"
         )
         print_table(title, for_people(rows), console)
-        summary = summary_for_people(rows)
-        if summary is not None:
-            print_table("I/O time s, by frames and share of the footprint", summary, console)
+        for title, summary in summaries_for_people(rows).items():
+            print_table(f"{title}, by frames and share of the footprint", summary, console)
 
 
 def for_people(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of rows of one trace that people compare, with I/O time in seconds.
 
-    ``vs clock`` is the I/O time over that of CLOCK with the same memory, where CLOCK was run.
+    ``vs clock`` is the I/O time over that of CLOCK with the same memory, where CLOCK was run, and
+    ``vs bound`` that over the lower bound.
     """
     clock = (
         rows.filter(pl.col("policy_resolved") == "clock:insert_ref=0")
         .unique("frames", keep="first")
         .select("frames", clock_time_us="io_time_us")
     )
+    rows = rows.with_columns(io_time_over_bound(rows))
     shown = rows.join(clock, on="frames", how="left", maintain_order="left").select(
         "frames",
         (pl.col("memory_share") * 100).round(1).cast(pl.String).add(" %").alias("memory"),
@@ -156,6 +158,7 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("write_ios").alias("write I/Os"),
         (pl.col("io_time_us") / 1e6).alias("I/O time s"),
         (pl.col("io_time_us") / pl.col("clock_time_us")).alias("vs clock"),
+        pl.col("io_time_over_bound").alias("vs bound"),
         (pl.col("energy_uj") / 1e6).alias("energy J"),
     )
     return shown.select(column for column in shown if column.null_count() < len(shown))
@@ -165,16 +168,26 @@ SUMMARY_SIZES = 12
 """Memory sizes that fit beside each other on a terminal."""
 
 
-def summary_for_people(rows: pl.DataFrame) -> pl.DataFrame | None:
-    """Return the I/O times of rows of one trace, a line per policy and a column per memory size.
+def summaries_for_people(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return tables by title, each with a line per policy and a column per memory size.
 
-    There is none where it would say nothing more than the rows, or not fit on a terminal.
+    They hold the I/O times of rows of one trace and, where the bound was computed, how many times
+    its I/O time each policy takes. There are none where they would say nothing more than the rows,
+    or not fit on a terminal.
     """
-    cells = rows.unique(["policy", "frames"], keep="first", maintain_order=True)
-    if cells["policy"].n_unique() == 1 or not 2 <= cells["frames"].n_unique() <= SUMMARY_SIZES:
-        return None
-    share = (pl.col("memory_share") * 100).round(1).cast(pl.String)
-    size = pl.format("{}\n{} %", "frames", share)
-    return cells.select("policy", size.alias("size"), pl.col("io_time_us") / 1e6).pivot(
-        "size", index="policy", values="io_time_us"
+    cells = rows.with_columns(io_time_over_bound(rows)).unique(
+        ["policy", "frames"], keep="first", maintain_order=True
     )
+    if cells["policy"].n_unique() == 1 or not 2 <= cells["frames"].n_unique() <= SUMMARY_SIZES:
+        return {}
+    share = (pl.col("memory_share") * 100).round(1).cast(pl.String)
+    size = pl.format("{}\n{} %", "frames", share).alias("size")
+
+    def by_size(value: pl.Expr) -> pl.DataFrame:
+        known = cells.select("policy", size, value.alias("value")).drop_nulls()
+        return known.pivot("size", index="policy", values="value")
+
+    summaries = {"I/O time s": by_size(pl.col("io_time_us") / 1e6)}
+    if cells["io_time_over_bound"].null_count() < cells.height:
+        summaries["I/O time over the lower bound"] = by_size(pl.col("io_time_over_bound"))
+    return summaries

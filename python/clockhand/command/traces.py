@@ -7,6 +7,7 @@ import polars as pl
 import typer
 
 from clockhand import UsageError
+from clockhand.command import synthesis
 from clockhand.command.output import (
     UNKNOWN,
     Format,
@@ -31,9 +32,10 @@ OutputFormat = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    trace = typer.Typer(help="Look at traces and convert them.", no_args_is_help=True)
+    trace = typer.Typer(help="Look at traces, convert them, make synthetic ones.", no_args_is_help=True)
     trace.command(name="info")(_info)
     trace.command(name="convert")(_convert)
+    synthesis.register(trace)
     app.add_typer(trace, name="trace")
 
 

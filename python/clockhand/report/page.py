@@ -12,7 +12,7 @@ import jinja2
 import polars as pl
 import vl_convert
 
-from clockhand.facts import Facts, printable
+from clockhand.facts import Facts, printable, synthetic_mark
 from clockhand.files import publish
 from clockhand.report.appearance import BOUND_DASH, DARK, LIGHT, PAGE, Mark
 from clockhand.report.charts import (
@@ -142,6 +142,11 @@ def _missing(section: Section, measure: Measure) -> str:
             "CLOCK was not run on this input, so nothing can be shown relative to it. "
             "Add --policy clock for this figure."
         )
+    if measure.field == "io_time_over_bound" and not section.bounds:
+        return (
+            "The lower bound was not computed, so no policy's distance to it is known. "
+            "Add --policy bound for this figure."
+        )
     return f"The rows hold no {measure.title}, so there is nothing to draw."
 
 
@@ -184,6 +189,7 @@ def template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number_text
+    environment.filters["synthetic_mark"] = synthetic_mark
     everywhere: dict[str, Any] = {
         "light": LIGHT,
         "dark": DARK,

@@ -6,6 +6,7 @@ mod costs;
 mod experiments;
 mod folding;
 mod golden;
+mod lru_sizes;
 mod locality;
 mod memory_use;
 mod real_traces;
