@@ -20,6 +20,7 @@ mod description;
 mod device;
 mod error;
 mod exact;
+pub mod flash;
 mod profile;
 mod selection;
 
