@@ -124,8 +124,8 @@ impl FtlOptions {
         let raw_pages = geometry.raw_pages();
         let logical_pages = u64::from(self.logical_pages);
         let pools = u64::from(self.pool_count(geometry));
-        let pool_blocks = (geometry.blocks() / pools) as u32;
-        let free_blocks = u64::from(self.minimum_free.blocks(pool_blocks)) * pools;
+        let pool_free_blocks = self.minimum_free.blocks(self.pool_blocks(geometry));
+        let free_blocks = u64::from(pool_free_blocks) * pools;
         Capacity {
             raw_pages,
             logical_pages,

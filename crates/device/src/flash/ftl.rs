@@ -39,24 +39,13 @@ impl Ftl {
     /// A geometry with an empty part or more pages than can be numbered; too few blocks for the logical pages, the free
     /// blocks and one that is being written; options that contradict each other.
     pub fn new(geometry: Geometry, options: FtlOptions) -> Result<Ftl, FlashError> {
-        geometry.check()?;
-        options.check()?;
+        options.check(&geometry)?;
         let pool_count = options.pool_count(&geometry);
-        let pool_blocks = (geometry.blocks() / u64::from(pool_count)) as u32;
-        let blocks_required = options.blocks_required(&geometry, pool_blocks);
-        if u64::from(pool_blocks) < blocks_required {
-            return Err(FlashError::NoOverProvisioning {
-                blocks: pool_blocks,
-                logical_pages: options.logical_pages.div_ceil(pool_count),
-                minimum_free: options.minimum_free.blocks(pool_blocks),
-                required: blocks_required,
-                per_pool: if pool_count == 1 { "" } else { "of each die " },
-            });
-        }
+        let pool_blocks = options.pool_blocks(&geometry);
+        let blocks_required = options.blocks_required(&geometry, pool_blocks) as u32;
         let pages_per_block = geometry.pages_per_block;
         let pool = |first| {
-            let required = blocks_required as u32;
-            Pool::new(Block(first), pool_blocks, required, pages_per_block, &options)
+            Pool::new(Block(first), pool_blocks, blocks_required, pages_per_block, &options)
         };
         Ok(Ftl {
             map: Map::new(&geometry, options.logical_pages),
@@ -180,7 +169,47 @@ impl FtlOptions {
             + 1
     }
 
-    fn check(&self) -> Result<(), FlashError> {
+    /// The fewest blocks that hold the logical pages, if a number of blocks is kept free; a share of the blocks
+    /// gives no such number.
+    pub(crate) fn blocks_min(&self, geometry: &Geometry) -> u64 {
+        match self.minimum_free {
+            MinimumFree::Blocks(_) => {
+                self.blocks_required(geometry, 0) * u64::from(self.pool_count(geometry))
+            }
+            MinimumFree::Share(_) => 0,
+        }
+    }
+
+    /// Blocks of each pool of a drive of this geometry.
+    pub(super) fn pool_blocks(&self, geometry: &Geometry) -> u32 {
+        // There are fewer blocks than pages, whose number was checked.
+        (geometry.blocks() / u64::from(self.pool_count(geometry))) as u32
+    }
+
+    /// Whether geometry and options make a drive.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Ftl::new`].
+    pub fn check(&self, geometry: &Geometry) -> Result<(), FlashError> {
+        geometry.check()?;
+        self.check_rules()?;
+        let pool_count = self.pool_count(geometry);
+        let pool_blocks = self.pool_blocks(geometry);
+        let required = self.blocks_required(geometry, pool_blocks);
+        if u64::from(pool_blocks) < required {
+            return Err(FlashError::NoOverProvisioning {
+                blocks: pool_blocks,
+                logical_pages: self.logical_pages.div_ceil(pool_count),
+                minimum_free: self.minimum_free.blocks(pool_blocks),
+                required,
+                per_pool: if pool_count == 1 { "" } else { "of each die " },
+            });
+        }
+        Ok(())
+    }
+
+    fn check_rules(&self) -> Result<(), FlashError> {
         if self.logical_pages == 0 {
             return Err(FlashError::NoLogicalPage);
         }
