@@ -17,6 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod amplification;
 mod candidates;
 mod drive;
 mod error;
@@ -32,6 +33,7 @@ mod random;
 mod valid_buckets;
 mod wear;
 
+pub use amplification::{hot_cold_fifo_write_amplification, uniform_random_write_amplification};
 pub use drive::{Capacity, Drive};
 pub use error::{EndOfLife, FlashError};
 pub use ftl::{Ftl, WornOut};

@@ -1,6 +1,6 @@
 //! The settings of a drive, which a profile's `[drive]` table and the options after a drive's name give in the same words.
 
-use num_traits::{One, ToPrimitive};
+use num_traits::{CheckedMul, One, ToPrimitive};
 
 use crate::exact::{Exact, parse_decimal, readable};
 use crate::flash::{Allocation, Frontiers, FtlOptions, Geometry, MinimumFree, VictimRule};
@@ -259,12 +259,16 @@ fn parse_count(name: &str, value: &str) -> Result<u32, String> {
     })
 }
 
+/// More than so many times the logical capacity is a slip.
+const OVER_PROVISIONING_MAX: u128 = 10;
+
 fn parse_over_provisioning(value: &str) -> Result<Exact, String> {
     let percent = value.strip_suffix('%').and_then(|percent| parse_decimal(percent).ok());
-    percent.map(|percent| percent / Exact::from_integer(100)).ok_or_else(|| {
+    let share = percent.map(|percent| percent / Exact::from_integer(100));
+    share.filter(|share| *share <= Exact::from_integer(OVER_PROVISIONING_MAX)).ok_or_else(|| {
         format!(
-            "over_provisioning '{value}' is not a share above 0%; write it as 15%, for without spare blocks no garbage \
-             can be collected"
+            "over_provisioning '{value}' is not a share above 0% and up to {OVER_PROVISIONING_MAX}00%; write it as 15%, for \
+             without spare blocks no garbage can be collected"
         )
     })
 }
@@ -292,7 +296,7 @@ const UNITS: [(&str, u64); 9] = [
 fn parse_size(value: &str) -> Result<u64, String> {
     let with_unit = UNITS.iter().find_map(|(unit, bytes)| {
         let number = parse_decimal(value.strip_suffix(unit)?).ok()?;
-        (number * Exact::from_integer((*bytes).into())).to_integer().to_u64()
+        number.checked_mul(&Exact::from_integer((*bytes).into()))?.to_integer().to_u64()
     });
     with_unit.filter(|bytes| *bytes > 0).ok_or_else(|| {
         format!("size '{value}' is not a capacity; write it with its unit, such as 8GiB or 512MB")

@@ -42,6 +42,9 @@ pub struct Preconditioned {
 /// Drive writes after which [`Precondition::Steady`] gives up: a drive of a few hundred pages may waver for ever.
 const STEADY_DRIVE_WRITES_MAX: u64 = 100;
 
+/// No drive is overwritten more often than this before it is used.
+const DRIVE_WRITES_MAX: u128 = 1_000_000;
+
 /// How often progress is told, in pages.
 const PROGRESS_PAGES: u64 = 1 << 20;
 
@@ -164,7 +167,8 @@ impl FromStr for Precondition {
     fn from_str(text: &str) -> Result<Precondition, String> {
         let unknown = || {
             format!(
-                "precondition '{text}' is unknown; use fill, random (until steady), random:N for N drive writes, or none"
+                "precondition '{text}' is unknown; use fill, random (until steady), random:N for N drive writes, up to \
+                 {DRIVE_WRITES_MAX}, or none"
             )
         };
         match text {
@@ -173,7 +177,9 @@ impl FromStr for Precondition {
             "random" => Ok(Precondition::Steady),
             _ => {
                 let drive_writes = text.strip_prefix("random:").ok_or_else(unknown)?;
-                parse_decimal(drive_writes).map(Precondition::Random).map_err(|_| unknown())
+                let drive_writes = parse_decimal(drive_writes).map_err(|_| unknown())?;
+                let sensible = drive_writes <= Exact::from_integer(DRIVE_WRITES_MAX);
+                if sensible { Ok(Precondition::Random(drive_writes)) } else { Err(unknown()) }
             }
         }
     }
