@@ -49,6 +49,7 @@ mod clock;
 mod clock_page;
 mod craw;
 mod fifo;
+mod flash;
 mod lfu;
 mod lirs;
 mod lru;
@@ -68,6 +69,7 @@ mod visibility;
 mod w_tinylfu;
 
 pub use bound::lower_bounds;
+pub use flash::{FlashEvent, FlashRules, FlashTwin};
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
 
