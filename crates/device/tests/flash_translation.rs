@@ -50,7 +50,8 @@ fn case() -> impl Strategy<Value = Case> {
         |((dies, pages_per_block, free, logical, spare), victim, separate, wear, seed)| {
             let (wear_limit, wear_levelling, endurance_erases) = wear;
             let compares_all = matches!(victim, VictimRule::Greedy | VictimRule::CostBenefit);
-            let blocks_per_plane = logical.div_ceil(dies) / pages_per_block + free + 1 + spare;
+            let open = 1 + u32::from(wear_levelling.is_some());
+            let blocks_per_plane = logical.div_ceil(dies) / pages_per_block + free + open + spare;
             Case {
                 geometry: Geometry {
                     channels: dies,

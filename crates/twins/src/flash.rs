@@ -49,7 +49,7 @@ pub struct FlashRules {
     pub minimum_free: usize,
     /// Erases above the least worn block from which a block is passed over.
     pub wear_limit: Option<u32>,
-    /// Erases above the least worn full block at which that one is collected too.
+    /// Erases above the least worn full block at which that one is collected too, into the block just erased.
     pub wear_levelling: Option<u32>,
     /// Erases after which a block is retired.
     pub endurance: Option<u32>,
@@ -81,6 +81,8 @@ pub struct FlashTwin {
     host: Vec<Option<usize>>,
     /// By die: the block that relocated pages go to, if it is another.
     relocation: Vec<Option<usize>>,
+    /// By die: the block that the pages of little worn blocks go to.
+    levelling: Vec<Option<usize>>,
     /// By die: what is drawn.
     numbers: Vec<SplitMix>,
     writes: u64,
@@ -99,6 +101,7 @@ impl FlashTwin {
             erased: (0..rules.dies).map(|die| (first(die)..first(die + 1)).collect()).collect(),
             host: vec![None; rules.dies],
             relocation: vec![None; rules.dies],
+            levelling: vec![None; rules.dies],
             numbers: (0..rules.dies)
                 .map(|die| SplitMix::new(rules.seed.wrapping_add((first(die) as u64) << 32)))
                 .collect(),
@@ -185,20 +188,24 @@ impl FlashTwin {
 
     fn collect(&mut self, die: usize) -> bool {
         let logical_pages = (self.rules.logical_pages as usize).div_ceil(self.rules.dies);
-        let needed = logical_pages / self.rules.pages_per_block + self.rules.minimum_free + 1;
+        let open = if self.rules.wear_levelling.is_some() { 2 } else { 1 };
+        let needed = logical_pages / self.rules.pages_per_block + self.rules.minimum_free + open;
         if self.die_blocks(die).filter(|block| !self.blocks[*block].retired).count() < needed {
             return false;
         }
         let victim = self.victim(die);
-        if !self.reclaim(die, victim) {
+        if !self.reclaim(die, victim, false) {
             return false;
         }
         let Some(spread) = self.rules.wear_levelling else { return true };
+        if self.blocks[victim].retired {
+            return true;
+        }
         let coldest =
             self.full(die).into_iter().min_by_key(|block| (self.blocks[*block].erases, *block));
         match coldest {
             Some(block) if self.blocks[block].erases + spread <= self.blocks[victim].erases => {
-                self.reclaim(die, block)
+                self.reclaim(die, block, true)
             }
             _ => true,
         }
@@ -263,7 +270,7 @@ impl FlashTwin {
         let mut drawn = Vec::new();
         while drawn.len() < draws {
             let upper_half = self.numbers[die].draw() >> 32;
-            let block = blocks.start + (upper_half * blocks.len() as u64 >> 32) as usize;
+            let block = blocks.start + ((upper_half * blocks.len() as u64) >> 32) as usize;
             if full.contains(&block) {
                 drawn.push(block);
             }
@@ -274,24 +281,34 @@ impl FlashTwin {
             .expect("one was drawn")
     }
 
-    fn reclaim(&mut self, die: usize, block: usize) -> bool {
-        let slot = if self.rules.separate { self.relocation[die] } else { self.host[die] };
-        let room =
-            slot.map_or(0, |open| self.rules.pages_per_block - self.blocks[open].programmed.len());
+    /// The block that moved pages go to, if one is being written.
+    fn target(&mut self, die: usize, levels: bool) -> &mut Option<usize> {
+        if levels {
+            &mut self.levelling[die]
+        } else if self.rules.separate {
+            &mut self.relocation[die]
+        } else {
+            &mut self.host[die]
+        }
+    }
+
+    fn reclaim(&mut self, die: usize, block: usize, levels: bool) -> bool {
+        let pages = self.rules.pages_per_block;
+        let open = *self.target(die, levels);
+        let room = open.map_or(0, |open| pages - self.blocks[open].programmed.len());
         let valid = self.valid(block);
         if self.erased[die].is_empty() && valid.len() > room {
             return false;
         }
         for at in valid {
             let page = self.blocks[block].programmed[at];
-            let slot = if self.rules.separate { self.relocation[die] } else { self.host[die] };
-            let open = match slot {
+            let open = match *self.target(die, levels) {
                 Some(open) => open,
+                None if levels => self.erased[die].pop_back().expect("a block is erased"),
                 None => self.erased[die].pop_front().expect("a block is erased"),
             };
             let (to, full) = self.program(open, page);
-            let slot = if self.rules.separate { &mut self.relocation } else { &mut self.host };
-            slot[die] = (!full).then_some(open);
+            *self.target(die, levels) = (!full).then_some(open);
             self.events.push(FlashEvent::Relocate { from: self.number(block, at), to, page });
         }
         let erased = &mut self.blocks[block];

@@ -36,7 +36,7 @@ pub enum FlashError {
     /// Collection could not find room.
     #[error(
         "no over-provisioning to collect garbage with: {blocks} blocks {per_pool}must hold {logical_pages} logical pages, \
-         {minimum_free} free blocks and one that is being written, which takes {required}; raise the over-provisioning \
+         {minimum_free} free blocks and those being written, which takes {required}; raise the over-provisioning \
          or lower minimum_free"
     )]
     NoOverProvisioning {

@@ -27,6 +27,8 @@ pub struct Ftl {
     pool_divisor: Divisor,
     /// Host writes so far.
     clock: u64,
+    /// Whether a write found no block; it is the end of all writes.
+    is_worn_out: bool,
     /// Whether blocks are retired at their endurance: not while the drive is preconditioned.
     pub(super) endurance_counts: bool,
 }
@@ -52,6 +54,7 @@ impl Ftl {
             pools: (0..pool_count).map(|index| pool(index * pool_blocks)).collect(),
             pool_divisor: Divisor::new(pool_count),
             clock: 0,
+            is_worn_out: false,
             endurance_counts: true,
             geometry,
             options,
@@ -83,12 +86,17 @@ impl Ftl {
         page: LogicalPage,
         operations: &mut O,
     ) -> Result<(), WornOut> {
+        if self.is_worn_out {
+            return Err(WornOut);
+        }
         self.clock += 1;
         let pool = self.pool(page);
         let endurance_erases =
             if self.endurance_counts { self.options.endurance_erases } else { None };
         let mut turn = Turn { map: &mut self.map, operations, clock: self.clock, endurance_erases };
-        self.pools[pool].write(page, &mut turn)
+        let done = self.pools[pool].write(page, &mut turn);
+        self.is_worn_out = done.is_err();
+        done
     }
 
     /// The host reads a page. Says where it is on flash; nothing is read if it was never written or is trimmed.
@@ -161,12 +169,13 @@ impl FtlOptions {
     }
 
     /// Blocks of a pool with which collection always finds an invalid page: with all but one of the free blocks left and one
-    /// block being written, the full ones must hold more pages than can be valid.
+    /// block being written (two with wear levelling), the full ones must hold more pages than can be valid.
     pub(super) fn blocks_required(&self, geometry: &Geometry, pool_blocks: u32) -> u64 {
         let logical_pages = self.logical_pages.div_ceil(self.pool_count(geometry));
         u64::from(logical_pages / geometry.pages_per_block)
             + u64::from(self.minimum_free.blocks(pool_blocks))
             + 1
+            + u64::from(self.wear_levelling.is_some())
     }
 
     /// The fewest blocks that hold the logical pages, if a number of blocks is kept free; a share of the blocks

@@ -70,7 +70,7 @@ impl Ftl {
                 block.0
             ));
         }
-        let frontiers = [pool.host, pool.relocation];
+        let frontiers = [pool.host, pool.relocation, pool.levelling];
         let open = frontiers.into_iter().any(|open| !open.is_none() && open.block == block);
         if open == (record.state == BlockState::Open) {
             Ok(())

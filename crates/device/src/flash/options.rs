@@ -85,7 +85,8 @@ pub struct FtlOptions {
     /// while there is another. None: wear is not looked at.
     pub wear_limit: Option<u32>,
     /// Static wear levelling: when a block just erased has been erased this many times more than the least worn full block of the
-    /// pool, that block is collected too, whatever it holds. Looks at all blocks of the pool at each erase. None: off.
+    /// pool, that block is collected too, whatever it holds, and its pages go to the block just erased. Looks at all blocks of
+    /// the pool at each erase. None: off.
     pub wear_levelling: Option<u32>,
     /// Erases after which a block is retired. None: blocks last for ever.
     pub endurance_erases: Option<u32>,

@@ -40,6 +40,14 @@ impl Frontier {
     }
 }
 
+/// Whose pages a block is written with.
+#[derive(Debug, Clone, Copy)]
+enum FrontierKind {
+    Host,
+    Relocation,
+    Levelling,
+}
+
 /// Blocks that are written and collected together, with neighbouring numbers.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
@@ -51,6 +59,8 @@ pub(super) struct Pool {
     pub(super) host: Frontier,
     /// Where relocated pages go; never used if they share the host's.
     pub(super) relocation: Frontier,
+    /// Where the pages go that wear levelling takes out of little worn blocks.
+    pub(super) levelling: Frontier,
     frontiers: Frontiers,
     pub(super) candidates: Candidates,
     minimum_free: u32,
@@ -79,6 +89,7 @@ impl Pool {
             erased: (first.0..first.0 + blocks).collect(),
             host: Frontier::NONE,
             relocation: Frontier::NONE,
+            levelling: Frontier::NONE,
             frontiers: options.frontiers,
             candidates: Candidates::new(options.victim, blocks, pages_per_block, seed),
             minimum_free: options.minimum_free.blocks(blocks),
@@ -128,7 +139,7 @@ impl Pool {
             self.collect(turn)?;
         }
         if self.host.is_none() {
-            self.host = self.open(turn.map);
+            self.host = self.open(FrontierKind::Host, turn.map);
         }
         Ok(())
     }
@@ -145,16 +156,24 @@ impl Pool {
         };
         let victim = self.candidates.choose(&view);
         let victim = Block(self.first.0 + victim.expect("more blocks than may be free are full"));
-        self.reclaim(victim, turn)?;
+        let kind = match self.frontiers {
+            Frontiers::Shared => FrontierKind::Host,
+            Frontiers::Separate => FrontierKind::Relocation,
+        };
+        self.reclaim(victim, kind, turn)?;
         match self.wear_levelling.and_then(|spread| self.least_worn(victim, spread, turn.map)) {
-            Some(unworn) => self.reclaim(unworn, turn),
+            Some(unworn) => self.reclaim(unworn, FrontierKind::Levelling, turn),
             None => Ok(()),
         }
     }
 
-    /// The least worn full block, ties to the smallest number, if `erased` was erased `spread` times more.
+    /// The least worn full block, ties to the smallest number, if `erased` was erased `spread` times more and can take its pages.
     fn least_worn(&self, erased: Block, spread: u32, map: &Map) -> Option<Block> {
-        let erases_max = map.record(erased).erases.checked_sub(spread)?;
+        let record = map.record(erased);
+        let erases_max = record.erases.checked_sub(spread)?;
+        if record.state == BlockState::Retired {
+            return None;
+        }
         let blocks = self.first.0..self.first.0 + self.blocks;
         blocks
             .map(|block| (map.record(Block(block)), block))
@@ -167,13 +186,11 @@ impl Pool {
     fn reclaim<O: FlashOperations>(
         &mut self,
         block: Block,
+        kind: FrontierKind,
         turn: &mut Turn<'_, O>,
     ) -> Result<(), WornOut> {
         let valid_pages = turn.map.record(block).valid_pages;
-        let mut frontier = match self.frontiers {
-            Frontiers::Shared => self.host,
-            Frontiers::Separate => self.relocation,
-        };
+        let mut frontier = *self.frontier(kind);
         // Only a drive that lost blocks to wear has none to relocate into.
         if self.erased.is_empty() && u32::from(valid_pages) > frontier.pages_left() {
             return Err(WornOut);
@@ -186,7 +203,7 @@ impl Pool {
                 let from = PhysicalPage(from_first + valid.trailing_zeros());
                 valid &= valid - 1;
                 if frontier.is_none() {
-                    frontier = self.open(turn.map);
+                    frontier = self.open(kind, turn.map);
                 }
                 let to = frontier.take();
                 let holds = LogicalPage(turn.map.logical[from.0 as usize]);
@@ -198,12 +215,17 @@ impl Pool {
             }
             from_first += u64::BITS;
         }
-        match self.frontiers {
-            Frontiers::Shared => self.host = frontier,
-            Frontiers::Separate => self.relocation = frontier,
-        }
+        *self.frontier(kind) = frontier;
         self.erase(block, turn);
         Ok(())
+    }
+
+    fn frontier(&mut self, kind: FrontierKind) -> &mut Frontier {
+        match kind {
+            FrontierKind::Host => &mut self.host,
+            FrontierKind::Relocation => &mut self.relocation,
+            FrontierKind::Levelling => &mut self.levelling,
+        }
     }
 
     fn erase<O: FlashOperations>(&mut self, block: Block, turn: &mut Turn<'_, O>) {
@@ -222,8 +244,13 @@ impl Pool {
         turn.operations.erase(block);
     }
 
-    fn open(&mut self, map: &mut Map) -> Frontier {
-        let block = self.erased.pop_front().map(Block).expect("a free block was kept");
+    fn open(&mut self, kind: FrontierKind, map: &mut Map) -> Frontier {
+        let block = match kind {
+            FrontierKind::Host | FrontierKind::Relocation => self.erased.pop_front(),
+            // The block just erased: cold pages let it rest, while the block that they leave goes round.
+            FrontierKind::Levelling => self.erased.pop_back(),
+        };
+        let block = Block(block.expect("a free block was kept"));
         map.record_mut(block).state = BlockState::Open;
         let next = map.first_page(block).0;
         Frontier { block, next, end: next + map.pages_per_block }
