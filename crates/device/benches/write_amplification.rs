@@ -54,7 +54,7 @@ fn measure(alpha: f64, victim: VictimRule, next: fn(&mut Random, u32) -> u32) ->
     let logical_pages = (GEOMETRY.raw_pages() as f64 / alpha) as u32;
     let options = FtlOptions { victim, seed: 1, ..FtlOptions::new(logical_pages) };
     let mut drive = Drive::new(GEOMETRY, options).expect("there is over-provisioning");
-    let mut write = |drive: &mut Drive, page| {
+    let write = |drive: &mut Drive, page| {
         drive.write(LogicalPage(page)).expect("blocks last for ever");
     };
     (0..logical_pages).for_each(|page| write(&mut drive, page));

@@ -35,7 +35,7 @@ impl<'a> Selection<'a> {
     }
 }
 
-pub(crate) fn has_toml_extension(path: &str) -> bool {
+fn has_toml_extension(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "toml")
 }
 

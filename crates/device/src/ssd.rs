@@ -8,7 +8,7 @@ use crate::device::{BuiltIn, file_stem, nearest_name, read_text};
 use crate::error::DeviceError;
 use crate::exact::{Exact, readable};
 use crate::flash::{Capacity, Drive, FtlOptions, Geometry};
-use crate::selection::{has_toml_extension, parse_options};
+use crate::selection::{Selection, parse_options};
 use crate::ssd_profile::{FlashTimes, NonVolatileMemory, SsdProfile};
 
 /// Every file here is a built-in drive; there is no other list.
@@ -52,11 +52,13 @@ impl Ssd {
     /// An unknown name (with the nearest known one), a file that cannot be read, a fault in the profile (with its line), an
     /// option that does not exist or a value it does not take, a description that contradicts itself.
     pub fn named_or_file(text: &str) -> Result<Ssd, DeviceError> {
-        let (target, options) = split(text)?;
+        let selection = split(text)?;
+        let Selection { target, options } = &selection;
+        let target = *target;
         let known = built_in_texts().into_iter().find(|(name, _)| *name == target);
         let (name, mut profile) = if let Some((name, text)) = known {
             (name.to_owned(), SsdProfile::parse(&format!("{name}.toml"), text)?)
-        } else if is_file(target) {
+        } else if selection.is_file() {
             (file_stem(target), SsdProfile::parse(target, &read_text(target)?)?)
         } else {
             return Err(unknown(target));
@@ -68,7 +70,7 @@ impl Ssd {
                 "size, which the host sees, and blocks_per_plane, which is raw, contradict each other; keep one".to_owned(),
             ));
         }
-        for (option, value) in &options {
+        for (option, value) in options {
             profile.settings.set(option, value).map_err(fault)?;
         }
         let (geometry, options) = profile.settings.build().map_err(fault)?;
@@ -224,26 +226,24 @@ fn bytes(pages: u64, page_bytes: u32) -> String {
 
 /// Splits off the options, at the first colon after something that names a drive: a path and a victim rule may hold
 /// a colon themselves.
-fn split(text: &str) -> Result<(&str, Vec<(&str, &str)>), DeviceError> {
+fn split(text: &str) -> Result<Selection<'_>, DeviceError> {
+    let whole = Selection { target: text, options: Vec::new() };
     if Path::new(text).is_file() {
-        return Ok((text, Vec::new()));
+        return Ok(whole);
     }
     let colons = || text.match_indices(':').map(|(position, _)| position);
     let names = |position: &usize| {
         let target = &text[..*position];
-        built_in_texts().iter().any(|(name, _)| *name == target) || is_file(target)
+        built_in_texts().iter().any(|(name, _)| *name == target)
+            || Selection { target, options: Vec::new() }.is_file()
     };
     match colons().find(names).or_else(|| colons().next()) {
         Some(position) => {
             let target = &text[..position];
-            Ok((target, parse_options(target, &text[position + 1..])?))
+            Ok(Selection { target, options: parse_options(target, &text[position + 1..])? })
         }
-        None => Ok((text, Vec::new())),
+        None => Ok(whole),
     }
-}
-
-fn is_file(target: &str) -> bool {
-    has_toml_extension(target) || Path::new(target).is_file()
 }
 
 fn unknown(name: &str) -> DeviceError {

@@ -305,7 +305,7 @@ fn parse_size(value: &str) -> Result<u64, String> {
 
 /// The size in the largest unit that divides it.
 fn readable_size(bytes: u64) -> String {
-    let divides = |unit: &&(&str, u64)| bytes % unit.1 == 0;
+    let divides = |unit: &&(&str, u64)| bytes.is_multiple_of(unit.1);
     let (unit, unit_bytes) =
         UNITS.iter().filter(divides).max_by_key(|unit| unit.1).unwrap_or(&UNITS[UNITS.len() - 1]);
     format!("{}{unit}", bytes / unit_bytes)

@@ -119,10 +119,10 @@ impl Drive {
         progress: &mut impl FnMut(u64) -> ControlFlow<B>,
     ) -> Result<(), B> {
         self.write(page).expect("no block is retired while a drive is preconditioned");
-        if self.counters.host_writes % PROGRESS_PAGES == 0 {
-            if let ControlFlow::Break(reason) = progress(self.counters.host_writes) {
-                return Err(reason);
-            }
+        if self.counters.host_writes.is_multiple_of(PROGRESS_PAGES)
+            && let ControlFlow::Break(reason) = progress(self.counters.host_writes)
+        {
+            return Err(reason);
         }
         Ok(())
     }
