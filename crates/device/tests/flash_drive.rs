@@ -229,7 +229,7 @@ fn ten_bytes_per_page_hold_everything() {
 fn what_makes_no_drive_is_refused_with_a_remedy() {
     let options = FtlOptions::new(LOGICAL_PAGES);
     let refused = |geometry: Geometry, options: FtlOptions| {
-        Drive::new(geometry, options).err().expect("it is refused")
+        Drive::new(geometry, options).expect_err("it is refused")
     };
     let no_spare = refused(GEOMETRY, FtlOptions::new(128 * 16));
     assert!(matches!(no_spare, FlashError::NoOverProvisioning { required: 131, .. }), "{no_spare}");
