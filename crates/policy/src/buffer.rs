@@ -43,9 +43,18 @@ use core::fmt;
 
 use crate::LogicalPage;
 
+pub(crate) mod bplru;
 pub mod catalog;
+pub(crate) mod cbm;
+pub(crate) mod cflru;
+pub(crate) mod clc;
+pub(crate) mod clock;
 pub(crate) mod clock_dnv;
+pub(crate) mod craw;
 pub(crate) mod fab;
+pub(crate) mod lb_clock;
+pub(crate) mod lru;
+pub(crate) mod lru_wsr;
 pub(crate) mod mechanism;
 
 pub(crate) use mechanism::block::BlockSlot;

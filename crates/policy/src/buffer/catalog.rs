@@ -69,6 +69,15 @@ macro_rules! catalog {
 catalog! {
     super::clock_dnv::ClockDnv;
     super::fab::Fab;
+    super::cbm::Cbm;
+    super::bplru::Bplru;
+    super::clc::Clc;
+    super::lb_clock::LbClock;
+    super::lru::Lru;
+    super::clock::Clock;
+    super::cflru::Cflru;
+    super::lru_wsr::LruWsr;
+    super::craw::Craw;
 }
 
 /// The entry of this name.

@@ -58,7 +58,7 @@ use super::{
 };
 use crate::catalog::Description;
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::Listed;
+
 use crate::{Frame, LogicalPage, Ratio};
 
 /// The pages of one block, in both memories: 48 bytes, 20 in the circle, 21 to 43 in the map of blocks.

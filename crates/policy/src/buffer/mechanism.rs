@@ -3,4 +3,6 @@
 
 pub(crate) mod block;
 pub(crate) mod grouped;
+pub(crate) mod page_list;
+pub(crate) mod paged;
 pub(crate) mod proposal;

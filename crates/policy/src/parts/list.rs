@@ -105,6 +105,12 @@ impl<T: Listed> List<T> {
         self.insert_after(links, self.tail, entry);
     }
 
+    /// Links `entry`, which is in no list of these links, at the head.
+    #[inline]
+    pub(crate) fn push_head(&mut self, links: &mut Links<T>, entry: T) {
+        self.insert_after(links, T::NONE, entry);
+    }
+
     /// Links `entry` behind `before`, or at the head if `before` is [`Listed::NONE`].
     #[inline]
     pub(crate) fn insert_after(&mut self, links: &mut Links<T>, before: T, entry: T) {

@@ -16,9 +16,12 @@ pub(crate) struct Group {
     pub(crate) block: u64,
     pub(crate) present: u64,
     pub(crate) dirty: u64,
-    /// How many pages were written in strictly ascending order since the block came; 0 once another one was.
+    /// How many pages were written in strictly ascending order since the block came, if nothing else was.
     in_order: u8,
 }
+
+/// A block that was not written in strictly ascending order.
+const OUT_OF_ORDER: u8 = u8::MAX;
 
 impl Group {
     pub(crate) fn pages(&self) -> u32 {
@@ -41,10 +44,6 @@ impl Groups {
     /// The number of blocks that have a page in the buffer.
     pub(crate) fn len(&self) -> usize {
         self.table.len()
-    }
-
-    pub(crate) fn group(&self, slot: BlockSlot) -> &Group {
-        &self.table[slot]
     }
 
     /// The pages of `slot` in the buffer.
@@ -256,7 +255,7 @@ impl<O: BlockOrder> GroupedBuffer<O> {
         let group = &mut self.groups.table[slot];
         self.pages -= (group.present & mask).count_ones();
         group.present &= !mask;
-        group.in_order = 0;
+        group.in_order = OUT_OF_ORDER;
         group.present != 0
     }
 
@@ -275,9 +274,8 @@ impl<O: BlockOrder> GroupedBuffer<O> {
     /// Counts a write towards a block that is written strictly in order.
     fn note_write(&mut self, slot: BlockSlot, bit: u64) {
         let group = &mut self.groups.table[slot];
-        let is_first = group.present == bit && group.in_order == 0 && bit == 1;
-        let is_next = group.in_order > 0 && bit.trailing_zeros() == group.in_order.into();
-        group.in_order = if is_first || is_next { group.in_order + 1 } else { 0 };
+        let is_next = bit.trailing_zeros() == u32::from(group.in_order);
+        group.in_order = if is_next { group.in_order + 1 } else { OUT_OF_ORDER };
     }
 
     /// Puts `page` into the buffer.

@@ -14,6 +14,9 @@ pub(crate) struct Proposal {
 }
 
 impl Proposal {
+    /// None, and no place for pages.
+    pub(crate) const EMPTY: Self = Proposal { action: None, pages: Vec::new() };
+
     pub(crate) fn new(pages_per_block: PagesPerBlock) -> Self {
         let pages = Vec::with_capacity(pages_per_block.get() as usize);
         Proposal { action: None, pages }
