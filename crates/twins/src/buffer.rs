@@ -1,7 +1,6 @@
 //! Slow, literal twins of the write buffers (A-70 … A-76 and, where no rule names the buffer, the section on write
 //! buffers beside them). A page is a number, a block is page / pages per block, and every search is a scan.
 
-mod block_lists;
 mod cbm;
 mod clock_dnv;
 mod dram;
@@ -98,7 +97,16 @@ pub trait BufferTwin {
 
 /// Names of the buffers that have a twin, as the command writes them.
 pub const BUFFERS: [&str; 11] = [
-    "clock-dnv", "fab", "cbm", "bplru", "clc", "lb-clock", "lru", "clock", "cflru", "lru-wsr",
+    "clock-dnv",
+    "fab",
+    "cbm",
+    "bplru",
+    "clc",
+    "lb-clock",
+    "lru",
+    "clock",
+    "cflru",
+    "lru-wsr",
     "craw",
 ];
 
@@ -112,7 +120,8 @@ pub fn build_buffer(
     pages: BufferPages,
     parameters: &[(&str, &str)],
 ) -> Box<dyn BufferTwin> {
-    let mut parameters = Parameters::new(buffer, parameters);
+    let given = parameters;
+    let mut parameters = Parameters::new(buffer, given);
     let twin: Box<dyn BufferTwin> = match buffer {
         "clock-dnv" => Box::new(clock_dnv::ClockDnv::new(pages, &mut parameters)),
         "cbm" => Box::new(cbm::Cbm::new(pages, &mut parameters)),
@@ -120,7 +129,7 @@ pub fn build_buffer(
             Box::new(dram::DramBuffer::new(buffer, pages, &mut parameters))
         }
         "lru" | "clock" | "cflru" | "lru-wsr" | "craw" => {
-            return Box::new(page_level::PageLevel::new(buffer, pages, parameters));
+            return Box::new(page_level::PageLevel::new(buffer, pages, given));
         }
         _ => panic!("there is no twin of write buffer `{buffer}`"),
     };
