@@ -44,8 +44,9 @@
 //! | `lb-clock` | `clear_sequential` (false) |
 //! | `lru`, `clock`, `cflru`, `lru-wsr`, `craw` | the policy's own, `cache_reads` (true); reads and writes only |
 //!
-//! All write buffers also take `commands` (`paper` or `safe`). Policies, again:
-//! the bit-driven ones (`fifo`, `random`, `clock`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`) also take
+//! The write buffers of blocks also take `commands` (`paper` or `safe`).
+//!
+//! The bit-driven policies (`fifo`, `random`, `clock`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`) also take
 //! `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under `mapped`
 //! the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
 //! and a later write sets its bit. Clearing a set bit unmaps the page, which keeps its other bit; the next access is
