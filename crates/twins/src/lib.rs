@@ -1,8 +1,8 @@
 //! Slow, literal twins: the test kit.
 //!
-//! Each page-replacement policy and write buffer is written here a second time, straight from the numbered rules (A-01 … A-76) that
-//! resolve what the papers leave open or, where no rule names the policy, from the policy's page. A twin is read beside
-//! them, so it uses the plainest data it can: a queue, a linear search, exact rationals. Nothing in this crate shares
+//! Each page-replacement policy and write buffer is written here a second time, straight from the numbered rules
+//! (A-01 … A-76) that resolve what the papers leave open or, where no rule names it, from its page. A twin is read
+//! beside them, so it uses the plainest data it can: a queue, a linear search, exact rationals. Nothing in this crate shares
 //! code with the production policies; a property test gives both the same references and compares hits, evictions and
 //! state.
 //!
