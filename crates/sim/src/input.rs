@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clockhand_trace::{
-    ColumnReader, CpuCacheConfig, OpenOptions, ReadReport, Reader, Request, RequestColumns,
-    TraceInfo, TraceInfoBuilder, TraceReader,
+    ColumnReader, CpuCacheConfig, OpenOptions, Progress as StoredProgress, ReadReport, Reader,
+    Request, RequestColumns, SelectedReader, Selection, TraceInfo, TraceInfoBuilder, TraceReader,
 };
 
 use crate::{Phase, Progress, SimError};
@@ -21,6 +21,9 @@ pub enum TraceInput {
         format: Option<String>,
         /// A CPU cache between a trace of processor accesses and memory.
         cpu_cache: Option<CpuCacheConfig>,
+        /// Whether requests of which the trace tells no operation are reads; such traces are
+        /// refused otherwise.
+        assume_reads: bool,
     },
     /// Requests in memory.
     Table {
@@ -28,6 +31,13 @@ pub enum TraceInput {
         name: String,
         /// The requests.
         table: Arc<RequestTable>,
+    },
+    /// A part of another trace.
+    Part {
+        /// The other trace.
+        whole: Box<TraceInput>,
+        /// Which of its requests.
+        selection: Selection,
     },
 }
 
@@ -61,7 +71,15 @@ impl RequestTable {
 impl TraceInput {
     /// A file whose format is found by content.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        TraceInput::File { path: path.into(), format: None, cpu_cache: None }
+        TraceInput::File { path: path.into(), format: None, cpu_cache: None, assume_reads: false }
+    }
+
+    /// The part of this trace that a selection wants.
+    pub fn part(self, selection: Selection) -> Self {
+        if selection.is_all() {
+            return self;
+        }
+        TraceInput::Part { whole: Box::new(self), selection }
     }
 
     /// What the rows of a result call it.
@@ -69,6 +87,7 @@ impl TraceInput {
         match self {
             TraceInput::File { path, .. } => path.display().to_string(),
             TraceInput::Table { name, .. } => name.clone(),
+            TraceInput::Part { whole, .. } => whole.name(),
         }
     }
 
@@ -82,22 +101,54 @@ impl TraceInput {
         progress: &Progress,
         take: &mut dyn FnMut(&[Request]) -> Result<(), SimError>,
     ) -> Result<ReadReport, SimError> {
-        match self {
-            TraceInput::File { path, format, cpu_cache } => {
-                let options = OpenOptions { format: format.as_deref(), cpu_cache: *cpu_cache };
-                let mut reader = TraceReader::open(path, &options)?;
-                let stored = reader.progress();
-                progress.enter(Phase::Reading, stored.total_bytes().unwrap_or(0));
-                pull(&mut reader, progress, &mut |batch| {
-                    progress.set_done(stored.read_bytes());
-                    take(batch)
-                })
-            }
-            TraceInput::Table { table, .. } => {
-                progress.enter(Phase::Reading, 0);
-                pull(&mut ColumnReader::new(table.columns())?, progress, take)
+        self.for_each_reported_batch(progress, &mut |batch, _| take(batch))
+    }
+
+    /// The same, with what was met so far beside each batch: labels, and the names of its streams.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader and of `take`, or [`SimError::Interrupted`].
+    pub fn for_each_reported_batch(
+        &self,
+        progress: &Progress,
+        take: &mut dyn FnMut(&[Request], &ReadReport) -> Result<(), SimError>,
+    ) -> Result<ReadReport, SimError> {
+        let (mut reader, stored) = self.open()?;
+        progress.enter(Phase::Reading, stored.total_bytes().unwrap_or(0));
+        let mut batch = Vec::new();
+        while reader.next_batch(&mut batch)? {
+            progress.set_done(stored.read_bytes());
+            take(&batch, reader.report())?;
+            if progress.is_cancelled() {
+                return Err(SimError::Interrupted);
             }
         }
+        Ok(reader.report().clone())
+    }
+
+    /// A reader, and how far it has read the stored bytes, if there are any.
+    fn open(&self) -> Result<(Box<dyn Reader + '_>, StoredProgress), SimError> {
+        Ok(match self {
+            TraceInput::File { path, format, cpu_cache, assume_reads } => {
+                let options = OpenOptions {
+                    format: format.as_deref(),
+                    cpu_cache: *cpu_cache,
+                    assume_reads: *assume_reads,
+                };
+                let reader = TraceReader::open(path, &options)?;
+                let stored = reader.progress();
+                (Box::new(reader), stored)
+            }
+            TraceInput::Table { table, .. } => {
+                (Box::new(ColumnReader::new(table.columns())?), StoredProgress::default())
+            }
+            TraceInput::Part { whole, selection } => {
+                let (reader, stored) = whole.open()?;
+                let part = SelectedReader::new(reader, &whole.name(), selection.clone());
+                (Box::new(part), stored)
+            }
+        })
     }
 
     /// Reads the trace to its end and tells what it is like.
@@ -113,19 +164,4 @@ impl TraceInput {
         })?;
         Ok(builder.finish(report)?)
     }
-}
-
-fn pull(
-    reader: &mut dyn Reader,
-    progress: &Progress,
-    take: &mut dyn FnMut(&[Request]) -> Result<(), SimError>,
-) -> Result<ReadReport, SimError> {
-    let mut batch = Vec::new();
-    while reader.next_batch(&mut batch)? {
-        take(&batch)?;
-        if progress.is_cancelled() {
-            return Err(SimError::Interrupted);
-        }
-    }
-    Ok(reader.report().clone())
 }

@@ -17,7 +17,7 @@ mod simulate;
 
 pub use bound::Bound;
 pub use contestant::Contestant;
-pub use convert::convert_to_parquet;
+pub use convert::{Conversion, Converted, convert};
 pub use error::SimError;
 pub use input::{RequestTable, TraceInput};
 pub use memory_size::{MemorySize, parse_page_bytes};
