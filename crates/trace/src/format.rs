@@ -104,7 +104,16 @@ impl Format {
     /// The documentation page, in Markdown: fields, units, traps and what is skipped.
     pub fn page(&self) -> String {
         let comment = self.module.lines().map_while(|line| line.strip_prefix("//!"));
-        comment.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
-            + "\n"
+        let page = comment.map(|line| line.strip_prefix(' ').unwrap_or(line));
+        let mut page = page.collect::<Vec<_>>().join("\n");
+        page += "\n\n**Written** by `clockhand trace convert`: ";
+        if self.targets.is_empty() {
+            page += "no.\n";
+        }
+        for (place, target) in self.targets.iter().enumerate() {
+            let separator = if place == 0 { "yes, as" } else { "or as" };
+            page += &format!("{separator} `{}`: {}.\n", target.name, target.holds());
+        }
+        page
     }
 }

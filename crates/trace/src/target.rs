@@ -77,6 +77,33 @@ impl Target {
         }
     }
 
+    /// What it can hold, in words.
+    pub(crate) fn holds(&self) -> String {
+        let Extent { address_unit, size_unit, stretch_bytes } = self.extent;
+        let place = match (address_unit, size_unit, stretch_bytes) {
+            (1, _, None) => "addresses and sizes in bytes".to_owned(),
+            (_, 1, None) => format!("addresses in units of {address_unit} bytes, sizes in bytes"),
+            (_, _, None) => format!("addresses and sizes in units of {address_unit} bytes"),
+            (1, _, Some(bytes)) => {
+                format!("addresses in bytes and no sizes, an entry per {bytes} bytes of a request")
+            }
+            (_, _, Some(bytes)) => format!("whole units of {bytes} bytes, an entry each"),
+        };
+        let time = match self.time {
+            None => "no times".to_owned(),
+            Some(TimeField { unit, .. }) => format!("times in {unit}"),
+        };
+        let streams = match self.streams {
+            StreamField::None => "no streams",
+            StreamField::Numbers { .. } => "streams by number",
+            StreamField::Names { .. } => "streams by name",
+            StreamField::NumbersOrNames { .. } => "streams by number or name",
+        };
+        let labels = if self.keeps_labels { "labels" } else { "no labels" };
+        let made_up = self.made_up.map_or_else(String::new, |what| format!("; {what}"));
+        format!("{place}; {time}; {streams}; {labels}{made_up}")
+    }
+
     /// The name users write after `--to`.
     pub fn name(&self) -> &'static str {
         self.name

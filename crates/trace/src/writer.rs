@@ -76,7 +76,7 @@ impl TraceWriter {
     pub fn add_label(&mut self, key: &str, value: &str) {
         match &mut self.rows {
             Rows::Parquet { writer, .. } => writer.add_label(key, value),
-            Rows::Entries(writer) => writer.losses.labels += 1,
+            Rows::Entries(writer) => writer.losses.labels.push(key.to_owned()),
         }
     }
 
@@ -147,14 +147,14 @@ struct EntryWriter {
     losses: Losses,
 }
 
-/// How many requests lost what.
+/// How many requests lost what, and the keys of the labels that are lost.
 #[derive(Default)]
 struct Losses {
     times: u64,
     cut_times: u64,
     sizes: u64,
     widened: u64,
-    labels: u64,
+    labels: Vec<String>,
     out_of_order: u64,
 }
 
@@ -171,7 +171,7 @@ impl EntryWriter {
         let target = options.target;
         let mut losses = Losses::default();
         if !target.keeps_labels {
-            losses.labels = options.labels.len() as u64;
+            losses.labels = options.labels.iter().map(|(key, _)| key.clone()).collect();
         }
         let mut buffer = Vec::with_capacity(BUFFER_BYTES);
         if let Encoding::Entries { head, .. } = target.encoding {
@@ -372,8 +372,8 @@ impl EntryWriter {
             ));
         }
         lost.extend(self.streams.lost(target));
-        if losses.labels > 0 {
-            lost.push(format!("{} labels are lost: {name} has no comments", losses.labels));
+        if !losses.labels.is_empty() {
+            lost.push(format!("labels are lost: {}", losses.labels.join(", ")));
         }
         lost.extend(target.made_up.map(|what| format!("{what}, which the trace does not have")));
         lost

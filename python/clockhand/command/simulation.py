@@ -19,6 +19,7 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.command.reading import AssumeReads, Limit, Only, Skip, Streams, TraceFormat
 from clockhand.files import check_places, publish
 from clockhand.simulation import Simulation, run_simulation
 
@@ -60,9 +61,6 @@ OutputFormat = Annotated[
 Out = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
 Report = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
 Plots = Annotated[Path | None, typer.Option(help="Write the figures as SVG and PNG.")]
-TraceFormat = Annotated[
-    str | None, typer.Option(help="Format of the traces. See: clockhand formats.")
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -87,6 +85,11 @@ def _simulate(
     report: Report = None,
     plots: Plots = None,
     trace_format: TraceFormat = None,
+    assume_reads: AssumeReads = False,
+    only: Only = None,
+    streams: Streams = None,
+    skip: Skip = 0,
+    limit: Limit = None,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
     if out is not None and out == report:
@@ -106,6 +109,11 @@ def _simulate(
             seed=seed,
             jobs=jobs,
             trace_format=trace_format,
+            assume_reads=assume_reads,
+            only=only,
+            streams=streams,
+            skip=skip,
+            limit=limit,
             watch=watch,
             command=command_line(),
         )
