@@ -62,6 +62,9 @@ def simulate(
     jobs: int | None,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...
+def read_trace(
+    trace: TraceSource, watch: Callable[[str, int, int], None] | None = None
+) -> dict[str, Any]: ...
 def trace_info(
     trace: TraceSource, page_bytes: int, watch: Callable[[str, int, int], None] | None = None
 ) -> dict[str, Any]: ...

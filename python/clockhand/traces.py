@@ -128,6 +128,19 @@ class Trace:
         trace._source = _part_of(self._source, part)
         return trace
 
+    def check(self, *, watch: Watch | None = None) -> dict[str, Any]:
+        """Read the trace to its end and tell what the reader met, as fast as it can be read.
+
+        Returns:
+            Format, hash, requests, skipped records with the first three reasons, requests that a
+            part leaves out, notes and labels; :meth:`info` counts references and pages too.
+
+        Raises:
+            UsageError: the format is unknown.
+            ClockhandError: the trace cannot be read.
+        """
+        return _engine.read_trace(self._source, watch)
+
     def info(self, *, page_size: int | str = 4096, watch: Watch | None = None) -> dict[str, Any]:
         """Read the trace to its end and tell what it is like.
 
@@ -231,8 +244,7 @@ def _part_of(source: _engine.TraceSource, part: Part) -> _engine.TraceSource:
     streams = part.get("streams")
     if streams is not None and not isinstance(streams, str):
         streams = ",".join(str(stream) for stream in streams)
-    for option in ("skip", "limit"):
-        number = part.get(option)
+    for option, number in (("skip", part.get("skip")), ("limit", part.get("limit"))):
         if number is not None and not 0 <= number <= MAXIMUM_REQUESTS:
             raise _engine.UsageError(
                 f"--{option} {number} is out of range; give a whole number from 0 on"

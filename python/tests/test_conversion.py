@@ -98,7 +98,9 @@ def test_the_ending_tells_format_and_compression(clockhand: Clockhand, spc: Path
 
 
 def test_labels_of_a_trace_stay_with_it(clockhand: Clockhand, spc: Path) -> None:
-    assert clockhand("trace", "convert", spc.name, "a.parquet", "--label", "synthetic=zipf").code == 0
+    assert (
+        clockhand("trace", "convert", spc.name, "a.parquet", "--label", "synthetic=zipf").code == 0
+    )
     assert clockhand("trace", "convert", "a.parquet", "b.csv").code == 0
     assert clockhand("trace", "convert", "b.csv", "c.parquet").code == 0
     labels = dict(Trace(spc.with_name("c.parquet")).info()["labels"])
@@ -161,7 +163,7 @@ def test_info_lists_streams_and_what_they_are(clockhand: Clockhand, spc: Path) -
 
 
 def test_a_part_is_chosen_first_and_counted_then(clockhand: Clockhand, spc: Path) -> None:
-    part = "--streams 0,2 --only reads --skip 2 --limit 5".split()
+    part = ["--streams", "0,2", "--only", "reads", "--skip", "2", "--limit", "5"]
     table = clockhand("trace", "info", spc.name, *part).out.decode()
     assert "5: 5 reads, 0 writes" in table
     assert "a part of the trace: 5 of 30 requests; 15 are left out by operation or stream" in table
@@ -172,7 +174,7 @@ def test_a_part_is_chosen_first_and_counted_then(clockhand: Clockhand, spc: Path
     assert addresses.to_list() == [index * 8 * 512 for index in chosen]
     info = Trace(spc).part(streams="0,2", only="reads", skip=2, limit=5).info()
     assert (info["requests"], info["left_out_requests"]) == (5, 25)
-    assert info["sha256"] == Trace(spc).info()["sha256"]
+    assert info["sha256"] == Trace(spc).check()["sha256"]
 
 
 def test_a_simulation_of_a_part_says_so_in_facts_and_command(
@@ -204,7 +206,7 @@ def test_a_part_of_arrays_is_a_part(tmp_path: Path) -> None:
 
 def test_operations_are_assumed_only_when_asked(clockhand: Clockhand, tmp_path: Path) -> None:
     (tmp_path / "objects.bin").write_bytes(ORACLE)
-    simulate = "simulate objects.bin --policy lru --frames 2 --format json".split()
+    simulate = ["simulate", "objects.bin", "--policy", "lru", "--frames", "2", "--format", "json"]
     refused = clockhand(*simulate)
     assert_one_sentence(refused)
     assert (refused.code, "--assume-reads" in refused.err) == (1, True)

@@ -194,6 +194,20 @@ impl From<&TraceInfo> for InfoFacts {
     }
 }
 
+/// Reads a trace to its end and tells what the reader met, as a dictionary.
+#[pyfunction]
+#[pyo3(signature = (trace, watch=None))]
+pub(crate) fn read_trace<'py>(
+    py: Python<'py>,
+    trace: &TraceSource,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let input = trace.0.clone();
+    let report =
+        supervised(py, watch, move |progress| input.for_each_batch(progress, &mut |_| Ok(())))?;
+    Ok(pythonize(py, &ReadFacts::from(&report))?)
+}
+
 /// Reads a trace to its end and tells what it is like, as a dictionary.
 #[pyfunction]
 #[pyo3(signature = (trace, page_bytes, watch=None))]
@@ -230,8 +244,7 @@ pub(crate) fn convert_trace<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let inputs: Vec<TraceInput> = traces.iter().map(|trace| trace.0.clone()).collect();
     let conversion = Conversion { out, to, widen, labels };
-    let converted =
-        supervised(py, watch, move |progress| convert(&inputs, &conversion, progress))?;
+    let converted = supervised(py, watch, move |progress| convert(&inputs, &conversion, progress))?;
     let facts = ConversionFacts {
         traces: converted.reports.iter().map(ReadFacts::from).collect(),
         format: converted.format,

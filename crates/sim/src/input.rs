@@ -68,6 +68,9 @@ impl RequestTable {
     }
 }
 
+/// A reader, and how far it has read the stored bytes.
+type Opened<'a> = (Box<dyn Reader + 'a>, StoredProgress);
+
 impl TraceInput {
     /// A file whose format is found by content.
     pub fn file(path: impl Into<PathBuf>) -> Self {
@@ -128,7 +131,7 @@ impl TraceInput {
     }
 
     /// A reader, and how far it has read the stored bytes, if there are any.
-    fn open(&self) -> Result<(Box<dyn Reader + '_>, StoredProgress), SimError> {
+    fn open(&self) -> Result<Opened<'_>, SimError> {
         Ok(match self {
             TraceInput::File { path, format, cpu_cache, assume_reads } => {
                 let options = OpenOptions {

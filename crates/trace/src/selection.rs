@@ -66,9 +66,10 @@ impl Selection {
 
     fn chooses(&self, request: &Request) -> bool {
         self.only.is_none_or(|op| op == request.op)
-            && self.streams.as_ref().is_none_or(|ranges| {
-                ranges.iter().any(|streams| streams.contains(&request.stream))
-            })
+            && self
+                .streams
+                .as_ref()
+                .is_none_or(|ranges| ranges.iter().any(|streams| streams.contains(&request.stream)))
     }
 }
 
@@ -213,8 +214,8 @@ mod tests {
 
     #[test]
     fn all_requests_are_no_part() {
-        let (places, report) = selected(Selection { limit: Some(10), ..Selection::default() })
-            .unwrap();
+        let (places, report) =
+            selected(Selection { limit: Some(10), ..Selection::default() }).unwrap();
         assert_eq!((places.len(), report.left_out_requests, report.notes.len()), (10, 0, 0));
         assert!(Selection::default().is_all());
     }

@@ -50,10 +50,9 @@ impl Sink {
     pub(crate) fn new(file: File, compression: Option<Compression>) -> io::Result<Self> {
         Ok(match compression {
             None => Self::Plain(file),
-            Some(Compression::Gz) => Self::Gz(flate2::write::GzEncoder::new(
-                file,
-                flate2::Compression::default(),
-            )),
+            Some(Compression::Gz) => {
+                Self::Gz(flate2::write::GzEncoder::new(file, flate2::Compression::default()))
+            }
             Some(Compression::Xz) => Self::Xz(liblzma::write::XzEncoder::new(file, XZ_LEVEL)),
             Some(Compression::Zstd) => {
                 let mut encoder = zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)?;

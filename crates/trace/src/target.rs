@@ -166,7 +166,8 @@ impl Extent {
     /// Any bytes.
     pub(crate) const BYTES: Self = Self { address_unit: 1, size_unit: 1, stretch_bytes: None };
     /// Whole sectors.
-    pub(crate) const SECTORS: Self = Self { address_unit: 512, size_unit: 512, stretch_bytes: None };
+    pub(crate) const SECTORS: Self =
+        Self { address_unit: 512, size_unit: 512, stretch_bytes: None };
     /// Any number of bytes from the start of a sector.
     pub(crate) const FROM_SECTORS: Self = Self { size_unit: 1, ..Self::SECTORS };
     /// One byte; a request becomes an entry per page of the usual size.
@@ -233,9 +234,10 @@ pub fn find_target(name: &str) -> Result<&'static Target, TraceError> {
         return Ok(target);
     }
     let format = crate::formats::find_format(name)?;
-    format.targets.first().ok_or_else(|| {
-        not_writable(format!("{name} traces can be read and not written"))
-    })
+    format
+        .targets
+        .first()
+        .ok_or_else(|| not_writable(format!("{name} traces can be read and not written")))
 }
 
 /// The target that the ending of a file name means, a compression behind it aside.
@@ -247,18 +249,15 @@ pub fn target_of_path(path: &Path) -> Result<&'static Target, TraceError> {
     let ending = name.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let ending = ending.to_ascii_lowercase();
     let means = |target: &&Target| target.name == ending || target.endings.contains(&&*ending);
-    targets()
-        .find(means)
-        .or_else(|| find_target(&ending).ok())
-        .ok_or_else(|| {
-            let file = path.display();
-            let what = if ending.is_empty() {
-                format!("{file}: no ending tells the format to write")
-            } else {
-                format!("{file}: the ending .{ending} tells no format that can be written")
-            };
-            not_writable(format!("{what}; name it with --to"))
-        })
+    targets().find(means).or_else(|| find_target(&ending).ok()).ok_or_else(|| {
+        let file = path.display();
+        let what = if ending.is_empty() {
+            format!("{file}: no ending tells the format to write")
+        } else {
+            format!("{file}: the ending .{ending} tells no format that can be written")
+        };
+        not_writable(format!("{what}; name it with --to"))
+    })
 }
 
 fn not_writable(reason: String) -> TraceError {

@@ -295,15 +295,14 @@ impl EntryWriter {
             return Err("touches no byte; leave it out".into());
         };
         let past_the_end = "runs past the end of the 64-bit address space; correct its size";
-        let last =
-            request.address.checked_add(u64::from(to_last_byte)).ok_or(past_the_end)?;
+        let last = request.address.checked_add(u64::from(to_last_byte)).ok_or(past_the_end)?;
         if extent.stretch_bytes.is_some_and(|bytes| u64::from(request.bytes) != bytes)
             && (extent.size_unit > 1 || request.bytes > 1)
         {
             self.losses.sizes += 1;
         }
-        let is_whole = request.address % extent.address_unit == 0
-            && u64::from(request.bytes) % extent.size_unit == 0;
+        let is_whole = request.address.is_multiple_of(extent.address_unit)
+            && u64::from(request.bytes).is_multiple_of(extent.size_unit);
         if is_whole {
             return Ok((request.address, last));
         }
@@ -414,12 +413,7 @@ impl Streams {
         Ok(is_new)
     }
 
-    fn add(
-        &mut self,
-        stream: u32,
-        target: &Target,
-        given_names: &[String],
-    ) -> Result<(), Reason> {
+    fn add(&mut self, stream: u32, target: &Target, given_names: &[String]) -> Result<(), Reason> {
         self.has_given_names |= !given_names.is_empty();
         let given_name = given_names.get(stream as usize);
         let name = match target.streams {

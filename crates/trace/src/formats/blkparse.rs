@@ -43,8 +43,8 @@ use crate::request::{Op, Request};
 use crate::sample::Sample;
 use crate::scan;
 use crate::source::Source;
-use crate::units;
 use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append, letter};
+use crate::units;
 
 pub(super) const FORMAT: Format = Format {
     open,

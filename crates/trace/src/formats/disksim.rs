@@ -33,9 +33,9 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::scan;
+use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
-use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append};
 
 pub(super) const FORMAT: Format = Format::text::<DiskSim>(
     "disksim",

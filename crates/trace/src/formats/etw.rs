@@ -38,8 +38,8 @@ use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::sample::Sample;
 use crate::scan;
-use crate::units;
 use crate::target::{Entry, StreamField, Target, TimeField, append};
+use crate::units;
 
 pub(super) const FORMAT: Format = Format {
     sniff,

@@ -46,9 +46,9 @@ use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::sample::{Sample, quoted};
 use crate::scan;
+use crate::target::{Entry, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
-use crate::target::{Entry, StreamField, Target, TimeField, append};
 
 pub(super) const FORMAT: Format = Format {
     sniff,
@@ -62,7 +62,12 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const TARGETS: &[Target] = &[
-    Target { time: Some(TimeField::MICROSECONDS), endings: &["iolog"], streams: FILES, ..VERSION_3 },
+    Target {
+        time: Some(TimeField::MICROSECONDS),
+        endings: &["iolog"],
+        streams: FILES,
+        ..VERSION_3
+    },
     Target { streams: FILES, ..VERSION_2 },
 ];
 

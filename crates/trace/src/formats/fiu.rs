@@ -37,9 +37,9 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
 use crate::scan;
+use crate::target::{Entry, Extent, StreamField, Target, TimeField, append, letter};
 use crate::time_check::TimeUnit;
 use crate::units;
-use crate::target::{Entry, Extent, StreamField, Target, TimeField, append, letter};
 
 pub(super) const FORMAT: Format = Format::text::<Fiu>(
     "fiu",
@@ -52,7 +52,10 @@ pub(super) const FORMAT: Format = Format::text::<Fiu>(
 const TARGETS: &[Target] = &[Target {
     extent: Extent::SECTORS,
     time: Some(TimeField::NANOSECONDS),
-    streams: StreamField::Names { given: major_and_minor, numbered: |stream| format!("0 {stream}") },
+    streams: StreamField::Names {
+        given: major_and_minor,
+        numbered: |stream| format!("0 {stream}"),
+    },
     made_up: Some("processes and digests are written as 0"),
     ..Target::new("fiu", write_entry)
 }];

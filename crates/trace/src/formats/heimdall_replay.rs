@@ -39,9 +39,9 @@ use crate::reorder::Reordered;
 use crate::request::{Op, Request};
 use crate::scan;
 use crate::source::Source;
+use crate::target::{Decimal, Entry, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
-use crate::target::{Decimal, Entry, Target, TimeField, append};
 
 pub(super) const FORMAT: Format = Format {
     open,

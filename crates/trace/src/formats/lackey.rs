@@ -47,11 +47,8 @@ pub(super) const FORMAT: Format = Format {
     )
 };
 
-const TARGETS: &[Target] = &[Target {
-    keeps_labels: true,
-    ..Target::new("lackey", write_entry)
-}
-.with_head(write_head)];
+const TARGETS: &[Target] =
+    &[Target { keeps_labels: true, ..Target::new("lackey", write_entry) }.with_head(write_head)];
 
 #[derive(Default)]
 struct Lackey;

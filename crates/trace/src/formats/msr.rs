@@ -37,9 +37,9 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::scan;
+use crate::target::{Entry, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
-use crate::target::{Entry, StreamField, Target, TimeField, append};
 
 pub(super) const FORMAT: Format = Format::text::<Msr>(
     "msr",
@@ -51,7 +51,10 @@ pub(super) const FORMAT: Format = Format::text::<Msr>(
 
 const TARGETS: &[Target] = &[Target {
     time: Some(TimeField::of(TICK_NS, "units of 100 ns")),
-    streams: StreamField::Names { given: host_and_disk, numbered: |stream| format!("stream,{stream}") },
+    streams: StreamField::Names {
+        given: host_and_disk,
+        numbered: |stream| format!("stream,{stream}"),
+    },
     ..Target::new("msr", write_entry)
 }];
 

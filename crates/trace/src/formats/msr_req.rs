@@ -32,8 +32,8 @@ use crate::output::{Fault, Output};
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
 use crate::scan;
-use crate::units::SECTOR_BYTES;
 use crate::target::{Entry, Extent, Target, append};
+use crate::units::SECTOR_BYTES;
 
 pub(super) const FORMAT: Format = Format::text::<MsrReq>(
     "msr-req",

@@ -52,7 +52,9 @@ const TARGETS: &[Target] = &[Target {
     extent: Extent::units(OBJECT_BYTES as u64),
     time: Some(TimeField { highest: u32::MAX as u64, ..TimeField::SECONDS }),
     streams: StreamField::Numbers { highest: u16::MAX as u32 },
-    made_up: Some("next requests are written as none (so the file is useless for Belady's algorithm)"),
+    made_up: Some(
+        "next requests are written as none (so the file is useless for Belady's algorithm)",
+    ),
     ..Target::new("oracle-general-opns", write_entry)
 }];
 

@@ -36,10 +36,8 @@ pub(super) const FORMAT: Format = Format {
     )
 };
 
-const TARGETS: &[Target] = &[Target {
-    extent: Extent::FIRST_BYTES,
-    ..Target::new("os-course", write_entry)
-}];
+const TARGETS: &[Target] =
+    &[Target { extent: Extent::FIRST_BYTES, ..Target::new("os-course", write_entry) }];
 
 #[derive(Default)]
 struct OsCourse;

@@ -103,7 +103,9 @@ fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
         (Op::Read, None) => append(line, format_args!("0 {address}")),
         (Op::Read, Some(_)) => append(line, format_args!("\n0 {address}")),
         (Op::Write, Some(Op::Read)) => append(line, format_args!(" {address}")),
-        (Op::Write, _) => Err("writes without a read before it, and ramulator has only write-backs that \
-             reads cause; choose another format, or reads with --only reads"),
+        (Op::Write, _) => {
+            Err("writes without a read before it, and ramulator has only write-backs that \
+             reads cause; choose another format, or reads with --only reads")
+        }
     }
 }

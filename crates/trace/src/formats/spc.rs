@@ -33,8 +33,8 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
 use crate::scan;
-use crate::units::{self, SECTOR_BYTES};
 use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append, letter};
+use crate::units::{self, SECTOR_BYTES};
 
 pub(super) const FORMAT: Format = Format::text::<Spc>(
     "spc",

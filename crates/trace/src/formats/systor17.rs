@@ -33,8 +33,8 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
 use crate::scan;
-use crate::units;
 use crate::target::{Decimal, Entry, StreamField, Target, TimeField, append, letter};
+use crate::units;
 
 pub(super) const FORMAT: Format = Format::text::<Systor17>(
     "systor17",

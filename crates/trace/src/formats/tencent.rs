@@ -31,8 +31,8 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::scan;
-use crate::units;
 use crate::target::{Entry, Extent, StreamField, Target, TimeField, append};
+use crate::units;
 
 pub(super) const FORMAT: Format = Format::text::<Tencent>(
     "tencent",

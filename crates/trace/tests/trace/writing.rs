@@ -72,7 +72,14 @@ const TARGETS: [Holds; 27] = {
         holds("mqsim", "mqsim", 512, Units, 1, Kept),
         holds("msr", "msr", 1, Bytes, 100, Renumbered),
         holds("msr-req", "msr-req", 1, Only(1), 0, None),
-        holds("oracle-general-opns", "oracle-general-opns", 4096, Only(4096), SECOND_NS, Renumbered),
+        holds(
+            "oracle-general-opns",
+            "oracle-general-opns",
+            4096,
+            Only(4096),
+            SECOND_NS,
+            Renumbered,
+        ),
         holds("os-course", "os-course", 1, Only(1), 0, None),
         holds("parquet", "parquet", 1, Bytes, 1, Kept),
         holds("ramulator", "ramulator", 64, Only(64), 0, None),
@@ -326,10 +333,13 @@ fn a_format_without_sizes_gets_an_entry_per_page() {
     let (read, _, losses) = through(&options("os-course"), "os-course", "", &requests);
     let addresses: Vec<_> = read.iter().map(|request| request.address).collect();
     assert_eq!(addresses, [4000, 4096, 8192, 1]);
-    assert_eq!(losses, [
-        "sizes are lost: os-course has none, so each request becomes an entry per 4096 bytes that it \
+    assert_eq!(
+        losses,
+        [
+            "sizes are lost: os-course has none, so each request becomes an entry per 4096 bytes that it \
          touches (2 requests, 4 entries)"
-    ]);
+        ]
+    );
     let last_page = [Request::new(Op::Read, u64::MAX - 5000, 5001)];
     let (read, _, _) = through(&options("os-course"), "os-course", "", &last_page);
     assert_eq!(read.len(), 2);
@@ -338,8 +348,8 @@ fn a_format_without_sizes_gets_an_entry_per_page() {
 #[test]
 fn times_before_1970_or_from_another_century_fit_into_32_bits_from_the_first_on() {
     let times_ns = [13_000_000_000 * SECOND_NS, 13_000_000_007 * SECOND_NS];
-    let requests =
-        times_ns.map(|time_ns| Request { time_ns: Some(time_ns), ..Request::new(Op::Read, 0, 4096) });
+    let requests = times_ns
+        .map(|time_ns| Request { time_ns: Some(time_ns), ..Request::new(Op::Read, 0, 4096) });
     let (read, _, losses) = through(&options("lcs"), "lcs", "", &requests);
     let times_s: Vec<_> = read.iter().map(|request| request.time_ns.unwrap() / SECOND_NS).collect();
     assert_eq!(times_s, [0, 7]);
