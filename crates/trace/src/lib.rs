@@ -15,6 +15,7 @@
 mod columns;
 mod cpu_cache;
 mod detect;
+mod digest;
 mod error;
 mod fields;
 mod footprint;

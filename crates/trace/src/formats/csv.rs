@@ -31,6 +31,7 @@
 //! malformed.
 
 use csv_core::{ReadRecordResult, Reader};
+use memchr::memchr;
 
 use crate::columns::{Columns, Role, Streams, TimeColumn};
 use crate::format::{Confidence, Format};
@@ -165,13 +166,35 @@ struct Fields {
 
 impl Default for Fields {
     fn default() -> Self {
-        Self { splitter: Reader::new(), text: vec![0; 256], ends: vec![0; 32], count: 0 }
+        Self { splitter: Reader::new(), text: Vec::new(), ends: Vec::new(), count: 0 }
     }
 }
 
 impl Fields {
     fn split(&mut self, line: &[u8]) {
+        if memchr(b'"', line).is_none() {
+            self.split_unquoted(line);
+        } else {
+            self.split_quoted(line);
+        }
+    }
+
+    /// Most lines have no quotes, and splitting them at their commas is several times as fast.
+    fn split_unquoted(&mut self, line: &[u8]) {
+        self.text.clear();
+        self.ends.clear();
+        for field in line.split(|&byte| byte == b',') {
+            self.text.extend_from_slice(field);
+            self.ends.push(self.text.len());
+        }
+        self.count = self.ends.len();
+    }
+
+    fn split_quoted(&mut self, line: &[u8]) {
         self.splitter.reset();
+        // Unquoted text is never longer than the line, nor has it more fields than that and one.
+        self.text.resize(line.len() + 1, 0);
+        self.ends.resize(line.len() + 1, 0);
         let (mut input, mut text_length) = (line, 0);
         self.count = 0;
         loop {
