@@ -107,12 +107,9 @@ impl Format {
         let page = comment.map(|line| line.strip_prefix(' ').unwrap_or(line));
         let mut page = page.collect::<Vec<_>>().join("\n");
         page += "\n\n**Written** by `clockhand trace convert`: ";
-        if self.targets.is_empty() {
-            page += "no.\n";
-        }
-        for (place, target) in self.targets.iter().enumerate() {
-            let separator = if place == 0 { "yes, as" } else { "or as" };
-            page += &format!("{separator} `{}`: {}.\n", target.name, target.holds());
+        page += if self.targets.is_empty() { "no.\n" } else { "yes.\n\n" };
+        for target in self.targets {
+            page += &format!("- As `{}`: {}.\n", target.name, target.holds());
         }
         page
     }

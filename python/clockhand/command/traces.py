@@ -77,22 +77,21 @@ def _flat(info: dict[str, Any]) -> dict[str, Any]:
         "first_skipped": info["first_skipped"],
         "notes": info["notes"],
         "labels": labels,
-        "stream_counts": _stream_lines(info),
+        "stream_counts": [f"{name}: {value}" for name, value in _stream_facts(info).items()],
     }
     return info | {name: "; ".join(items) for name, items in lists.items()}
 
 
-def _stream_lines(info: dict[str, Any]) -> list[str]:
-    """Return a line for each of the first streams, and one that counts the others."""
-    lines = []
+def _stream_facts(info: dict[str, Any]) -> dict[str, str]:
+    """Return a fact for each of the first streams, and one that counts the others."""
+    facts = {}
     for counts in info["stream_counts"][:STREAMS_SHOWN]:
         name = "" if counts["name"] is None else f" ({counts['name']})"
-        lines.append(
-            f"{counts['stream']}{name}: {counts['read_requests']:,} reads, "
-            f"{counts['write_requests']:,} writes"
+        facts[f"stream {counts['stream']}{name}"] = (
+            f"{counts['read_requests']:,} reads, {counts['write_requests']:,} writes"
         )
     more = info["streams"] - STREAMS_SHOWN
-    return lines + ([f"and {more:,} more"] if more > 0 else [])
+    return facts | ({"other streams": f"{more:,}"} if more > 0 else {})
 
 
 def _facts(info: dict[str, Any]) -> dict[str, str]:
@@ -118,8 +117,7 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
         f"{info['zero_size_requests']:,} requests of size 0",
     }
     if info["streams"] > 1:
-        for position, line in enumerate(_stream_lines(info), 1):
-            facts[f"stream {position}"] = line
+        facts |= _stream_facts(info)
     for position, reason in enumerate(info["first_skipped"], 1):
         facts[f"skipped {position}"] = reason
     for position, note in enumerate(info["notes"], 1):
