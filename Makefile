@@ -30,9 +30,10 @@ lint: setup .venv/test.stamp ## Check format, lints and types
 	$(BIN)/ruff check python benches
 	$(BIN)/mypy
 
-bench: setup ## Measure the hot paths, and compare with libCacheSim (see benches/README.md)
+bench: setup .venv/test.stamp ## Measure the hot paths, and compare with libCacheSim (see benches/README.md)
 	cargo bench --workspace --locked
 	$(BIN)/python benches/compare.py
+	$(BIN)/python benches/readers.py
 
 traces: setup ## Capture the committed traces again; needs valgrind
 	bash traces/capture_tar_gzip.sh

@@ -15,7 +15,18 @@ class UsageError(ClockhandError): ...
 class TraceSource:
     @staticmethod
     def file(
-        path: str | PathLike[str], format: str | None = None, cpu_cache: bool = False
+        path: str | PathLike[str],
+        format: str | None = None,
+        cpu_cache: bool = False,
+        assume_reads: bool = False,
+    ) -> TraceSource: ...
+    def part(
+        self,
+        /,
+        only: str | None = None,
+        streams: str | None = None,
+        skip: int = 0,
+        limit: int | None = None,
     ) -> TraceSource: ...
     @staticmethod
     def table(
@@ -69,6 +80,9 @@ def locality(
     seed: int,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...
+def read_trace(
+    trace: TraceSource, watch: Callable[[str, int, int], None] | None = None
+) -> dict[str, Any]: ...
 def trace_info(
     trace: TraceSource, page_bytes: int, watch: Callable[[str, int, int], None] | None = None
 ) -> dict[str, Any]: ...
@@ -76,5 +90,8 @@ def convert_trace(
     traces: list[TraceSource],
     out: str | PathLike[str],
     labels: list[tuple[str, str]],
+    *,
+    to: str | None = None,
+    widen: bool = False,
     watch: Callable[[str, int, int], None] | None = None,
-) -> list[dict[str, Any]]: ...
+) -> dict[str, Any]: ...

@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Required, TypedDict, Unpack, cast
+from typing import Any, Required, Unpack, cast
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.facts import Facts, origin_of
 from clockhand.files import publish
-from clockhand.traces import Traces, Watch, reading_notes, sources
+from clockhand.traces import Part, Traces, Watch, reading_notes, sources
 
 SCHEMA: Mapping[str, type[pl.DataType]] = {
     "trace": pl.String,
@@ -87,7 +87,7 @@ class Simulation:
         return files
 
 
-class Options(TypedDict, total=False):
+class Options(Part, total=False):
     """What :func:`run_simulation` takes besides traces, and means by it."""
 
     policies: Required[str | Sequence[str]]
@@ -101,6 +101,7 @@ class Options(TypedDict, total=False):
     seed: int
     jobs: int | None
     trace_format: str | None
+    assume_reads: bool
     watch: Watch | None
     command: str | None
 
@@ -129,8 +130,10 @@ def run_simulation(
     seed: int = 0,
     jobs: int | None = None,
     trace_format: str | None = None,
+    assume_reads: bool = False,
     watch: Watch | None = None,
     command: str | None = None,
+    **part: Unpack[Part],
 ) -> Simulation:
     """Replay traces against policies and keep the facts for a report.
 
@@ -148,8 +151,11 @@ def run_simulation(
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
         trace_format: Format of all traces that are given as paths.
+        assume_reads: Whether, in traces that are given as paths, requests of unknown operation are
+            reads.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
+        part: Which requests of each trace, as :class:`clockhand.traces.Part` says.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -168,7 +174,7 @@ def run_simulation(
         "flush_at_end": flush_at_end,
     }
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format)
+    trace_sources = sources(traces, trace_format, assume_reads, **part)
     result = _engine.simulate(
         trace_sources,
         policies,
@@ -186,9 +192,14 @@ def run_simulation(
             [source.name for source in trace_sources],
             policies,
             sizes,
-            {"--trace-format": trace_format, "--page-size": page_bytes, "--seed": seed},
+            {
+                "--trace-format": trace_format,
+                "--page-size": page_bytes,
+                "--seed": seed,
+                **{f"--{name}": value for name, value in _part_words(part).items()},
+            },
             options,
-        )
+        ) + (" --assume-reads" if assume_reads else "")
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
     warnings = [
@@ -203,6 +214,15 @@ def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | No
     if isinstance(value, Iterable):
         return ",".join(str(item) for item in value)
     return str(value)
+
+
+def _part_words(part: Part) -> dict[str, str | None]:
+    return {
+        "only": part.get("only"),
+        "streams": _joined(part.get("streams")),
+        "skip": _joined(part.get("skip") or None),
+        "limit": _joined(part.get("limit")),
+    }
 
 
 def check_range(option: str, value: int, smallest: int, largest: int) -> None:

@@ -42,8 +42,14 @@ def stub_parameters(function: ast.FunctionDef) -> list[tuple[str, Any, Any]]:
     defaults = [empty] * (len(places) - len(arguments.defaults)) + [
         ast.literal_eval(default) for default in arguments.defaults
     ]
-    parameters = [
-        (argument.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD, default)
+    parameters: list[tuple[str, Any, Any]] = [
+        (
+            argument.arg,
+            inspect.Parameter.POSITIONAL_ONLY
+            if argument in arguments.posonlyargs
+            else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default,
+        )
         for argument, default in zip(places, defaults, strict=True)
     ]
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):

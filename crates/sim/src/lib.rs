@@ -19,7 +19,7 @@ mod stack_distance;
 
 pub use bound::Bound;
 pub use contestant::Contestant;
-pub use convert::convert_to_parquet;
+pub use convert::{Conversion, Converted, convert};
 pub use error::SimError;
 pub use input::{RequestTable, TraceInput};
 pub use locality::{

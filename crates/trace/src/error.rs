@@ -230,14 +230,41 @@ pub enum TraceError {
     },
     /// The format of the trace has no operations.
     #[error(
-        "{file}: {format} traces do not tell reads from writes; use the original trace, or convert this \
-         one to csv with an op column"
+        "{file}: {format} traces do not tell reads from writes; use the original trace, or take all \
+         requests as reads with --assume-reads"
     )]
     NoOperations {
         /// The path as it was given.
         file: String,
         /// The format it is read as.
         format: &'static str,
+    },
+    /// A selection makes no sense.
+    #[error("{reason}")]
+    Selection {
+        /// What is wrong with it and what to give.
+        reason: String,
+    },
+    /// A selection leaves no request.
+    #[error(
+        "{file}: the selection leaves none of the {requests} requests, of which {chosen} have its operation \
+         and streams; choose more of them (see: clockhand trace info)"
+    )]
+    NothingSelected {
+        /// The path as it was given.
+        file: String,
+        /// Requests of the trace.
+        requests: u64,
+        /// Requests of the operation and the streams that are wanted.
+        chosen: u64,
+    },
+    /// The format to write does not exist or cannot be written.
+    #[error("{reason}; traces can be written as {writable}")]
+    NotWritable {
+        /// Which name or ending is wrong, and why.
+        reason: String,
+        /// All names that can be written.
+        writable: String,
     },
     /// Columns that describe the same requests have different lengths.
     #[error(

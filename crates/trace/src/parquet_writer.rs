@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::types::Int8Type;
@@ -16,10 +16,10 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
-use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::TraceError;
 use crate::request::{Op, Request};
+use crate::unfinished::Unfinished;
 
 /// Rows that are written, and later read, as one piece; what the writer holds in memory.
 const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -30,9 +30,7 @@ const ROW_GROUP_ROWS: usize = 1 << 20;
 /// The rows go to a file beside `path` that takes its place in [`finish`](Self::finish); a writer
 /// that is dropped before leaves nothing.
 pub struct ParquetWriter {
-    path: PathBuf,
-    /// Removes the unfinished file when it is dropped.
-    unfinished: TempPath,
+    unfinished: Unfinished,
     rows: ArrowWriter<File>,
     schema: SchemaRef,
     has_times: bool,
@@ -50,17 +48,11 @@ impl ParquetWriter {
         labels: &[(String, String)],
         has_times: bool,
     ) -> Result<Self, TraceError> {
-        let path = path.as_ref().to_owned();
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let failed = |source| io_error(&path, "creating", 0, source);
-        let (file, unfinished) = temporary_file(folder).map_err(failed)?.into_parts();
+        let (file, unfinished) = Unfinished::create(path.as_ref())?;
         let schema = schema(has_times);
         let rows = ArrowWriter::try_new(file, schema.clone(), Some(properties(labels)))
-            .map_err(|error| failed(io::Error::from(error)))?;
-        Ok(Self { path, unfinished, rows, schema, has_times, written_requests: 0 })
+            .map_err(|error| unfinished.failed(0, io::Error::from(error)))?;
+        Ok(Self { unfinished, rows, schema, has_times, written_requests: 0 })
     }
 
     /// Appends requests.
@@ -78,7 +70,7 @@ impl ParquetWriter {
                 "has a time although the file has no column for it; create the file with times"
             };
             return Err(TraceError::Unwritable {
-                file: self.path.display().to_string(),
+                file: self.unfinished.path().display().to_string(),
                 index: self.written_requests + index as u64,
                 reason: reason.to_owned(),
             });
@@ -103,13 +95,11 @@ impl ParquetWriter {
     pub fn finish(mut self) -> Result<(), TraceError> {
         self.rows.finish().map_err(|error| self.failed(error))?;
         let byte = self.rows.bytes_written() as u64;
-        let failed = |source| io_error(&self.path, "writing", byte, source);
-        self.rows.inner().sync_all().map_err(failed)?;
-        self.unfinished.persist(&self.path).map_err(|refused| failed(refused.error))
+        self.unfinished.finish(self.rows.inner(), byte)
     }
 
     fn failed(&self, error: ParquetError) -> TraceError {
-        io_error(&self.path, "writing", self.rows.bytes_written() as u64, disk_error(error))
+        self.unfinished.failed(self.rows.bytes_written() as u64, disk_error(error))
     }
 }
 
@@ -122,22 +112,6 @@ fn disk_error(error: ParquetError) -> io::Error {
         },
         other => other.into(),
     }
-}
-
-fn io_error(path: &Path, doing: &'static str, byte: u64, source: io::Error) -> TraceError {
-    TraceError::Io { file: path.display().to_string(), doing, byte, source }
-}
-
-/// An unfinished file, with the permissions that a new file gets and not those of a secret.
-fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".clockhand-").suffix(".unfinished");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
 }
 
 fn schema(has_times: bool) -> SchemaRef {

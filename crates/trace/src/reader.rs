@@ -36,6 +36,9 @@ pub trait Reader: Send {
 pub struct OpenOptions<'a> {
     /// The name of the format; without it the format is found by content.
     pub format: Option<&'a str>,
+    /// Takes requests as reads where the trace does not tell their operation; such traces are
+    /// refused otherwise.
+    pub assume_reads: bool,
     /// Puts a first-level cache between the processor accesses of the trace and memory.
     pub cpu_cache: Option<CpuCacheConfig>,
 }
@@ -97,6 +100,7 @@ impl TraceReader {
             ..ReadReport::default()
         };
         let mut output = Output::new(report, cpu_cache);
+        output.assume_reads = options.assume_reads;
         let decoder = (format.open)(&mut source, &mut output)?;
         Ok(Self { source, decoder, output, record_noun: format.record_noun, ended: false })
     }
@@ -113,6 +117,7 @@ impl TraceReader {
         report.sha256 = Some(sha256);
         report.stored_bytes = Some(stored_bytes);
         report.note_passed_over();
+        report.note_assumed_reads();
         report.notes.extend(self.output.time_check.as_ref().and_then(TimeCheck::doubt));
         let file = self.source.file();
         if report.skipped_too_many() || (report.requests == 0 && report.skipped_records > 0) {

@@ -31,6 +31,10 @@ pub struct ReadReport {
     pub passed_over: Vec<(&'static str, u64)>,
     /// Requests that were skipped because they touch no byte.
     pub zero_size_requests: u64,
+    /// Requests that a [`Selection`](crate::Selection) left out; a note says by what.
+    pub left_out_requests: u64,
+    /// Requests of which the trace tells no operation and that were taken as reads, as asked.
+    pub assumed_reads: u64,
     /// Columns of the trace that no request uses.
     pub ignored_columns: Vec<String>,
     /// What the reader had to assume.
@@ -84,6 +88,16 @@ impl ReadReport {
         let counts: Vec<_> =
             self.passed_over.iter().map(|(what, count)| format!("{what} ({count})")).collect();
         self.notes.push(format!("passed over because they hold no request: {}", counts.join(", ")));
+    }
+
+    /// Turns the count of [`ReadReport::assumed_reads`] into a note, at the end of the trace.
+    pub(crate) fn note_assumed_reads(&mut self) {
+        if self.assumed_reads > 0 {
+            self.notes.push(format!(
+                "{} requests of which the trace tells no operation are taken as reads, as asked",
+                self.assumed_reads
+            ));
+        }
     }
 
     /// More than 10 and more than 0.1 % of the records are malformed.

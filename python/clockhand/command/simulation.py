@@ -19,6 +19,7 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.command.reading import AssumeReads, Limit, Only, Skip, Streams, TraceFormat
 from clockhand.facts import trace_label
 from clockhand.comparison import io_time_over_bound
 from clockhand.files import check_places, publish
@@ -62,9 +63,6 @@ OutputFormat = Annotated[
 Out = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
 Report = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
 Plots = Annotated[Path | None, typer.Option(help="Write the figures as SVG and PNG.")]
-TraceFormat = Annotated[
-    str | None, typer.Option(help="Format of the traces. See: clockhand formats.")
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -89,6 +87,11 @@ def _simulate(
     report: Report = None,
     plots: Plots = None,
     trace_format: TraceFormat = None,
+    assume_reads: AssumeReads = False,
+    only: Only = None,
+    streams: Streams = None,
+    skip: Skip = 0,
+    limit: Limit = None,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
     if out is not None and out == report:
@@ -108,6 +111,11 @@ def _simulate(
             seed=seed,
             jobs=jobs,
             trace_format=trace_format,
+            assume_reads=assume_reads,
+            only=only,
+            streams=streams,
+            skip=skip,
+            limit=limit,
             watch=watch,
             command=command_line(),
         )

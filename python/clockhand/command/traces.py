@@ -18,13 +18,14 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.command.reading import AssumeReads, Limit, Only, Skip, Streams, TraceFormat
 from clockhand.facts import origin_of, synthetic_mark
 from clockhand.traces import Trace, convert_traces, reading_notes
 
+STREAMS_SHOWN = 16
+"""So many streams are listed one by one."""
+
 TraceFile = Annotated[str, typer.Argument(help="A trace, compressed or not; - is standard input.")]
-TraceFormat = Annotated[
-    str | None, typer.Option(help="Format of the trace. See: clockhand formats.")
-]
 OutputFormat = Annotated[
     Format | None,
     typer.Option("--format", help="How the facts are written; table if not given."),
@@ -46,10 +47,23 @@ def _info(
     trace: TraceFile,
     page_size: Annotated[str, typer.Option(help="Page size, a power of two.")] = "4KiB",
     trace_format: TraceFormat = None,
+    assume_reads: AssumeReads = False,
+    only: Only = None,
+    streams: Streams = None,
+    skip: Skip = 0,
+    limit: Limit = None,
     format: OutputFormat = None,
 ) -> None:
     """Tell what a trace is like: format, requests, reads and writes, footprint, skipped lines."""
-    source = Trace(trace, format=trace_format)
+    source = Trace(
+        trace,
+        format=trace_format,
+        assume_reads=assume_reads,
+        only=only,
+        streams=streams,
+        skip=skip,
+        limit=limit,
+    )
     with shown_progress() as watch:
         info = source.info(page_size=page_size, watch=watch)
     facts = _facts(info)
@@ -65,8 +79,25 @@ def _info(
 def _flat(info: dict[str, Any]) -> dict[str, Any]:
     """Return the facts as one row: texts of several lines are joined."""
     labels = [f"{key}: {value}" for key, value in info["labels"]]
-    lists = {"first_skipped": info["first_skipped"], "notes": info["notes"], "labels": labels}
+    lists = {
+        "first_skipped": info["first_skipped"],
+        "notes": info["notes"],
+        "labels": labels,
+        "stream_counts": [f"{name}: {value}" for name, value in _stream_facts(info).items()],
+    }
     return info | {name: "; ".join(items) for name, items in lists.items()}
+
+
+def _stream_facts(info: dict[str, Any]) -> dict[str, str]:
+    """Return a fact for each of the first streams, and one that counts the others."""
+    facts = {}
+    for counts in info["stream_counts"][:STREAMS_SHOWN]:
+        name = "" if counts["name"] is None else f" ({counts['name']})"
+        facts[f"stream {counts['stream']}{name}"] = (
+            f"{counts['read_requests']:,} reads, {counts['write_requests']:,} writes"
+        )
+    more = info["streams"] - STREAMS_SHOWN
+    return facts | ({"other streams": f"{more:,}"} if more > 0 else {})
 
 
 def _facts(info: dict[str, Any]) -> dict[str, str]:
@@ -84,12 +115,15 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
         "footprint": f"{info['footprint_pages']:,} pages, "
         f"{info['footprint_pages'] * info['page_bytes'] / 2**20:,.4g} MiB",
         "dirty footprint": f"{info['dirty_footprint_pages']:,} pages",
-        "streams": f"{info['streams']:,}",
+        "streams": f"{info['streams']:,}"
+        + ("" if info["stream_noun"] == "stream" else f", by {info['stream_noun']}"),
         "span": _span(info["span_ns"]),
         "sorted by time": {True: "yes", False: "no", None: "no times"}[info["sorted_by_time"]],
         "skipped": f"{info['skipped_records']:,} malformed records, "
         f"{info['zero_size_requests']:,} requests of size 0",
     }
+    if info["streams"] > 1:
+        facts |= _stream_facts(info)
     for position, reason in enumerate(info["first_skipped"], 1):
         facts[f"skipped {position}"] = reason
     for position, note in enumerate(info["notes"], 1):
@@ -108,8 +142,22 @@ def _span(span_ns: int | None) -> str:
 
 def _convert(
     traces: Annotated[
-        list[str], typer.Argument(metavar="TRACE... OUT.parquet", help="Traces, then the file.")
+        list[str], typer.Argument(metavar="TRACE... OUT", help="Traces, then the file to write.")
     ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Format to write; as the file's name ends if not given. See: clockhand formats."
+        ),
+    ] = None,
+    widen: Annotated[
+        bool,
+        typer.Option(
+            "--widen",
+            help="Widen requests to whole sectors, blocks or cache lines if the format has no "
+            "others.",
+        ),
+    ] = False,
     cpu_cache: Annotated[
         bool,
         typer.Option(
@@ -121,19 +169,50 @@ def _convert(
         list[str] | None, typer.Option(help="KEY=VALUE to keep with the trace.")
     ] = None,
     trace_format: TraceFormat = None,
+    assume_reads: AssumeReads = False,
+    only: Only = None,
+    streams: Streams = None,
+    skip: Skip = 0,
+    limit: Limit = None,
 ) -> None:
-    """Write traces to one Parquet file; several become one timeline with a stream each."""
+    """Write traces to one file in any format that can be written, and name what it cannot hold.
+
+    Several traces become one timeline with a stream each. The file is compressed if its name ends
+    in .gz, .xz, .zst or .bz2.
+    """
     *inputs, out = traces
-    labels = [("made by", command_line())]
-    for text in label or []:
-        key, separator, value = text.partition("=")
-        if not separator:
-            raise UsageError(f"--label {text!r} is not of the form KEY=VALUE; add the =")
-        labels.append((key, value))
-    sources = [Trace(path, format=trace_format, cpu_cache=cpu_cache) for path in inputs]
+    sources = [
+        Trace(
+            path,
+            format=trace_format,
+            cpu_cache=cpu_cache,
+            assume_reads=assume_reads,
+            only=only,
+            streams=streams,
+            skip=skip,
+            limit=limit,
+        )
+        for path in inputs
+    ]
+    labels = _labels(label or [])
     with shown_progress() as watch:
-        reports = convert_traces(sources, out, labels=labels, watch=watch)
+        converted = convert_traces(sources, out, to=to, widen=widen, labels=labels, watch=watch)
+    reports = converted["traces"]
     for source, report in zip(sources, reports, strict=True):
         for note in reading_notes(report):
             say(f"{source.name}: {note}")
-    say(f"{out}: {sum(report['requests'] for report in reports):,} requests")
+    for loss in converted["losses"]:
+        say(f"{out}: {loss}")
+    requests = sum(report["requests"] for report in reports)
+    say(f"{out}: {requests:,} requests as {converted['format']}")
+
+
+def _labels(words: list[str]) -> list[tuple[str, str]]:
+    """Return the pairs that words such as ``KEY=VALUE`` are, and the command."""
+    labels = [("made by", command_line())]
+    for word in words:
+        key, separator, value = word.partition("=")
+        if not separator:
+            raise UsageError(f"--label {word!r} is not of the form KEY=VALUE; add the =")
+        labels.append((key, value))
+    return labels

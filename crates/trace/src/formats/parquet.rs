@@ -50,6 +50,7 @@ use crate::request::{Op, Request};
 use crate::sample::{Sample, quoted};
 use crate::scan;
 use crate::source::{Seekable, Source};
+use crate::target::Target;
 
 const NAME: &str = "parquet";
 const MAGIC: &[u8] = b"PAR1";
@@ -62,9 +63,13 @@ pub(super) const FORMAT: Format = Format {
     module: include_str!("parquet.rs"),
     record_noun: "row",
     holds_processor_accesses: false,
+    stream_noun: "stream",
+    targets: TARGETS,
     sniff,
     open,
 };
+
+const TARGETS: &[Target] = &[Target::parquet(NAME)];
 
 fn sniff(sample: &Sample) -> Confidence {
     if sample.head().starts_with(MAGIC) { Confidence::Certain } else { Confidence::Unfit }

@@ -13,3 +13,4 @@ mod reading;
 mod request_columns;
 mod shared_traces;
 mod synthetic;
+mod writing;
