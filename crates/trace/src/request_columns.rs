@@ -33,7 +33,7 @@ pub struct RequestColumns<'a> {
 pub struct ColumnReader<'a> {
     columns: RequestColumns<'a>,
     next_row: usize,
-    /// The encoding of one request.
+    /// The encoding of one batch.
     encoding: Vec<u8>,
     hasher: Sha256,
     report: ReadReport,
@@ -76,8 +76,7 @@ impl<'a> ColumnReader<'a> {
         }
     }
 
-    fn hash(&mut self, request: &Request) {
-        self.encoding.clear();
+    fn encode(&mut self, request: &Request) {
         self.encoding.push(if request.op == Op::Write { b'W' } else { b'R' });
         self.encoding.extend(request.address.to_le_bytes());
         self.encoding.extend(request.bytes.to_le_bytes());
@@ -85,12 +84,11 @@ impl<'a> ColumnReader<'a> {
         if let Some(time_ns) = request.time_ns {
             self.encoding.extend(time_ns.to_le_bytes());
         }
-        self.hasher.update(&self.encoding);
     }
 
     fn take_row(&mut self, batch: &mut Vec<Request>) -> Result<(), TraceError> {
         let request = self.request(self.next_row);
-        self.hash(&request);
+        self.encode(&request);
         match request.bytes.checked_sub(1) {
             None => self.report.zero_size_requests += 1,
             Some(to_last_byte)
@@ -127,9 +125,11 @@ impl<'a> ColumnReader<'a> {
 impl Reader for ColumnReader<'_> {
     fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, TraceError> {
         batch.clear();
+        self.encoding.clear();
         while batch.len() < BATCH_REQUESTS && self.next_row < self.columns.addresses.len() {
             self.take_row(batch)?;
         }
+        self.hasher.update(&self.encoding);
         self.report.requests += batch.len() as u64;
         if self.next_row == self.columns.addresses.len() && self.report.sha256.is_none() {
             self.end()?;
