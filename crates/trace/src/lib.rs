@@ -2,7 +2,7 @@
 //! of request.
 //!
 //! ```text
-//! file → decompression → format → (CPU cache) → batches of Request
+//! file → decompression → format → (CPU cache, view) → batches of Request
 //!
 //! batches of Request → PageView       dense page ids, folded runs: what a simulator replays
 //!                    → TraceInfo      what `clockhand trace info` shows
@@ -12,6 +12,8 @@
 //! Nothing is dropped silently: whatever a reader passes over is counted in its [`ReadReport`] with
 //! the first reasons. This crate knows nothing of policies.
 
+mod anonymous;
+mod capture;
 mod columns;
 mod cpu_cache;
 mod detect;
@@ -38,7 +40,10 @@ mod scan;
 mod source;
 mod time_check;
 mod units;
+mod view;
 
+pub use anonymous::AnonymousPages;
+pub use capture::{CaptureReader, CapturedStream, StreamEnd};
 pub use cpu_cache::{CpuCache, CpuCacheConfig};
 pub use error::TraceError;
 pub use format::Format;
@@ -51,3 +56,4 @@ pub use report::{ReadReport, SkippedRecord};
 pub use request::{Access, AccessKind, Op, Request};
 pub use request_columns::{ColumnReader, RequestColumns};
 pub use source::Progress;
+pub use view::{ClassCounts, Classes, Convention, RecordClass, View};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int8Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
+    ArrayRef, DictionaryArray, Int8Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -18,14 +18,20 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use tempfile::{NamedTempFile, TempPath};
 
+use crate::anonymous::AnonymousPages;
 use crate::error::TraceError;
 use crate::request::{Op, Request};
 
 /// Rows that are written, and later read, as one piece; what the writer holds in memory.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
+/// The key of the address space of a captured program.
+pub(crate) const SEGMENTS_KEY: &str = "clockhand.segments";
+/// The key of the pages of a captured program that would go to swap.
+pub(crate) const ANONYMOUS_PAGES_KEY: &str = "clockhand.anonymous_pages";
+
 /// Writes requests to a Parquet file with the columns `op` (`R`, `W`), `address` and `size` in
-/// bytes, `stream` and, when the requests have times, `time_ns`.
+/// bytes, `stream` and, when the requests have them, `time_ns` and `class` (`I`, `R`, `A`, `W`).
 ///
 /// The rows go to a file beside `path` that takes its place in [`finish`](Self::finish); a writer
 /// that is dropped before leaves nothing.
@@ -36,6 +42,7 @@ pub struct ParquetWriter {
     rows: ArrowWriter<File>,
     schema: SchemaRef,
     has_times: bool,
+    has_classes: bool,
     written_requests: u64,
 }
 
@@ -50,44 +57,92 @@ impl ParquetWriter {
         labels: &[(String, String)],
         has_times: bool,
     ) -> Result<Self, TraceError> {
-        let path = path.as_ref().to_owned();
+        Self::begin(path.as_ref(), labels, has_times, false)
+    }
+
+    /// Like [`create`](Self::create), with a column of classes.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] when nothing can be written beside `path`.
+    pub fn create_with_classes(
+        path: impl AsRef<Path>,
+        labels: &[(String, String)],
+        has_times: bool,
+    ) -> Result<Self, TraceError> {
+        Self::begin(path.as_ref(), labels, has_times, true)
+    }
+
+    fn begin(
+        path: &Path,
+        labels: &[(String, String)],
+        has_times: bool,
+        has_classes: bool,
+    ) -> Result<Self, TraceError> {
+        let path = path.to_owned();
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
         let failed = |source| io_error(&path, "creating", 0, source);
         let (file, unfinished) = temporary_file(folder).map_err(failed)?.into_parts();
-        let schema = schema(has_times);
+        let schema = schema(has_times, has_classes);
         let rows = ArrowWriter::try_new(file, schema.clone(), Some(properties(labels)))
             .map_err(|error| failed(io::Error::from(error)))?;
-        Ok(Self { path, unfinished, rows, schema, has_times, written_requests: 0 })
+        Ok(Self { path, unfinished, rows, schema, has_times, has_classes, written_requests: 0 })
     }
 
     /// Appends requests.
     ///
     /// # Errors
-    /// [`TraceError::Unwritable`] when a request has a time and there is no column for it, or the
-    /// reverse; [`TraceError::Io`] when the disk refuses.
+    /// [`TraceError::Unwritable`] when a request has a time or a class and there is no column for it,
+    /// or the reverse; [`TraceError::Io`] when the disk refuses.
     pub fn write(&mut self, requests: &[Request]) -> Result<(), TraceError> {
-        if let Some(index) =
-            requests.iter().position(|request| request.time_ns.is_some() != self.has_times)
-        {
-            let reason = if self.has_times {
-                "has no time although others have; leave the times out of all"
-            } else {
-                "has a time although the file has no column for it; create the file with times"
-            };
-            return Err(TraceError::Unwritable {
-                file: self.path.display().to_string(),
-                index: self.written_requests + index as u64,
-                reason: reason.to_owned(),
-            });
+        let misfit = requests.iter().enumerate().find_map(|(index, request)| {
+            self.misfit(request).map(|reason| (self.written_requests + index as u64, reason))
+        });
+        if let Some((index, reason)) = misfit {
+            let file = self.path.display().to_string();
+            return Err(TraceError::Unwritable { file, index, reason: reason.to_owned() });
         }
-        let batch = RecordBatch::try_new(self.schema.clone(), columns(requests, self.has_times))
+        let columns = columns(requests, self.has_times, self.has_classes);
+        let batch = RecordBatch::try_new(self.schema.clone(), columns)
             .map_err(|error| self.failed(error.into()))?;
         self.rows.write(&batch).map_err(|error| self.failed(error))?;
         self.written_requests += requests.len() as u64;
         Ok(())
+    }
+
+    /// Why a request does not fit the columns.
+    fn misfit(&self, request: &Request) -> Option<&'static str> {
+        match (request.time_ns.is_some(), self.has_times) {
+            (false, true) => {
+                return Some("has no time although others have; leave the times out of all");
+            }
+            (true, false) => {
+                return Some(
+                    "has a time although the file has no column for it; create the file with times",
+                );
+            }
+            _ => {}
+        }
+        match (request.class.is_some(), self.has_classes) {
+            (false, true) => Some("has no class although others have; take a view of the others"),
+            (true, false) => {
+                Some("has a class although the file has no column for it; take a view of it")
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds a label that is known only after the requests.
+    pub fn label(&mut self, key: &str, value: String) {
+        self.rows.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
+    }
+
+    /// Keeps the address space of a captured program, and which of its pages would go to swap.
+    pub fn keep_address_space(&mut self, segments: &[String], pages: &AnonymousPages) {
+        self.label(SEGMENTS_KEY, segments.join("\n"));
+        self.label(ANONYMOUS_PAGES_KEY, pages.to_string());
     }
 
     /// Completes the file, makes sure it is on the disk, and puts it at its path, in place of what
@@ -135,16 +190,19 @@ fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-fn schema(has_times: bool) -> SchemaRef {
-    let op = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
+fn schema(has_times: bool, has_classes: bool) -> SchemaRef {
+    let word = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
     let mut fields = vec![
-        Field::new("op", op, false),
+        Field::new("op", word.clone(), false),
         Field::new("address", DataType::UInt64, false),
         Field::new("size", DataType::UInt32, false),
         Field::new("stream", DataType::UInt32, false),
     ];
     if has_times {
         fields.push(Field::new("time_ns", DataType::UInt64, false));
+    }
+    if has_classes {
+        fields.push(Field::new("class", word, false));
     }
     Arc::new(Schema::new(fields))
 }
@@ -169,20 +227,27 @@ fn properties(labels: &[(String, String)]) -> WriterProperties {
         .build()
 }
 
-fn columns(requests: &[Request], has_times: bool) -> Vec<ArrayRef> {
-    let keys: Int8Array =
-        requests.iter().map(|request| Some(i8::from(request.op == Op::Write))).collect();
-    let words = Arc::new(StringArray::from(vec!["R", "W"]));
-    let ops = DictionaryArray::<Int8Type>::new(keys, words);
+/// A column of a few words, given by their numbers.
+fn words(numbers: impl Iterator<Item = i8>, words: Vec<&str>) -> ArrayRef {
+    let numbers = Int8Array::from_iter_values(numbers);
+    Arc::new(DictionaryArray::<Int8Type>::new(numbers, Arc::new(StringArray::from(words))))
+}
+
+fn columns(requests: &[Request], has_times: bool, has_classes: bool) -> Vec<ArrayRef> {
+    let ops = requests.iter().map(|request| i8::from(request.op == Op::Write));
     let addresses = UInt64Array::from_iter_values(requests.iter().map(|request| request.address));
     let sizes = UInt32Array::from_iter_values(requests.iter().map(|request| request.bytes));
     let streams = UInt32Array::from_iter_values(requests.iter().map(|request| request.stream));
     let mut columns: Vec<ArrayRef> =
-        vec![Arc::new(ops), Arc::new(addresses), Arc::new(sizes), Arc::new(streams)];
+        vec![words(ops, vec!["R", "W"]), Arc::new(addresses), Arc::new(sizes), Arc::new(streams)];
     if has_times {
         let times =
             UInt64Array::from_iter_values(requests.iter().filter_map(|request| request.time_ns));
-        columns.push(Arc::new(times) as Arc<dyn Array>);
+        columns.push(Arc::new(times));
+    }
+    if has_classes {
+        let classes = requests.iter().filter_map(|request| Some(request.class? as i8));
+        columns.push(words(classes, vec!["I", "R", "A", "W"]));
     }
     columns
 }

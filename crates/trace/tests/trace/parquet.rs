@@ -73,6 +73,7 @@ fn numbers_may_be_integers_of_any_width_and_times_of_any_unit() {
             bytes: 1,
             stream: 127,
             time_ns: Some(127 * unit_ns),
+            class: None,
         };
         assert_eq!((requests[1].bytes, requests[2]), (65_535, last), "{name}");
     }
@@ -207,7 +208,7 @@ prop_compose! {
         is_write: bool, address in 0_u64..u64::MAX / 2, bytes in 1_u32.., stream: u32, time_ns: u64,
     ) -> Request {
         let op = if is_write { Op::Write } else { Op::Read };
-        Request { op, address, bytes, stream, time_ns: has_times.then_some(time_ns) }
+        Request { op, address, bytes, stream, time_ns: has_times.then_some(time_ns), class: None }
     }
 }
 

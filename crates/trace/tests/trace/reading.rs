@@ -31,7 +31,7 @@ pub fn read_file(
     path: &Path,
     format: Option<&str>,
 ) -> Result<(Vec<Request>, ReadReport), TraceError> {
-    drain(&mut TraceReader::open(path, &OpenOptions { format, cpu_cache: None })?)
+    drain(&mut TraceReader::open(path, &OpenOptions { format, ..OpenOptions::default() })?)
 }
 
 /// Reads bytes through a file.
