@@ -15,7 +15,12 @@ class UsageError(ClockhandError): ...
 class TraceSource:
     @staticmethod
     def file(
-        path: str | PathLike[str], format: str | None = None, cpu_cache: bool = False
+        path: str | PathLike[str],
+        format: str | None = None,
+        cpu_cache: bool = False,
+        view: str | None = None,
+        fetches: bool | None = None,
+        only: str | None = None,
     ) -> TraceSource: ...
     @staticmethod
     def table(
@@ -56,6 +61,12 @@ def trace_info(
 ) -> dict[str, Any]: ...
 def convert_trace(
     traces: list[TraceSource],
+    out: str | PathLike[str],
+    labels: list[tuple[str, str]],
+    watch: Callable[[str, int, int], None] | None = None,
+) -> list[dict[str, Any]]: ...
+def convert_capture(
+    paths: list[str | PathLike[str]],
     out: str | PathLike[str],
     labels: list[tuple[str, str]],
     watch: Callable[[str, int, int], None] | None = None,

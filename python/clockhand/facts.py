@@ -21,6 +21,7 @@ class TraceFacts(TypedDict):
     dirty_footprint_pages: int
     page_bytes: int
     notes: list[str]
+    view: str | None
     synthetic: bool
 
 

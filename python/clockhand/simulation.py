@@ -101,6 +101,9 @@ class Options(TypedDict, total=False):
     seed: int
     jobs: int | None
     trace_format: str | None
+    view: str | None
+    fetches: bool | None
+    only: str | None
     watch: Watch | None
     command: str | None
 
@@ -129,6 +132,9 @@ def run_simulation(
     seed: int = 0,
     jobs: int | None = None,
     trace_format: str | None = None,
+    view: str | None = None,
+    fetches: bool | None = None,
+    only: str | None = None,
     watch: Watch | None = None,
     command: str | None = None,
 ) -> Simulation:
@@ -148,6 +154,9 @@ def run_simulation(
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
         trace_format: Format of all traces that are given as paths.
+        view: The view of such traces, as in :class:`Trace`.
+        fetches: Whether their instruction fetches are part of them.
+        only: Which of their pages, as in :class:`Trace`.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
 
@@ -168,7 +177,7 @@ def run_simulation(
         "flush_at_end": flush_at_end,
     }
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format)
+    trace_sources = sources(traces, trace_format, view=view, fetches=fetches, only=only)
     result = _engine.simulate(
         trace_sources,
         policies,
@@ -186,7 +195,14 @@ def run_simulation(
             [source.name for source in trace_sources],
             policies,
             sizes,
-            {"--trace-format": trace_format, "--page-size": page_bytes, "--seed": seed},
+            {
+                "--trace-format": trace_format,
+                "--view": view,
+                "--fetches": None if fetches is None else "yes" if fetches else "no",
+                "--only": only,
+                "--page-size": page_bytes,
+                "--seed": seed,
+            },
             options,
         )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)

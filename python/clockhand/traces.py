@@ -27,14 +27,28 @@ class Trace:
             given.
         cpu_cache: Whether a first-level cache (16 KiB + 16 KiB, 4 ways, 32-byte lines) stands
             between the processor accesses of the trace and memory.
+        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
+            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
+        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
+            given.
+        only: ``"anonymous"`` takes the pages of a captured program that would go to swap.
 
     Nothing is read before the trace is used.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, format: str | None = None, cpu_cache: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        cpu_cache: bool = False,
+        view: str | None = None,
+        fetches: bool | None = None,
+        only: str | None = None,
     ) -> None:
-        self._source = _engine.TraceSource.file(os.fspath(path), format, cpu_cache)
+        self._source = _engine.TraceSource.file(
+            os.fspath(path), format, cpu_cache, view, fetches, only
+        )
 
     @classmethod
     def from_arrays(
@@ -146,14 +160,24 @@ def reading_notes(report: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def sources(traces: Traces, format: str | None = None) -> list[_engine.TraceSource]:
-    """Return the engine's sources for one trace or several, given as traces or as paths."""
+def sources(
+    traces: Traces,
+    format: str | None = None,
+    *,
+    view: str | None = None,
+    fetches: bool | None = None,
+    only: str | None = None,
+) -> list[_engine.TraceSource]:
+    """Return the engine's sources for one trace or several; the options are those of paths."""
     if isinstance(traces, Trace | str | os.PathLike):
         traces = [traces]
-    return [
-        (trace if isinstance(trace, Trace) else Trace(trace, format=format))._source
+    given = [
+        trace
+        if isinstance(trace, Trace)
+        else Trace(trace, format=format, view=view, fetches=fetches, only=only)
         for trace in traces
     ]
+    return [trace._source for trace in given]
 
 
 def _is_write(op: npt.ArrayLike) -> npt.NDArray[np.bool_]:

@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clockhand_sim::{RequestTable, TraceInput, convert_to_parquet};
-use clockhand_trace::{CpuCacheConfig, ReadReport, TraceInfo};
+use clockhand_sim::{RequestTable, SimError, TraceInput, convert_to_parquet};
+use clockhand_trace::{
+    AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, CpuCacheConfig, ReadReport,
+    RecordClass, StreamEnd, TraceInfo, View,
+};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde::Serialize;
 
+use crate::errors::exception;
 use crate::supervision::supervised;
 
 /// Where a trace comes from.
@@ -18,12 +22,22 @@ pub(crate) struct TraceSource(pub(crate) TraceInput);
 
 #[pymethods]
 impl TraceSource {
-    /// A file, or standard input for "-"; with `cpu_cache`, seen through a first-level cache.
+    /// A file, or standard input for "-"; with `cpu_cache`, seen through a first-level cache. `view`
+    /// and `fetches` make reads and writes of records with classes.
     #[staticmethod]
-    #[pyo3(signature = (path, format=None, cpu_cache=false))]
-    fn file(path: PathBuf, format: Option<String>, cpu_cache: bool) -> Self {
+    #[pyo3(signature = (path, format=None, cpu_cache=false, view=None, fetches=None, only=None))]
+    fn file(
+        path: PathBuf,
+        format: Option<String>,
+        cpu_cache: bool,
+        view: Option<&str>,
+        fetches: Option<bool>,
+        only: Option<&str>,
+    ) -> PyResult<Self> {
         let cpu_cache = cpu_cache.then(CpuCacheConfig::default);
-        TraceSource(TraceInput::File { path, format, cpu_cache })
+        let classes = classes(view, fetches).map_err(exception)?;
+        let only_anonymous = is_anonymous(only).map_err(exception)?;
+        Ok(TraceSource(TraceInput::File { path, format, cpu_cache, classes, only_anonymous }))
     }
 
     /// Arrays of one length: bool, uint64, and if given uint32, uint32, uint64.
@@ -56,6 +70,28 @@ impl TraceSource {
     }
 }
 
+/// The view that was asked for, if one was.
+fn classes(view: Option<&str>, fetches: Option<bool>) -> Result<Classes, SimError> {
+    if view.is_none() && fetches.is_none() {
+        return Ok(Classes::DefaultView);
+    }
+    let convention = match view {
+        None => Convention::default(),
+        Some(name) => Convention::of_name(name).ok_or_else(|| {
+            SimError::Usage(format!("--view {name:?} is unknown; give bus, paper or fault"))
+        })?,
+    };
+    Ok(Classes::Viewed(View { convention, fetches: fetches.unwrap_or(true) }))
+}
+
+fn is_anonymous(only: Option<&str>) -> Result<bool, SimError> {
+    match only {
+        None => Ok(false),
+        Some("anonymous") => Ok(true),
+        Some(other) => Err(SimError::Usage(format!("--only {other:?} is unknown; give anonymous"))),
+    }
+}
+
 /// What a reader met, for `trace info` and for the facts of a report.
 #[derive(Serialize)]
 pub(crate) struct ReadFacts {
@@ -70,6 +106,25 @@ pub(crate) struct ReadFacts {
     zero_size_requests: u64,
     notes: Vec<String>,
     labels: Vec<(String, String)>,
+    view: Option<&'static str>,
+    classes: Option<ByLetter>,
+}
+
+/// Records of each class, by its letter.
+#[derive(Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+struct ByLetter {
+    i: u64,
+    r: u64,
+    a: u64,
+    w: u64,
+}
+
+impl From<ClassCounts> for ByLetter {
+    fn from(counts: ClassCounts) -> Self {
+        let [i, r, a, w] = RecordClass::ALL.map(|class| counts.get(class));
+        ByLetter { i, r, a, w }
+    }
 }
 
 impl From<&ReadReport> for ReadFacts {
@@ -93,6 +148,8 @@ impl From<&ReadReport> for ReadFacts {
             zero_size_requests: report.zero_size_requests,
             notes,
             labels: report.labels.clone(),
+            view: report.view,
+            classes: report.classes.map(ByLetter::from),
         }
     }
 }
@@ -117,6 +174,8 @@ struct InfoFacts {
     streams: u32,
     span_ns: Option<u64>,
     sorted_by_time: Option<bool>,
+    anonymous_pages: Option<u64>,
+    segments: Vec<String>,
 }
 
 impl From<&TraceInfo> for InfoFacts {
@@ -139,6 +198,8 @@ impl From<&TraceInfo> for InfoFacts {
             streams: info.streams,
             span_ns: info.span_ns,
             sorted_by_time: info.sorted_by_time,
+            anonymous_pages: info.report.anonymous_pages.as_ref().map(AnonymousPages::pages),
+            segments: info.report.segments.clone(),
         }
     }
 }
@@ -173,5 +234,49 @@ pub(crate) fn convert_trace<'py>(
         convert_to_parquet(&inputs, &out, &labels, progress)
     })?;
     let facts: Vec<ReadFacts> = reports.iter().map(ReadFacts::from).collect();
+    Ok(pythonize(py, &facts)?)
+}
+
+/// One process of a capture.
+#[derive(Serialize)]
+struct StreamFacts {
+    process: u32,
+    command: Vec<String>,
+    end: &'static str,
+    exit_code: Option<i32>,
+    classes: ByLetter,
+}
+
+impl From<&CapturedStream> for StreamFacts {
+    fn from(stream: &CapturedStream) -> Self {
+        let (end, exit_code) = match stream.end {
+            StreamEnd::Exit(code) => ("exit", Some(code)),
+            StreamEnd::Exec => ("exec", None),
+            StreamEnd::Cut => ("cut", None),
+        };
+        StreamFacts {
+            process: stream.process,
+            command: stream.command.clone(),
+            end,
+            exit_code,
+            classes: stream.classes.into(),
+        }
+    }
+}
+
+/// Writes the files of a capture's front end to one Parquet file; a list with a dictionary for each process.
+#[pyfunction]
+#[pyo3(signature = (paths, out, labels, watch=None))]
+pub(crate) fn convert_capture<'py>(
+    py: Python<'py>,
+    paths: Vec<PathBuf>,
+    out: PathBuf,
+    labels: Vec<(String, String)>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let streams = supervised(py, watch, move |progress| {
+        clockhand_sim::convert_capture(paths, &out, &labels, progress)
+    })?;
+    let facts: Vec<StreamFacts> = streams.iter().map(StreamFacts::from).collect();
     Ok(pythonize(py, &facts)?)
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use clockhand_trace::{ParquetWriter, ReadReport, Request};
+use clockhand_trace::{AnonymousPages, ParquetWriter, ReadReport, Request};
 
 use crate::{Progress, SimError, TraceInput};
 
@@ -20,7 +20,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Writes `inputs` to one Parquet file, one after the other as one timeline, and gives what was met in each.
 ///
 /// The streams of different inputs never alias: they are numbered in the order of their first request. Times
-/// are kept only for a single input, since the clocks of several have no common origin.
+/// are kept only for a single input, since the clocks of several have no common origin. Classes of records are
+/// kept, unless an input is seen in a view of its own.
 ///
 /// # Errors
 ///
@@ -41,8 +42,10 @@ pub fn convert_to_parquet(
     };
     let mut reports = Vec::new();
     for (input, trace) in inputs.iter().enumerate() {
-        reports.push(read_ahead(trace, progress, &mut |batch| conversion.write(input, batch))?);
+        let trace = trace.keeping_classes();
+        reports.push(read_ahead(&trace, progress, &mut |batch| conversion.write(input, batch))?);
     }
+    conversion.keep_address_spaces(&reports);
     let nothing = || SimError::Usage("no trace is given; name one to convert".to_owned());
     conversion.writer.ok_or_else(nothing)?.finish()?;
     Ok(reports)
@@ -96,9 +99,31 @@ impl Conversion<'_> {
             Some(writer) => writer,
             none => {
                 let has_times = requests.first().is_some_and(|request| request.time_ns.is_some());
-                none.insert(ParquetWriter::create(self.out, self.labels, has_times)?)
+                let has_classes = requests.first().is_some_and(|request| request.class.is_some());
+                none.insert(if has_classes {
+                    ParquetWriter::create_with_classes(self.out, self.labels, has_times)?
+                } else {
+                    ParquetWriter::create(self.out, self.labels, has_times)?
+                })
             }
         };
         Ok(writer.write(&requests)?)
+    }
+
+    /// Keeps the address spaces of captured programs, if each input tells its own.
+    fn keep_address_spaces(&mut self, reports: &[ReadReport]) {
+        let (mut segments, mut all_pages) = (Vec::new(), AnonymousPages::default());
+        for (input, report) in reports.iter().enumerate() {
+            let Some(pages) = &report.anonymous_pages else { return };
+            let new_stream = |stream| self.streams.get(&(input, stream)).copied();
+            all_pages = all_pages.joined(pages.renumbered(new_stream));
+            segments.extend(report.segments.iter().filter_map(|segment| {
+                let (stream, rest) = segment.split_once(' ')?;
+                Some(format!("{} {rest}", new_stream(stream.parse().ok()?)?))
+            }));
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.keep_address_space(&segments, &all_pages);
+        }
     }
 }

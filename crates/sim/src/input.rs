@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clockhand_trace::{
-    ColumnReader, CpuCacheConfig, OpenOptions, ReadReport, Reader, Request, RequestColumns,
-    TraceInfo, TraceInfoBuilder, TraceReader,
+    Classes, ColumnReader, CpuCacheConfig, OpenOptions, ReadReport, Reader, Request,
+    RequestColumns, TraceInfo, TraceInfoBuilder, TraceReader,
 };
 
 use crate::{Phase, Progress, SimError};
@@ -21,6 +21,10 @@ pub enum TraceInput {
         format: Option<String>,
         /// A CPU cache between a trace of processor accesses and memory.
         cpu_cache: Option<CpuCacheConfig>,
+        /// What becomes of the classes of records.
+        classes: Classes,
+        /// Only the pages of a captured program that would go to swap.
+        only_anonymous: bool,
     },
     /// Requests in memory.
     Table {
@@ -61,7 +65,25 @@ impl RequestTable {
 impl TraceInput {
     /// A file whose format is found by content.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        TraceInput::File { path: path.into(), format: None, cpu_cache: None }
+        TraceInput::File {
+            path: path.into(),
+            format: None,
+            cpu_cache: None,
+            classes: Classes::default(),
+            only_anonymous: false,
+        }
+    }
+
+    /// The same trace for a file that is to hold its classes, unless it is seen in a view that was
+    /// asked for.
+    pub(crate) fn keeping_classes(&self) -> Self {
+        let mut input = self.clone();
+        if let TraceInput::File { classes, .. } = &mut input
+            && *classes == Classes::DefaultView
+        {
+            *classes = Classes::Kept;
+        }
+        input
     }
 
     /// What the rows of a result call it.
@@ -83,8 +105,13 @@ impl TraceInput {
         take: &mut dyn FnMut(&[Request]) -> Result<(), SimError>,
     ) -> Result<ReadReport, SimError> {
         match self {
-            TraceInput::File { path, format, cpu_cache } => {
-                let options = OpenOptions { format: format.as_deref(), cpu_cache: *cpu_cache };
+            TraceInput::File { path, format, cpu_cache, classes, only_anonymous } => {
+                let options = OpenOptions {
+                    format: format.as_deref(),
+                    cpu_cache: *cpu_cache,
+                    classes: *classes,
+                    only_anonymous: *only_anonymous,
+                };
                 let mut reader = TraceReader::open(path, &options)?;
                 let stored = reader.progress();
                 progress.enter(Phase::Reading, stored.total_bytes().unwrap_or(0));

@@ -4,6 +4,7 @@
 //! [`Row`] per cell. Each trace is read once; all its cells share one page view.
 
 mod bound;
+mod capture;
 mod contestant;
 mod convert;
 mod error;
@@ -16,6 +17,7 @@ mod row;
 mod simulate;
 
 pub use bound::Bound;
+pub use capture::convert_capture;
 pub use contestant::Contestant;
 pub use convert::convert_to_parquet;
 pub use error::SimError;

@@ -13,8 +13,7 @@ use rustc_hash::FxHashSet;
 
 use crate::anonymous::{AnonymousPages, SYSTEM_PAGE_BYTES};
 use crate::error::TraceError;
-use crate::report::ReadReport;
-use crate::request::{Op, Request};
+use crate::request::Request;
 use crate::view::{ClassCounts, RecordClass};
 
 const MAGIC: &[u8; 8] = b"CLKHCAP\x01";
@@ -90,7 +89,6 @@ pub struct CaptureReader {
     blocks: Vec<Block>,
     next_block: usize,
     written_pages: FxHashSet<(u32, u64)>,
-    requests: u64,
 }
 
 impl CaptureReader {
@@ -107,7 +105,7 @@ impl CaptureReader {
         }
         blocks.sort_unstable();
         let written_pages = FxHashSet::default();
-        Ok(Self { paths, streams, blocks, next_block: 0, written_pages, requests: 0 })
+        Ok(Self { paths, streams, blocks, next_block: 0, written_pages })
     }
 
     /// Replaces the contents of `batch` by the records of the next block, with their classes; their
@@ -129,11 +127,9 @@ impl CaptureReader {
             if matches!(class, RecordClass::StoreFill | RecordClass::WriteBack) {
                 self.written_pages.insert((block.stream, address / SYSTEM_PAGE_BYTES));
             }
-            let op: Op = class.bus_op();
-            let request = Request::new(op, address, stream.line_bytes);
+            let request = Request::new(class.bus_op(), address, stream.line_bytes);
             batch.push(Request { stream: block.stream, class: Some(class), ..request });
         });
-        self.requests += batch.len() as u64;
         Ok(true)
     }
 
@@ -170,16 +166,6 @@ impl CaptureReader {
         let mut pages: Vec<_> = self.written_pages.iter().filter(is_swapped).copied().collect();
         pages.sort_unstable();
         AnonymousPages::of_pages(pages)
-    }
-
-    /// What was met, in the form in which readers report it.
-    pub fn report(&self) -> ReadReport {
-        ReadReport {
-            format: "capture",
-            records: self.requests,
-            requests: self.requests,
-            ..ReadReport::default()
-        }
     }
 }
 

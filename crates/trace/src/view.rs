@@ -52,6 +52,18 @@ pub enum Convention {
     Fault,
 }
 
+impl Convention {
+    /// The convention of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        match name {
+            "bus" => Some(Self::Bus),
+            "paper" => Some(Self::Paper),
+            "fault" => Some(Self::Fault),
+            _ => None,
+        }
+    }
+}
+
 /// By which convention the records of a trace with classes become reads and writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct View {

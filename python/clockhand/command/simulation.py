@@ -19,6 +19,7 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.command.views import Fetches, Only, View, as_bool
 from clockhand.files import check_places, publish
 from clockhand.simulation import Simulation, run_simulation
 
@@ -87,6 +88,9 @@ def _simulate(
     report: Report = None,
     plots: Plots = None,
     trace_format: TraceFormat = None,
+    view: View = None,
+    fetches: Fetches = None,
+    only: Only = None,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
     if out is not None and out == report:
@@ -106,6 +110,9 @@ def _simulate(
             seed=seed,
             jobs=jobs,
             trace_format=trace_format,
+            view=view,
+            fetches=as_bool(fetches),
+            only=only,
             watch=watch,
             command=command_line(),
         )

@@ -1,4 +1,4 @@
-"""``clockhand trace``: what a trace is like, and its conversion."""
+"""``clockhand trace``: what a trace is like, its conversion, and its capture."""
 
 import datetime
 from typing import Annotated, Any
@@ -6,17 +6,19 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from clockhand import UsageError
+from clockhand.command import capture
 from clockhand.command.output import (
     UNKNOWN,
     Format,
     command_line,
     format_for,
+    labels_of,
     print_table,
     say,
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.command.views import Fetches, Only, View, as_bool
 from clockhand.traces import Trace, convert_traces, reading_notes
 
 TraceFile = Annotated[str, typer.Argument(help="A trace, compressed or not; - is standard input.")]
@@ -31,9 +33,10 @@ OutputFormat = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    trace = typer.Typer(help="Look at traces and convert them.", no_args_is_help=True)
+    trace = typer.Typer(help="Capture traces, look at them and convert them.", no_args_is_help=True)
     trace.command(name="info")(_info)
     trace.command(name="convert")(_convert)
+    capture.register(trace)
     app.add_typer(trace, name="trace")
 
 
@@ -41,10 +44,13 @@ def _info(
     trace: TraceFile,
     page_size: Annotated[str, typer.Option(help="Page size, a power of two.")] = "4KiB",
     trace_format: TraceFormat = None,
+    view: View = None,
+    fetches: Fetches = None,
+    only: Only = None,
     format: OutputFormat = None,
 ) -> None:
     """Tell what a trace is like: format, requests, reads and writes, footprint, skipped lines."""
-    source = Trace(trace, format=trace_format)
+    source = Trace(trace, format=trace_format, view=view, fetches=as_bool(fetches), only=only)
     with shown_progress() as watch:
         info = source.info(page_size=page_size, watch=watch)
     facts = _facts(info)
@@ -59,7 +65,14 @@ def _info(
 def _flat(info: dict[str, Any]) -> dict[str, Any]:
     """Return the facts as one row: texts of several lines are joined."""
     labels = [f"{key}: {value}" for key, value in info["labels"]]
-    lists = {"first_skipped": info["first_skipped"], "notes": info["notes"], "labels": labels}
+    lists = {
+        "first_skipped": info["first_skipped"],
+        "notes": info["notes"],
+        "labels": labels,
+        "segments": info["segments"],
+    }
+    if info["classes"] is not None:
+        lists["classes"] = [f"{letter} {count}" for letter, count in info["classes"].items()]
     return info | {name: "; ".join(items) for name, items in lists.items()}
 
 
@@ -78,6 +91,7 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
         "footprint": f"{info['footprint_pages']:,} pages, "
         f"{info['footprint_pages'] * info['page_bytes'] / 2**20:,.4g} MiB",
         "dirty footprint": f"{info['dirty_footprint_pages']:,} pages",
+        **_captured_facts(info),
         "streams": f"{info['streams']:,}",
         "span": _span(info["span_ns"]),
         "sorted by time": {True: "yes", False: "no", None: "no times"}[info["sorted_by_time"]],
@@ -91,6 +105,16 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
     for key, value in info["labels"]:
         facts[f"label {key}"] = value
     facts["SHA-256"] = info["sha256"] or UNKNOWN
+    return facts
+
+
+def _captured_facts(info: dict[str, Any]) -> dict[str, str]:
+    """Return what only captured traces tell."""
+    facts = {}
+    if info["anonymous_pages"] is not None:
+        mib = info["anonymous_pages"] * 4096 / 2**20
+        facts["anonymous, written"] = f"{info['anonymous_pages']:,} pages of 4 KiB, {mib:,.4g} MiB"
+        facts["address space"] = f"{len(info['segments']):,} segments (--format json lists them)"
     return facts
 
 
@@ -115,16 +139,24 @@ def _convert(
         list[str] | None, typer.Option(help="KEY=VALUE to keep with the trace.")
     ] = None,
     trace_format: TraceFormat = None,
+    view: View = None,
+    fetches: Fetches = None,
+    only: Only = None,
 ) -> None:
     """Write traces to one Parquet file; several become one timeline with a stream each."""
     *inputs, out = traces
-    labels = [("made by", command_line())]
-    for text in label or []:
-        key, separator, value = text.partition("=")
-        if not separator:
-            raise UsageError(f"--label {text!r} is not of the form KEY=VALUE; add the =")
-        labels.append((key, value))
-    sources = [Trace(path, format=trace_format, cpu_cache=cpu_cache) for path in inputs]
+    labels = [("made by", command_line()), *labels_of(label)]
+    sources = [
+        Trace(
+            path,
+            format=trace_format,
+            cpu_cache=cpu_cache,
+            view=view,
+            fetches=as_bool(fetches),
+            only=only,
+        )
+        for path in inputs
+    ]
     with shown_progress() as watch:
         reports = convert_traces(sources, out, labels=labels, watch=watch)
     for source, report in zip(sources, reports, strict=True):

@@ -146,48 +146,67 @@ static void text_write(char tag)
                  (size_t)bytes);
 }
 
-/* ---- anonymous memory that was given back before the end ---- */
+/* ---- ranges of the address space that its map at the end does not tell ---- */
 
 struct range {
     Addr start;
     Addr end;
 };
 
-/* Disjoint, ascending. */
+/* Disjoint, ascending: memory that would have gone to swap and was unmapped, and memory that is
+ * shared with a file, which would not. */
 static XArray *given_back = NULL;
+static XArray *shared = NULL;
 
-static void give_back(Addr start, Addr end)
+static void add_range(XArray **ranges, Addr start, Addr end)
 {
-    if (given_back == NULL)
-        given_back = VG_(newXA)(VG_(malloc), "clockhand.ranges", VG_(free), sizeof(struct range));
+    if (*ranges == NULL)
+        *ranges = VG_(newXA)(VG_(malloc), "clockhand.ranges", VG_(free), sizeof(struct range));
     Word index = 0;
-    while (index < VG_(sizeXA)(given_back)) {
-        struct range *other = VG_(indexXA)(given_back, index);
-        if (start <= other->end && other->start <= end) {
-            start = other->start < start ? other->start : start;
-            end = other->end > end ? other->end : end;
-            VG_(removeIndexXA)(given_back, index);
-        } else if (other->start > end) {
+    while (index < VG_(sizeXA)(*ranges)) {
+        const struct range *other = VG_(indexXA)(*ranges, index);
+        if (other->start > end)
             break;
-        } else {
+        if (start > other->end) {
             index++;
+            continue;
         }
+        start = other->start < start ? other->start : start;
+        end = other->end > end ? other->end : end;
+        VG_(removeIndexXA)(*ranges, index);
     }
     struct range joined = { start, end };
-    VG_(insertIndexXA)(given_back, index, &joined);
+    VG_(insertIndexXA)(*ranges, index, &joined);
 }
 
-/* Keeps the anonymous part of what the program is about to unmap. */
+static Bool is_in_ranges(XArray *ranges, Addr address)
+{
+    for (Word index = 0; ranges != NULL && index < VG_(sizeXA)(ranges); index++) {
+        const struct range *range = VG_(indexXA)(ranges, index);
+        if (range->start <= address && address < range->end)
+            return True;
+    }
+    return False;
+}
+
+static Bool is_shared(const NSegment *segment)
+{
+    return segment->kind == SkShmC
+        || (segment->kind == SkFileC && is_in_ranges(shared, segment->start));
+}
+
+/* Keeps what would have gone to swap of what the program is about to unmap. */
 static void note_unmapping(Addr start, SizeT bytes)
 {
     Addr end = start + bytes;
     while (start < end) {
         const NSegment *segment = VG_(am_find_nsegment)(start);
-        if (segment == NULL || segment->end + 1 < start)
+        if (segment == NULL || segment->end + 1 <= start)
             return;
-        Addr stop = segment->end + 1 < end && segment->end + 1 != 0 ? segment->end + 1 : end;
-        if (segment->kind == SkAnonC)
-            give_back(start, stop);
+        Addr stop = segment->end + 1 < end ? segment->end + 1 : end;
+        if ((segment->kind == SkAnonC || segment->kind == SkFileC) && segment->hasW
+            && !is_shared(segment))
+            add_range(&given_back, start, stop);
         start = stop;
     }
 }
@@ -198,7 +217,7 @@ static Addr stack_address = 0;
 
 static const HChar *segment_kind(const NSegment *segment)
 {
-    if (segment->kind == SkShmC)
+    if (is_shared(segment))
         return "shared";
     if (segment->kind == SkFileC)
         return "file";
@@ -236,7 +255,7 @@ static void write_map(void)
     for (Int index = 0; index < count; index++)
         add_segment(starts[index]);
     for (Word index = 0; given_back != NULL && index < VG_(sizeXA)(given_back); index++) {
-        struct range *range = VG_(indexXA)(given_back, index);
+        const struct range *range = VG_(indexXA)(given_back, index);
         text_add("%lx %lx rw- anonymous (given back)\n", range->start, range->end);
     }
     text_write('M');
@@ -339,10 +358,9 @@ static void after_system_call(ThreadId thread, UInt number, UWord *arguments, UI
                               SysRes result)
 {
     (void)thread;
-    (void)number;
-    (void)arguments;
     (void)count;
-    (void)result;
+    if (number == __NR_mmap && !sr_isError(result) && (arguments[3] & VKI_MAP_SHARED) != 0)
+        add_range(&shared, sr_Res(result), sr_Res(result) + VG_PGROUNDUP(arguments[1]));
 }
 
 /* ---- translated code ---- */
