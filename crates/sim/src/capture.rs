@@ -34,7 +34,9 @@ pub fn convert_capture(
     for (number, stream) in capture.streams().iter().enumerate() {
         writer.label(&format!("stream {number}"), stream_label(stream));
     }
-    writer.keep_address_space(&capture.segments(), &capture.anonymous_pages());
+    if let Some(pages) = capture.anonymous_pages() {
+        writer.keep_address_space(&capture.segments(), &pages);
+    }
     writer.finish()?;
     Ok(capture.streams().to_vec())
 }

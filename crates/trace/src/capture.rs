@@ -155,8 +155,16 @@ impl CaptureReader {
         lines.collect()
     }
 
-    /// The pages that were written and that no file stands behind, once the records have been read.
-    pub fn anonymous_pages(&self) -> AnonymousPages {
+    /// The pages that were written and that no file stands behind, once the records have been read;
+    /// `None` when the address space of a process with records is not known, because it was cut
+    /// or its front end does not tell.
+    pub fn anonymous_pages(&self) -> Option<AnonymousPages> {
+        let is_unknown = |stream: &CapturedStream| {
+            stream.segments.is_empty() && stream.classes != ClassCounts::default()
+        };
+        if self.streams.iter().any(is_unknown) {
+            return None;
+        }
         let is_swapped = |&&(stream, page): &&(u32, u64)| {
             let address = page * SYSTEM_PAGE_BYTES;
             self.streams[stream as usize].segments.iter().any(|segment| {
@@ -165,7 +173,7 @@ impl CaptureReader {
         };
         let mut pages: Vec<_> = self.written_pages.iter().filter(is_swapped).copied().collect();
         pages.sort_unstable();
-        AnonymousPages::of_pages(pages)
+        Some(AnonymousPages::of_pages(pages))
     }
 }
 

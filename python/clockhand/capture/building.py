@@ -42,6 +42,8 @@ VALGRIND_LINK_FLAGS = [
     "-Wl,--build-id=none",
 ]
 PLUGIN_FLAGS = ["-O2", "-std=gnu11", *WARNINGS, "-fPIC", "-shared", "-pthread"]
+FIRST_QEMU_OF_PLUGIN_VERSION_2 = 9
+"""Major version; what we use of the interface is the same in both."""
 VALGRIND_PARTS = "valgrind's headers and static libraries"
 INSTALL_VALGRIND = "install them (Debian, Ubuntu: valgrind; Fedora: valgrind-devel)"
 
@@ -56,13 +58,15 @@ def built_valgrind_tool() -> Path:
     return _built("valgrind", version, lambda folder: _build_valgrind_tool(folder, version))
 
 
-def built_plugin() -> Path:
-    """Return the plugin for QEMU.
+def built_plugin(qemu_major: int) -> Path:
+    """Return the plugin for QEMU of a major version.
 
     Raises:
         ClockhandError: there is no compiler.
     """
-    return _built("qemu", "plugin", _build_plugin) / "clockhand.so"
+    version = 2 if qemu_major >= FIRST_QEMU_OF_PLUGIN_VERSION_2 else 1
+    folder = _built("qemu", f"plugin{version}", lambda folder: _build_plugin(folder, version))
+    return folder / "clockhand.so"
 
 
 def valgrind_version() -> str:
@@ -159,8 +163,9 @@ def _valgrinds_own(prefix: Path, library_folder: Path) -> Path:
     )
 
 
-def _build_plugin(folder: Path) -> None:
-    words = [*PLUGIN_FLAGS, str(SOURCES / "qemu/clockhand.c"), "-o", str(folder / "clockhand.so")]
+def _build_plugin(folder: Path, version: int) -> None:
+    flags = [*PLUGIN_FLAGS, f"-DPLUGIN_VERSION={version}"]
+    words = [*flags, str(SOURCES / "qemu/clockhand.c"), "-o", str(folder / "clockhand.so")]
     _compile([_compiler(), *words], "the C compiler does not work")
 
 

@@ -175,12 +175,16 @@ class Qemu:
                 f"{self._executable} was built without plugins; install one that has them "
                 "(that of Debian 12 or Ubuntu 22.04 and newer has)"
             )
-        self._plugin = built_plugin()
+        major = self._version_number().partition(".")[0]
+        self._plugin = built_plugin(int(major) if major.isdecimal() else 0)
 
     def version(self) -> str:
         """Return QEMU's version."""
+        return f"{self._executable} {self._version_number()}"
+
+    def _version_number(self) -> str:
         words = self._output("--version").split()
-        return f"{self._executable} {words[2] if len(words) > 2 else 'of unknown version'}"
+        return words[2] if len(words) > 2 else "of unknown version"
 
     def _output(self, option: str) -> str:
         run = subprocess.run(
