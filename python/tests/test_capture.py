@@ -4,8 +4,10 @@ what is said when something is missing."""
 import os
 import re
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,20 @@ def touch_counts(program: Path) -> dict[str, int]:
     return {"I": lines_of_code(program), **known}
 
 
+@contextmanager
+def waiting_capture(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A capture of a program that has made some references and waits, and the program's process."""
+    script = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; echo $$; read line"
+    command = [EXECUTABLE, "trace", "capture", "--out", "out.parquet", "--", "sh", "-c", script]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe) as capturing:
+        assert capturing.stdout is not None
+        try:
+            yield capturing, int(capturing.stdout.readline())
+        finally:
+            capturing.kill()
+
+
 @needs_valgrind
 def test_the_references_of_a_known_program_are_exact(
     clockhand: Clockhand, compiled: Compile, tmp_path: Path
@@ -133,7 +149,7 @@ def test_each_process_is_a_stream(clockhand: Clockhand, tmp_path: Path) -> None:
     labels = dict(Trace(tmp_path / "out.parquet").info()["labels"])
     streams = [value for key, value in labels.items() if key.startswith("stream ")]
     exited = [stream for stream in streams if "exit code" in stream]
-    assert len([stream for stream in exited if stream.startswith("gzip")]) == 2
+    assert len([stream for stream in exited if stream.startswith("/")]) == 2
     assert len([stream for stream in exited if "exit code 3" in stream]) == 1
     # A shell forks before each program that it starts.
     assert len([stream for stream in streams if "became another program" in stream]) == 2
@@ -146,13 +162,15 @@ def test_each_process_is_a_stream(clockhand: Clockhand, tmp_path: Path) -> None:
 
 @needs_valgrind
 def test_a_killed_program_leaves_a_trace_that_says_so(clockhand: Clockhand, tmp_path: Path) -> None:
-    script = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; kill -9 $$"
-    run = capture(clockhand, "--", "sh", "-c", script)
+    with waiting_capture(tmp_path) as (capturing, program):
+        os.kill(program, signal.SIGKILL)
+        _, errors = capturing.communicate(timeout=60)
+    assert (capturing.returncode, b"Traceback" in errors) == (0, False)
+    assert b"the program ended with SIGKILL" in errors
+    assert b"cut, because it was killed: sh -c" in errors
     labels = dict(Trace(tmp_path / "out.parquet").info()["labels"])
     assert labels["ended"] == "SIGKILL"
     assert "cut, because it was killed" in labels["stream 0"]
-    assert "the program ended with SIGKILL" in run.err
-    assert "cut, because it was killed: sh -c" in run.err
     # What was anonymous, nobody could ask any more.
     refused = clockhand("trace", "info", "out.parquet", "--only", "anonymous")
     assert_one_sentence(refused)
@@ -160,17 +178,19 @@ def test_a_killed_program_leaves_a_trace_that_says_so(clockhand: Clockhand, tmp_
 
 
 @needs_valgrind
+def test_a_signal_that_ends_the_program_is_told(clockhand: Clockhand, tmp_path: Path) -> None:
+    run = capture(clockhand, "--", "sh", "-c", "kill -TERM $$")
+    assert "the program ended with SIGTERM" in run.err
+    labels = dict(Trace(tmp_path / "out.parquet").info()["labels"])
+    assert ("ended by a signal" in labels["stream 0"], labels["ended"]) == (True, "SIGTERM")
+
+
+@needs_valgrind
 def test_an_interrupt_ends_the_program_and_keeps_the_trace(tmp_path: Path) -> None:
-    script = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; echo ready; sleep 60"
-    command = [EXECUTABLE, "trace", "capture", "--out", "out.parquet", "--", "sh", "-c", script]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.terminate()
-        _, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
+    with waiting_capture(tmp_path) as (capturing, _):
+        capturing.terminate()
+        _, errors = capturing.communicate(timeout=60)
+    assert capturing.returncode == 0, errors
     assert b"the program was interrupted; what it did until then is kept" in errors
     labels = dict(Trace(tmp_path / "out.parquet").info()["labels"])
     assert labels["ended"] == "interrupted"
@@ -228,9 +248,10 @@ def test_programs_for_other_processors_are_captured(
     run = capture(clockhand, "--", program)
     expected = touch_counts(program)
     seen = counts(tmp_path)
-    assert {letter: seen[letter] for letter in "RAW"} == {
-        letter: expected[letter] for letter in "RAW"
-    }
+    # A compiler for arm keeps an address beside the code, and saves a register on the stack.
+    allowed = {"aarch64": 0, "arm": 2}[machine]
+    for letter in "RAW":
+        assert 0 <= seen[letter] - expected[letter] <= allowed
     assert f"exit code {TOUCH_EXIT_CODE}" in run.err
     labels = dict(Trace(tmp_path / "out.parquet").info()["labels"])
     assert labels["capture"].startswith(f"qemu-{machine} ")
@@ -337,14 +358,20 @@ def test_a_wrong_class_is_named(tmp_path: Path) -> None:
 
 
 def folder_of_tools(folder: Path, *tools: str) -> Path:
-    """A folder that alone is on the path, with links to these tools."""
+    """A folder that alone is on the path and holds these tools."""
     folder.mkdir()
     for tool in tools:
         found = shutil.which(tool)
         if found is None:
             pytest.skip(f"{tool} is not installed")
-        (folder / tool).symlink_to(found)
+        # Debian's valgrind looks beside itself, so a link to it would not work.
+        write_script(folder / tool, f'PATH={os.environ["PATH"]} exec {found} "$@"')
     return folder
+
+
+def write_script(path: Path, line: str) -> None:
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
 
 
 def refusal(tmp_path: Path, path: Path, *words: str | Path) -> str:
@@ -373,25 +400,21 @@ PROGRAM = shutil.which("true") or "/bin/true"
 def test_a_missing_tool_is_named_with_what_to_install(
     tmp_path: Path, tools: list[str], options: list[str], words: str
 ) -> None:
-    path = folder_of_tools(tmp_path / "tools", *tools, *(["sh", "uname"] if tools else []))
+    path = folder_of_tools(tmp_path / "tools", *tools)
     assert words in refusal(tmp_path, path, *options, "--", PROGRAM)
 
 
 @needs_valgrind
 def test_missing_headers_are_named_with_what_to_install(tmp_path: Path) -> None:
-    path = folder_of_tools(tmp_path / "tools", "valgrind", "cc", "sh", "dirname", "basename")
-    fake = path / "pkg-config"
-    fake.write_text("#!/bin/sh\nexit 1\n")
-    fake.chmod(0o755)
+    path = folder_of_tools(tmp_path / "tools", "valgrind", "cc")
+    write_script(path / "pkg-config", "exit 1")
     message = refusal(tmp_path, path, "--", PROGRAM)
     assert "headers and static libraries are not found by pkg-config; install them" in message
 
 
 def test_a_qemu_without_plugins_is_named(tmp_path: Path) -> None:
-    path = folder_of_tools(tmp_path / "tools", "sh")
-    fake = path / "qemu-x86_64"
-    fake.write_text("#!/bin/sh\necho usage: qemu\n")
-    fake.chmod(0o755)
+    path = folder_of_tools(tmp_path / "tools")
+    write_script(path / "qemu-x86_64", "echo usage: qemu")
     message = refusal(tmp_path, path, "--front-end", "qemu", "--", PROGRAM)
     assert "was built without plugins; install one that has them" in message
 

@@ -252,6 +252,7 @@ impl From<&CapturedStream> for StreamFacts {
         let (end, exit_code) = match stream.end {
             StreamEnd::Exit(code) => ("exit", Some(code)),
             StreamEnd::Exec => ("exec", None),
+            StreamEnd::Signal => ("signal", None),
             StreamEnd::Cut => ("cut", None),
         };
         StreamFacts {

@@ -46,6 +46,7 @@ fn stream_label(stream: &CapturedStream) -> String {
     let end = match stream.end {
         StreamEnd::Exit(code) => format!("exit code {code}"),
         StreamEnd::Exec => "became another program".to_owned(),
+        StreamEnd::Signal => "ended by a signal".to_owned(),
         StreamEnd::Cut => "cut, because it was killed".to_owned(),
     };
     format!("{}: {end}; {}", stream.command.join(" "), stream.classes)

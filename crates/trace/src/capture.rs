@@ -28,6 +28,8 @@ pub enum StreamEnd {
     Exit(i32),
     /// It became another program, which is a stream of its own.
     Exec,
+    /// A signal ended it.
+    Signal,
     /// Nobody knows: its file stops without a footer, because it was killed.
     Cut,
 }
@@ -301,9 +303,12 @@ fn take_text(stream: &mut CapturedStream, tag: u8, text: &str) {
         }
         b'M' => stream.segments = text.lines().filter_map(Segment::parse).collect(),
         b'F' => {
-            let is_exec = pairs().any(|pair| pair == ("end", "exec"));
-            let exit_code = number("exit_code").unwrap_or(0) as i32;
-            stream.end = if is_exec { StreamEnd::Exec } else { StreamEnd::Exit(exit_code) };
+            let end = pairs().find(|(key, _)| *key == "end").map(|(_, end)| end);
+            stream.end = match end {
+                Some("exec") => StreamEnd::Exec,
+                Some("signal") => StreamEnd::Signal,
+                _ => StreamEnd::Exit(number("exit_code").unwrap_or(0) as i32),
+            };
         }
         _ => {}
     }

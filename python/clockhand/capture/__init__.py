@@ -34,8 +34,9 @@ class Process:
 
     Attributes:
         command: The program and its arguments.
-        end: ``"exit"``; ``"exec"`` if it became another program, whose references are a stream of
-            their own; ``"cut"`` if it was killed, or still ran when the command had ended.
+        end: ``"exit"``; ``"signal"`` if a signal ended it; ``"exec"`` if it became another program,
+            whose references are a stream of their own; ``"cut"`` if it was killed at once, or still
+            ran when the command had ended.
         exit_code: Its exit code where it exited.
         records: Records by class: ``I`` instruction fetches, ``R`` load misses, ``A`` store-miss
             fills, ``W`` write-backs.

@@ -10,7 +10,7 @@
  *     H   header: lines KEY=VALUE, first block of the file
  *     R   records
  *     M   map of the address space: lines START END PERMISSIONS KIND NAME, addresses hexadecimal
- *     F   footer: lines KEY=VALUE. A stream whose last block is no footer was cut
+ *     F   footer: lines KEY=VALUE; `end` is exit, exec or signal. A stream that ends in records was cut
  *
  * A record is a variable-length number, seven bits per byte, the lowest first, the top bit of a
  * byte set while more follow. Its two low bits are the class (I, R, A, W), the rest is the line

@@ -294,9 +294,14 @@ static void begin_stream(void)
     stream_begin(&stream, VG_(indexXA)(text, 0), (size_t)VG_(sizeXA)(text));
 }
 
+/* Valgrind does not tell a tool the exit code; a process that ends without having asked to was
+ * ended by a signal. */
+static Bool asked_to_exit = False;
+static Int exit_code = 0;
+
 /* Ends the stream as far as one can know; a program that goes on (its exec failed) writes another
  * end. */
-static void end_stream(const HChar *how, Int exit_code)
+static void end_stream(const HChar *how)
 {
     stream_flush(&stream);
     write_map();
@@ -346,12 +351,16 @@ static void kernel_writes(CorePart part, ThreadId thread, Addr address, SizeT by
 
 static void before_system_call(ThreadId thread, UInt number, UWord *arguments, UInt count)
 {
-    (void)thread;
+    const ThreadId first_thread = 1;
     (void)count;
-    if (number == __NR_execve || number == __NR_execveat)
-        end_stream("exec", 0);
-    else if (number == __NR_munmap || number == __NR_mremap)
+    if (number == __NR_exit_group || (number == __NR_exit && thread == first_thread)) {
+        asked_to_exit = True;
+        exit_code = (Int)(arguments[0] & 0xff);
+    } else if (number == __NR_execve || number == __NR_execveat) {
+        end_stream("exec");
+    } else if (number == __NR_munmap || number == __NR_mremap) {
         note_unmapping(arguments[0], arguments[1]);
+    }
 }
 
 static void after_system_call(ThreadId thread, UInt number, UWord *arguments, UInt count,
@@ -575,9 +584,10 @@ static void after_options(void)
     begin_stream();
 }
 
-static void at_exit(Int exit_code)
+static void at_exit(Int valgrinds_own_code)
 {
-    end_stream("exit", exit_code);
+    (void)valgrinds_own_code;
+    end_stream(asked_to_exit ? "exit" : "signal");
     VG_(close)(output);
 }
 
