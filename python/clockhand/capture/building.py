@@ -194,3 +194,8 @@ def _output(command: Sequence[str]) -> str:
             f"{command[0]} failed with exit code {run.returncode}; install it again"
         )
     return run.stdout
+
+
+if __name__ == "__main__":
+    print(built_valgrind_tool())
+    print(built_plugin(FIRST_QEMU_OF_PLUGIN_VERSION_2))
