@@ -36,7 +36,7 @@ bench: setup ## Measure the hot paths, and compare with libCacheSim (see benches
 	$(BIN)/python benches/capture.py
 
 capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, not on first use
-	$(BIN)/python -m clockhand.capture.building
+	$(BIN)/python -c 'from clockhand.capture import front_ends; front_ends.build_all()'
 
 traces: setup ## Capture the committed traces again; needs valgrind
 	bash traces/capture_tar_gzip.sh

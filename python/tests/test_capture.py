@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import polars as pl
 import pytest
 
 from clockhand import ClockhandError, Trace, convert_traces, simulate
-from conftest import EXECUTABLE, Clockhand, Run, assert_one_sentence, run_clockhand
+from conftest import EXECUTABLE, Clockhand, Run, assert_one_sentence, run_all, run_clockhand
 
 PROGRAMS = Path(__file__).parent / "programs"
 LINE_BYTES = 32
@@ -464,3 +465,15 @@ def test_programs_that_cannot_be_captured_are_refused(tmp_path: Path) -> None:
 def test_wrong_usage_is_one_sentence(tmp_path: Path, options: list[str], words: str) -> None:
     path = Path(os.environ["PATH"])
     assert words in refusal(tmp_path, path, *options, "--", PROGRAM)
+
+
+@needs_valgrind
+def test_two_first_uses_at_once_build_one_tool(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    programs = [("trace", "capture", "--out", f"{name}.parquet", "--", PROGRAM) for name in "ab"]
+    runs = run_all(
+        partial(run_clockhand, *words, cwd=tmp_path, env=environment) for words in programs
+    )
+    assert [run.code for run in runs] == [0, 0], runs
+    (tool,) = (tmp_path / "cache/clockhand").iterdir()
+    assert (tool / "clockhand-amd64-linux").exists()

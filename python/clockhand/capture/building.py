@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from clockhand._engine import ClockhandError
@@ -98,15 +97,22 @@ def _built(front_end: str, version: str, build: Callable[[Path], None]) -> Path:
             unfinished = Path(beside, "tool")
             unfinished.mkdir()
             build(unfinished)
-            # Whoever built the same at the same time was as good.
-            with suppress(FileExistsError):
-                unfinished.rename(folder)
+            _publish(unfinished, folder)
     except OSError as error:
         raise ClockhandError(
             f"{cache}: the capture tool cannot be built there ({error.strerror}); "
             "make the folder writable, or set XDG_CACHE_HOME"
         ) from error
     return folder
+
+
+def _publish(unfinished: Path, folder: Path) -> None:
+    try:
+        unfinished.rename(folder)
+    except OSError:
+        # Whoever built the same at the same time was as good.
+        if not folder.is_dir():
+            raise
 
 
 def _build_valgrind_tool(folder: Path, version: str) -> None:
@@ -194,8 +200,3 @@ def _output(command: Sequence[str]) -> str:
             f"{command[0]} failed with exit code {run.returncode}; install it again"
         )
     return run.stdout
-
-
-if __name__ == "__main__":
-    print(built_valgrind_tool())
-    print(built_plugin(FIRST_QEMU_OF_PLUGIN_VERSION_2))

@@ -99,6 +99,16 @@ def find_front_end(name: str | None, program: Program) -> FrontEnd:
             raise UsageError(f"--front-end {other!r} is unknown; give valgrind or qemu")
 
 
+def build_all() -> None:
+    """Build the tools of both front ends, which otherwise happens on first use.
+
+    Raises:
+        ClockhandError: something is missing; it says what to install.
+    """
+    Valgrind().prepare()
+    Qemu(HOST).prepare()
+
+
 class Valgrind:
     """x86-64 programs and their children, with the memory that the kernel touches for them."""
 
