@@ -20,9 +20,9 @@ from clockhand.capture import Caches
 from clockhand.capture.front_ends import Run, find_front_end
 from clockhand.capture.programs import Program
 
-TEXT_LINES = 60_000
+TEXT_LINES = 150_000
 SMALL_TEXT_LINES = 200
-TABLE_ROWS = 40_000
+TABLE_ROWS = 150_000
 SMALL_TABLE_ROWS = 20
 SQL = (
     "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < {rows}) "
