@@ -19,6 +19,8 @@ class TraceSource:
         format: str | None = None,
         cpu_cache: bool = False,
         assume_reads: bool = False,
+        view: str | None = None,
+        fetches: bool | None = None,
     ) -> TraceSource: ...
     def part(
         self,
@@ -95,3 +97,9 @@ def convert_trace(
     widen: bool = False,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...
+def convert_capture(
+    paths: list[str | PathLike[str]],
+    out: str | PathLike[str],
+    labels: list[tuple[str, str]],
+    watch: Callable[[str, int, int], None] | None = None,
+) -> list[dict[str, Any]]: ...

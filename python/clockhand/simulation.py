@@ -102,6 +102,8 @@ class Options(Part, total=False):
     jobs: int | None
     trace_format: str | None
     assume_reads: bool
+    view: str | None
+    fetches: bool | None
     watch: Watch | None
     command: str | None
 
@@ -131,6 +133,8 @@ def run_simulation(
     jobs: int | None = None,
     trace_format: str | None = None,
     assume_reads: bool = False,
+    view: str | None = None,
+    fetches: bool | None = None,
     watch: Watch | None = None,
     command: str | None = None,
     **part: Unpack[Part],
@@ -153,6 +157,8 @@ def run_simulation(
         trace_format: Format of all traces that are given as paths.
         assume_reads: Whether, in traces that are given as paths, requests of unknown operation are
             reads.
+        view: The view of such traces, as in :class:`Trace`.
+        fetches: Whether their instruction fetches are part of them.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
         part: Which requests of each trace, as :class:`clockhand.traces.Part` says.
@@ -174,7 +180,7 @@ def run_simulation(
         "flush_at_end": flush_at_end,
     }
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format, assume_reads, **part)
+    trace_sources = sources(traces, trace_format, assume_reads, view=view, fetches=fetches, **part)
     result = _engine.simulate(
         trace_sources,
         policies,
@@ -194,6 +200,8 @@ def run_simulation(
             sizes,
             {
                 "--trace-format": trace_format,
+                "--view": view,
+                "--fetches": None if fetches is None else "yes" if fetches else "no",
                 "--page-size": page_bytes,
                 "--seed": seed,
                 **{f"--{name}": value for name, value in _part_words(part).items()},

@@ -27,7 +27,8 @@ class Part(TypedDict, total=False):
     left. The trace is still read to its end, so that what is left out is counted.
 
     Attributes:
-        only: ``"reads"`` or ``"writes"``.
+        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program
+            that would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
@@ -51,6 +52,10 @@ class Trace:
             between the processor accesses of the trace and memory.
         assume_reads: Whether requests are reads where the trace does not tell their operation;
             such traces are refused otherwise.
+        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
+            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
+        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
+            given.
         part: Which of its requests, as :class:`Part` says.
 
     Nothing is read before the trace is used.
@@ -66,9 +71,13 @@ class Trace:
         format: str | None = None,
         cpu_cache: bool = False,
         assume_reads: bool = False,
+        view: str | None = None,
+        fetches: bool | None = None,
         **part: Unpack[Part],
     ) -> None:
-        source = _engine.TraceSource.file(os.fspath(path), format, cpu_cache, assume_reads)
+        source = _engine.TraceSource.file(
+            os.fspath(path), format, cpu_cache, assume_reads, view, fetches
+        )
         self._source = _part_of(source, part)
 
     @classmethod
@@ -229,11 +238,14 @@ def sources(
     traces: Traces,
     format: str | None = None,
     assume_reads: bool = False,
+    *,
+    view: str | None = None,
+    fetches: bool | None = None,
     **part: Unpack[Part],
 ) -> list[_engine.TraceSource]:
     """Return the engine's sources for parts of one trace or several.
 
-    ``format`` and ``assume_reads`` are for traces that are given as paths.
+    The other options are for traces that are given as paths.
     """
     if isinstance(traces, Trace | str | os.PathLike):
         traces = [traces]
@@ -241,7 +253,7 @@ def sources(
         (
             trace
             if isinstance(trace, Trace)
-            else Trace(trace, format=format, assume_reads=assume_reads)
+            else Trace(trace, format=format, assume_reads=assume_reads, view=view, fetches=fetches)
         )
         .part(**part)
         ._source

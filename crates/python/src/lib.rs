@@ -26,7 +26,7 @@ mod _engine {
     #[pymodule_export]
     use crate::simulation::{parse_page_bytes, simulate};
     #[pymodule_export]
-    use crate::trace::{TraceSource, convert_trace, read_trace, trace_info};
+    use crate::trace::{TraceSource, convert_capture, convert_trace, read_trace, trace_info};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use clockhand_sim::{Conversion, RequestTable, SimError, TraceInput, convert};
 use clockhand_trace::{
-    CpuCacheConfig, Format, Overrides, ReadReport, Recipe, Selection, StreamCounts, TraceError,
-    TraceInfo, find_format,
+    AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, CpuCacheConfig, Format,
+    Overrides, ReadReport, Recipe, RecordClass, Selection, StreamCounts, StreamEnd, TraceError,
+    TraceInfo, View, find_format,
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -16,6 +17,9 @@ use serde::Serialize;
 use crate::errors::exception;
 use crate::supervision::supervised;
 
+/// The value of `--only` that takes the pages of a captured program that would go to swap.
+const ANONYMOUS: &str = "anonymous";
+
 /// Where a trace comes from.
 #[pyclass(frozen, module = "clockhand._engine")]
 pub(crate) struct TraceSource(pub(crate) TraceInput);
@@ -23,16 +27,35 @@ pub(crate) struct TraceSource(pub(crate) TraceInput);
 #[pymethods]
 impl TraceSource {
     /// A file, or standard input for "-"; with `cpu_cache`, seen through a first-level cache; with
-    /// `assume_reads`, requests of unknown operation are reads.
+    /// `assume_reads`, requests of unknown operation are reads. `view` and `fetches` make reads and
+    /// writes of records with classes.
     #[staticmethod]
-    #[pyo3(signature = (path, format=None, cpu_cache=false, assume_reads=false))]
-    fn file(path: PathBuf, format: Option<String>, cpu_cache: bool, assume_reads: bool) -> Self {
+    #[pyo3(signature = (
+        path, format=None, cpu_cache=false, assume_reads=false, view=None, fetches=None
+    ))]
+    fn file(
+        path: PathBuf,
+        format: Option<String>,
+        cpu_cache: bool,
+        assume_reads: bool,
+        view: Option<&str>,
+        fetches: Option<bool>,
+    ) -> PyResult<Self> {
         let cpu_cache = cpu_cache.then(CpuCacheConfig::default);
-        TraceSource(TraceInput::File { path, format, cpu_cache, assume_reads })
+        let classes = classes(view, fetches).map_err(exception)?;
+        let only_anonymous = false;
+        Ok(TraceSource(TraceInput::File {
+            path,
+            format,
+            cpu_cache,
+            assume_reads,
+            classes,
+            only_anonymous,
+        }))
     }
 
-    /// A part of this trace: `only` "reads" or "writes", `streams` such as "0,3-5"; then `skip` and
-    /// `limit` count requests.
+    /// A part of this trace: `only` "reads", "writes" or "anonymous", `streams` such as "0,3-5"; then
+    /// `skip` and `limit` count requests.
     #[pyo3(signature = (only=None, streams=None, skip=0, limit=None))]
     fn part(
         &self,
@@ -41,13 +64,18 @@ impl TraceSource {
         skip: u64,
         limit: Option<u64>,
     ) -> PyResult<Self> {
+        let input = match only {
+            Some(ANONYMOUS) => self.0.clone().only_anonymous().map_err(exception)?,
+            _ => self.0.clone(),
+        };
         let selection = || -> Result<Selection, TraceError> {
+            let only = only.filter(|&only| only != ANONYMOUS);
             let only = only.map(Selection::parse_only).transpose()?;
             let streams = streams.map(Selection::parse_streams).transpose()?;
             Ok(Selection { only, streams, skip, limit })
         };
         let selection = selection().map_err(|error| exception(error.into()))?;
-        Ok(TraceSource(self.0.clone().part(selection)))
+        Ok(TraceSource(input.part(selection)))
     }
 
     /// Arrays of one length: bool, uint64, and if given uint32, uint32, uint64.
@@ -94,6 +122,20 @@ impl TraceSource {
     }
 }
 
+/// The view that was asked for, if one was.
+fn classes(view: Option<&str>, fetches: Option<bool>) -> Result<Classes, SimError> {
+    if view.is_none() && fetches.is_none() {
+        return Ok(Classes::DefaultView);
+    }
+    let convention = match view {
+        None => Convention::default(),
+        Some(name) => Convention::of_name(name).ok_or_else(|| {
+            SimError::Usage(format!("--view {name:?} is unknown; give bus, paper or fault"))
+        })?,
+    };
+    Ok(Classes::Viewed(View { convention, fetches: fetches.unwrap_or(true) }))
+}
+
 /// What a reader met, for `trace info` and for the facts of a report.
 #[derive(Serialize)]
 pub(crate) struct ReadFacts {
@@ -110,6 +152,25 @@ pub(crate) struct ReadFacts {
     assumed_reads: u64,
     notes: Vec<String>,
     labels: Vec<(String, String)>,
+    view: Option<&'static str>,
+    classes: Option<ByLetter>,
+}
+
+/// Records of each class, by its letter.
+#[derive(Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+struct ByLetter {
+    i: u64,
+    r: u64,
+    a: u64,
+    w: u64,
+}
+
+impl From<ClassCounts> for ByLetter {
+    fn from(counts: ClassCounts) -> Self {
+        let [i, r, a, w] = RecordClass::ALL.map(|class| counts.get(class));
+        ByLetter { i, r, a, w }
+    }
 }
 
 impl From<&ReadReport> for ReadFacts {
@@ -135,6 +196,8 @@ impl From<&ReadReport> for ReadFacts {
             assumed_reads: report.assumed_reads,
             notes,
             labels: report.labels.clone(),
+            view: report.view,
+            classes: report.classes.map(ByLetter::from),
         }
     }
 }
@@ -181,6 +244,8 @@ struct InfoFacts {
     stream_counts: Vec<StreamFacts>,
     span_ns: Option<u64>,
     sorted_by_time: Option<bool>,
+    anonymous_pages: Option<u64>,
+    segments: Vec<String>,
 }
 
 impl From<&TraceInfo> for InfoFacts {
@@ -205,6 +270,8 @@ impl From<&TraceInfo> for InfoFacts {
             stream_counts: info.stream_counts.iter().map(StreamFacts::from).collect(),
             span_ns: info.span_ns,
             sorted_by_time: info.sorted_by_time,
+            anonymous_pages: info.report.anonymous_pages.as_ref().map(AnonymousPages::pages),
+            segments: info.report.segments.clone(),
         }
     }
 }
@@ -265,5 +332,50 @@ pub(crate) fn convert_trace<'py>(
         format: converted.format,
         losses: converted.losses,
     };
+    Ok(pythonize(py, &facts)?)
+}
+
+/// One process of a capture.
+#[derive(Serialize)]
+struct ProcessFacts {
+    process: u32,
+    command: Vec<String>,
+    end: &'static str,
+    exit_code: Option<i32>,
+    classes: ByLetter,
+}
+
+impl From<&CapturedStream> for ProcessFacts {
+    fn from(stream: &CapturedStream) -> Self {
+        let (end, exit_code) = match stream.end {
+            StreamEnd::Exit(code) => ("exit", Some(code)),
+            StreamEnd::Exec => ("exec", None),
+            StreamEnd::Signal => ("signal", None),
+            StreamEnd::Cut => ("cut", None),
+        };
+        ProcessFacts {
+            process: stream.process,
+            command: stream.command.clone(),
+            end,
+            exit_code,
+            classes: stream.classes.into(),
+        }
+    }
+}
+
+/// Writes the files of a capture's front end to one Parquet file; a list with a dictionary for each process.
+#[pyfunction]
+#[pyo3(signature = (paths, out, labels, watch=None))]
+pub(crate) fn convert_capture<'py>(
+    py: Python<'py>,
+    paths: Vec<PathBuf>,
+    out: PathBuf,
+    labels: Vec<(String, String)>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let streams = supervised(py, watch, move |progress| {
+        clockhand_sim::convert_capture(paths, &out, &labels, progress)
+    })?;
+    let facts: Vec<ProcessFacts> = streams.iter().map(ProcessFacts::from).collect();
     Ok(pythonize(py, &facts)?)
 }

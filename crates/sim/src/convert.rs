@@ -9,7 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use clockhand_trace::{
-    ReadReport, Request, Target, TraceWriter, WriteOptions, find_target, target_of_path,
+    AnonymousPages, OptionalColumns, ReadReport, Request, Target, TraceWriter, WriteOptions,
+    find_target, target_of_path,
 };
 
 use crate::{Progress, SimError, TraceInput};
@@ -51,7 +52,8 @@ pub struct Converted {
 /// Writes `inputs` to one file, one after the other as one timeline.
 ///
 /// The streams of a single input keep their numbers. Those of several never alias: they are numbered in the
-/// order of their first request, and times are left out, since the clocks have no common origin.
+/// order of their first request, and times are left out, since the clocks have no common origin. Classes of
+/// records are kept where the format can, unless an input is seen in a view of its own.
 ///
 /// # Errors
 ///
@@ -78,11 +80,20 @@ pub fn convert(
     };
     let mut reports = Vec::new();
     for (input, trace) in inputs.iter().enumerate() {
-        let report = read_ahead(trace, progress, &mut |batch| writing.write(input, batch))?;
+        let trace = if target.holds_classes() { trace.keeping_classes() } else { trace.clone() };
+        let report = read_ahead(&trace, progress, &mut |batch| writing.write(input, batch))?;
         reports.push(report);
     }
+    writing.keep_address_spaces(&reports);
     let nothing = || SimError::Usage("no trace is given; name one to convert".to_owned());
-    let losses = writing.writer.ok_or_else(nothing)?.finish()?;
+    let mut losses = writing.writer.ok_or_else(nothing)?.finish()?;
+    let viewed = reports.iter().find_map(|report| report.view).filter(|_| !target.holds_classes());
+    losses.extend(viewed.map(|view| {
+        format!(
+            "classes of records are lost: {} has none, and the requests are those of view {view}",
+            target.name()
+        )
+    }));
     Ok(Converted { reports, format: target.name(), losses })
 }
 
@@ -166,8 +177,8 @@ impl Writing<'_> {
                     widen: self.widen,
                     labels: self.labels.clone(),
                 };
-                let has_times = batch.requests.iter().any(|request| request.time_ns.is_some());
-                none.insert(TraceWriter::create(self.out, &options, has_times)?)
+                let columns = OptionalColumns::of(&batch.requests);
+                none.insert(TraceWriter::create(self.out, &options, columns)?)
             }
         };
         Ok(writer.write(&batch.requests, &self.stream_names)?)
@@ -183,5 +194,25 @@ impl Writing<'_> {
             writer.add_label(&key, &value);
         }
         self.labels.push((key, value));
+    }
+
+    /// Keeps the address spaces of captured programs, if each input tells its own.
+    fn keep_address_spaces(&mut self, reports: &[ReadReport]) {
+        let (mut segments, mut all_pages) = (Vec::new(), AnonymousPages::default());
+        for (input, report) in reports.iter().enumerate() {
+            let Some(pages) = &report.anonymous_pages else { return };
+            let new_stream = |stream| match self.is_single {
+                true => Some(stream),
+                false => self.streams.get(&(input, stream)).copied(),
+            };
+            all_pages = all_pages.joined(pages.renumbered(new_stream));
+            segments.extend(report.segments.iter().filter_map(|segment| {
+                let (stream, rest) = segment.split_once(' ')?;
+                Some(format!("{} {rest}", new_stream(stream.parse().ok()?)?))
+            }));
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.keep_address_space(&segments, &all_pages);
+        }
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clockhand_trace::{
-    ColumnReader, CpuCacheConfig, OpenOptions, Progress as StoredProgress, ReadReport, Reader,
-    Recipe, Request, RequestColumns, SelectedReader, Selection, SyntheticReader, TraceInfo,
-    TraceInfoBuilder, TraceReader,
+    Classes, ColumnReader, CpuCacheConfig, OpenOptions, Progress as StoredProgress, ReadReport,
+    Reader, Recipe, Request, RequestColumns, SelectedReader, Selection, SyntheticReader,
+    TraceError, TraceInfo, TraceInfoBuilder, TraceReader,
 };
 
 use crate::{Phase, Progress, SimError};
@@ -25,6 +25,10 @@ pub enum TraceInput {
         /// Whether requests of which the trace tells no operation are reads; such traces are
         /// refused otherwise.
         assume_reads: bool,
+        /// What becomes of the classes of records.
+        classes: Classes,
+        /// Only the pages of a captured program that would go to swap.
+        only_anonymous: bool,
     },
     /// Requests in memory.
     Table {
@@ -77,7 +81,14 @@ type Opened<'a> = (Box<dyn Reader + 'a>, StoredProgress);
 impl TraceInput {
     /// A file whose format is found by content.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        TraceInput::File { path: path.into(), format: None, cpu_cache: None, assume_reads: false }
+        TraceInput::File {
+            path: path.into(),
+            format: None,
+            cpu_cache: None,
+            assume_reads: false,
+            classes: Classes::default(),
+            only_anonymous: false,
+        }
     }
 
     /// The part of this trace that a selection wants.
@@ -86,6 +97,43 @@ impl TraceInput {
             return self;
         }
         TraceInput::Part { whole: Box::new(self), selection }
+    }
+
+    /// Only the pages of a captured program that would go to swap.
+    ///
+    /// # Errors
+    ///
+    /// The trace is no file, so that it tells no address space.
+    pub fn only_anonymous(self) -> Result<Self, SimError> {
+        match self {
+            TraceInput::File { path, format, cpu_cache, assume_reads, classes, .. } => {
+                let only_anonymous = true;
+                Ok(TraceInput::File {
+                    path,
+                    format,
+                    cpu_cache,
+                    assume_reads,
+                    classes,
+                    only_anonymous,
+                })
+            }
+            TraceInput::Part { whole, selection } => Ok(whole.only_anonymous()?.part(selection)),
+            other => Err(TraceError::NoAddressSpace { file: other.name() }.into()),
+        }
+    }
+
+    /// The same trace for a file that is to hold its classes, unless it is seen in a view that was
+    /// asked for.
+    pub(crate) fn keeping_classes(&self) -> Self {
+        let mut input = self.clone();
+        match &mut input {
+            TraceInput::File { classes, .. } if *classes == Classes::DefaultView => {
+                *classes = Classes::Kept;
+            }
+            TraceInput::Part { whole, .. } => **whole = whole.keeping_classes(),
+            _ => {}
+        }
+        input
     }
 
     /// What the rows of a result call it.
@@ -154,11 +202,13 @@ impl TraceInput {
     /// A reader, and how far it has read the stored bytes, if there are any.
     fn open(&self) -> Result<Opened<'_>, SimError> {
         Ok(match self {
-            TraceInput::File { path, format, cpu_cache, assume_reads } => {
+            TraceInput::File { path, format, cpu_cache, assume_reads, classes, only_anonymous } => {
                 let options = OpenOptions {
                     format: format.as_deref(),
                     cpu_cache: *cpu_cache,
                     assume_reads: *assume_reads,
+                    classes: *classes,
+                    only_anonymous: *only_anonymous,
                 };
                 let reader = TraceReader::open(path, &options)?;
                 let stored = reader.progress();

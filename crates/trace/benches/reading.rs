@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use clockhand_trace::{
-    Folding, Op, OpenOptions, PageViewBuilder, ParquetWriter, Reader, Request, TraceReader,
+    Folding, Op, OpenOptions, OptionalColumns, PageViewBuilder, ParquetWriter, Reader, Request,
+    TraceReader,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -104,7 +105,8 @@ fn readers(criterion: &mut Criterion) {
     for (name, line) in BLOCK_LINES {
         write_text(&path(name), "", &requests, line);
     }
-    let mut writer = ParquetWriter::create(path("parquet"), &[], false).unwrap();
+    let mut writer =
+        ParquetWriter::create(path("parquet"), &[], OptionalColumns::default()).unwrap();
     requests.chunks(10_000).for_each(|batch| writer.write(batch).unwrap());
     writer.finish().unwrap();
 

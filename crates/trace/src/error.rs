@@ -228,6 +228,28 @@ pub enum TraceError {
         /// The formats the filter can be put behind.
         fitting: String,
     },
+    /// A view was asked for of a trace without classes.
+    #[error(
+        "{file}: the view {view} needs records with classes and this {format} trace has none; leave --view and \
+         --fetches out, or use a trace of clockhand trace capture"
+    )]
+    NoClasses {
+        /// The path as it was given.
+        file: String,
+        /// The format it is read as.
+        format: &'static str,
+        /// The view.
+        view: &'static str,
+    },
+    /// Anonymous pages were asked for of a trace that does not tell them.
+    #[error(
+        "{file}: the trace does not tell which pages are anonymous; leave --only anonymous out, or use a trace of \
+         clockhand trace capture"
+    )]
+    NoAddressSpace {
+        /// The path as it was given.
+        file: String,
+    },
     /// The format of the trace has no operations.
     #[error(
         "{file}: {format} traces do not tell reads from writes; use the original trace, or take all \

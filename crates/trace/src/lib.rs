@@ -2,8 +2,8 @@
 //! of request.
 //!
 //! ```text
-//! file → decompression → format → (CPU cache) → batches of Request
-//! recipe and seed → synthetic patterns        → batches of Request
+//! file → decompression → format → (CPU cache, view) → batches of Request
+//! recipe and seed → synthetic patterns              → batches of Request
 //!
 //! batches of Request → PageView       dense page ids, folded runs: what a simulator replays
 //!                    → TraceInfo      what `clockhand trace info` shows
@@ -13,6 +13,8 @@
 //! Nothing is dropped silently: whatever a reader passes over is counted in its [`ReadReport`] with
 //! the first reasons. This crate knows nothing of policies.
 
+mod anonymous;
+mod capture;
 mod columns;
 mod cpu_cache;
 mod detect;
@@ -48,15 +50,18 @@ mod target;
 mod time_check;
 mod unfinished;
 mod units;
+mod view;
 mod writer;
 
+pub use anonymous::AnonymousPages;
+pub use capture::{CaptureReader, CapturedStream, StreamEnd};
 pub use cpu_cache::{CpuCache, CpuCacheConfig};
 pub use error::TraceError;
 pub use format::Format;
 pub use formats::{find_format, formats};
 pub use info::{StreamCounts, TraceInfo, TraceInfoBuilder};
 pub use page_view::{Folding, PageView, PageViewBuilder, Record};
-pub use parquet_writer::ParquetWriter;
+pub use parquet_writer::{OptionalColumns, ParquetWriter};
 pub use quantity::bytes_with_unit;
 pub use reader::{OpenOptions, Reader, TraceReader};
 pub use report::{ReadReport, SkippedRecord};
@@ -69,4 +74,5 @@ pub use synthetic::{
     named_recipes,
 };
 pub use target::{Target, find_target, target_of_path, targets};
+pub use view::{ClassCounts, Classes, Convention, RecordClass, View};
 pub use writer::{TraceWriter, WriteOptions};

@@ -54,6 +54,7 @@ impl Objects {
             bytes: request.size_bytes.min(u64::from(OBJECT_BYTES)) as u32,
             stream,
             time_ns: Some(u64::from(request.time_s) * 1_000_000_000),
+            class: None,
         })
     }
 

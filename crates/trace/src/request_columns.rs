@@ -68,6 +68,7 @@ impl<'a> ColumnReader<'a> {
             bytes: self.columns.sizes_bytes.map_or(1, |sizes| sizes[row]),
             stream: self.columns.streams.map_or(0, |streams| streams[row]),
             time_ns: self.columns.times_ns.map(|times| times[row]),
+            class: None,
         }
     }
 

@@ -41,7 +41,7 @@ impl Selection {
             "reads" => Ok(Op::Read),
             "writes" => Ok(Op::Write),
             _ => Err(TraceError::Selection {
-                reason: format!("--only {text:?} is unknown; give reads or writes"),
+                reason: format!("--only {text:?} is unknown; give reads, writes or anonymous"),
             }),
         }
     }

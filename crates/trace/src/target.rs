@@ -27,6 +27,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// Whether the classes of records can be kept.
+    pub fn holds_classes(&self) -> bool {
+        matches!(self.encoding, Encoding::Parquet)
+    }
+
     /// A target without times, streams and labels, one line per request of any bytes.
     pub(crate) const fn new(name: &'static str, entry: WriteEntry) -> Self {
         Self {

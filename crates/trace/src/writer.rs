@@ -6,8 +6,9 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
+use crate::anonymous::AnonymousPages;
 use crate::error::TraceError;
-use crate::parquet_writer::ParquetWriter;
+use crate::parquet_writer::{OptionalColumns, ParquetWriter};
 use crate::request::{Op, Request};
 use crate::sink::{Compression, Sink};
 use crate::target::{Encoding, Entry, Head, StreamField, Target, WriteEntry};
@@ -40,7 +41,7 @@ enum Rows {
 }
 
 impl TraceWriter {
-    /// Begins a file at `path` for requests that have times or have none.
+    /// Begins a file at `path` for requests that have these columns.
     ///
     /// # Errors
     /// [`TraceError::Io`] when nothing can be written beside `path`, and
@@ -48,7 +49,7 @@ impl TraceWriter {
     pub fn create(
         path: impl AsRef<Path>,
         options: &WriteOptions,
-        has_times: bool,
+        columns: OptionalColumns,
     ) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let rows = match options.target.encoding {
@@ -62,11 +63,11 @@ impl TraceWriter {
                         writable: "parquet, or as compressed text in other formats".to_owned(),
                     });
                 }
-                let writer = ParquetWriter::create(path, &options.labels, has_times)?;
+                let writer = ParquetWriter::create(path, &options.labels, columns)?;
                 Rows::Parquet { writer: Box::new(writer), has_named_streams: false }
             }
             Encoding::Entries { entry, .. } => {
-                Rows::Entries(Box::new(EntryWriter::create(path, options, entry, has_times)?))
+                Rows::Entries(Box::new(EntryWriter::create(path, options, entry, columns.times)?))
             }
         };
         Ok(Self { rows })
@@ -77,6 +78,14 @@ impl TraceWriter {
         match &mut self.rows {
             Rows::Parquet { writer, .. } => writer.add_label(key, value),
             Rows::Entries(writer) => writer.losses.labels.push(key.to_owned()),
+        }
+    }
+
+    /// Keeps the address space of a captured program, and which of its pages would go to swap, if
+    /// the format can.
+    pub fn keep_address_space(&mut self, segments: &[String], pages: &AnonymousPages) {
+        if let Rows::Parquet { writer, .. } = &mut self.rows {
+            writer.keep_address_space(segments, pages);
         }
     }
 

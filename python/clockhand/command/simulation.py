@@ -19,9 +19,19 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.command.reading import AssumeReads, Limit, Only, Skip, Streams, TraceFormat
-from clockhand.facts import trace_label
+from clockhand.command.reading import (
+    AssumeReads,
+    Fetches,
+    Limit,
+    Only,
+    Skip,
+    Streams,
+    TraceFormat,
+    View,
+    as_bool,
+)
 from clockhand.comparison import io_time_over_bound
+from clockhand.facts import trace_label
 from clockhand.files import check_places, publish
 from clockhand.simulation import Simulation, run_simulation
 
@@ -92,6 +102,8 @@ def _simulate(
     streams: Streams = None,
     skip: Skip = 0,
     limit: Limit = None,
+    view: View = None,
+    fetches: Fetches = None,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
     if out is not None and out == report:
@@ -116,6 +128,8 @@ def _simulate(
             streams=streams,
             skip=skip,
             limit=limit,
+            view=view,
+            fetches=as_bool(fetches),
             watch=watch,
             command=command_line(),
         )

@@ -1,4 +1,4 @@
-"""``clockhand trace``: what a trace is like, and its conversion."""
+"""``clockhand trace``: what a trace is like, its conversion, and its capture."""
 
 import datetime
 from typing import Annotated, Any
@@ -6,19 +6,29 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from clockhand import UsageError
-from clockhand.command import synthesis
+from clockhand.command import capture, synthesis
 from clockhand.command.output import (
     UNKNOWN,
     Format,
     command_line,
     format_for,
+    labels_of,
     print_table,
     say,
     write_rows,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.command.reading import AssumeReads, Limit, Only, Skip, Streams, TraceFormat
+from clockhand.command.reading import (
+    AssumeReads,
+    Fetches,
+    Limit,
+    Only,
+    Skip,
+    Streams,
+    TraceFormat,
+    View,
+    as_bool,
+)
 from clockhand.facts import origin_of, synthetic_mark
 from clockhand.traces import Trace, convert_traces, reading_notes
 
@@ -35,11 +45,13 @@ OutputFormat = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     trace = typer.Typer(
-        help="Look at traces, convert them, make synthetic ones.", no_args_is_help=True
+        help="Capture traces, look at them, convert them, make synthetic ones.",
+        no_args_is_help=True,
     )
     trace.command(name="info")(_info)
     trace.command(name="convert")(_convert)
     synthesis.register(trace)
+    capture.register(trace)
     app.add_typer(trace, name="trace")
 
 
@@ -52,6 +64,8 @@ def _info(
     streams: Streams = None,
     skip: Skip = 0,
     limit: Limit = None,
+    view: View = None,
+    fetches: Fetches = None,
     format: OutputFormat = None,
 ) -> None:
     """Tell what a trace is like: format, requests, reads and writes, footprint, skipped lines."""
@@ -63,6 +77,8 @@ def _info(
         streams=streams,
         skip=skip,
         limit=limit,
+        view=view,
+        fetches=as_bool(fetches),
     )
     with shown_progress() as watch:
         info = source.info(page_size=page_size, watch=watch)
@@ -84,7 +100,10 @@ def _flat(info: dict[str, Any]) -> dict[str, Any]:
         "notes": info["notes"],
         "labels": labels,
         "stream_counts": [f"{name}: {value}" for name, value in _stream_facts(info).items()],
+        "segments": info["segments"],
     }
+    if info["classes"] is not None:
+        lists["classes"] = [f"{letter} {count}" for letter, count in info["classes"].items()]
     return info | {name: "; ".join(items) for name, items in lists.items()}
 
 
@@ -115,6 +134,7 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
         "footprint": f"{info['footprint_pages']:,} pages, "
         f"{info['footprint_pages'] * info['page_bytes'] / 2**20:,.4g} MiB",
         "dirty footprint": f"{info['dirty_footprint_pages']:,} pages",
+        **_captured_facts(info),
         "streams": f"{info['streams']:,}"
         + ("" if info["stream_noun"] == "stream" else f", by {info['stream_noun']}"),
         "span": _span(info["span_ns"]),
@@ -131,6 +151,16 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
     for key, value in info["labels"]:
         facts[f"label {key}"] = value
     facts["SHA-256"] = info["sha256"] or UNKNOWN
+    return facts
+
+
+def _captured_facts(info: dict[str, Any]) -> dict[str, str]:
+    """Return what only captured traces tell."""
+    facts = {}
+    if info["anonymous_pages"] is not None:
+        mib = info["anonymous_pages"] * 4096 / 2**20
+        facts["anonymous, written"] = f"{info['anonymous_pages']:,} pages of 4 KiB, {mib:,.4g} MiB"
+        facts["address space"] = f"{len(info['segments']):,} segments (--format json lists them)"
     return facts
 
 
@@ -174,6 +204,8 @@ def _convert(
     streams: Streams = None,
     skip: Skip = 0,
     limit: Limit = None,
+    view: View = None,
+    fetches: Fetches = None,
 ) -> None:
     """Write traces to one file in any format that can be written, and name what it cannot hold.
 
@@ -181,6 +213,7 @@ def _convert(
     in .gz, .xz, .zst or .bz2.
     """
     *inputs, out = traces
+    labels = [("made by", command_line()), *labels_of(label)]
     sources = [
         Trace(
             path,
@@ -191,10 +224,11 @@ def _convert(
             streams=streams,
             skip=skip,
             limit=limit,
+            view=view,
+            fetches=as_bool(fetches),
         )
         for path in inputs
     ]
-    labels = _labels(label or [])
     with shown_progress() as watch:
         converted = convert_traces(sources, out, to=to, widen=widen, labels=labels, watch=watch)
     reports = converted["traces"]
@@ -205,14 +239,3 @@ def _convert(
         say(f"{out}: {loss}")
     requests = sum(report["requests"] for report in reports)
     say(f"{out}: {requests:,} requests as {converted['format']}")
-
-
-def _labels(words: list[str]) -> list[tuple[str, str]]:
-    """Return the pairs that words such as ``KEY=VALUE`` are, and the command."""
-    labels = [("made by", command_line())]
-    for word in words:
-        key, separator, value = word.partition("=")
-        if not separator:
-            raise UsageError(f"--label {word!r} is not of the form KEY=VALUE; add the =")
-        labels.append((key, value))
-    return labels

@@ -70,7 +70,14 @@ impl LineFormat for Alibaba {
             time_us.checked_mul(MICROSECOND_NS).ok_or("has a time after the year 2554")?;
         let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(device)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
 }

@@ -150,7 +150,14 @@ impl LineFormat for BlkParse {
         };
         let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = self.devices.number(device, &mut output.report)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
 }

@@ -15,6 +15,7 @@
 //! | `size` (optional) | `bytes`, `length`, `len`, `byte_len` | bytes, decimal or `0x` hexadecimal; without the column each request touches 1 byte |
 //! | `time_ns`, `time_us`, `time_ms` or `time_s` (optional) | | decimal, from any origin; digits below a nanosecond are cut |
 //! | `stream` (optional) | `stream_id`, `device`, `volume`, `disk` | a number, or a name: see below |
+//! | `class` (optional) | | why a cache let it through: `I` fetch, `R` load miss, `A` store-miss fill, `W` write-back; `--view` makes reads and writes of it |
 //!
 //! - Case does not matter in column names and operations; columns may come in any order; quotes are
 //!   those of RFC 4180, but a field cannot span lines.
@@ -42,6 +43,7 @@ use crate::request::Request;
 use crate::sample::{Sample, quoted};
 use crate::scan;
 use crate::target::{Entry, Head, StreamField, Target, TimeField, append, letter};
+use crate::view::RecordClass;
 
 pub(super) const FORMAT: Format = Format {
     sniff,
@@ -133,7 +135,11 @@ impl LineFormat for Csv {
             Some(index) => self.streams.number(field(index), &mut output.report)?,
             None => 0,
         };
-        output.request(Request { op, address, bytes, stream, time_ns })?;
+        let class = match columns.class {
+            Some(index) => Some(class(field(index))?),
+            None => None,
+        };
+        output.request(Request { op, address, bytes, stream, time_ns, class })?;
         Ok(Line::Taken)
     }
 }
@@ -141,10 +147,16 @@ impl LineFormat for Csv {
 fn header(fields: &Fields, output: &mut Output) -> Result<Columns, Fault> {
     let names = fields.iter().map(String::from_utf8_lossy);
     let mut columns = Columns::find(names, &mut output.report).map_err(Fault::Trace)?;
+    output.has_classes |= columns.class.is_some();
     if let Some(TimeColumn { index, unit_ns: None }) = columns.time {
         columns.ignore_time(&String::from_utf8_lossy(fields.get(index)), &mut output.report);
     }
     Ok(columns)
+}
+
+fn class(field: &[u8]) -> Result<RecordClass, Fault> {
+    let class = std::str::from_utf8(field).ok().and_then(RecordClass::of_letter);
+    Ok(class.ok_or_else(|| format!("has the class {}, none of I, R, A, W", quoted(field)))?)
 }
 
 #[cold]

@@ -172,7 +172,7 @@ impl LineFormat for FioIolog {
         }
         let bytes = units::request_bytes(length)?;
         let stream = self.files.number(file, &mut output.report)?;
-        output.request(Request { op, address, bytes, stream, time_ns })?;
+        output.request(Request { op, address, bytes, stream, time_ns, class: None })?;
         Ok(Line::Taken)
     }
 }

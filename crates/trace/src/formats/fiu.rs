@@ -98,7 +98,14 @@ impl LineFormat for Fiu {
         self.device.extend_from_slice(minor);
         let stream = self.devices.number(&self.device, &mut output.report)?;
         let (address, bytes) = units::sector_range(sector, sectors)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
 }

@@ -96,7 +96,14 @@ impl LineFormat for HeimdallReplay {
             return Err("does not end after the result in field 7".into());
         }
         let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request { op, address, bytes, stream: 0, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream: 0,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
 }

@@ -127,6 +127,7 @@ impl RecordFormat for HpSrt {
             bytes: number(24),
             stream,
             time_ns: Some(time_us * 1_000),
+            class: None,
         })
     }
 }

@@ -103,7 +103,14 @@ impl LineFormat for Msr {
         self.volume.extend_from_slice(disk);
         let stream = self.volumes.number(&self.volume, &mut output.report)?;
         let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
 }

@@ -77,6 +77,7 @@ impl LineFormat for Spc {
             bytes: units::request_bytes(size_bytes)?,
             stream: units::stream(stream)?,
             time_ns: Some(time_ns),
+            class: None,
         })?;
         Ok(Line::Taken)
     }

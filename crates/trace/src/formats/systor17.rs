@@ -83,7 +83,14 @@ impl LineFormat for Systor17 {
         let op = scan::op(kind).ok_or("has a type other than R and W in field 3")?;
         let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(unit)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
 }

@@ -75,7 +75,14 @@ impl LineFormat for Tencent {
         let time_ns = time_s.checked_mul(SECOND_NS).ok_or("has a time after the year 2554")?;
         let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = units::stream(volume)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
 }

@@ -2,6 +2,7 @@
 
 mod binary_formats;
 mod block_formats;
+mod classes;
 mod compression;
 mod csv;
 mod errors;

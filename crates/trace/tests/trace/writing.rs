@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use clockhand_trace::{
-    Op, ReadReport, Request, TraceError, TraceWriter, WriteOptions, find_target, formats, targets,
+    Op, OptionalColumns, ReadReport, Request, TraceError, TraceWriter, WriteOptions, find_target,
+    formats, targets,
 };
 use proptest::prelude::*;
 
@@ -109,7 +110,7 @@ fn write(
     requests: &[Request],
     names: &[String],
 ) -> Result<Vec<String>, TraceError> {
-    let mut writer = TraceWriter::create(path, options, requests[0].time_ns.is_some())?;
+    let mut writer = TraceWriter::create(path, options, OptionalColumns::of(requests))?;
     for batch in requests.chunks(7) {
         writer.write(batch, names)?;
     }
@@ -159,6 +160,7 @@ fn fitting(holds: &Holds, draws: &[Draw], has_times: bool) -> Vec<Request> {
             },
             stream: if holds.streams == Streams::None { 0 } else { stream },
             time_ns: has_times.then_some(time_ns),
+            class: None,
         };
         // A write-back needs the read that causes it.
         if holds.target == "ramulator" && is_write {
