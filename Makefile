@@ -26,8 +26,8 @@ test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and 
 lint: setup .venv/test.stamp ## Check format, lints and types
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
-	$(BIN)/ruff format --check python benches
-	$(BIN)/ruff check python benches
+	$(BIN)/ruff format --check python benches traces
+	$(BIN)/ruff check python benches traces
 	$(BIN)/mypy
 
 bench: setup .venv/test.stamp ## Measure the hot paths, and compare with libCacheSim (see benches/README.md)
@@ -39,8 +39,8 @@ bench: setup .venv/test.stamp ## Measure the hot paths, and compare with libCach
 capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, not on first use
 	$(BIN)/python -c 'from clockhand.capture import front_ends; front_ends.build_all()'
 
-traces: setup ## Capture the committed traces again; needs valgrind
-	bash traces/capture_tar_gzip.sh
+traces: setup ## Capture the committed traces again; needs valgrind and what traces/MANIFEST.md names
+	$(BIN)/python traces/capture.py
 
 clean: ## Remove what was built
 	rm -rf .venv target demo

@@ -13,7 +13,14 @@ import polars as pl
 from clockhand import _engine
 from clockhand.facts import Facts, origin_of
 from clockhand.files import publish
-from clockhand.traces import Part, Traces, Watch, reading_notes, sources
+from clockhand.traces import (
+    Reading,
+    Traces,
+    Watch,
+    reading_notes,
+    reading_words,
+    sources,
+)
 
 SCHEMA: Mapping[str, type[pl.DataType]] = {
     "trace": pl.String,
@@ -87,7 +94,7 @@ class Simulation:
         return files
 
 
-class Options(Part, total=False):
+class Options(Reading, total=False):
     """What :func:`run_simulation` takes besides traces, and means by it."""
 
     policies: Required[str | Sequence[str]]
@@ -101,9 +108,6 @@ class Options(Part, total=False):
     seed: int
     jobs: int | None
     trace_format: str | None
-    assume_reads: bool
-    view: str | None
-    fetches: bool | None
     watch: Watch | None
     command: str | None
 
@@ -132,12 +136,9 @@ def run_simulation(
     seed: int = 0,
     jobs: int | None = None,
     trace_format: str | None = None,
-    assume_reads: bool = False,
-    view: str | None = None,
-    fetches: bool | None = None,
     watch: Watch | None = None,
     command: str | None = None,
-    **part: Unpack[Part],
+    **reading: Unpack[Reading],
 ) -> Simulation:
     """Replay traces against policies and keep the facts for a report.
 
@@ -155,13 +156,10 @@ def run_simulation(
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
         trace_format: Format of all traces that are given as paths.
-        assume_reads: Whether, in traces that are given as paths, requests of unknown operation are
-            reads.
-        view: The view of such traces, as in :class:`Trace`.
-        fetches: Whether their instruction fetches are part of them.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
-        part: Which requests of each trace, as :class:`clockhand.traces.Part` says.
+        reading: How traces that are given as paths are read, and which requests of each trace are
+            wanted, as :class:`clockhand.traces.Reading` says.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -180,7 +178,7 @@ def run_simulation(
         "flush_at_end": flush_at_end,
     }
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format, assume_reads, view=view, fetches=fetches, **part)
+    trace_sources = sources(traces, trace_format, **reading)
     result = _engine.simulate(
         trace_sources,
         policies,
@@ -198,16 +196,10 @@ def run_simulation(
             [source.name for source in trace_sources],
             policies,
             sizes,
-            {
-                "--trace-format": trace_format,
-                "--view": view,
-                "--fetches": None if fetches is None else "yes" if fetches else "no",
-                "--page-size": page_bytes,
-                "--seed": seed,
-                **{f"--{name}": value for name, value in _part_words(part).items()},
-            },
+            {"--page-size": page_bytes, "--seed": seed},
             options,
-        ) + (" --assume-reads" if assume_reads else "")
+            reading_words(trace_format, reading),
+        )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
     warnings = [
@@ -222,15 +214,6 @@ def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | No
     if isinstance(value, Iterable):
         return ",".join(str(item) for item in value)
     return str(value)
-
-
-def _part_words(part: Part) -> dict[str, str | None]:
-    return {
-        "only": part.get("only"),
-        "streams": _joined(part.get("streams")),
-        "skip": _joined(part.get("skip") or None),
-        "limit": _joined(part.get("limit")),
-    }
 
 
 def check_range(option: str, value: int, smallest: int, largest: int) -> None:
@@ -251,6 +234,7 @@ def _equivalent_command(
     sizes: Mapping[str, str | None],
     settings: Mapping[str, object],
     options: Mapping[str, Any],
+    reading: Sequence[str],
 ) -> str:
     words = ["clockhand", "simulate", *names]
     for policy in policies:
@@ -266,7 +250,7 @@ def _equivalent_command(
         options["write_miss"],
     ]
     words += ["--flush-at-end"] if options["flush_at_end"] else []
-    return shlex.join(words)
+    return shlex.join([*words, *reading])
 
 
 def trace_facts(trace: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:

@@ -41,6 +41,23 @@ class Part(TypedDict, total=False):
     limit: int | None
 
 
+class Reading(Part, total=False):
+    """How traces that are given as paths are read, and which of their requests are wanted.
+
+    Attributes:
+        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+            traces are refused otherwise.
+        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
+            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
+        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
+            given.
+    """
+
+    assume_reads: bool
+    view: str | None
+    fetches: bool | None
+
+
 class Trace:
     """A trace in a file; see :meth:`from_arrays` for one in memory.
 
@@ -50,13 +67,7 @@ class Trace:
             given.
         cpu_cache: Whether a first-level cache (16 KiB + 16 KiB, 4 ways, 32-byte lines) stands
             between the processor accesses of the trace and memory.
-        assume_reads: Whether requests are reads where the trace does not tell their operation;
-            such traces are refused otherwise.
-        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
-            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        part: Which of its requests, as :class:`Part` says.
+        reading: How it is read, and which of its requests are wanted, as :class:`Reading` says.
 
     Nothing is read before the trace is used.
 
@@ -70,15 +81,17 @@ class Trace:
         *,
         format: str | None = None,
         cpu_cache: bool = False,
-        assume_reads: bool = False,
-        view: str | None = None,
-        fetches: bool | None = None,
-        **part: Unpack[Part],
+        **reading: Unpack[Reading],
     ) -> None:
         source = _engine.TraceSource.file(
-            os.fspath(path), format, cpu_cache, assume_reads, view, fetches
+            os.fspath(path),
+            format,
+            cpu_cache,
+            reading.get("assume_reads", False),
+            reading.get("view"),
+            reading.get("fetches"),
         )
-        self._source = _part_of(source, part)
+        self._source = _part_of(source, reading)
 
     @classmethod
     def from_arrays(
@@ -235,36 +248,50 @@ def reading_notes(report: Mapping[str, Any]) -> list[str]:
 
 
 def sources(
-    traces: Traces,
-    format: str | None = None,
-    assume_reads: bool = False,
-    *,
-    view: str | None = None,
-    fetches: bool | None = None,
-    **part: Unpack[Part],
+    traces: Traces, format: str | None = None, **reading: Unpack[Reading]
 ) -> list[_engine.TraceSource]:
-    """Return the engine's sources for parts of one trace or several.
+    """Return the engine's sources for one trace or several.
 
-    The other options are for traces that are given as paths.
+    ``format`` and ``reading`` are for traces that are given as paths; of a :class:`Trace` only the
+    part is taken.
     """
     if isinstance(traces, Trace | str | os.PathLike):
         traces = [traces]
     return [
-        (
-            trace
-            if isinstance(trace, Trace)
-            else Trace(trace, format=format, assume_reads=assume_reads, view=view, fetches=fetches)
-        )
-        .part(**part)
-        ._source
+        _part_of(trace._source, reading)
+        if isinstance(trace, Trace)
+        else Trace(trace, format=format, **reading)._source
         for trace in traces
     ]
+
+
+def reading_words(format: str | None, reading: Reading) -> list[str]:
+    """Return the words of a command line that read traces in this way."""
+    streams = reading.get("streams")
+    fetches = reading.get("fetches")
+    values = {
+        "--trace-format": format,
+        "--view": reading.get("view"),
+        "--fetches": None if fetches is None else "yes" if fetches else "no",
+        "--only": reading.get("only"),
+        "--streams": streams if streams is None or isinstance(streams, str) else _listed(streams),
+        "--skip": reading.get("skip") or None,
+        "--limit": reading.get("limit"),
+    }
+    words = ["--assume-reads"] if reading.get("assume_reads") else []
+    for option, value in values.items():
+        words += [] if value is None else [option, str(value)]
+    return words
+
+
+def _listed(streams: Iterable[int]) -> str:
+    return ",".join(str(stream) for stream in streams)
 
 
 def _part_of(source: _engine.TraceSource, part: Part) -> _engine.TraceSource:
     streams = part.get("streams")
     if streams is not None and not isinstance(streams, str):
-        streams = ",".join(str(stream) for stream in streams)
+        streams = _listed(streams)
     for option, number in (("skip", part.get("skip")), ("limit", part.get("limit"))):
         if number is not None and not 0 <= number <= MAXIMUM_REQUESTS:
             raise _engine.UsageError(
