@@ -11,7 +11,7 @@ from typing import Any, Required, TypedDict, Unpack, cast
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts
+from clockhand.facts import Facts, TraceFacts
 from clockhand.files import publish
 from clockhand.traces import Traces, Watch, reading_notes, sources
 
@@ -155,9 +155,9 @@ def run_simulation(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: a trace cannot be read.
     """
-    _check_range("--seed", seed, 0, MAXIMUM_SEED)
+    check_range("--seed", seed, 0, MAXIMUM_SEED)
     if jobs is not None:
-        _check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
     policies = [policies] if isinstance(policies, str) else list(policies)
     frames_text = _joined(frames)
     memory_text = _joined(memory)
@@ -205,7 +205,12 @@ def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | No
     return str(value)
 
 
-def _check_range(option: str, value: int, smallest: int, largest: int) -> None:
+def check_range(option: str, value: int, smallest: int, largest: int) -> None:
+    """Refuse a number that is out of the range of an option of the command.
+
+    Raises:
+        UsageError: ``value`` is below ``smallest`` or above ``largest``.
+    """
     if not smallest <= value <= largest:
         raise _engine.UsageError(
             f"{option} {value} is out of range; give a whole number from {smallest} to {largest}"
@@ -236,6 +241,19 @@ def _equivalent_command(
     return shlex.join(words)
 
 
+def report_trace(name: str, trace: Mapping[str, Any]) -> TraceFacts:
+    """Return what a report says of a trace, from what the engine met in it at a page size."""
+    return cast(
+        TraceFacts,
+        {
+            **trace,
+            "name": name,
+            "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
+            "synthetic": any(key == "synthetic" for key, _ in trace["labels"]),
+        },
+    )
+
+
 def _facts(
     result: Mapping[str, Any],
     rows: pl.DataFrame,
@@ -246,12 +264,7 @@ def _facts(
 ) -> Facts:
     resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
     traces = [
-        {
-            **trace,
-            "page_bytes": page_bytes,
-            "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
-            "synthetic": any(key == "synthetic" for key, _ in trace["labels"]),
-        }
+        report_trace(trace["name"], {**trace, "page_bytes": page_bytes})
         for trace in result["traces"]
     ]
     return cast(

@@ -1,8 +1,8 @@
 //! `simulate`: a grid of cells, as rows and facts.
 
+use clockhand_device::{Device, PageCost};
 use clockhand_sim::{
-    Bits, Contestant, Experiment, MemorySize, Outcome, ReadTrace, ReplayOptions, Row, SimError,
-    WriteMiss,
+    Bits, Contestant, Experiment, MemorySize, ReadTrace, ReplayOptions, Row, SimError, WriteMiss,
 };
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -13,7 +13,7 @@ use crate::supervision::supervised;
 use crate::trace::{ReadFacts, TraceSource};
 
 #[derive(Serialize)]
-struct TraceFacts {
+pub(crate) struct TraceFacts {
     name: String,
     #[serde(flatten)]
     read: ReadFacts,
@@ -39,7 +39,7 @@ impl From<&ReadTrace> for TraceFacts {
 }
 
 #[derive(Serialize)]
-struct DeviceFacts {
+pub(crate) struct DeviceFacts {
     name: String,
     resolved: String,
     summary: String,
@@ -49,26 +49,26 @@ struct DeviceFacts {
     write_read_ratio: String,
 }
 
-fn device_facts(written: &str, outcome: &Outcome) -> DeviceFacts {
+pub(crate) fn device_facts(written: &str, device: &Device, page_cost: &PageCost) -> DeviceFacts {
     DeviceFacts {
         name: written.to_owned(),
-        resolved: outcome.device.resolved(),
-        summary: outcome.device.summary().to_owned(),
-        source: outcome.device.source().to_owned(),
-        read_time_us: outcome.page_cost.time_us(1, 0),
-        write_time_us: outcome.page_cost.time_us(0, 1),
-        write_read_ratio: outcome.page_cost.write_read_ratio().to_string(),
+        resolved: device.resolved(),
+        summary: device.summary().to_owned(),
+        source: device.source().to_owned(),
+        read_time_us: page_cost.time_us(1, 0),
+        write_time_us: page_cost.time_us(0, 1),
+        write_read_ratio: page_cost.write_read_ratio().to_string(),
     }
 }
 
 #[derive(Serialize)]
-struct PolicyFacts {
+pub(crate) struct PolicyFacts {
     name: String,
     summary: &'static str,
     paper: &'static str,
 }
 
-fn policy_facts(contestant: &Contestant) -> PolicyFacts {
+pub(crate) fn policy_facts(contestant: &Contestant) -> PolicyFacts {
     let (summary, paper) = match contestant {
         Contestant::Policy(policy) => {
             let description = policy.entry().description;
@@ -87,7 +87,10 @@ struct SimulationFacts {
     policies: Vec<PolicyFacts>,
 }
 
-fn memory_sizes(frames: Option<&str>, memory: Option<&str>) -> Result<Vec<MemorySize>, SimError> {
+pub(crate) fn memory_sizes(
+    frames: Option<&str>,
+    memory: Option<&str>,
+) -> Result<Vec<MemorySize>, SimError> {
     match (frames, memory) {
         (Some(frames), None) => MemorySize::parse_frames(frames),
         (None, Some(memory)) => MemorySize::parse_memory(memory),
@@ -117,6 +120,23 @@ fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Result<T, Sim
     }
 }
 
+pub(crate) fn contestants(policies: &[String]) -> Result<Vec<Contestant>, SimError> {
+    policies.iter().map(|text| Contestant::parse(text)).collect()
+}
+
+pub(crate) fn replay_options(
+    bits: &str,
+    write_miss: &str,
+    flush_at_end: bool,
+) -> Result<ReplayOptions, SimError> {
+    let write_misses = [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)];
+    Ok(ReplayOptions {
+        bits: choose("--bits", bits, [("exact", Bits::Exact), ("mapped", Bits::Mapped)])?,
+        write_miss: choose("--write-miss", write_miss, write_misses)?,
+        flush_at_end,
+    })
+}
+
 /// Runs an experiment; a dictionary of rows and of facts about traces, device and policies.
 #[pyfunction]
 #[pyo3(signature = (
@@ -138,20 +158,8 @@ pub(crate) fn simulate<'py>(
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let specs: Result<Vec<Contestant>, SimError> =
-        policies.iter().map(|text| Contestant::parse(text)).collect();
-    let specs = specs.map_err(exception)?;
-    let bits = choose("--bits", bits, [("exact", Bits::Exact), ("mapped", Bits::Mapped)]);
-    let write_miss = choose(
-        "--write-miss",
-        write_miss,
-        [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)],
-    );
-    let options = ReplayOptions {
-        bits: bits.map_err(exception)?,
-        write_miss: write_miss.map_err(exception)?,
-        flush_at_end,
-    };
+    let specs = contestants(&policies).map_err(exception)?;
+    let options = replay_options(bits, write_miss, flush_at_end).map_err(exception)?;
     let experiment = Experiment {
         traces: traces.iter().map(|trace| trace.0.clone()).collect(),
         policies: specs.clone(),
@@ -166,7 +174,7 @@ pub(crate) fn simulate<'py>(
         supervised(py, watch, move |progress| clockhand_sim::simulate(&experiment, progress))?;
     let result = SimulationFacts {
         traces: outcome.traces.iter().map(TraceFacts::from).collect(),
-        device: device_facts(&device, &outcome),
+        device: device_facts(&device, &outcome.device, &outcome.page_cost),
         policies: specs.iter().map(policy_facts).collect(),
         rows: outcome.rows,
     };

@@ -79,28 +79,17 @@ pub struct Outcome {
 /// first trace that cannot be read, or [`SimError::Interrupted`].
 pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome, SimError> {
     check(experiment)?;
-    let device = Device::named_or_file(&experiment.device)?;
-    let page_cost = device.page_cost(experiment.page_bytes)?;
-    let device_ratio = policy_ratio(&page_cost).map_err(|error| {
-        SimError::Usage(format!(
-            "device {}: the write/read cost ratio is unusable: {error}",
-            experiment.device
-        ))
-    })?;
-    let foldings = foldings(experiment, device_ratio)?;
-    // More threads than cells would have nothing to do.
-    let cells = experiment.policies.len() * experiment.sizes.len();
-    let jobs = experiment.jobs.map_or(0, |jobs| jobs.min(cells));
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let threads =
-        threads.map_err(|error| SimError::Usage(format!("cannot start threads: {error}")))?;
+    let Pricing { device, page_cost, device_ratio } =
+        Pricing::new(&experiment.device, experiment.page_bytes)?;
+    let foldings = foldings(&experiment.policies, device_ratio)?;
+    let threads = threads(experiment.jobs, experiment.policies.len() * experiment.sizes.len())?;
     let (mut rows, mut traces) = (Vec::new(), Vec::new());
     for input in &experiment.traces {
         let (trace, views) = read(input, experiment.page_bytes, &foldings, progress)?;
         let grid = Grid {
             experiment,
             trace: &trace,
-            views,
+            views: &views,
             device: &device,
             page_cost: &page_cost,
             device_ratio,
@@ -126,9 +115,37 @@ fn check(experiment: &Experiment) -> Result<(), SimError> {
     Ok(())
 }
 
+/// A device, and what it means for pages of one size.
+pub(crate) struct Pricing {
+    pub(crate) device: Device,
+    pub(crate) page_cost: PageCost,
+    /// The default of the policies' `c`.
+    pub(crate) device_ratio: Ratio,
+}
+
+impl Pricing {
+    pub(crate) fn new(device: &str, page_bytes: u64) -> Result<Self, SimError> {
+        let named = Device::named_or_file(device)?;
+        let page_cost = named.page_cost(page_bytes)?;
+        let device_ratio = policy_ratio(&page_cost).map_err(|error| {
+            SimError::Usage(format!(
+                "device {device}: the write/read cost ratio is unusable: {error}"
+            ))
+        })?;
+        Ok(Pricing { device: named, page_cost, device_ratio })
+    }
+}
+
 fn policy_ratio(page_cost: &PageCost) -> Result<Ratio, RatioError> {
     let ratio = page_cost.write_read_ratio();
     Ratio::new((*ratio.numer()).into(), (*ratio.denom()).into())
+}
+
+/// Threads for so many cells: more than there are cells would have nothing to do.
+pub(crate) fn threads(jobs: Option<usize>, cells: usize) -> Result<rayon::ThreadPool, SimError> {
+    let jobs = jobs.map_or(0, |jobs| jobs.min(cells));
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    threads.map_err(|error| SimError::Usage(format!("cannot start threads: {error}")))
 }
 
 /// The period of a policy, if it wants ticks.
@@ -158,9 +175,12 @@ fn folding_for(policy: &ResolvedPolicy) -> Folding {
 }
 
 /// The different ways in which the policies need their runs folded; most share one.
-fn foldings(experiment: &Experiment, device_ratio: Ratio) -> Result<Vec<Folding>, SimError> {
+pub(crate) fn foldings(
+    policies: &[Contestant],
+    device_ratio: Ratio,
+) -> Result<Vec<Folding>, SimError> {
     let mut foldings = Vec::new();
-    for contestant in &experiment.policies {
+    for contestant in policies {
         let folding = match contestant {
             Contestant::Policy(policy) => folding_for(&policy.resolve(1, device_ratio)?),
             Contestant::Bound => Folding::Runs,
@@ -173,12 +193,16 @@ fn foldings(experiment: &Experiment, device_ratio: Ratio) -> Result<Vec<Folding>
 }
 
 /// A page view and the future of its records, computed when the first offline policy asks.
-struct View {
+pub(crate) struct View {
     pages: PageView,
     next_use: OnceLock<Vec<u32>>,
 }
 
 impl View {
+    pub(crate) fn folding(&self) -> Folding {
+        self.pages.folding()
+    }
+
     fn next_use(&self) -> &[u32] {
         let compute = || next_use(self.pages.records(), self.pages.footprint_pages());
         self.next_use.get_or_init(compute)
@@ -191,39 +215,59 @@ fn read(
     foldings: &[Folding],
     progress: &Progress,
 ) -> Result<(ReadTrace, Vec<View>), SimError> {
+    let mut views = read_at(input, &[page_bytes], foldings, progress)?;
+    Ok(views.pop().expect("one page size gives one entry"))
+}
+
+/// Reads a trace once and makes its views at several page sizes, in their order.
+pub(crate) fn read_at(
+    input: &TraceInput,
+    page_sizes_bytes: &[u64],
+    foldings: &[Folding],
+    progress: &Progress,
+) -> Result<Vec<(ReadTrace, Vec<View>)>, SimError> {
     let mut builders = Vec::new();
-    for &folding in foldings {
-        builders.push(PageViewBuilder::new(page_bytes, folding)?);
+    for &page_bytes in page_sizes_bytes {
+        for &folding in foldings {
+            builders.push(PageViewBuilder::new(page_bytes, folding)?);
+        }
     }
     let report = input.for_each_batch(progress, &mut |batch| {
         builders.iter_mut().for_each(|builder| builder.extend(batch));
         Ok(())
     })?;
-    let mut views = Vec::new();
-    for builder in builders {
-        views.push(View { pages: builder.finish()?, next_use: OnceLock::new() });
+    let mut read = Vec::new();
+    let mut builders = builders.into_iter();
+    for _ in page_sizes_bytes {
+        let mut views = Vec::new();
+        for builder in builders.by_ref().take(foldings.len()) {
+            views.push(View { pages: builder.finish()?, next_use: OnceLock::new() });
+        }
+        read.push((read_trace(input, &report, &views[0].pages), views));
     }
-    let view = &views[0].pages;
-    let trace = ReadTrace {
+    Ok(read)
+}
+
+fn read_trace(input: &TraceInput, report: &ReadReport, view: &PageView) -> ReadTrace {
+    ReadTrace {
         name: input.name(),
-        report,
+        report: report.clone(),
         references: view.references(),
         read_references: view.read_references(),
         write_references: view.write_references(),
         footprint_pages: view.footprint_pages(),
         dirty_footprint_pages: view.dirty_footprint_pages(),
-    };
-    Ok((trace, views))
+    }
 }
 
-/// All cells of one trace.
-struct Grid<'a> {
-    experiment: &'a Experiment,
-    trace: &'a ReadTrace,
-    views: Vec<View>,
-    device: &'a Device,
-    page_cost: &'a PageCost,
-    device_ratio: Ratio,
+/// Cells of one trace.
+pub(crate) struct Grid<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) trace: &'a ReadTrace,
+    pub(crate) views: &'a [View],
+    pub(crate) device: &'a Device,
+    pub(crate) page_cost: &'a PageCost,
+    pub(crate) device_ratio: Ratio,
 }
 
 impl Grid<'_> {
@@ -234,18 +278,30 @@ impl Grid<'_> {
             let frames = size.frames(footprint, self.experiment.page_bytes);
             cells.extend(self.experiment.policies.iter().map(|contestant| (frames, contestant)));
         }
+        self.run_cells(&cells, progress, &|_, _| ())
+    }
+
+    /// Runs cells over all threads of the pool; `finished` is told of each row, with the cell's position, at once.
+    pub(crate) fn run_cells(
+        &self,
+        cells: &[(u32, &Contestant)],
+        progress: &Progress,
+        finished: &(dyn Fn(usize, &Row) + Sync),
+    ) -> Result<Vec<Row>, SimError> {
         let records: usize = self.views[0].pages.records().len();
         progress.enter(Phase::Replaying, (records * cells.len()) as u64);
-        let row = |(frames, contestant)| {
+        let row = |(position, &(frames, contestant)): (usize, &(u32, &Contestant))| {
             if progress.is_cancelled() {
                 return Err(SimError::Interrupted);
             }
-            match contestant {
+            let row = match contestant {
                 &Contestant::Bound => self.bound(frames, progress),
                 Contestant::Policy(policy) => self.cell(frames, policy, progress),
-            }
+            }?;
+            finished(position, &row);
+            Ok(row)
         };
-        cells.into_par_iter().map(row).collect()
+        cells.par_iter().enumerate().map(row).collect()
     }
 
     fn view(&self, folding: Folding) -> &View {

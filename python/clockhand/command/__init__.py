@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from clockhand._engine import ClockhandError, UsageError, __version__
-from clockhand.command import catalogs, simulation, traces
+from clockhand.command import catalogs, simulation, sweeps, traces
 from clockhand.command.output import say
 
 FAILED = 1
@@ -57,6 +57,7 @@ def _options(
 
 
 simulation.register(app)
+sweeps.register(app)
 catalogs.register(app)
 traces.register(app)
 

@@ -19,8 +19,9 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.facts import SETTING_COLUMNS, Facts
 from clockhand.files import check_places, publish
-from clockhand.simulation import Simulation, run_simulation
+from clockhand.simulation import run_simulation
 
 Traces = Annotated[
     list[str], typer.Argument(help="Trace files, compressed or not; - is standard input.")
@@ -112,7 +113,7 @@ def _simulate(
     for warning in simulation.warnings:
         say(warning)
     rows, written_as = simulation.rows, format_for(format, out)
-    print_for_people = partial(_print_tables, simulation)
+    print_for_people = partial(print_rows, rows, simulation.facts)
     files = simulation.report_files(report, plots)
     if out is not None:
         files[out] = encoded(rows, written_as, print_for_people)
@@ -121,18 +122,28 @@ def _simulate(
         write_rows(rows, written_as, print_for_people)
 
 
-def _print_tables(simulation: Simulation, console: Console) -> None:
-    """Print one table per trace with the columns that people compare."""
-    for trace in {trace["name"]: trace for trace in simulation.facts["traces"]}.values():
-        rows = simulation.rows.filter(pl.col("trace") == trace["name"])
+def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
+    """Print one table per trace and setting with the columns that people compare."""
+    traces = {(trace["name"], trace["page_bytes"]): trace for trace in facts["traces"]}
+    settings = [name for name in SETTING_COLUMNS if name in rows.columns]
+    varying = [name for name in settings if rows[name].n_unique() > 1]
+    groups = rows.partition_by("trace", *settings, as_dict=True, maintain_order=True)
+    for (name, *values), group in groups.items():
+        trace = traces[name, group["page_bytes"][0]]
         label = " (synthetic)" if trace["synthetic"] else ""
+        told = [f"device {group['device_resolved'][0]}"]
+        told += [
+            f"{column} {value}"
+            for column, value in zip(settings, values, strict=True)
+            if column in varying and column != "device"
+        ]
         title = (
-            f"{trace['name']}{label}: {trace['references']:,} references to "
+            f"{name}{label}: {trace['references']:,} references to "
             f"{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes; "
-            f"device {rows['device_resolved'][0]}"
+            f"{', '.join(told)}"
         )
-        print_table(title, for_people(rows), console)
-        summary = summary_for_people(rows)
+        print_table(title, for_people(group), console)
+        summary = summary_for_people(group)
         if summary is not None:
             print_table("I/O time s, by frames and share of the footprint", summary, console)
 

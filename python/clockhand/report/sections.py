@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.facts import Facts, printable, trace_label
+from clockhand.facts import SETTING_COLUMNS, Facts, printable, trace_label
 
 BOUND = "bound"
 BASELINE_NAME = "clock"
@@ -21,8 +21,6 @@ REQUIRED_COLUMNS = (
     "clean_evictions", "dirty_evictions", "io_time_us", "energy_uj", "policy_resolved", "hit_ratio",
     "memory_share",
 )  # fmt: skip
-# Rows that differ in one of these are not comparable, hence never share a figure.
-SETTING_COLUMNS = ("device", "page_bytes", "bits", "write_miss")
 
 Record = dict[str, Any]
 
@@ -134,6 +132,10 @@ def _setting_text(name: str, value: Any) -> str:
         return f"{value} bits"
     if name == "write_miss":
         return f"write miss {value}"
+    if name == "view":
+        return f"view {value}"
+    if name == "flush_at_end":
+        return "dirty pages written at the end" if value else "dirty pages left at the end"
     return str(value)
 
 

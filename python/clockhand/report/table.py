@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.facts import Facts, printable, trace_label
-from clockhand.report.sections import SETTING_COLUMNS, unique
+from clockhand.facts import SETTING_COLUMNS, Facts, printable, trace_label
+from clockhand.report.sections import unique
 
 UNKNOWN = "–"
 # What the reader came for stands first; any other column follows in the order of the rows.
