@@ -43,6 +43,7 @@ class PreparedTrace:
     def traces(self) -> list[dict[str, Any]]: ...
     def simulate(
         self,
+        /,
         cells: list[tuple[str, int]],
         *,
         page_bytes: int,

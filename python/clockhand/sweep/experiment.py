@@ -163,7 +163,7 @@ class _Reader:
     def _traces(self) -> Iterator[str]:
         found: dict[str, None] = {}
         for pattern in self._list("traces", str):
-            path = os.path.relpath(self._path.parent / pattern)
+            path = self._beside(pattern)
             if not GLOB_CHARACTERS & set(pattern):
                 found[path] = None
                 continue
@@ -207,8 +207,12 @@ class _Reader:
             self._refuse(_about_key(error))
 
     def _device(self, device: str) -> str:
-        beside = self._path.parent / device
-        return os.path.relpath(beside) if beside.is_file() else device
+        beside = self._beside(device)
+        return beside if os.path.isfile(beside) else device
+
+    def _beside(self, path: str) -> str:
+        """A path in the file as it is seen from where the command runs."""
+        return path if os.path.isabs(path) else os.path.relpath(self._path.parent / path)
 
     def _choices(self, key: str, words: Sequence[str]) -> list[str]:
         chosen = self._list(key, str, words[0])
