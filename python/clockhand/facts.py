@@ -6,9 +6,6 @@ from typing import Any, TypedDict, TypeVar, cast
 
 Value = TypeVar("Value")
 
-SETTING_COLUMNS = ("device", "page_bytes", "bits", "write_miss", "view", "flush_at_end")
-"""Columns of the rows whose values rows must share to be comparable, beside trace and frames."""
-
 
 class TraceFacts(TypedDict):
     """One input trace; ``name`` is what the rows have in their ``trace`` column."""

@@ -138,6 +138,22 @@ def test_a_table_is_for_people(clockhand: Clockhand, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("textbook")
+def test_the_tables_show_the_distance_to_the_bound_where_it_was_computed(
+    clockhand: Clockhand,
+) -> None:
+    command = ["textbook.trace", "--policy", "lru", "--policy", "bound", "--frames", "3,4"]
+    rows = simulated(clockhand, *command)
+    times_us = [row["io_time_us"] for row in rows]
+    ratios = [f"{times_us[0] / times_us[1]:.3f}", f"{times_us[2] / times_us[3]:.3f}"]
+    table = clockhand("simulate", *command).out.decode()
+    assert "vs bound" in table
+    assert "I/O time over the lower bound, by frames" in table
+    assert re.search(rf"^ *lru +{ratios[0]} +{ratios[1]} *$", table, re.MULTILINE)
+    alone = clockhand("simulate", *command[:3], *command[5:]).out.decode()
+    assert "bound" not in alone
+
+
+@pytest.mark.usefixtures("textbook")
 def test_a_narrow_terminal_cuts_no_number(clockhand: Clockhand) -> None:
     narrow = {**os.environ, "COLUMNS": "20"}
     command = ["simulate", "textbook.trace", "--policy", "clock", "--frames", "3"]

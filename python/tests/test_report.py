@@ -61,10 +61,11 @@ def with_times(times_us: dict[str, list[float]]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def test_figures_has_the_five_measures_of_one_trace() -> None:
+def test_figures_has_the_six_measures_of_one_trace() -> None:
     assert list(figures(example_rows())) == [
         "io_time",
         "io_time_relative_to_clock",
+        "io_time_over_bound",
         "read_ios",
         "write_ios",
         "hit_ratio",
@@ -85,7 +86,7 @@ def test_clock_pro_is_not_taken_for_clock() -> None:
 
 def test_several_traces_have_figures_of_their_own() -> None:
     keys = list(figures(example_rows(["one", "two"])))
-    assert len(keys) == 10
+    assert len(keys) == 12
     assert keys[0] == "one-io_time"
     assert keys[-1] == "two-hit_ratio"
 
@@ -254,6 +255,53 @@ def test_the_bound_without_a_memory_size_stands_at_every_size() -> None:
     assert [bound["frames"] for bound in section.bounds] == section.sizes
 
 
+def with_bound_times(times_us: dict[str, list[float]], bound_us: list[float]) -> pl.DataFrame:
+    """Rows as :func:`with_times` gives, and the bound's at each size."""
+    bounds = [
+        {**bound_row("t", 64 << step), "io_time_us": time_us}
+        for step, time_us in enumerate(bound_us)
+    ]
+    return pl.concat([with_times(times_us), pl.DataFrame(bounds)], how="diagonal_relaxed")
+
+
+def test_each_policy_is_shown_as_a_multiple_of_the_bound_of_its_memory_size() -> None:
+    rows = with_bound_times({"clock": [90, 80], "craw": [60, 50]}, [30, 40])
+    [section] = sections(rows, None)
+    ratios = [(record["policy"], record["io_time_over_bound"]) for record in section.records]
+    assert ratios == [("clock", 3), ("craw", 2), ("clock", 2), ("craw", 1.25)]
+    cells = Elements(render(rows, example_facts(["t"]))).cells
+    assert {"3.0000", "2.0000", "1.2500"} <= set(cells)
+    assert "io_time_over_bound" in figures(rows)
+
+
+def test_the_finding_says_how_far_the_best_policy_is_from_the_bound() -> None:
+    rows = with_bound_times({"clock": [90, 80], "craw": [60, 50]}, [30, 40])
+    detail = finding(sections(rows, None)[0]).detail.replace("\u00a0", " ")
+    assert "craw takes 1.62 \u00d7 the I/O time of the lower bound" in detail
+
+
+def test_no_distance_is_told_where_the_bound_is_not_known_at_every_size_compared() -> None:
+    rows = with_bound_times({"clock": [90, 80], "craw": [60, 50]}, [30])
+    assert "lower bound" not in finding(sections(rows, None)[0]).detail
+    free = with_bound_times({"clock": [90], "craw": [60]}, [0])
+    assert [r["io_time_over_bound"] for r in sections(free, None)[0].records] == [None, None]
+
+
+def test_a_page_without_the_bound_says_how_to_get_the_distance_to_it() -> None:
+    text = render(example_rows(with_bound=False), example_facts())
+    assert "Add --policy bound for this figure." in text
+    assert "over the bound" not in text
+
+
+def test_the_bound_of_another_setting_is_not_compared_with() -> None:
+    rows = pl.DataFrame(
+        [{**example_row("t", "craw", 64), "io_time_us": 60.0},
+         {**bound_row("t", 64, 8192), "io_time_us": 30.0}],
+        infer_schema_length=None,
+    )  # fmt: skip
+    assert sections(rows, None)[0].records[0]["io_time_over_bound"] is None
+
+
 def test_the_bound_is_no_policy_of_a_legend() -> None:
     assert sections(example_rows(), None)[0].policies[-1] == "min"
 
@@ -304,7 +352,7 @@ def test_the_synthetic_label_stands_wherever_the_numbers_are() -> None:
     text = render(rows, example_facts())
     label = "example-gcc (synthetic)"
     captions = re.findall(r"<figcaption>.*?</figcaption>", text, re.DOTALL)
-    assert len(captions) == 5
+    assert len(captions) == 6
     assert all(label in caption for caption in captions)
     assert label in re.findall(r"<h1>(.*?)</h1>", text)[0]
     assert Elements(text).cells.count(label) == rows.height
@@ -411,7 +459,7 @@ def test_a_folder_that_is_a_file_or_absent_is_an_error_about_the_report(tmp_path
 def test_plots_are_svg_and_png_files_that_name_their_trace(tmp_path: Path) -> None:
     write_plots(example_rows(sizes=(64, 128)), tmp_path / "plots", example_facts())
     files = sorted(path.name for path in (tmp_path / "plots").iterdir())
-    assert len(files) == 10
+    assert len(files) == 12
     assert files[:2] == ["hit_ratio.png", "hit_ratio.svg"]
     assert (tmp_path / "plots/io_time.png").read_bytes().startswith(b"\x89PNG\r\n")
     svg = (tmp_path / "plots/io_time.svg").read_text(encoding="utf-8")

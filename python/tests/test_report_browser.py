@@ -117,7 +117,7 @@ def aria_sort(page: Any, name: str) -> str | None:
     return value
 
 
-@pytest.mark.parametrize(("name", "count"), [("lines", 5), ("traces", 8), ("bars", 5)])
+@pytest.mark.parametrize(("name", "count"), [("lines", 6), ("traces", 10), ("bars", 6)])
 def test_every_figure_is_drawn_and_the_console_stays_silent(
     opened: Open, name: str, count: int
 ) -> None:

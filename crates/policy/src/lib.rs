@@ -11,6 +11,7 @@
 extern crate alloc;
 
 pub mod catalog;
+mod counting;
 mod frames;
 mod ids;
 mod memory;

@@ -1,8 +1,11 @@
 //! `simulate`: a grid of cells, as rows and facts.
 
+use std::num::NonZeroU64;
+
 use clockhand_device::{Device, PageCost};
 use clockhand_sim::{
-    Bits, Contestant, Experiment, MemorySize, ReadTrace, ReplayOptions, Row, SimError, WriteMiss,
+    Bits, Contestant, Experiment, GaugeSample, MemorySize, Observation, ReadTrace, ReplayOptions,
+    Row, SimError, WriteMiss,
 };
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -79,9 +82,34 @@ pub(crate) fn policy_facts(contestant: &Contestant) -> PolicyFacts {
     PolicyFacts { name: contestant.written().to_owned(), summary, paper }
 }
 
+/// Samples as columns; `row` is the position of the row that a sample belongs to.
+#[derive(Default, Serialize)]
+struct GaugeColumns {
+    row: Vec<usize>,
+    fault: Vec<u64>,
+    hand_movements: Vec<u64>,
+    gauge: Vec<&'static str>,
+    value: Vec<f64>,
+}
+
+impl From<&[(usize, GaugeSample)]> for GaugeColumns {
+    fn from(samples: &[(usize, GaugeSample)]) -> Self {
+        let mut columns = GaugeColumns::default();
+        for &(row, GaugeSample { fault, hand_movements, gauge, value }) in samples {
+            columns.row.push(row);
+            columns.fault.push(fault);
+            columns.hand_movements.push(hand_movements);
+            columns.gauge.push(gauge);
+            columns.value.push(value);
+        }
+        columns
+    }
+}
+
 #[derive(Serialize)]
 struct SimulationFacts {
     rows: Vec<Row>,
+    gauges: GaugeColumns,
     traces: Vec<TraceFacts>,
     device: DeviceFacts,
     policies: Vec<PolicyFacts>,
@@ -137,10 +165,20 @@ pub(crate) fn replay_options(
     })
 }
 
+/// What is to be watched: the hand if a movement has a price or gauges are sampled, else nothing.
+pub(crate) fn observation(
+    hand_ns: Option<u64>,
+    gauge_every: Option<NonZeroU64>,
+) -> Option<Observation> {
+    let is_wanted = hand_ns.is_some() || gauge_every.is_some();
+    is_wanted.then(|| Observation { gauge_every, hand_ns: hand_ns.unwrap_or(0) })
+}
+
 /// Runs an experiment; a dictionary of rows and of facts about traces, device and policies.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, policies, *, frames, memory, page_bytes, device, bits, write_miss, flush_at_end, seed, jobs, watch=None
+    traces, policies, *, frames, memory, page_bytes, device, bits, write_miss, flush_at_end, hand_ns, gauge_every,
+    seed, jobs, watch=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
 pub(crate) fn simulate<'py>(
@@ -154,6 +192,8 @@ pub(crate) fn simulate<'py>(
     bits: &str,
     write_miss: &str,
     flush_at_end: bool,
+    hand_ns: Option<u64>,
+    gauge_every: Option<NonZeroU64>,
     seed: u64,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
@@ -167,6 +207,7 @@ pub(crate) fn simulate<'py>(
         page_bytes,
         device: device.clone(),
         options,
+        observation: observation(hand_ns, gauge_every),
         seed,
         jobs,
     };
@@ -176,6 +217,7 @@ pub(crate) fn simulate<'py>(
         traces: outcome.traces.iter().map(TraceFacts::from).collect(),
         device: device_facts(&device, &outcome.device, &outcome.page_cost),
         policies: specs.iter().map(policy_facts).collect(),
+        gauges: GaugeColumns::from(outcome.gauges.as_slice()),
         rows: outcome.rows,
     };
     Ok(pythonize(py, &result)?)

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::errors::exception;
 use crate::simulation::{
-    DeviceFacts, PolicyFacts, TraceFacts, contestants, device_facts, memory_sizes, policy_facts,
-    replay_options,
+    DeviceFacts, PolicyFacts, TraceFacts, contestants, device_facts, memory_sizes, observation,
+    policy_facts, replay_options,
 };
 use crate::supervision::{show, supervised, supervised_with};
 use crate::trace::TraceSource;
@@ -59,6 +59,7 @@ pub(crate) fn plan_cells<'py>(
         page_bytes,
         device,
         options: clockhand_sim::ReplayOptions::default(),
+        observation: None,
         jobs: None,
     };
     let plan = clockhand_sim::plan_cells(&experiment, footprint_pages).map_err(exception)?;
@@ -121,7 +122,7 @@ impl PreparedTrace {
     /// are finished, in any order; each is a pair of the cell's position and its row. Rows that were finished
     /// before an interruption are handed over too.
     #[pyo3(signature = (
-        cells, *, page_bytes, device, bits, write_miss, flush_at_end, seed, jobs, on_rows, watch=None
+        cells, *, page_bytes, device, bits, write_miss, flush_at_end, hand_ns, seed, jobs, on_rows, watch=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
     fn simulate(
@@ -133,6 +134,7 @@ impl PreparedTrace {
         bits: &str,
         write_miss: &str,
         flush_at_end: bool,
+        hand_ns: Option<u64>,
         seed: u64,
         jobs: Option<usize>,
         on_rows: Py<PyAny>,
@@ -147,6 +149,7 @@ impl PreparedTrace {
             page_bytes,
             device,
             options: replay_options(bits, write_miss, flush_at_end).map_err(exception)?,
+            observation: observation(hand_ns, None),
             jobs,
         };
         let (sender, receiver) = mpsc::channel();

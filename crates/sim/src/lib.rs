@@ -16,6 +16,7 @@ mod progress;
 mod replay;
 mod row;
 mod simulate;
+mod stack_distance;
 
 pub use bound::Bound;
 pub use contestant::Contestant;
@@ -26,6 +27,6 @@ pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;
 pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
 pub use progress::{Phase, Progress};
-pub use replay::{Bits, Counts, ReplayOptions, WriteMiss};
+pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use row::Row;
-pub use simulate::{Experiment, Outcome, ReadTrace, simulate};
+pub use simulate::{Experiment, Observation, Outcome, ReadTrace, simulate};

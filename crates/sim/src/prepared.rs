@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use clockhand_device::{Device, PageCost};
 use clockhand_trace::Folding;
 
-use crate::simulate::{Grid, Pricing, View, foldings, read_at, threads};
+use crate::simulate::{Finished, Grid, Pricing, View, foldings, read_at, threads};
 use crate::{Contestant, Experiment, Progress, ReadTrace, Row, SimError, TraceInput};
 
 /// A cell of a grid before it is run.
@@ -139,6 +139,7 @@ impl PreparedTrace {
             device_ratio: pricing.device_ratio,
         };
         let threads = threads(experiment.jobs, chosen.len())?;
-        threads.install(|| grid.run_cells(&chosen, progress, finished)).map(drop)
+        let told: Finished = &|position, cell| finished(position, &cell.row);
+        threads.install(|| grid.run_cells(&chosen, progress, told)).map(drop)
     }
 }

@@ -12,7 +12,8 @@ use rayon::prelude::*;
 
 use crate::bound::bound;
 use crate::next_use::next_use;
-use crate::replay::Cell;
+use crate::replay::{Cell, GaugeSample};
+use crate::stack_distance::LruCounts;
 use crate::{
     Bits, Bound, Contestant, Counts, MemorySize, Phase, Progress, ReplayOptions, Row, SimError,
     TraceInput, WriteMiss,
@@ -35,8 +36,19 @@ pub struct Experiment {
     pub device: String,
     /// How references are replayed.
     pub options: ReplayOptions,
+    /// What is watched on the way; nothing if `None`, which is faster.
+    pub observation: Option<Observation>,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
+}
+
+/// What is watched while references are replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Observation {
+    /// After how many faults the policy's gauges are sampled, from the first on; never if `None`.
+    pub gauge_every: Option<NonZeroU64>,
+    /// What a movement of the hand adds to the I/O time, in nanoseconds.
+    pub hand_ns: u64,
 }
 
 /// What a trace turned out to be while it was read.
@@ -63,6 +75,8 @@ pub struct ReadTrace {
 pub struct Outcome {
     /// One row per cell.
     pub rows: Vec<Row>,
+    /// What was sampled, with the position of the row that it belongs to.
+    pub gauges: Vec<(usize, GaugeSample)>,
     /// One entry per trace.
     pub traces: Vec<ReadTrace>,
     /// The device.
@@ -83,7 +97,7 @@ pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome,
         Pricing::new(&experiment.device, experiment.page_bytes)?;
     let foldings = foldings(&experiment.policies, device_ratio)?;
     let threads = threads(experiment.jobs, experiment.policies.len() * experiment.sizes.len())?;
-    let (mut rows, mut traces) = (Vec::new(), Vec::new());
+    let (mut rows, mut traces, mut gauges) = (Vec::new(), Vec::new(), Vec::new());
     for input in &experiment.traces {
         let (trace, views) = read(input, experiment.page_bytes, &foldings, progress)?;
         let grid = Grid {
@@ -94,10 +108,14 @@ pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome,
             page_cost: &page_cost,
             device_ratio,
         };
-        rows.extend(threads.install(|| grid.run(progress))?);
+        for FinishedCell { row, samples } in threads.install(|| grid.run(progress))? {
+            let of_row = rows.len();
+            gauges.extend(samples.into_iter().map(|sample| (of_row, sample)));
+            rows.push(row);
+        }
         traces.push(trace);
     }
-    Ok(Outcome { rows, traces, device, page_cost })
+    Ok(Outcome { rows, gauges, traces, device, page_cost })
 }
 
 fn check(experiment: &Experiment) -> Result<(), SimError> {
@@ -260,6 +278,31 @@ fn read_trace(input: &TraceInput, report: &ReadReport, view: &PageView) -> ReadT
     }
 }
 
+/// The policy whose counts at all memory sizes come from one pass.
+const LRU: &str = "lru";
+/// As many replays take about as long as the pass (measured: benches/README.md).
+const PASS_REPLAYS: usize = 5;
+
+fn is_lru(contestant: &Contestant) -> bool {
+    matches!(contestant, Contestant::Policy(policy) if policy.entry().description.name == LRU)
+}
+
+/// A cell that was run: its row, and what was sampled while it ran.
+#[derive(Clone, Debug)]
+pub(crate) struct FinishedCell {
+    pub(crate) row: Row,
+    pub(crate) samples: Vec<GaugeSample>,
+}
+
+impl From<Row> for FinishedCell {
+    fn from(row: Row) -> Self {
+        FinishedCell { row, samples: Vec::new() }
+    }
+}
+
+/// Told of each cell that is finished, with its position; from any thread and in any order.
+pub(crate) type Finished<'a> = &'a (dyn Fn(usize, &FinishedCell) + Sync);
+
 /// Cells of one trace.
 pub(crate) struct Grid<'a> {
     pub(crate) experiment: &'a Experiment,
@@ -271,7 +314,7 @@ pub(crate) struct Grid<'a> {
 }
 
 impl Grid<'_> {
-    fn run(&self, progress: &Progress) -> Result<Vec<Row>, SimError> {
+    fn run(&self, progress: &Progress) -> Result<Vec<FinishedCell>, SimError> {
         let footprint = self.trace.footprint_pages;
         let mut cells: Vec<(u32, &Contestant)> = Vec::new();
         for size in &self.experiment.sizes {
@@ -281,27 +324,70 @@ impl Grid<'_> {
         self.run_cells(&cells, progress, &|_, _| ())
     }
 
-    /// Runs cells over all threads of the pool; `finished` is told of each row, with the cell's position, at once.
+    /// Runs cells over all threads of the pool.
     pub(crate) fn run_cells(
         &self,
         cells: &[(u32, &Contestant)],
         progress: &Progress,
-        finished: &(dyn Fn(usize, &Row) + Sync),
-    ) -> Result<Vec<Row>, SimError> {
+        finished: Finished,
+    ) -> Result<Vec<FinishedCell>, SimError> {
         let records: usize = self.views[0].pages.records().len();
-        progress.enter(Phase::Replaying, (records * cells.len()) as u64);
-        let row = |(position, &(frames, contestant)): (usize, &(u32, &Contestant))| {
+        let lru_cells = cells.iter().filter(|(_, contestant)| is_lru(contestant)).count();
+        let passes = lru_cells >= PASS_REPLAYS && self.experiment.observation.is_none();
+        // The pass, where it is worth it, is as much work as so many replays.
+        let saved = if passes { lru_cells - PASS_REPLAYS } else { 0 };
+        progress.enter(Phase::Replaying, (records * (cells.len() - saved)) as u64);
+        let (by_pass, by_replay): (Vec<_>, Vec<_>) =
+            cells.iter().copied().enumerate().partition(|(_, cell)| passes && is_lru(cell.1));
+        let (by_pass, by_replay) = rayon::join(
+            || self.pass(&by_pass, progress, finished),
+            || self.replay(&by_replay, progress, finished),
+        );
+        let mut all = [by_pass?, by_replay?].concat();
+        all.sort_unstable_by_key(|(position, _)| *position);
+        Ok(all.into_iter().map(|(_, cell)| cell).collect())
+    }
+
+    /// Cells of LRU, whose counts at all memory sizes come from one pass.
+    fn pass(
+        &self,
+        cells: &[(usize, (u32, &Contestant))],
+        progress: &Progress,
+        finished: Finished,
+    ) -> Result<Vec<(usize, FinishedCell)>, SimError> {
+        if cells.is_empty() {
+            return Ok(Vec::new());
+        }
+        let view = &self.view(Folding::Runs).pages;
+        let lru = LruCounts::of(view, progress, PASS_REPLAYS as u64)?;
+        let row_of = |&(position, (frames, contestant)): &(usize, (u32, &Contestant))| {
+            let counts = lru.at(frames, self.experiment.options);
+            let row = self.row(frames, contestant.written(), LRU.to_owned(), counts);
+            let cell = FinishedCell::from(row);
+            finished(position, &cell);
+            (position, cell)
+        };
+        Ok(cells.iter().map(row_of).collect())
+    }
+
+    fn replay(
+        &self,
+        cells: &[(usize, (u32, &Contestant))],
+        progress: &Progress,
+        finished: Finished,
+    ) -> Result<Vec<(usize, FinishedCell)>, SimError> {
+        let run = |&(position, (frames, contestant)): &(usize, (u32, &Contestant))| {
             if progress.is_cancelled() {
                 return Err(SimError::Interrupted);
             }
-            let row = match contestant {
-                &Contestant::Bound => self.bound(frames, progress),
+            let cell = match contestant {
+                Contestant::Bound => self.bound(frames, progress).map(FinishedCell::from),
                 Contestant::Policy(policy) => self.cell(frames, policy, progress),
             }?;
-            finished(position, &row);
-            Ok(row)
+            finished(position, &cell);
+            Ok((position, cell))
         };
-        cells.par_iter().enumerate().map(row).collect()
+        cells.par_iter().map(run).collect()
     }
 
     fn view(&self, folding: Folding) -> &View {
@@ -319,15 +405,31 @@ impl Grid<'_> {
         Ok(self.row_of_ios(frames, Contestant::BOUND, resolved, read_ios, write_ios))
     }
 
-    fn cell(&self, frames: u32, policy: &PolicySpec, progress: &Progress) -> Result<Row, SimError> {
+    fn cell(
+        &self,
+        frames: u32,
+        policy: &PolicySpec,
+        progress: &Progress,
+    ) -> Result<FinishedCell, SimError> {
         let policy = policy.clone().with_seed(self.experiment.seed);
         let resolved = policy.resolve(frames, self.device_ratio)?;
         let view = self.view(folding_for(&resolved));
         let next_use = (policy.entry().kind == Kind::Offline).then(|| view.next_use());
         let options = self.experiment.options;
         let cell = Cell { view: &view.pages, next_use, frames, options, progress };
-        let counts = cell.replay(&resolved)?;
-        Ok(self.row(frames, policy.written(), resolved.to_string(), counts))
+        let Some(observation) = self.experiment.observation else {
+            let counts = cell.replay(&resolved)?;
+            return Ok(self.row(frames, policy.written(), resolved.to_string(), counts).into());
+        };
+        let (counts, observed) = cell.replay_observed(&resolved, observation.gauge_every)?;
+        let row = self.row(frames, policy.written(), resolved.to_string(), counts);
+        let hand_time_us = observed.hand_movements as f64 * observation.hand_ns as f64 / 1e3;
+        let row = Row {
+            io_time_us: row.io_time_us + hand_time_us,
+            hand_movements: Some(observed.hand_movements),
+            ..row
+        };
+        Ok(FinishedCell { row, samples: observed.samples })
     }
 
     fn row(&self, frames: u32, policy: &str, policy_resolved: String, counts: Counts) -> Row {
@@ -396,6 +498,7 @@ impl Grid<'_> {
                 WriteMiss::Fetch => "fetch",
                 WriteMiss::Blind => "blind",
             },
+            hand_movements: None,
         }
     }
 }

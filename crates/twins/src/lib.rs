@@ -29,14 +29,15 @@
 //! | `cfclock` | `window_pages` or `window_share` (1/3), `clear_passed` (true) |
 //! | `craw`, `craw-a` | `c` (8), `ghosts` (`exclusive` or `literal`), `write_back` (`lazy` or `eager`) |
 //! | `random` | `seed` (0) |
+//! | `clock-pro` | `cold_share` (1/100) |
 //! | `2q` | `kin_share` (1/4), `kout_share` (1/2) |
 //! | `s3-fifo` | `small_share` (1/10), `move_to_main_threshold` (2), `fill` (`small` or `main`) |
 //! | `lirs` | `hir_share` (1/100) |
 //! | `w-tinylfu` | `window_share` (1/100), `protected_share` (4/5), `sample_factor` (10), `doorkeeper` (false) |
 //!
-//! The bit-driven ones (`fifo`, `random`, `clock`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`) also take
-//! `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under `mapped`
-//! the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
+//! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`)
+//! also take `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under
+//! `mapped` the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
 //! and a later write sets its bit. Clearing a set bit unmaps the page, which keeps its other bit; the next access is
 //! seen and maps it again. The dirty flag is exact under both.
 
@@ -47,6 +48,7 @@ mod cfclock;
 mod cflru;
 mod clock;
 mod clock_page;
+mod clock_pro;
 mod craw;
 mod fifo;
 mod lfu;
@@ -74,7 +76,7 @@ pub use state::State;
 use parameters::Parameters;
 
 /// Names of all twins, as the command writes them.
-pub const POLICIES: [&str; 20] = [
+pub const POLICIES: [&str; 21] = [
     "fifo",
     "lru",
     "clock",
@@ -88,6 +90,7 @@ pub const POLICIES: [&str; 20] = [
     "craw-a",
     "min",
     "random",
+    "clock-pro",
     "sieve",
     "lfu",
     "2q",
@@ -182,6 +185,7 @@ pub fn build(
         "craw-a" => Box::new(craw::Craw::new_all_references(frames, &mut parameters)),
         "min" => Box::new(min::Min::new(frames, future)),
         "random" => Box::new(random::Random::new(frames, &mut parameters)),
+        "clock-pro" => Box::new(clock_pro::ClockPro::new(frames, &mut parameters)),
         "sieve" => Box::new(sieve::Sieve::new(frames, &mut parameters)),
         "lfu" => Box::new(lfu::Lfu::new(frames)),
         "2q" => Box::new(two_queues::TwoQueues::new(frames, &mut parameters)),

@@ -19,7 +19,8 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.facts import SETTING_COLUMNS, Facts
+from clockhand.comparison import SETTING_COLUMNS, io_time_over_bound
+from clockhand.facts import Facts
 from clockhand.files import check_places, publish
 from clockhand.simulation import run_simulation
 
@@ -52,6 +53,16 @@ WriteMiss = Annotated[
 FlushAtEnd = Annotated[
     bool, typer.Option("--flush-at-end", help="Write dirty pages when the trace ends.")
 ]
+HandNs = Annotated[
+    int | None, typer.Option(help="Count hand movements; each adds so many ns to the I/O time.")
+]
+Gauges = Annotated[
+    Path | None,
+    typer.Option(help="Write the values by which policies adapt to this Parquet or CSV file."),
+]
+GaugeEvery = Annotated[
+    int | None, typer.Option(help="Sample the gauges after so many faults; 1 if not given.")
+]
 Seed = Annotated[int, typer.Option(help="Seed of policies with random choices, from 0.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads, from 1 to 1024; all cores if not given.")]
 OutputFormat = Annotated[
@@ -81,6 +92,9 @@ def _simulate(
     bits: Bits = "exact",
     write_miss: WriteMiss = "fetch",
     flush_at_end: FlushAtEnd = False,
+    hand_ns: HandNs = None,
+    gauges: Gauges = None,
+    gauge_every: GaugeEvery = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     format: OutputFormat = None,
@@ -92,7 +106,11 @@ def _simulate(
     """Replay traces against policies and price every step with a device."""
     if out is not None and out == report:
         raise UsageError(f"--out and --report both name {out}; give them different names")
-    check_places([path for path in (out, report) if path is not None], folder=plots)
+    if gauges is None and gauge_every is not None:
+        raise UsageError("--gauge-every needs a file to write to; add --gauges FILE.parquet")
+    if gauges is not None and gauges in (out, report):
+        raise UsageError(f"--gauges names {gauges}, as another option does; give another name")
+    check_places([path for path in (out, report, gauges) if path is not None], folder=plots)
     with shown_progress() as watch:
         simulation = run_simulation(
             traces,
@@ -104,6 +122,8 @@ def _simulate(
             bits=bits,
             write_miss=write_miss,
             flush_at_end=flush_at_end,
+            hand_ns=hand_ns,
+            gauge_every=None if gauges is None else 1 if gauge_every is None else gauge_every,
             seed=seed,
             jobs=jobs,
             trace_format=trace_format,
@@ -115,11 +135,19 @@ def _simulate(
     rows, written_as = simulation.rows, format_for(format, out)
     print_for_people = partial(print_rows, rows, simulation.facts)
     files = simulation.report_files(report, plots)
+    if gauges is not None:
+        files[gauges] = encoded_gauges(simulation.gauges, gauges)
     if out is not None:
         files[out] = encoded(rows, written_as, print_for_people)
     publish(files, folder=plots)
     if out is None:
         write_rows(rows, written_as, print_for_people)
+
+
+def encoded_gauges(gauges: pl.DataFrame, path: Path) -> bytes:
+    """Return gauges as they stand in a file, whose name says how; Parquet if it does not."""
+    format = format_for(None, path)
+    return encoded(gauges, Format.PARQUET if format is Format.TABLE else format, lambda _: None)
 
 
 def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
@@ -143,21 +171,22 @@ def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
             f"{', '.join(told)}"
         )
         print_table(title, for_people(group), console)
-        summary = summary_for_people(group)
-        if summary is not None:
-            print_table("I/O time s, by frames and share of the footprint", summary, console)
+        for heading, summary in summaries_for_people(group).items():
+            print_table(f"{heading}, by frames and share of the footprint", summary, console)
 
 
 def for_people(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of rows of one trace that people compare, with I/O time in seconds.
 
-    ``vs clock`` is the I/O time over that of CLOCK with the same memory, where CLOCK was run.
+    ``vs clock`` is the I/O time over that of CLOCK with the same memory, where CLOCK was run, and
+    ``vs bound`` that over the lower bound.
     """
     clock = (
         rows.filter(pl.col("policy_resolved") == "clock:insert_ref=0")
         .unique("frames", keep="first")
         .select("frames", clock_time_us="io_time_us")
     )
+    rows = rows.with_columns(io_time_over_bound(rows))
     shown = rows.join(clock, on="frames", how="left", maintain_order="left").select(
         "frames",
         (pl.col("memory_share") * 100).round(1).cast(pl.String).add(" %").alias("memory"),
@@ -167,6 +196,7 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("write_ios").alias("write I/Os"),
         (pl.col("io_time_us") / 1e6).alias("I/O time s"),
         (pl.col("io_time_us") / pl.col("clock_time_us")).alias("vs clock"),
+        pl.col("io_time_over_bound").alias("vs bound"),
         (pl.col("energy_uj") / 1e6).alias("energy J"),
     )
     return shown.select(column for column in shown if column.null_count() < len(shown))
@@ -176,16 +206,26 @@ SUMMARY_SIZES = 12
 """Memory sizes that fit beside each other on a terminal."""
 
 
-def summary_for_people(rows: pl.DataFrame) -> pl.DataFrame | None:
-    """Return the I/O times of rows of one trace, a line per policy and a column per memory size.
+def summaries_for_people(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return tables by title, each with a line per policy and a column per memory size.
 
-    There is none where it would say nothing more than the rows, or not fit on a terminal.
+    They hold the I/O times of rows of one trace and, where the bound was computed, how many times
+    its I/O time each policy takes. There are none where they would say nothing more than the rows,
+    or not fit on a terminal.
     """
-    cells = rows.unique(["policy", "frames"], keep="first", maintain_order=True)
-    if cells["policy"].n_unique() == 1 or not 2 <= cells["frames"].n_unique() <= SUMMARY_SIZES:
-        return None
-    share = (pl.col("memory_share") * 100).round(1).cast(pl.String)
-    size = pl.format("{}\n{} %", "frames", share)
-    return cells.select("policy", size.alias("size"), pl.col("io_time_us") / 1e6).pivot(
-        "size", index="policy", values="io_time_us"
+    cells = rows.with_columns(io_time_over_bound(rows)).unique(
+        ["policy", "frames"], keep="first", maintain_order=True
     )
+    if cells["policy"].n_unique() == 1 or not 2 <= cells["frames"].n_unique() <= SUMMARY_SIZES:
+        return {}
+    share = (pl.col("memory_share") * 100).round(1).cast(pl.String)
+    size = pl.format("{}\n{} %", "frames", share).alias("size")
+
+    def by_size(value: pl.Expr) -> pl.DataFrame:
+        known = cells.select("policy", size, value.alias("value")).drop_nulls()
+        return known.pivot("size", index="policy", values="value")
+
+    summaries = {"I/O time s": by_size(pl.col("io_time_us") / 1e6)}
+    if cells["io_time_over_bound"].null_count() < cells.height:
+        summaries["I/O time over the lower bound"] = by_size(pl.col("io_time_over_bound"))
+    return summaries

@@ -60,6 +60,9 @@ MEASURES = (
     Measure("io_time_relative_to_clock", "relative_io_time", "I/O time relative to CLOCK",
             "Below 1 is less I/O time than CLOCK at the same memory size.",
             ".2~f", False, True),
+    Measure("io_time_over_bound", "io_time_over_bound", "I/O time over the lower bound",
+            "How many times the I/O time that no policy can go below at the same memory size.",
+            ".2~f", False, False),
     Measure("read_ios", "read_ios", "Read I/Os",
             "Pages read from the device; lower is better.", "~s", True, True),
     Measure("write_ios", "write_ios", "Write I/Os",
@@ -85,7 +88,8 @@ def figures(rows: pl.DataFrame, facts: Facts | None = None) -> dict[str, alt.Lay
     """Draw the figures of result rows.
 
     With one trace the keys are ``io_time``, ``io_time_relative_to_clock`` (only where CLOCK was
-    run), ``read_ios``, ``write_ios`` and ``hit_ratio``; with several, each is preceded by the name
+    run), ``io_time_over_bound`` (only where the bound was computed), ``read_ios``, ``write_ios``
+    and ``hit_ratio``; with several, each is preceded by the name
     of the trace, as in ``os-gcc-io_time``. Clicking a policy in a legend highlights it.
 
     Args:
@@ -289,9 +293,12 @@ class _Drawing:
         return [bar, text, *self._bound_rule()]
 
     def _label_format(self) -> str:
-        return {"relative_io_time": ".3f", "hit_ratio": ".1%", "io_time": ",.4r"}.get(
-            self.measure.field, ","
-        )
+        return {
+            "relative_io_time": ".3f",
+            "io_time_over_bound": ".2f",
+            "hit_ratio": ".1%",
+            "io_time": ",.4r",
+        }.get(self.measure.field, ",")
 
     def _memory(self) -> alt.X:
         sizes = self.section.sizes
@@ -377,6 +384,7 @@ class _Drawing:
             ("memory_mib:Q", "Memory (MiB)", ",.3~f"),
             ("io_time:Q", f"I/O time ({self.section.time_unit})", ",.6~r"),
             ("relative_io_time:Q", "I/O time relative to CLOCK", ".4f"),
+            ("io_time_over_bound:Q", "I/O time over the lower bound", ".4f"),
             ("read_ios:Q", "Read I/Os", ","),
             ("write_ios:Q", "Write I/Os", ","),
             ("hit_ratio:Q", "Hit ratio", ".2%"),

@@ -88,7 +88,8 @@ def _against_baseline(
             f"No policy needs less I/O time than {clock} on {section.label}; the nearest, "
             f"{_listed(best)}, {verb} {_percent(least - 1)} more."
         )
-    return Finding(lead, _baseline_detail(section, ratios[best[0]], sizes))
+    detail = _baseline_detail(section, ratios[best[0]], sizes)
+    return Finding(lead, detail + _over_bound(section, best, sizes) + _left_out(section))
 
 
 def _baseline_detail(section: Section, ratios: Mapping[int, float], sizes: Sequence[int]) -> str:
@@ -101,7 +102,7 @@ def _baseline_detail(section: Section, ratios: Mapping[int, float], sizes: Seque
                 f" From {_change(ratios[lowest])} at {lowest:,} frames "
                 f"to {_change(ratios[highest])} at {highest:,}."
             )
-    return detail + _left_out(section)
+    return detail
 
 
 def _against_best(
@@ -111,7 +112,9 @@ def _against_best(
         [policy] = times_us
         return Finding(
             f"Only {policy} was run on {section.label}.",
-            "There is nothing to compare it with." + _left_out(section),
+            "There is no other policy to compare it with."
+            + _over_bound(section, [policy], sizes)
+            + _left_out(section),
         )
     best_us = {size: min(by_size[size] for by_size in times_us.values()) for size in sizes}
     means = {
@@ -129,7 +132,24 @@ def _against_best(
     if least > 1 + NOTICEABLE:
         detail += f" That is {_percent(least - 1)} above the best policy of each size."
     detail += " CLOCK was not run, so nothing is relative to it."
-    return Finding(lead, detail + _left_out(section))
+    return Finding(lead, detail + _over_bound(section, best, sizes) + _left_out(section))
+
+
+def _over_bound(section: Section, policies: Sequence[str], sizes: Sequence[int]) -> str:
+    """Say how far policies that share a place are from the lower bound, if it is known."""
+    ratios = {
+        record["frames"]: record["io_time_over_bound"]
+        for record in section.records
+        if record["policy"] == policies[0]
+    }
+    known = [ratios[size] for size in sizes if ratios[size] is not None]
+    if len(known) < len(sizes):
+        return ""
+    verb = "takes" if len(policies) == 1 else "take"
+    return (
+        f" {_listed(policies)} {verb} {_mean(known):.2f}\u00a0\u00d7 the I/O time of the lower "
+        "bound, which no policy can go below."
+    )
 
 
 def _baseline_text(section: Section) -> str:

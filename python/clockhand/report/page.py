@@ -147,6 +147,11 @@ def _missing(section: Section, measure: Measure) -> str:
             "CLOCK was not run on this input, so nothing can be shown relative to it. "
             "Add --policy clock for this figure."
         )
+    if measure.field == "io_time_over_bound" and not section.bounds:
+        return (
+            "The lower bound was not computed, so no policy's distance to it is known. "
+            "Add --policy bound for this figure."
+        )
     return f"The rows hold no {measure.title}, so there is nothing to draw."
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.facts import SETTING_COLUMNS, Facts, printable, trace_label
+from clockhand.comparison import BOUND, SETTING_COLUMNS, io_time_over_bound
+from clockhand.facts import Facts, printable, trace_label
 
-BOUND = "bound"
 BASELINE_NAME = "clock"
 # They read the future: no running system can use them, so no finding may recommend them.
 OFFLINE_NAMES = ("min", "opt")
@@ -27,11 +27,12 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Section:
-    """The comparable rows of one trace under one setting.
+    """The comparable rows of one trace under one setting, which share figures.
 
     ``records`` are the rows in the order given, with the columns that figures add: ``label``,
-    ``memory_mib``, ``memory_percent``, ``io_time`` (in ``time_unit``) and ``relative_io_time``
-    (null without a baseline). ``bounds`` are the rows of the lower bound, one per memory size.
+    ``memory_mib``, ``memory_percent``, ``io_time`` (in ``time_unit``), ``relative_io_time`` (null
+    without a baseline) and ``io_time_over_bound`` (null without a bound). ``bounds`` are the rows
+    of the lower bound, one per memory size.
     """
 
     slug: str
@@ -82,7 +83,7 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
     missing = [column for column in REQUIRED_COLUMNS if column not in rows.columns]
     if missing:
         raise ValueError(f"the result rows lack the columns {', '.join(missing)}: add them")
-    records = [_clean(record) for record in rows.to_dicts()]
+    records = [_clean(record) for record in rows.with_columns(io_time_over_bound(rows)).to_dicts()]
     policy_records = [record for record in records if record["policy"] != BOUND]
     if not policy_records:
         raise ValueError("there is no policy row to report: simulate at least one policy")

@@ -6,20 +6,22 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.facts import SETTING_COLUMNS, Facts, printable, trace_label
+from clockhand.comparison import SETTING_COLUMNS, io_time_over_bound
+from clockhand.facts import Facts, printable, trace_label
 from clockhand.report.sections import unique
 
 UNKNOWN = "–"
 # What the reader came for stands first; any other column follows in the order of the rows.
 LEADING_COLUMNS = (
-    "trace", "policy", "frames", "memory_share", "io_time_us", "read_ios", "write_ios",
-    "hit_ratio", "misses", "read_misses", "write_misses", "clean_evictions", "dirty_evictions",
-    "energy_uj",
+    "trace", "policy", "frames", "memory_share", "io_time_us", "io_time_over_bound",
+    "read_ios", "write_ios", "hit_ratio", "misses", "read_misses", "write_misses",
+    "clean_evictions", "dirty_evictions", "energy_uj",
 )  # fmt: skip
 HEADINGS = {
     "frames": "memory (frames)",
     "memory_share": "share of footprint",
     "io_time_us": "I/O time (µs)",
+    "io_time_over_bound": "I/O time over the bound",
     "read_ios": "read I/Os",
     "write_ios": "write I/Os",
     "energy_uj": "energy (µJ)",
@@ -57,7 +59,10 @@ class Table:
 
 
 def table(rows: pl.DataFrame, facts: Facts | None) -> Table:
-    """Lay out result rows as a table."""
+    """Lay out result rows as a table, with the distance to the lower bound where there is one."""
+    over_bound = io_time_over_bound(rows)
+    if over_bound.null_count() < rows.height:
+        rows = rows.with_columns(over_bound)
     constants = []
     for name in SETTING_COLUMNS:
         if name in rows.columns and len(values := rows[name].drop_nulls().unique()) == 1:
@@ -95,7 +100,7 @@ def _cells(column: pl.Series) -> list[str]:
     if not column.dtype.is_numeric():
         return [number_text(value) for value in column]
     known = [value for value in column if value is not None and math.isfinite(value)]
-    if column.name.endswith(("_ratio", "_share")):
+    if column.name.endswith(("_ratio", "_share", "_over_bound")):
         decimals = 4
     else:
         decimals = 0 if all(value == int(value) for value in known) else 3

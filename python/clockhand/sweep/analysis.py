@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.facts import SETTING_COLUMNS
+from clockhand.comparison import SETTING_COLUMNS
 from clockhand.simulation import SCHEMA
 
-COLUMNS = (*SCHEMA, "view", "flush_at_end")
+COLUMNS = (*SCHEMA, "view", "flush_at_end", "hand_ns")
 NUMBERS = tuple(name for name, kind in SCHEMA.items() if kind.is_numeric())
 VALUE = pl.col("value")
 SUMMARIES = {
@@ -143,7 +143,7 @@ def _with_reference(rows: pl.DataFrame, value: str, policy: str) -> pl.DataFrame
         .unique(shared, keep="first", maintain_order=True)
         .select(*shared, pl.col(value).alias("reference"))
     )
-    return rows.join(reference, on=shared, how="left", maintain_order="left")
+    return rows.join(reference, on=shared, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _is_wanted(name: str, wanted: Any) -> pl.Expr:

@@ -25,13 +25,15 @@ from clockhand.simulation import SCHEMA
 
 KEY = (
     "trace_sha256", "trace_format", "view", "policy_resolved", "frames", "page_bytes",
-    "device_resolved", "device_sha256", "bits", "write_miss", "flush_at_end", "numbers_version",
+    "device_resolved", "device_sha256", "bits", "write_miss", "flush_at_end", "hand_ns",
+    "numbers_version",
 )  # fmt: skip
 """The columns that say which cell a row is: equal keys mean equal numbers."""
 
 CELL_SCHEMA: Mapping[str, type[pl.DataType]] = {
     **SCHEMA,
     "flush_at_end": pl.Boolean,
+    "hand_ns": pl.UInt64,
     "view": pl.String,
     "trace_sha256": pl.String,
     "trace_format": pl.String,

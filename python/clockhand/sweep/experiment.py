@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
-from clockhand.simulation import MAXIMUM_SEED
+from clockhand.simulation import MAXIMUM_COUNT
 from clockhand.sweep.analysis import Analysis, read_analysis
 
 DETECTED = "detected"
@@ -23,7 +23,7 @@ VIEWS = ("none",)
 GLOB_CHARACTERS = frozenset("*?[")
 KEYS = (
     "question", "expected", "traces", "trace_format", "views", "policies", "frames", "memory",
-    "page_sizes", "devices", "bits", "write_miss", "flush_at_end", "seed", "dataset", "analysis",
+    "page_sizes", "devices", "bits", "write_miss", "flush_at_end", "hand_ns", "seed", "dataset", "analysis",
 )  # fmt: skip
 
 
@@ -53,6 +53,8 @@ class Experiment:
         memory: The memory sizes in shares or bytes, or ``None``.
         settings: Every combination of view, page size, device, bits and write miss.
         flush_at_end: Whether dirty pages are written when a trace ends.
+        hand_ns: Nanoseconds that each hand movement adds to the I/O time; if ``None``, hand
+            movements are not counted.
         seed: Seed of policies with random choices.
         dataset: The folder that the cells are kept in.
         analyses: What is made of the rows.
@@ -68,6 +70,7 @@ class Experiment:
     memory: str | None
     settings: tuple[Setting, ...]
     flush_at_end: bool
+    hand_ns: int | None
     seed: int
     dataset: Path
     analyses: tuple[Analysis, ...]
@@ -114,7 +117,8 @@ class _Reader:
             memory=self._sizes("memory", str),
             settings=tuple(self._settings()),
             flush_at_end=self._checked("flush_at_end", bool, "true or false", False),
-            seed=self._seed(),
+            hand_ns=self._number("hand_ns") if "hand_ns" in self._content else None,
+            seed=self._number("seed"),
             dataset=self._path.parent / self._text("dataset", f"datasets/{self._path.stem}"),
             analyses=tuple(self._analyses(policies)),
         )
@@ -136,11 +140,11 @@ class _Reader:
         text: str = self._checked(key, str, "a text", default)
         return text
 
-    def _seed(self) -> int:
-        seed: int = self._checked("seed", int, "a whole number", 0)
-        if not 0 <= seed <= MAXIMUM_SEED:
-            self._refuse(f"seed = {seed} is out of range; give one from 0 to {MAXIMUM_SEED}")
-        return seed
+    def _number(self, key: str) -> int:
+        number: int = self._checked(key, int, "a whole number", 0)
+        if not 0 <= number <= MAXIMUM_COUNT:
+            self._refuse(f"{key} = {number} is out of range; give one from 0 to {MAXIMUM_COUNT}")
+        return number
 
     def _list(self, key: str, kind: type | tuple[type, ...], default: Any = None) -> list[Any]:
         """A value or a list of values, each once; at least one."""

@@ -109,6 +109,7 @@ class _Group:
             "bits": setting.bits,
             "write_miss": setting.write_miss,
             "flush_at_end": experiment.flush_at_end,
+            "hand_ns": experiment.hand_ns,
             "numbers_version": _engine.NUMBERS_VERSION,
         }
 
@@ -238,6 +239,7 @@ class _Run:
             "bits": setting.bits,
             "write_miss": setting.write_miss,
             "flush_at_end": self.experiment.flush_at_end,
+            "hand_ns": self.experiment.hand_ns,
         }
         self._facts = self._part_facts(group, trace_facts)
 
@@ -280,7 +282,11 @@ class _Run:
                 "version": _engine.__version__,
                 "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
                 "seed": self.experiment.seed,
-                "options": {"flush_at_end": self.experiment.flush_at_end, "jobs": self._jobs},
+                "options": {
+                    "flush_at_end": self.experiment.flush_at_end,
+                    "hand_ns": self.experiment.hand_ns,
+                    "jobs": self._jobs,
+                },
                 "traces": list(traces),
                 "devices": list(devices.values()),
                 "policies": [
@@ -304,7 +310,7 @@ class _Run:
         names = {name: CELL_SCHEMA[name] for name in (*KEY, "trace", "device", "policy")}
         cells = self.dataset.cells().drop("trace", "device", "policy")
         rows = pl.DataFrame(planned, schema=names).join(
-            cells, on=KEY, how="left", maintain_order="left"
+            cells, on=KEY, how="left", nulls_equal=True, maintain_order="left"
         )
         if rows["references"].null_count():
             raise ClockhandError(

@@ -9,7 +9,8 @@
 //! `HAND_hot` on: `clock`, all pages of the clock; `hot` and `resident_cold`; `in_test`, the pages in their
 //! test period; then `HAND_cold`, no page or one, and `m_c`.
 //!
-//! **Victim.** `HAND_cold` examines its page and moves to the next resident cold page, as often as it takes.
+//! **Victim.** `HAND_cold` examines its page and moves to the next resident cold page towards the list head,
+//! behind which comes `HAND_hot`, as often as it takes. With no resident cold page `HAND_hot` first makes one.
 //! Bit 0: the page leaves memory; in its test period it keeps its place as a non-resident cold page, else it
 //! leaves the clock. Bit 1: the bit is cleared and the page is put at the list head; if it is in its test
 //! period, that ends, the page becomes hot, `m_c` grows and `HAND_hot` acts. When a page has become
@@ -17,8 +18,8 @@
 //! there are no more than `m`.
 //!
 //! A page that then comes is hot if it is still in the clock: its old place and test period end, it is put at
-//! the list head, `m_c` grows and `HAND_hot` acts. Any other page is cold, in its test period, and put at the
-//! list head.
+//! the list head with bit 0, `m_c` grows and `HAND_hot` acts. Any other page is cold, in its test period, and
+//! put at the list head.
 //!
 //! *`HAND_hot` acts:* while there are more than `m_h` hot pages it makes one cold, without looking at their
 //! number again on the way. It examines the page that it is at and moves past it, which puts the page at the
@@ -288,6 +289,10 @@ impl PagePolicy for ClockPro {
         let hand_cold = (self.hand_cold != Frame::NONE).then_some(self.hand_cold);
         inspector.list("HAND_cold", &mut hand_cold.into_iter());
         inspector.value("m_c", self.cold_target.into());
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("cold_target_pages", self.cold_target.into());
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {

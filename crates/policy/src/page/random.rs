@@ -14,12 +14,14 @@
 //!
 //! **Cost per hit and per victim.** None; constant.
 //!
-//! **Deviations from the paper.** The paper names no generator; this is SplitMix64, whose state is the seed
-//! before the first number is drawn. Among pinned pages the chances are not equal: the page behind them has
-//! theirs too.
+//! **Deviations from the paper.** The paper names no generator; this is SplitMix64 by Steele, Lea and Flood
+//! with the increment 9E3779B97F4A7C15 (hexadecimal). Its state is the seed before the first number is drawn,
+//! so that seed 0 begins with E220A8397B1DCDAF. Among pinned pages the chances are not equal: the page behind
+//! them has theirs too.
 //!
 //! **Reference.** L. A. Belady: A study of replacement algorithms for a virtual-storage computer. IBM Systems
-//! Journal 5(2), 1966.
+//! Journal 5(2), 1966. G. L. Steele, D. Lea, C. H. Flood: Fast splittable pseudorandom number generators.
+//! OOPSLA 2014.
 
 use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
 use crate::catalog::{Cataloged, Description, Size};

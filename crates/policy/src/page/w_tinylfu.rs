@@ -17,18 +17,20 @@
 //!
 //! *The sketch* has four rows of `w` counters from 0 to 15, where `w` is four times the smallest power of two
 //! that is not below the number of frames, and at least 16. A page's counter in row `i` (1 to 4) is the
-//! number `h mod w`, where `h` is the `i`-th output of SplitMix64 seeded with the page's number; its count is
-//! the smallest of its four counters. Each reference adds 1 to those of the four that are below 15, first
-//! thing on a hit and last on a fault. After `sample_factor * S` additions (`S` frames) all counters are
-//! halved, rounded down, and half of that number, rounded down, is taken as added already.
+//! number `h mod w`, where `h` is the `i`-th output of SplitMix64 (see `random`) seeded with the page's
+//! number; its count is the smallest of its four counters. Each reference is an addition: it adds 1 to those
+//! of the four that are below 15, first thing on a hit and last on a fault. After `sample_factor * S`
+//! additions (`S` frames) all counters are halved, rounded down, and half of that number, rounded down, is
+//! taken as added already.
 //!
 //! **On a write.** As on a read; a dirty page is not spared.
 //!
 //! **Parameters.** `window_share`: the window as a share of the frames, rounded down and at least 1 page
 //! (default 1/100); `protected_share`: protected as a share of the rest, rounded down (default 4/5);
 //! `sample_factor`: references after which the sketch is aged, per frame (default 10); `doorkeeper`: whether
-//! a Bloom filter of `4 w` bits, at the same positions, takes a page's first reference in each sample in
-//! place of the counters; a page that it knows counts one more, and ageing empties it (default false).
+//! there is a Bloom filter of one bit beside each counter. A reference to a page of whose four bits one is 0
+//! sets them and adds to no counter, but is an addition too; a page whose four bits are 1 counts one more,
+//! and ageing clears all bits (default false).
 //!
 //! **Cost per hit and per victim.** Four counters and one list move; constant on average. 8 to 16 bytes per
 //! frame for the sketch.

@@ -1,0 +1,333 @@
+//! Stack distances of LRU, and from them what LRU counts at every memory size, in one pass.
+//!
+//! The stack distance of a reference is the place of its page on the LRU stack just before it, counted from 1 at the
+//! most recently used end: LRU hits exactly if it has at least that many frames (Mattson et al. 1970). A page that is
+//! written stays dirty until the first eviction after the write. So it is written back once for each stretch from a
+//! write of it to the next one, or to the end of the trace, if and only if the largest stack distance within the
+//! stretch exceeds the number of frames.
+
+use clockhand_trace::{PageView, Record};
+
+use crate::{Counts, Progress, ReplayOptions, SimError, WriteMiss};
+
+/// The page has not been referenced yet.
+const ABSENT: u32 = u32::MAX;
+const SLOTS_PER_WORD: u32 = u64::BITS;
+/// Slots for each page: the more, the seldomer the stack is packed. A slot is one bit and a half.
+const SLOTS_PER_PAGE: usize = 4;
+
+/// Pages in the order of their last references.
+///
+/// Each reference takes the next slot, and a bit says whether a slot is still its page's last one. A Fenwick tree
+/// counts those bits by words of 64, so that a distance costs a logarithm of the number of pages. When the slots run
+/// out, the occupied ones are packed to the front. 4 bytes and 6 bits for each page.
+#[derive(Clone, Debug)]
+pub(crate) struct LruStack {
+    slot_of_page: Vec<u32>,
+    occupied: Vec<u64>,
+    /// Entry `i` counts the occupied slots of the `i & -i` words before word `i`. Entries from `next_slot`'s word on
+    /// are made when the word before them is full of slots, and hold nothing until then.
+    tree: Vec<u32>,
+    next_slot: u32,
+    pages_on_stack: u32,
+}
+
+impl LruStack {
+    /// An empty stack for pages numbered below `pages`, of which there are at most 2^29.
+    pub(crate) fn new(pages: u32) -> Self {
+        let words = (pages as usize * SLOTS_PER_PAGE).div_ceil(SLOTS_PER_WORD as usize).max(1);
+        LruStack {
+            slot_of_page: vec![ABSENT; pages as usize],
+            occupied: vec![0; words],
+            tree: vec![0; words + 1],
+            next_slot: 0,
+            pages_on_stack: 0,
+        }
+    }
+
+    /// Moves `page` to the top and returns its stack distance, or `None` if this is its first reference.
+    #[inline]
+    pub(crate) fn reference(&mut self, page: u32) -> Option<u32> {
+        if self.next_slot as usize == self.occupied.len() * SLOTS_PER_WORD as usize {
+            self.pack();
+        }
+        let slot = self.slot_of_page[page as usize];
+        let distance = if slot == ABSENT {
+            self.pages_on_stack += 1;
+            None
+        } else if slot + 1 == self.next_slot {
+            return Some(1);
+        } else {
+            let distance = self.pages_on_stack - self.occupied_before(slot);
+            self.vacate(slot);
+            Some(distance)
+        };
+        self.slot_of_page[page as usize] = self.next_slot;
+        self.occupy_next();
+        distance
+    }
+
+    /// The place of `page` on the stack, or `None` if it has not been referenced.
+    pub(crate) fn depth(&self, page: u32) -> Option<u32> {
+        let slot = self.slot_of_page[page as usize];
+        (slot != ABSENT).then(|| self.pages_on_stack - self.occupied_before(slot))
+    }
+
+    #[inline]
+    fn occupied_before(&self, slot: u32) -> u32 {
+        let word = slot / SLOTS_PER_WORD;
+        let before_in_word = (1_u64 << (slot % SLOTS_PER_WORD)) - 1;
+        let mut count = (self.occupied[word as usize] & before_in_word).count_ones();
+        let mut entry = word;
+        while entry > 0 {
+            count += self.tree[entry as usize];
+            entry &= entry - 1;
+        }
+        count
+    }
+
+    #[inline]
+    fn vacate(&mut self, slot: u32) {
+        let word = slot / SLOTS_PER_WORD;
+        self.occupied[word as usize] &= !(1 << (slot % SLOTS_PER_WORD));
+        let made_entries = self.next_slot / SLOTS_PER_WORD;
+        let mut entry = word + 1;
+        while entry <= made_entries {
+            self.tree[entry as usize] -= 1;
+            entry += entry & entry.wrapping_neg();
+        }
+    }
+
+    #[inline]
+    fn occupy_next(&mut self) {
+        let word = self.next_slot / SLOTS_PER_WORD;
+        self.occupied[word as usize] |= 1 << (self.next_slot % SLOTS_PER_WORD);
+        self.next_slot += 1;
+        if self.next_slot.is_multiple_of(SLOTS_PER_WORD) {
+            self.make_entry(word + 1);
+        }
+    }
+
+    /// The entry that counts `entry & -entry` words up to the one that has just been filled.
+    fn make_entry(&mut self, entry: u32) {
+        let mut count = self.occupied[entry as usize - 1].count_ones();
+        let first = entry & (entry - 1);
+        let mut part = entry - 1;
+        while part > first {
+            count += self.tree[part as usize];
+            part &= part - 1;
+        }
+        self.tree[entry as usize] = count;
+    }
+
+    /// Moves the occupied slots to the front, in their order.
+    fn pack(&mut self) {
+        // The tree's memory takes, for each word, the occupied slots of all words before it.
+        let mut before = 0;
+        for (entry, word) in self.tree.iter_mut().zip(&self.occupied) {
+            *entry = before;
+            before += word.count_ones();
+        }
+        for slot in self.slot_of_page.iter_mut().filter(|slot| **slot != ABSENT) {
+            let word = (*slot / SLOTS_PER_WORD) as usize;
+            let before_in_word = (1_u64 << (*slot % SLOTS_PER_WORD)) - 1;
+            *slot = self.tree[word] + (self.occupied[word] & before_in_word).count_ones();
+        }
+        self.occupied.fill(0);
+        self.next_slot = 0;
+        for _ in 0..self.pages_on_stack {
+            self.occupy_next();
+        }
+    }
+}
+
+/// What LRU counts on a page view at every memory size.
+#[derive(Clone, Debug)]
+pub(crate) struct LruCounts {
+    read_misses: CountsBeyond,
+    write_misses: CountsBeyond,
+    /// Stretches between writes of a page, by their largest distance.
+    dirty_evictions: CountsBeyond,
+    /// Of those, the ones that reach the end of the trace.
+    last_dirty_evictions: CountsBeyond,
+    pages: u32,
+}
+
+impl LruCounts {
+    /// One pass over the view. Progress advances as if it were `replays` replays.
+    pub(crate) fn of(view: &PageView, progress: &Progress, replays: u64) -> Result<Self, SimError> {
+        let mut pass = Pass::new(view.footprint_pages());
+        for chunk in view.records().chunks(CHUNK_RECORDS) {
+            for &record in chunk {
+                pass.reference(record);
+            }
+            progress.add_done(replays * chunk.len() as u64);
+            if progress.is_cancelled() {
+                return Err(SimError::Interrupted);
+            }
+        }
+        Ok(pass.finish())
+    }
+
+    /// What a replay with this many frames counts. Where bits come from makes no difference to LRU.
+    pub(crate) fn at(&self, frames: u32, options: ReplayOptions) -> Counts {
+        let frames = frames.min(self.pages);
+        let read_misses = self.read_misses.beyond(frames);
+        let write_misses = self.write_misses.beyond(frames);
+        let dirty_evictions = self.dirty_evictions.beyond(frames);
+        let last = &self.last_dirty_evictions;
+        let dirty_at_end = last.beyond(0) - last.beyond(frames);
+        Counts {
+            read_misses,
+            write_misses,
+            read_ios: match options.write_miss {
+                WriteMiss::Fetch => read_misses + write_misses,
+                WriteMiss::Blind => read_misses,
+            },
+            // In the end every frame holds a page: all that were loaded beyond them have left.
+            clean_evictions: read_misses + write_misses - u64::from(frames) - dirty_evictions,
+            dirty_evictions,
+            write_backs: 0,
+            flush_writes: if options.flush_at_end { dirty_at_end } else { 0 },
+        }
+    }
+}
+
+/// Records between two looks at a cancellation.
+const CHUNK_RECORDS: usize = 1 << 18;
+/// The page is clean.
+const CLEAN: u32 = 0;
+
+struct Pass {
+    stack: LruStack,
+    /// The largest distance since the page's last write, at least 1, or [`CLEAN`] before the first write.
+    largest_since_write: Vec<u32>,
+    counts: LruCounts,
+}
+
+impl Pass {
+    fn new(pages: u32) -> Self {
+        let none = CountsBeyond::new(pages);
+        Pass {
+            stack: LruStack::new(pages),
+            largest_since_write: vec![CLEAN; pages as usize],
+            counts: LruCounts {
+                read_misses: none.clone(),
+                write_misses: none.clone(),
+                dirty_evictions: none.clone(),
+                last_dirty_evictions: none,
+                pages,
+            },
+        }
+    }
+
+    #[inline]
+    fn reference(&mut self, record: Record) {
+        let LruCounts { read_misses, write_misses, dirty_evictions, pages, .. } = &mut self.counts;
+        // The first reference misses at every size.
+        let distance = self.stack.reference(record.page()).unwrap_or(*pages + 1);
+        let misses = if record.first_is_write() { write_misses } else { read_misses };
+        misses.add(distance);
+        let largest = &mut self.largest_since_write[record.page() as usize];
+        if *largest != CLEAN {
+            *largest = distance.max(*largest);
+        }
+        if record.first_is_write() || record.rest_writes() {
+            if *largest != CLEAN {
+                dirty_evictions.add(*largest);
+            }
+            *largest = 1;
+        }
+    }
+
+    fn finish(mut self) -> LruCounts {
+        let counts = &mut self.counts;
+        for (page, &largest) in self.largest_since_write.iter().enumerate() {
+            if largest == CLEAN {
+                continue;
+            }
+            let depth = self.stack.depth(page as u32).expect("a written page is on the stack");
+            counts.dirty_evictions.add(largest.max(depth));
+            counts.last_dirty_evictions.add(largest.max(depth));
+        }
+        counts.read_misses.sum_up();
+        counts.write_misses.sum_up();
+        counts.dirty_evictions.sum_up();
+        counts.last_dirty_evictions.sum_up();
+        self.counts
+    }
+}
+
+/// How many distances are larger than a number of frames, for each number of frames from 0 to all pages.
+#[derive(Clone, Debug)]
+pub(crate) struct CountsBeyond {
+    /// Entry `i` counts distances of `i + 1` until it is summed up, then those larger than `i`.
+    counts: Vec<u64>,
+}
+
+impl CountsBeyond {
+    /// Nothing counted, for distances up to `pages + 1`, which stands for an infinite one.
+    pub(crate) fn new(pages: u32) -> Self {
+        CountsBeyond { counts: vec![0; pages as usize + 1] }
+    }
+
+    /// Counts one distance, at least 1.
+    #[inline]
+    pub(crate) fn add(&mut self, distance: u32) {
+        self.counts[distance as usize - 1] += 1;
+    }
+
+    /// Once, after the last [`add`](CountsBeyond::add) and before the first [`beyond`](CountsBeyond::beyond).
+    pub(crate) fn sum_up(&mut self) {
+        let mut larger = 0;
+        for count in self.counts.iter_mut().rev() {
+            larger += *count;
+            *count = larger;
+        }
+    }
+
+    /// How many distances are larger than `frames`, at most the number of pages.
+    #[inline]
+    pub(crate) fn beyond(&self, frames: u32) -> u64 {
+        self.counts[frames as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// References to `pages` pages with runs, loops and jumps, enough to pack the slots many times.
+    fn references(pages: u32) -> impl Iterator<Item = u32> {
+        let mut number = 1_u64;
+        (0..pages * 40).map(move |position| {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let random = (number >> 33) as u32;
+            match random % 3 {
+                0 => position % pages,
+                1 => (random >> 8) % pages,
+                _ => (random >> 8) % pages.min(5),
+            }
+        })
+    }
+
+    #[test]
+    fn distances_are_places_in_a_list_that_is_searched() {
+        for pages in [1, 2, 15, 16, 17, 64, 300] {
+            let mut stack = LruStack::new(pages);
+            let mut list: Vec<u32> = Vec::new();
+            for page in references(pages) {
+                let place = list.iter().position(|&other| other == page);
+                assert_eq!(stack.depth(page), place.map(|place| place as u32 + 1));
+                assert_eq!(stack.reference(page), place.map(|place| place as u32 + 1));
+                place.map(|place| list.remove(place));
+                list.insert(0, page);
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_that_was_never_referenced_has_no_depth() {
+        assert_eq!(LruStack::new(3).depth(2), None);
+    }
+}
