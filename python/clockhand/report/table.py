@@ -30,6 +30,8 @@ HEADINGS = {
     "footprint_pages": "footprint (pages)",
     "bits": "reference bits",
 }
+# Columns that are left out where no row has a value: most results know nothing of them.
+OPTIONAL_COLUMNS = ("hand_movements", "hand_ns")
 # Fewer rows than this can be read at a glance, and need no filter.
 FILTERED_ROWS = 20
 # More rows than this are in the page but not laid out until they are asked for.

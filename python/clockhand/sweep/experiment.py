@@ -23,7 +23,8 @@ VIEWS = ("none",)
 GLOB_CHARACTERS = frozenset("*?[")
 KEYS = (
     "question", "expected", "traces", "trace_format", "views", "policies", "frames", "memory",
-    "page_sizes", "devices", "bits", "write_miss", "flush_at_end", "hand_ns", "seed", "dataset", "analysis",
+    "page_sizes", "devices", "bits", "write_miss", "flush_at_end", "hand_ns", "seed",
+    "dataset", "analysis",
 )  # fmt: skip
 
 
