@@ -1,6 +1,7 @@
 """Memory-replacement policies where a write costs more than a read.
 
 * :func:`simulate` replays traces against policies and gives one row per cell.
+* :func:`locality` shows how a program uses its pages, for reads and writes apart.
 * :class:`Trace` is a trace, from a file or from NumPy arrays.
 * :func:`convert_traces` writes traces to a Parquet file.
 * :func:`policies`, :func:`devices` and :func:`formats` list what there is.
@@ -12,11 +13,13 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 
 from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.catalogs import devices, formats, policies
+from clockhand.reference_locality import Locality, locality
 from clockhand.simulation import Simulation, run_simulation, simulate
 from clockhand.traces import Trace, convert_traces
 
 __all__ = [
     "ClockhandError",
+    "Locality",
     "Simulation",
     "Trace",
     "UsageError",
@@ -24,6 +27,7 @@ __all__ = [
     "convert_traces",
     "devices",
     "formats",
+    "locality",
     "policies",
     "run_simulation",
     "simulate",

@@ -92,6 +92,16 @@ def simulate(
     jobs: int | None,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...
+def locality(
+    trace: TraceSource,
+    *,
+    page_bytes: int,
+    device: str,
+    ties: str,
+    sample: str | None,
+    seed: int,
+    watch: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Any]: ...
 def trace_info(
     trace: TraceSource, page_bytes: int, watch: Callable[[str, int, int], None] | None = None
 ) -> dict[str, Any]: ...

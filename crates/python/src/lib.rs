@@ -5,6 +5,7 @@
 
 mod catalogs;
 mod errors;
+mod locality;
 mod simulation;
 mod supervision;
 mod sweep;
@@ -19,6 +20,8 @@ mod _engine {
     use crate::catalogs::{device_page, devices, format_page, formats, policies, policy_page};
     #[pymodule_export]
     use crate::errors::{ClockhandError, UsageError};
+    #[pymodule_export]
+    use crate::locality::locality;
     #[pymodule_export]
     use crate::simulation::{parse_page_bytes, simulate};
     #[pymodule_export]

@@ -8,6 +8,7 @@ mod contestant;
 mod convert;
 mod error;
 mod input;
+mod locality;
 mod memory_size;
 mod next_use;
 mod numbers;
@@ -23,6 +24,10 @@ pub use contestant::Contestant;
 pub use convert::convert_to_parquet;
 pub use error::SimError;
 pub use input::{RequestTable, TraceInput};
+pub use locality::{
+    InterReference, InvertedRange, Kind, Locality, LocalityStudy, MissCurve, Ranking, Sample,
+    Sampling, StandardErrors, Ties, WholeTrace, WorkingSet, WorkingSets, analyze_locality,
+};
 pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;
 pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};

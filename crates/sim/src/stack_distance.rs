@@ -73,6 +73,15 @@ impl LruStack {
         (slot != ABSENT).then(|| self.pages_on_stack - self.occupied_before(slot))
     }
 
+    /// Takes `page` off the stack, as if it had never been referenced.
+    pub(crate) fn forget(&mut self, page: u32) {
+        let slot = std::mem::replace(&mut self.slot_of_page[page as usize], ABSENT);
+        if slot != ABSENT {
+            self.vacate(slot);
+            self.pages_on_stack -= 1;
+        }
+    }
+
     #[inline]
     fn occupied_before(&self, slot: u32) -> u32 {
         let word = slot / SLOTS_PER_WORD;
@@ -322,6 +331,24 @@ mod tests {
                 assert_eq!(stack.reference(page), place.map(|place| place as u32 + 1));
                 place.map(|place| list.remove(place));
                 list.insert(0, page);
+            }
+        }
+    }
+
+    #[test]
+    fn a_forgotten_page_is_as_one_that_was_never_referenced() {
+        for pages in [1, 2, 17, 300] {
+            let mut stack = LruStack::new(pages);
+            let mut list: Vec<u32> = Vec::new();
+            for (step, page) in references(pages).enumerate() {
+                let place = list.iter().position(|&other| other == page);
+                place.map(|place| list.remove(place));
+                if step % 5 == 0 {
+                    stack.forget(page);
+                } else {
+                    assert_eq!(stack.reference(page), place.map(|place| place as u32 + 1));
+                    list.insert(0, page);
+                }
             }
         }
     }

@@ -130,13 +130,14 @@ def pictures(
         ValueError: the rows lack a column or hold no policy.
     """
     return {
-        Path(folder) / f"{key}.{suffix}": _picture(figure, suffix)
+        Path(folder) / f"{key}.{suffix}": picture(figure, suffix)
         for key, figure in figures(rows, facts).items()
         for suffix in ("svg", "png")
     }
 
 
-def _picture(figure: alt.LayerChart, suffix: str) -> bytes:
+def picture(figure: alt.LayerChart, suffix: str) -> bytes:
+    """Return a chart as the content of an SVG or a PNG file."""
     if suffix == "svg":
         text = io.StringIO()
         figure.save(text, format="svg")
@@ -207,7 +208,7 @@ def chart(
         )
     height = PICTURE_HEIGHT if len(section.sizes) > 1 else BAR_HEIGHT * len(here)
     described = figure.properties(height=height, description=drawing.description())
-    return _themed(described, canvas.theme)
+    return themed(described, canvas.theme)
 
 
 @dataclass(frozen=True)
@@ -464,7 +465,8 @@ def _evenly_spaced_in_ratio(sizes: Sequence[int]) -> bool:
     return max(ratios) / min(ratios) < max(steps) / min(steps)
 
 
-def _themed(figure: alt.LayerChart, theme: Theme) -> alt.LayerChart:
+def themed(figure: alt.LayerChart, theme: Theme) -> alt.LayerChart:
+    """Return a chart in the colours and the type of the page."""
     themed: alt.LayerChart = (
         figure.configure(background=theme.background, font=FONT, padding=6)
         .configure_view(stroke=None)

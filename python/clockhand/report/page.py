@@ -85,18 +85,13 @@ def render(rows: pl.DataFrame, facts: Facts) -> str:
         part = _part(section, everywhere, drawn)
         drawn += sum(figure.specification is not None for figure in part.figures)
         parts.append(part)
-    return _template().render(
+    return template("template.html.j2").render(
         title=_title(parts),
         parts=parts,
         facts=printable(facts),
         table=table(rows, facts),
         everywhere=everywhere,
         bound_dash=BOUND_DASH,
-        light=LIGHT,
-        dark=DARK,
-        style=_resource("page.css"),
-        script=_resource("page.js"),
-        library=_library(),
         payload=script_json(_payload(parts)),
     )
 
@@ -184,7 +179,8 @@ def _payload(parts: Sequence[Part]) -> list[dict[str, Any]]:
     ]
 
 
-def _template() -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """Return a page's template; what every page needs (style, script, colours) is bound to it."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -193,7 +189,14 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number_text
-    return environment.get_template("template.html.j2")
+    everywhere: dict[str, Any] = {
+        "light": LIGHT,
+        "dark": DARK,
+        "style": _resource("page.css"),
+        "script": _resource("page.js"),
+        "library": _library(),
+    }
+    return environment.get_template(name, globals=everywhere)
 
 
 def _resource(name: str) -> str:

@@ -105,7 +105,7 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
             [trace_label(key[0], facts), *(_setting_text(name, setting[name]) for name in varying)]
         )
         matching = [bound for bound in bounds if _belongs(bound, key[0], setting)]
-        slug = _slug(label, [section.slug for section in result])
+        slug = free_slug(label, [section.slug for section in result])
         result.append(_section(slug, label, setting, group, matching))
     return result
 
@@ -137,6 +137,8 @@ def _setting_text(name: str, value: Any) -> str:
         return f"view {value}"
     if name == "flush_at_end":
         return "dirty pages written at the end" if value else "dirty pages left at the end"
+    if name == "hand_ns":
+        return "hand movements cost nothing" if value is None else f"{value} ns per hand movement"
     return str(value)
 
 
@@ -155,7 +157,7 @@ def _belongs(bound: Record, trace: str, setting: dict[str, Any]) -> bool:
     return all(bound[name] is None or bound[name] == value for name, value in setting.items())
 
 
-def _slug(label: str, taken: Sequence[str]) -> str:
+def free_slug(label: str, taken: Sequence[str]) -> str:
     """Return a file name for a section that no earlier section has, also where case is ignored."""
     stem = re.sub(r"[^A-Za-z0-9_]+", "-", label).strip("-").lower()[:60] or "trace"
     slug, number = stem, 1
@@ -178,7 +180,7 @@ def _section(
         for bound in bounds
         for frames in ([bound["frames"]] if bound["frames"] is not None else sizes)
     ]
-    unit, unit_us = _time_unit(record["io_time_us"] for record in group)
+    unit, unit_us = time_unit(record["io_time_us"] for record in group)
     shares = {record["frames"]: record["memory_share"] for record in group}
 
     def extended(record: Record) -> Record:
@@ -218,7 +220,7 @@ def _baseline(group: Sequence[Record]) -> str | None:
     return candidates[0] if candidates else None
 
 
-def _time_unit(times_us: Iterable[float | None]) -> tuple[str, float]:
+def time_unit(times_us: Iterable[float | None]) -> tuple[str, float]:
     """Return the largest unit in which the longest time is at least 1, and its length in µs."""
     longest_us = max((time_us for time_us in times_us if time_us is not None), default=0)
     for unit, unit_us in (("h", 3.6e9), ("s", 1e6), ("ms", 1e3)):

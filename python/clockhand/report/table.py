@@ -74,6 +74,7 @@ def table(rows: pl.DataFrame, facts: Facts | None) -> Table:
         name
         for name in unique([*LEADING_COLUMNS, *rows.columns])
         if name in rows.columns and name not in shared
+        if name not in OPTIONAL_COLUMNS or rows[name].null_count() < rows.height
     ]
     labels = {name: trace_label(name, facts) for name in rows["trace"].unique()}
     shown = rows.select(names).with_columns(
@@ -84,7 +85,7 @@ def table(rows: pl.DataFrame, facts: Facts | None) -> Table:
     ]
     return Table(
         columns=columns,
-        rows=list(zip(*(_cells(shown[name]) for name in names), strict=True)),
+        rows=list(zip(*(cells(shown[name]) for name in names), strict=True)),
         constants=[(_heading(name), number_text(value)) for name, value in constants],
         traces=unique(labels[name] for name in rows["trace"]),
         policies=unique(printable(policy) for policy in rows["policy"]),
@@ -97,8 +98,8 @@ def _heading(name: str) -> str:
     return HEADINGS.get(name, name.replace("_", " "))
 
 
-def _cells(column: pl.Series) -> list[str]:
-    """Print a column: its numbers have the same count of decimals, so that they align."""
+def cells(column: pl.Series) -> list[str]:
+    """Return the texts of a column: its numbers have as many decimals each, so that they align."""
     if not column.dtype.is_numeric():
         return [number_text(value) for value in column]
     known = [value for value in column if value is not None and math.isfinite(value)]

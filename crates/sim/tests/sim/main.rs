@@ -6,6 +6,7 @@ mod costs;
 mod experiments;
 mod folding;
 mod golden;
+mod locality;
 mod lru_sizes;
 mod memory_use;
 mod observation;

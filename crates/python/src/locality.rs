@@ -1,0 +1,182 @@
+//! `locality`: the analyses of one trace, as facts and columns.
+
+use clockhand_sim::{Kind, LocalityStudy, MissCurve, Ranking, Sample, SimError, Ties, WholeTrace};
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use pythonize::pythonize;
+use serde::Serialize;
+
+use crate::errors::exception;
+use crate::simulation::{TraceFacts, device_facts};
+use crate::supervision::supervised;
+use crate::trace::TraceSource;
+
+#[derive(Serialize)]
+struct InvertedRangeFacts {
+    first_rank: u64,
+    last_rank: u64,
+    references: u64,
+    displaced_references: f64,
+}
+
+#[derive(Serialize)]
+struct SamplingFacts {
+    rate: f64,
+    pages: u64,
+    references: u64,
+    footprint_standard_error: f64,
+}
+
+fn ties_named(word: &str) -> Result<Ties, SimError> {
+    match word {
+        "stable" => Ok(Ties::Stable),
+        "recent" => Ok(Ties::Recent),
+        "best" => Ok(Ties::Best),
+        _ => {
+            Err(SimError::Usage(format!("--ties {word:?} is unknown; give stable, recent or best")))
+        }
+    }
+}
+
+/// Columns of one table; numbers as NumPy arrays.
+struct Columns<'py>(Bound<'py, PyDict>);
+
+impl<'py> Columns<'py> {
+    fn new(py: Python<'py>) -> Self {
+        Columns(PyDict::new(py))
+    }
+
+    fn whole(self, name: &str, values: Vec<u64>) -> PyResult<Self> {
+        let column = values.into_pyarray(self.0.py());
+        self.0.set_item(name, column)?;
+        Ok(self)
+    }
+
+    fn decimal(self, name: &str, values: Vec<f64>) -> PyResult<Self> {
+        let column = values.into_pyarray(self.0.py());
+        self.0.set_item(name, column)?;
+        Ok(self)
+    }
+
+    fn other(self, name: &str, value: impl IntoPyObject<'py>) -> PyResult<Self> {
+        self.0.set_item(name, value)?;
+        Ok(self)
+    }
+}
+
+fn ranking_columns<'py>(
+    py: Python<'py>,
+    order: &str,
+    kind: Kind,
+    ranking: &Ranking,
+) -> PyResult<Bound<'py, PyDict>> {
+    let inverted: Vec<InvertedRangeFacts> = (ranking.inverted_ranges().iter())
+        .map(|range| InvertedRangeFacts {
+            first_rank: range.first_rank,
+            last_rank: range.last_rank,
+            references: range.references,
+            displaced_references: range.displaced_references,
+        })
+        .collect();
+    // Python turns what is not a number into null.
+    let probabilities = ranking.probabilities().map(|share| share.unwrap_or(f64::NAN)).collect();
+    let columns = Columns::new(py)
+        .other("ranking", order)?
+        .other("op", kind.name())?
+        .other("references", ranking.references())?
+        .other("pages", ranking.pages())?
+        .other("inverted_ranges", pythonize(py, &inverted)?)?
+        .whole("counts", ranking.counts().to_vec())?
+        .decimal("probabilities", probabilities)?;
+    Ok(columns.0)
+}
+
+fn whole_trace<'py>(py: Python<'py>, whole: WholeTrace) -> PyResult<Bound<'py, PyDict>> {
+    let (rankings, working_sets) = (PyList::empty(py), PyList::empty(py));
+    for (kind, ranking) in Kind::EVERY.into_iter().zip(&whole.recency) {
+        rankings.append(ranking_columns(py, "recency", kind, ranking)?)?;
+    }
+    rankings.append(ranking_columns(py, "frequency", Kind::Write, &whole.write_frequency)?)?;
+    for (kind, working_set) in Kind::EVERY.into_iter().zip(whole.working_sets.0) {
+        let columns = Columns::new(py)
+            .other("op", kind.name())?
+            .whole("windows", working_set.windows)?
+            .decimal("pages", working_set.pages)?;
+        working_sets.append(columns.0)?;
+    }
+    let inter_reference = Columns::new(py)
+        .whole("reads", whole.inter_reference.reads)?
+        .whole("writes", whole.inter_reference.writes)?;
+    let columns = Columns::new(py)
+        .other("rankings", rankings)?
+        .other("working_sets", working_sets)?
+        .other("inter_reference", inter_reference.0)?;
+    Ok(columns.0)
+}
+
+fn curve_columns<'py>(
+    py: Python<'py>,
+    curve: MissCurve,
+    time_us: impl Fn(u64, u64) -> f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let misses = curve.read_misses.iter().zip(&curve.write_misses);
+    let ios = misses.map(|(reads, writes)| reads + writes).zip(&curve.write_backs);
+    let times_us = ios.map(|(read_ios, &write_ios)| time_us(read_ios, write_ios)).collect();
+    let mut columns = Columns::new(py)
+        .whole("frames", curve.frames)?
+        .whole("read_misses", curve.read_misses)?
+        .whole("write_misses", curve.write_misses)?
+        .whole("write_ios", curve.write_backs)?
+        .decimal("io_time_us", times_us)?;
+    if let Some(errors) = curve.errors {
+        columns = columns
+            .decimal("misses_standard_error", errors.misses)?
+            .decimal("write_ios_standard_error", errors.write_backs)?;
+    }
+    Ok(columns.0)
+}
+
+/// Analyses one trace; a dictionary of facts and of columns, without `whole` where a sample was followed.
+#[pyfunction]
+#[pyo3(signature = (trace, *, page_bytes, device, ties, sample, seed, watch=None))]
+#[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
+pub(crate) fn locality<'py>(
+    py: Python<'py>,
+    trace: PyRef<'py, TraceSource>,
+    page_bytes: u64,
+    device: String,
+    ties: &str,
+    sample: Option<&str>,
+    seed: u64,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let study = LocalityStudy {
+        trace: trace.0.clone(),
+        page_bytes,
+        device: device.clone(),
+        ties: ties_named(ties).map_err(exception)?,
+        sample: sample.map(Sample::parse).transpose().map_err(exception)?,
+        seed,
+    };
+    let analysed =
+        supervised(py, watch, move |progress| clockhand_sim::analyze_locality(&study, progress))?;
+    let cost = &analysed.page_cost;
+    let sampling = analysed.sampling.map(|sampling| SamplingFacts {
+        rate: sampling.rate,
+        pages: sampling.pages,
+        references: sampling.references,
+        footprint_standard_error: sampling.footprint_standard_error,
+    });
+    let whole = analysed.whole.map(|whole| whole_trace(py, whole)).transpose()?;
+    let columns = Columns::new(py)
+        .other("trace", pythonize(py, &TraceFacts::from(&analysed.trace))?)?
+        .other("device", pythonize(py, &device_facts(&device, &analysed.device, cost))?)?
+        .other("sampling", pythonize(py, &sampling)?)?
+        .other(
+            "curve",
+            curve_columns(py, analysed.curve, |reads, writes| cost.time_us(reads, writes))?,
+        )?
+        .other("whole", whole)?;
+    Ok(columns.0)
+}

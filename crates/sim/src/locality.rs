@@ -1,0 +1,211 @@
+//! How a program uses its pages: what recency and frequency tell about the next read and the next write.
+//!
+//! [`analyze_locality`] reads one trace and gives, for reads and writes apart, the rankings of the CRAW paper
+//! (section III), working sets, inter-reference recency, and what LRU misses and writes back at every memory size.
+//! With a [`Sample`] it follows a random share of the pages and gives the curve alone, with its standard error.
+
+mod inversion;
+mod miss_curve;
+mod ranking;
+mod sampling;
+mod working_set;
+mod write_frequency;
+
+use clockhand_device::{Device, PageCost};
+use clockhand_trace::{Folding, PageView, PageViewBuilder};
+
+use crate::stack_distance::LruCounts;
+use crate::{Phase, Progress, ReadTrace, SimError, TraceInput};
+
+pub use inversion::InvertedRange;
+pub use miss_curve::{InterReference, MissCurve, StandardErrors};
+pub use ranking::Ranking;
+pub use sampling::{Sample, Sampling};
+pub use working_set::{WorkingSet, WorkingSets};
+pub use write_frequency::Ties;
+
+use ranking::recency_ranking;
+use sampling::sample_curve;
+use write_frequency::write_frequency_ranking;
+
+/// Which references an analysis looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads and writes.
+    All,
+    /// Reads only.
+    Read,
+    /// Writes only.
+    Write,
+}
+
+impl Kind {
+    /// In the order in which results list them.
+    pub const EVERY: [Kind; 3] = [Kind::All, Kind::Read, Kind::Write];
+
+    /// The word for it in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::All => "all",
+            Kind::Read => "read",
+            Kind::Write => "write",
+        }
+    }
+
+    fn includes(self, is_write: bool) -> bool {
+        match self {
+            Kind::All => true,
+            Kind::Read => !is_write,
+            Kind::Write => is_write,
+        }
+    }
+}
+
+/// What to analyse, and how.
+#[derive(Clone, Debug)]
+pub struct LocalityStudy {
+    /// The trace.
+    pub trace: TraceInput,
+    /// Page size in bytes, a power of two.
+    pub page_bytes: u64,
+    /// The device as the user wrote it; it prices the miss curve.
+    pub device: String,
+    /// How pages with equally many writes are ranked.
+    pub ties: Ties,
+    /// Follow only these pages, and give the miss curve alone.
+    pub sample: Option<Sample>,
+    /// Seed of the choice of pages.
+    pub seed: u64,
+}
+
+/// What a trace turned out to be like.
+#[derive(Clone, Debug)]
+pub struct Locality {
+    /// The trace; where only a sample of pages was followed, its numbers of pages are estimates.
+    pub trace: ReadTrace,
+    /// The device.
+    pub device: Device,
+    /// What a page operation costs on it.
+    pub page_cost: PageCost,
+    /// What LRU misses and writes back at every memory size, or, sampled, at a grid of them.
+    pub curve: MissCurve,
+    /// What only the whole trace tells; `None` where a sample was followed.
+    pub whole: Option<WholeTrace>,
+    /// What was followed; `None` where it is everything.
+    pub sampling: Option<Sampling>,
+}
+
+/// The analyses that need every reference.
+#[derive(Clone, Debug)]
+pub struct WholeTrace {
+    /// References by position on the LRU list of their kind, in the order of [`Kind::EVERY`].
+    pub recency: [Ranking; 3],
+    /// Writes by the page's place among all pages, ordered by writes so far.
+    pub write_frequency: Ranking,
+    /// Average working sets.
+    pub working_sets: WorkingSets,
+    /// Reads and writes by inter-reference recency.
+    pub inter_reference: InterReference,
+}
+
+/// Analyses one trace.
+///
+/// # Errors
+///
+/// A device, page size or sample that makes no sense, found before the trace is read; a trace that cannot be read;
+/// [`SimError::Interrupted`].
+pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Locality, SimError> {
+    let device = Device::named_or_file(&study.device)?;
+    let page_cost = device.page_cost(study.page_bytes)?;
+    if let Some(sample) = study.sample {
+        let (trace, curve, sampling) = sample_curve(study, sample, progress)?;
+        return Ok(Locality {
+            trace,
+            device,
+            page_cost,
+            curve,
+            whole: None,
+            sampling: Some(sampling),
+        });
+    }
+    let (trace, view) = read(study, progress)?;
+    let (counts, whole) = analyze(&view, study.ties, progress)?;
+    let curve = MissCurve::exact(&counts, view.footprint_pages());
+    Ok(Locality { trace, device, page_cost, curve, whole: Some(whole), sampling: None })
+}
+
+/// One record for each reference: a folded run does not tell how many of its references write.
+fn read(study: &LocalityStudy, progress: &Progress) -> Result<(ReadTrace, PageView), SimError> {
+    let mut builder = PageViewBuilder::new(study.page_bytes, Folding::None)?;
+    let report = study.trace.for_each_batch(progress, &mut |batch| {
+        builder.extend(batch);
+        Ok(())
+    })?;
+    let view = builder.finish()?;
+    let trace = ReadTrace {
+        name: study.trace.name(),
+        report,
+        references: view.references(),
+        read_references: view.read_references(),
+        write_references: view.write_references(),
+        footprint_pages: view.footprint_pages(),
+        dirty_footprint_pages: view.dirty_footprint_pages(),
+    };
+    Ok((trace, view))
+}
+
+/// Passes over the records: the curve, a ranking per kind, the write frequency, the working sets.
+const PASSES: u64 = 6;
+
+fn analyze(
+    view: &PageView,
+    ties: Ties,
+    progress: &Progress,
+) -> Result<(LruCounts, WholeTrace), SimError> {
+    progress.enter(Phase::Replaying, PASSES * view.records().len() as u64);
+    let recency = |kind| move || recency_ranking(view, kind, progress);
+    let (((counts, all), (read, write)), (write_frequency, working_sets)) = rayon::join(
+        || {
+            rayon::join(
+                || rayon::join(|| LruCounts::of(view, progress, 1), recency(Kind::All)),
+                || rayon::join(recency(Kind::Read), recency(Kind::Write)),
+            )
+        },
+        || {
+            rayon::join(
+                || write_frequency_ranking(view, ties, progress),
+                || WorkingSets::of(view, progress),
+            )
+        },
+    );
+    let counts = counts?;
+    let whole = WholeTrace {
+        recency: [all?, read?, write?],
+        write_frequency: write_frequency?,
+        working_sets: working_sets?,
+        inter_reference: InterReference::of(&counts, view.footprint_pages()),
+    };
+    Ok((counts, whole))
+}
+
+/// Records between two looks at a cancellation.
+const CHUNK_RECORDS: usize = 1 << 18;
+
+/// Hands every reference, as page and whether it writes, to `take`; stops when the run is cancelled.
+fn for_each_reference(
+    view: &PageView,
+    progress: &Progress,
+    mut take: impl FnMut(u32, bool),
+) -> Result<(), SimError> {
+    debug_assert_eq!(view.folding(), Folding::None, "each reference is a record");
+    for chunk in view.records().chunks(CHUNK_RECORDS) {
+        for record in chunk {
+            take(record.page(), record.first_is_write());
+        }
+        progress.add_done(chunk.len() as u64);
+        if progress.is_cancelled() {
+            return Err(SimError::Interrupted);
+        }
+    }
+    Ok(())
+}

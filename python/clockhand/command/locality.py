@@ -1,0 +1,193 @@
+"""``clockhand locality``: how programs use their pages, for reads and writes apart."""
+
+from functools import partial
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.console import Console
+
+from clockhand import UsageError
+from clockhand.command.output import (
+    command_line,
+    encoded,
+    format_for,
+    print_table,
+    say,
+    write_rows,
+)
+from clockhand.command.progress import shown_progress
+from clockhand.command.simulation import (
+    Device,
+    Out,
+    OutputFormat,
+    PageSize,
+    Plots,
+    Report,
+    TraceFormat,
+    Traces,
+)
+from clockhand.facts import printable
+from clockhand.files import check_places, publish
+from clockhand.locality_findings import TOP_COLUMNS, knee, write_verdict
+from clockhand.reference_locality import TABLES, Locality, locality
+
+Rows = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Which table to write: {', '.join(TABLES)}; summary, or miss-curve with --sample."
+    ),
+]
+Sample = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RATE|PAGES",
+        help="Follow only some pages, such as 1% of them or at most 8192; gives the miss curve "
+        "with its standard error.",
+    ),
+]
+Ties = Annotated[
+    str,
+    typer.Option(
+        help="Which of the pages with equally many writes ranks first: stable (who reached the "
+        "count first), recent (who reached it last) or best (all of them)."
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Seed of the choice of pages, from 0.")]
+
+HEADINGS = {
+    "top_1_share": "top 1",
+    "top_10_share": "top 10",
+    "top_100_share": "top 100",
+    "top_1_percent_share": "top 1 %",
+    "top_10_percent_share": "top 10 %",
+}
+CURVE_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+"""Shares of the footprint at which people are shown the miss curve."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="locality")(_locality)
+
+
+def _locality(
+    traces: Traces,
+    rows: Rows = None,
+    page_size: PageSize = "4KiB",
+    device: Device = "slc-nand",
+    sample: Sample = None,
+    seed: Seed = 0,
+    ties: Ties = "stable",
+    format: OutputFormat = None,
+    out: Out = None,
+    report: Report = None,
+    plots: Plots = None,
+    trace_format: TraceFormat = None,
+) -> None:
+    """Show recency and frequency rankings of reads and writes, working sets and miss curves."""
+    if out is not None and out == report:
+        raise UsageError(f"--out and --report both name {out}; give them different names")
+    name = rows or ("summary" if sample is None else "miss-curve")
+    if name not in TABLES:
+        raise UsageError(f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}")
+    check_places([path for path in (out, report) if path is not None], folder=plots)
+    with shown_progress() as watch:
+        found = locality(
+            traces,
+            page_size=page_size,
+            device=device,
+            sample=sample,
+            seed=seed,
+            ties=ties,
+            trace_format=trace_format,
+            watch=watch,
+            command=command_line(),
+        )
+    for warning in found.warnings:
+        say(warning)
+    table, written_as = found.table(name), format_for(format, out)
+    if rows is None:
+        print_for_people = partial(_print_summary, found)
+    else:
+        print_for_people = partial(print_table, name, table)
+    files = found.report_files(report, plots)
+    if out is not None:
+        files[out] = encoded(table, written_as, print_for_people)
+    publish(files, folder=plots)
+    if out is None:
+        write_rows(table, written_as, print_for_people)
+
+
+def _print_summary(found: Locality, console: Console) -> None:
+    """Print, for each trace, shares of the top ranks, a verdict on writes, and the miss curve."""
+    for trace in {trace["name"]: trace for trace in found.facts["traces"]}.values():
+        label = " (synthetic)" if trace["synthetic"] else ""
+        about = "about " if found.facts["options"]["sample"] is not None else ""
+        title = (
+            f"{trace['name']}{label}: {trace['references']:,} references to "
+            f"{about}{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes"
+        )
+        of_trace = pl.col("trace") == trace["name"]
+        summary = found.summary.filter(of_trace).unique(["ranking", "op"], maintain_order=True)
+        if summary.is_empty():
+            console.print(printable(title), markup=False, soft_wrap=True)
+        else:
+            print_table(
+                f"{title}; percent of references in the top ranks", for_people(summary), console
+            )
+            verdict = write_verdict(summary)
+            console.print(f"{verdict.lead} {verdict.detail}\n", markup=False, soft_wrap=True)
+        curve = found.miss_curve.filter(of_trace).unique("frames", maintain_order=True)
+        device = found.facts["devices"][0]["resolved"]
+        print_table(f"LRU by memory size; device {device}", curve_for_people(curve), console)
+        console.print(knees_sentence(curve), markup=False, soft_wrap=True)
+
+
+def for_people(summary: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of a summary that people compare, shares in percent."""
+    return summary.select(
+        pl.format("{} by {}", "op", "ranking").alias("references"),
+        pl.col("references").alias("count"),
+        "pages",
+        *((pl.col(name) * 100).alias(HEADINGS[name]) for name in TOP_COLUMNS),
+        (pl.col("inversion_share") * 100).alias("inverted"),
+    )
+
+
+def curve_for_people(curve: pl.DataFrame) -> pl.DataFrame:
+    """Return a miss curve at some shares of the footprint, times in seconds."""
+    pages = curve["footprint_pages"][0]
+    wanted = [max(1, int(pages * share)) for share in CURVE_SHARES]
+    shown = curve.filter(
+        pl.col("frames").is_in(
+            [curve["frames"].filter(curve["frames"] <= size).max() for size in wanted]
+        )
+    )
+    columns = shown.select(
+        "frames",
+        (pl.col("memory_share") * 100).round(1).cast(pl.String).add(" %").alias("memory"),
+        (pl.col("misses") / pl.col("references") * 100).alias("misses %"),
+        "read_misses",
+        "write_misses",
+        pl.col("misses_standard_error").round().cast(pl.UInt64).alias("misses ±"),
+        pl.col("write_ios").alias("write I/Os"),
+        pl.col("write_ios_standard_error").round().cast(pl.UInt64).alias("write I/Os ±"),
+        (pl.col("io_time_us") / 1e6).alias("I/O time s"),
+    )
+    return columns.select(column for column in columns if column.null_count() < len(columns))
+
+
+def knees_sentence(curve: pl.DataFrame) -> str:
+    """Say where misses, write-backs and I/O time bend most."""
+    texts = []
+    for column, text in (
+        ("misses", "misses"),
+        ("write_ios", "write I/Os"),
+        ("io_time_us", "I/O time"),
+    ):
+        frames = knee(curve["frames"].to_list(), curve[column].to_list())
+        if frames is not None:
+            share = 100 * frames / curve["footprint_pages"][0]
+            texts.append(f"{text} at {frames:,} frames ({share:.1f} %)")
+    return f"Knees: {', '.join(texts)}.\n" if texts else "The curves have no knee.\n"
