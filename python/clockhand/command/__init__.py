@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from clockhand._engine import ClockhandError, UsageError, __version__
-from clockhand.command import catalogs, locality, simulation, sweeps, traces
+from clockhand.command import catalogs, locality, reproduction, simulation, sweeps, traces
 from clockhand.command.output import say
 
 FAILED = 1
@@ -58,6 +58,7 @@ def _options(
 
 simulation.register(app)
 sweeps.register(app)
+reproduction.register(app)
 locality.register(app)
 catalogs.register(app)
 traces.register(app)

@@ -23,9 +23,9 @@ from clockhand.command.output import (
 from clockhand.command.simulation import Jobs, Out, OutputFormat, print_rows
 from clockhand.facts import Facts, printable
 from clockhand.files import check_places, publish
-from clockhand.sweep import Analysis, Dataset, analyse, read_experiment, run_sweep
+from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
 from clockhand.sweep.run import SweepWatch
-from clockhand.sweep.tables import table_files
+from clockhand.sweep.tables import Table, table_files
 
 ExperimentFile = Annotated[Path, typer.Argument(help="A TOML file; docs/sweeps.md describes it.")]
 DatasetFolder = Annotated[
@@ -61,10 +61,10 @@ def _sweep(
         say(warning)
     folder = read.dataset if dataset is None else dataset
     say(f"{sweep.rows.height:,} rows, {sweep.computed:,} cells computed now; kept in {folder}")
-    analyses = [(analysis, analyse(sweep.rows, analysis)) for analysis in read.analyses]
-    files = {} if tables is None else table_files(tables, analyses, sweep.facts)
+    made = [Table(item.title, item.slug, analyse(sweep.rows, item)) for item in read.analyses]
+    files = {} if tables is None else table_files(tables, made, sweep.facts)
     written_as = format_for(format, out)
-    print_for_people = partial(_print_analyses, analyses, sweep.rows, sweep.facts)
+    print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts)
     if html is not None:
         files[html] = _rendered(sweep.rows, sweep.facts)
     if out is not None:
@@ -96,13 +96,11 @@ def _rendered(rows: pl.DataFrame, facts: Facts) -> bytes:
     return render(rows, facts).encode()
 
 
-def _print_analyses(
-    analyses: list[tuple[Analysis, pl.DataFrame]], rows: pl.DataFrame, facts: Facts, to: Console
-) -> None:
-    """Print each analysis; the rows themselves where none is asked for."""
-    for analysis, table in analyses:
-        print_table(analysis.title, table, to)
-    if not analyses:
+def _print_analyses(tables: list[Table], rows: pl.DataFrame, facts: Facts, to: Console) -> None:
+    """Print the table of each analysis; the rows themselves where none is asked for."""
+    for table in tables:
+        print_table(table.title, table.content, to)
+    if not tables:
         print_rows(rows, facts, to)
 
 

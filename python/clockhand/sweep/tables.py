@@ -3,24 +3,31 @@
 import os
 import platform
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.facts import Facts, printable
-from clockhand.sweep.analysis import Analysis
 
 PROCESSORS = Path("/proc/cpuinfo")
 
 
-def table_files(
-    folder: Path, analyses: Iterable[tuple[Analysis, pl.DataFrame]], facts: Facts
-) -> dict[Path, bytes]:
-    """Return a CSV file per analysis, named after its title, in ``folder``."""
+@dataclass(frozen=True)
+class Table:
+    """A table with its title, and the name of its file without the ending."""
+
+    title: str
+    slug: str
+    content: pl.DataFrame
+
+
+def table_files(folder: Path, tables: Iterable[Table], facts: Facts) -> dict[Path, bytes]:
+    """Return a CSV file per table in ``folder``."""
     return {
-        folder / f"{analysis.slug}.csv": csv_with_origin(analysis.title, table, facts)
-        for analysis, table in analyses
+        folder / f"{table.slug}.csv": csv_with_origin(table.title, table.content, facts)
+        for table in tables
     }
 
 
