@@ -21,7 +21,7 @@ class Claim:
         key: A short name.
         place: Where in the paper it stands.
         quote: The paper's words.
-        rule: What must hold of our numbers for which verdict; fixed before they were counted.
+        rule: What must hold of our numbers for which verdict.
         verdict: What follows from the rule.
         found: Our number.
         why: What in the data makes it so.
@@ -34,11 +34,6 @@ class Claim:
     verdict: Verdict
     found: str
     why: str
-
-
-def percent(share: float) -> str:
-    """Return a share as a percentage for reading, with a space that does not break."""
-    return f"{100 * share:.1f}\u00a0%"
 
 
 def graded(everywhere: bool, somewhere: bool) -> Verdict:

@@ -1,8 +1,9 @@
 """The CRAW paper: its experiment is run, its tables and figures are made, its claims judged."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -96,22 +97,37 @@ def reproduce_craw(
     sweep = run_sweep(experiment, dataset=dataset, jobs=jobs, watch=watch, command=command)
     setting = experiment.settings[0]
     found = locality(list(experiment.traces), page_size=setting.page_bytes, device=setting.device)
-    gauges = _gauges(experiment, sweep.rows)
-    claims = [*locality_claims(found.summary), *policy_claims(Evidence(sweep.rows), gauges)]
-    tables = [
-        Table(item.title, item.slug, analyse(sweep.rows, item)) for item in experiment.analyses
-    ]
+    names = _short_names(experiment.traces)
+    rows = _renamed(sweep.rows, names)
+    gauges = _renamed(_gauges(experiment, sweep.rows), names)
+    localities = {name: _renamed(found.table(name), names) for name in TABLES}
+    for trace in sweep.facts["traces"]:
+        trace["name"] = names[trace["name"]]
+    claims = [*locality_claims(localities["summary"]), *policy_claims(Evidence(rows), gauges)]
+    tables = [Table(item.title, item.slug, analyse(rows, item)) for item in experiment.analyses]
     return Reproduction(
         claims=claims,
         devices=_devices(),
         workloads=_workloads(sweep.facts),
-        rows=sweep.rows,
+        rows=rows,
         gauges=gauges,
-        localities={name: found.table(name) for name in TABLES},
+        localities=localities,
         tables=[*tables, Table("Claims of the CRAW paper", "claims", claim_table(claims))],
         facts=sweep.facts,
         warnings=sweep.warnings,
     )
+
+
+def _short_names(traces: Sequence[str]) -> dict[str, str]:
+    """Names for a page that names traces often: file names without endings, where they differ."""
+    stems = [Path(trace).name.partition(".")[0] for trace in traces]
+    if len(set(stems)) < len(stems):
+        return {trace: trace for trace in traces}
+    return dict(zip(traces, stems, strict=True))
+
+
+def _renamed(table: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
+    return table.with_columns(pl.col("trace").replace_strict(names, return_dtype=pl.String))
 
 
 def claim_table(claims: list[Claim]) -> pl.DataFrame:
