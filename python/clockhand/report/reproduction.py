@@ -21,7 +21,6 @@ from clockhand.report.table import number_text
 CANVAS = Canvas(PAGE, on_page=True)
 PANEL_HEIGHT = 190
 BASELINE = "clock"
-MOST_LOGARITHMIC = 1e12
 
 PAPERS_POLICIES = ("clock", "car", "cfclock", "cfclock:clear_passed=false", "craw")
 OTHER_POLICIES = ("clock", "craw", "cflru", "lru-wsr", "min", BOUND)
@@ -270,10 +269,14 @@ def _chart(
         "x:Q",
         title=lines.x_title,
         scale=alt.Scale(domain=[0, largest], nice=False),
-        axis=alt.Axis(grid=False, format="~s", tickCount=6),
+        axis=alt.Axis(grid=False, format=",d", tickCount=6),
     )
     scale = alt.Scale(type="log", nice=False) if lines.is_logarithmic else alt.Scale(zero=True)
-    axis = alt.Axis(format="~s" if lines.is_logarithmic else ".3~r", tickCount=5)
+    axis = alt.Axis(
+        format="~s" if lines.is_logarithmic else ".3~r",
+        grid=not lines.is_logarithmic,
+        tickCount=5,
+    )
     y = alt.Y("y:Q", title=None, scale=scale, axis=axis)
     colors = alt.Scale(domain=list(lines.series), range=[color for color, _ in looks])
     dashes = alt.Scale(domain=list(lines.series), range=[list(dash) for _, dash in looks])
