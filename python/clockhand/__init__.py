@@ -4,6 +4,8 @@
 * :func:`locality` shows how a program uses its pages, for reads and writes apart.
 * :class:`Trace` is a trace, from a file or from NumPy arrays.
 * :func:`convert_traces` writes traces to a Parquet file.
+* :func:`recommend` says which policy suits a program, a device and a memory size.
+* :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
 * :func:`policies`, :func:`devices` and :func:`formats` list what there is.
 * :mod:`clockhand.report` turns rows into figures and an HTML report.
 
@@ -13,6 +15,7 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 
 from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.catalogs import devices, formats, policies
+from clockhand.recommendation import Recommendation, recommend
 from clockhand.reference_locality import Locality, locality
 from clockhand.simulation import Simulation, run_simulation, simulate
 from clockhand.traces import Trace, convert_traces
@@ -20,6 +23,7 @@ from clockhand.traces import Trace, convert_traces
 __all__ = [
     "ClockhandError",
     "Locality",
+    "Recommendation",
     "Simulation",
     "Trace",
     "UsageError",
@@ -29,6 +33,7 @@ __all__ = [
     "formats",
     "locality",
     "policies",
+    "recommend",
     "run_simulation",
     "simulate",
 ]
