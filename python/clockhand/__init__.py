@@ -3,6 +3,8 @@
 * :func:`simulate` replays traces against policies and gives one row per cell.
 * :func:`locality` shows how a program uses its pages, for reads and writes apart.
 * :class:`Trace` is a trace, from a file or from NumPy arrays.
+* :func:`synthesize` makes a synthetic trace from a recipe; :func:`recipes` lists those that come
+  with the package.
 * :func:`convert_traces` writes traces to a Parquet file.
 * :func:`recommend` says which policy suits a program, a device and a memory size.
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
@@ -18,6 +20,7 @@ from clockhand.catalogs import devices, formats, policies
 from clockhand.recommendation import Recommendation, recommend
 from clockhand.reference_locality import Locality, locality
 from clockhand.simulation import Simulation, run_simulation, simulate
+from clockhand.synthetic import recipes, synthesize
 from clockhand.traces import Trace, convert_traces
 
 __all__ = [
@@ -33,7 +36,9 @@ __all__ = [
     "formats",
     "locality",
     "policies",
+    "recipes",
     "recommend",
     "run_simulation",
     "simulate",
+    "synthesize",
 ]

@@ -1,13 +1,20 @@
 """What a report says about how its numbers were made."""
 
 import unicodedata
-from collections.abc import Mapping
-from typing import Any, TypedDict, TypeVar, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 Value = TypeVar("Value")
 
 
-class TraceFacts(TypedDict):
+class Origin(TypedDict):
+    """Whether a trace was made from a recipe, and whether it stands in for a known workload."""
+
+    synthetic: bool
+    stand_in: NotRequired[bool]
+
+
+class TraceFacts(Origin):
     """One input trace; ``name`` is what the rows have in their ``trace`` column."""
 
     name: str
@@ -21,7 +28,6 @@ class TraceFacts(TypedDict):
     dirty_footprint_pages: int
     page_bytes: int
     notes: list[str]
-    synthetic: bool
 
 
 class DeviceFacts(TypedDict):
@@ -80,8 +86,24 @@ def _spelled_out(character: str) -> str:
     return character
 
 
+def origin_of(labels: Iterable[Sequence[str]]) -> Origin:
+    """Return what the labels of a trace, pairs of key and value, say about its origin."""
+    pairs = [tuple(label) for label in labels]
+    return {
+        "synthetic": any(key == "synthetic" for key, _ in pairs),
+        "stand_in": ("kind", "stand-in") in pairs,
+    }
+
+
+def synthetic_mark(origin: Origin) -> str:
+    """Return what stands behind the name of a trace; nothing if it was captured."""
+    if not origin["synthetic"]:
+        return ""
+    return "(synthetic stand-in)" if origin.get("stand_in") else "(synthetic)"
+
+
 def trace_label(name: str, facts: Facts | None) -> str:
-    """Return the printable name of a trace, with ``(synthetic)`` where the facts say so.
+    """Return the printable name of a trace, with its mark where the facts call it synthetic.
 
     Raises:
         ValueError: there are facts, and they do not describe this trace.
@@ -95,4 +117,6 @@ def trace_label(name: str, facts: Facts | None) -> str:
             f"the rows name the trace {name!r}, which facts['traces'] does not describe: "
             "give each trace the same name in both"
         )
-    return f"{shown} (synthetic)" if any(entry["synthetic"] for entry in entries) else shown
+    # Several inputs may have one name: a stand-in among them is called one.
+    mark = max((synthetic_mark(entry) for entry in entries), key=len)
+    return f"{shown} {mark}" if mark else shown

@@ -11,7 +11,7 @@ from typing import Any, Required, TypedDict, Unpack, cast
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts, TraceFacts
+from clockhand.facts import Facts, TraceFacts, origin_of
 from clockhand.files import publish
 from clockhand.traces import Traces, Watch, reading_notes, sources
 
@@ -292,7 +292,7 @@ def report_trace(name: str, trace: Mapping[str, Any]) -> TraceFacts:
             **trace,
             "name": name,
             "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
-            "synthetic": any(key == "synthetic" for key, _ in trace["labels"]),
+            **origin_of(trace["labels"]),
         },
     )
 

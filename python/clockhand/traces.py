@@ -12,8 +12,8 @@ from clockhand import _engine
 from clockhand.files import check_places
 
 Watch = Callable[[str, int, int], None]
-"""Called now and then with the phase (``reading``, ``replaying``), the units done and the total
-(0 where it is unknown)."""
+"""Called now and then with the phase (``reading``, ``replaying``, ``synthesizing``), the units done
+and the total (0 where it is unknown)."""
 
 Traces = Union["Trace", str, os.PathLike[str], Iterable["Trace | str | os.PathLike[str]"]]
 
@@ -76,6 +76,15 @@ class Trace:
                     f"{len(columns['address'])}; give all columns the same length"
                 )
         trace._source = _engine.TraceSource.table(name, *columns.values())
+        return trace
+
+    @classmethod
+    def from_recipe(
+        cls, recipe: str, *, requests: str | None, seed: str | None, arrivals: str | None
+    ) -> "Trace":
+        """Make a synthetic trace; see :func:`clockhand.synthesize`."""
+        trace = cls.__new__(cls)
+        trace._source = _engine.TraceSource.synthetic(recipe, requests, seed, arrivals)
         return trace
 
     @property

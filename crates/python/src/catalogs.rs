@@ -3,7 +3,7 @@
 use clockhand_device::{Device, built_in};
 use clockhand_policy::catalog::{CATALOG, Entry};
 use clockhand_sim::{Contestant, SimError};
-use clockhand_trace::{find_format, formats as trace_formats};
+use clockhand_trace::{find_format, formats as trace_formats, named_recipes};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde::Serialize;
@@ -110,4 +110,31 @@ pub(crate) fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 #[pyfunction]
 pub(crate) fn format_page(name: &str) -> PyResult<String> {
     Ok(find_format(name).map_err(|error| exception(SimError::from(error)))?.page())
+}
+
+#[derive(Serialize)]
+struct RecipeFacts {
+    name: Option<String>,
+    summary: Option<String>,
+    stands_for: Option<String>,
+    pattern: String,
+    requests: u64,
+    seed: u64,
+}
+
+/// The recipes of synthetic traces that come with the package, as dictionaries.
+#[pyfunction]
+pub(crate) fn recipes(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let facts: Vec<_> = named_recipes()
+        .into_iter()
+        .map(|recipe| RecipeFacts {
+            pattern: recipe.pattern(),
+            name: recipe.name,
+            summary: recipe.summary,
+            stands_for: recipe.stands_for,
+            requests: recipe.requests,
+            seed: recipe.seed,
+        })
+        .collect();
+    Ok(pythonize(py, &facts)?)
 }

@@ -25,9 +25,11 @@ pub(crate) fn exception(error: SimError) -> PyErr {
         SimError::Interrupted => PyKeyboardInterrupt::new_err(sentence),
         SimError::Usage(_)
         | SimError::Device(DeviceError::UnknownName { .. } | DeviceError::Option { .. })
-        | SimError::Trace(TraceError::UnknownFormat { .. } | TraceError::PageSize { .. }) => {
-            UsageError::new_err(sentence)
-        }
+        | SimError::Trace(
+            TraceError::UnknownFormat { .. }
+            | TraceError::PageSize { .. }
+            | TraceError::Recipe { .. },
+        ) => UsageError::new_err(sentence),
         SimError::Trace(_) | SimError::Device(_) => ClockhandError::new_err(sentence),
     }
 }

@@ -17,7 +17,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use crate::catalogs::{device_page, devices, format_page, formats, policies, policy_page};
+    use crate::catalogs::{
+        device_page, devices, format_page, formats, policies, policy_page, recipes,
+    };
     #[pymodule_export]
     use crate::errors::{ClockhandError, UsageError};
     #[pymodule_export]

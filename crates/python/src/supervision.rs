@@ -64,6 +64,7 @@ pub(crate) fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progres
     let phase = match phase {
         Phase::Reading => "reading",
         Phase::Replaying => "replaying",
+        Phase::Synthesizing => "synthesizing",
     };
     watch.call1(py, (phase, done, total)).map(drop)
 }

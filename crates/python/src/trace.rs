@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clockhand_sim::{RequestTable, TraceInput, convert_to_parquet};
-use clockhand_trace::{CpuCacheConfig, ReadReport, TraceInfo};
+use clockhand_sim::{RequestTable, SimError, TraceInput, convert_to_parquet};
+use clockhand_trace::{CpuCacheConfig, Overrides, ReadReport, Recipe, TraceInfo};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde::Serialize;
 
+use crate::errors::exception;
 use crate::supervision::supervised;
 
 /// Where a trace comes from.
@@ -47,6 +48,20 @@ impl TraceSource {
             times_ns: times_ns.map(|array| array.as_slice().map(<[u64]>::to_vec)).transpose()?,
         };
         Ok(TraceSource(TraceInput::Table { name, table: Arc::new(table) }))
+    }
+
+    /// Requests that a recipe describes and that are made while they are read.
+    #[staticmethod]
+    #[pyo3(signature = (recipe, requests=None, seed=None, arrivals=None))]
+    fn synthetic(
+        recipe: &str,
+        requests: Option<&str>,
+        seed: Option<&str>,
+        arrivals: Option<&str>,
+    ) -> PyResult<Self> {
+        let recipe = Recipe::open(recipe, &Overrides { requests, seed, arrivals });
+        let recipe = recipe.map_err(|error| exception(SimError::from(error)))?;
+        Ok(TraceSource(TraceInput::Synthetic(Arc::new(recipe))))
     }
 
     /// What the rows of a result call the trace.

@@ -1,6 +1,6 @@
 //! Conversion of traces to the project's own Parquet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,13 +14,16 @@ use crate::{Progress, SimError, TraceInput};
 
 /// How many batches are read while an earlier one is written.
 const BATCHES_AHEAD: usize = 4;
+/// Labels of an input that the file keeps: they say that its requests are synthetic, and how they were made.
+const LASTING_LABELS: [&str; 4] = ["synthetic", "kind", "recipe", "stands for"];
 /// How often a conversion whose input stalls looks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Writes `inputs` to one Parquet file, one after the other as one timeline, and gives what was met in each.
 ///
-/// The streams of different inputs never alias: they are numbered in the order of their first request. Times
-/// are kept only for a single input, since the clocks of several have no common origin.
+/// A single input keeps its streams and times. Those of several never alias: their streams are numbered in the
+/// order of their first request, and they have no times, since their clocks have no common origin. Whatever is made of a
+/// synthetic trace keeps the labels that say so.
 ///
 /// # Errors
 ///
@@ -33,7 +36,7 @@ pub fn convert_to_parquet(
     progress: &Arc<Progress>,
 ) -> Result<Vec<ReadReport>, SimError> {
     let mut conversion = Conversion {
-        keeps_times: inputs.len() == 1,
+        is_single: inputs.len() == 1,
         out,
         labels,
         writer: None,
@@ -44,7 +47,14 @@ pub fn convert_to_parquet(
         reports.push(read_ahead(trace, progress, &mut |batch| conversion.write(input, batch))?);
     }
     let nothing = || SimError::Usage("no trace is given; name one to convert".to_owned());
-    conversion.writer.ok_or_else(nothing)?.finish()?;
+    let mut writer = conversion.writer.ok_or_else(nothing)?;
+    let lasting: BTreeSet<_> = reports
+        .iter()
+        .flat_map(|report| &report.labels)
+        .filter(|(key, _)| LASTING_LABELS.contains(&key.as_str()))
+        .collect();
+    lasting.into_iter().for_each(|(key, value)| writer.add_label(key, value));
+    writer.finish()?;
     Ok(reports)
 }
 
@@ -77,7 +87,7 @@ fn read_ahead(
 }
 
 struct Conversion<'a> {
-    keeps_times: bool,
+    is_single: bool,
     out: &'a Path,
     labels: &'a [(String, String)],
     writer: Option<ParquetWriter>,
@@ -87,10 +97,10 @@ struct Conversion<'a> {
 
 impl Conversion<'_> {
     fn write(&mut self, input: usize, mut requests: Vec<Request>) -> Result<(), SimError> {
-        for request in &mut requests {
+        for request in requests.iter_mut().filter(|_| !self.is_single) {
             let next_stream = self.streams.len() as u32;
             request.stream = *self.streams.entry((input, request.stream)).or_insert(next_stream);
-            request.time_ns = request.time_ns.filter(|_| self.keeps_times);
+            request.time_ns = None;
         }
         let writer = match &mut self.writer {
             Some(writer) => writer,

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clockhand_trace::{
-    ColumnReader, CpuCacheConfig, OpenOptions, ReadReport, Reader, Request, RequestColumns,
-    TraceInfo, TraceInfoBuilder, TraceReader,
+    ColumnReader, CpuCacheConfig, OpenOptions, ReadReport, Reader, Recipe, Request, RequestColumns,
+    SyntheticReader, TraceInfo, TraceInfoBuilder, TraceReader,
 };
 
 use crate::{Phase, Progress, SimError};
@@ -29,6 +29,8 @@ pub enum TraceInput {
         /// The requests.
         table: Arc<RequestTable>,
     },
+    /// Requests that are made while they are read.
+    Synthetic(Arc<Recipe>),
 }
 
 /// The columns of a trace in memory; row `i` of each belongs to request `i`.
@@ -69,6 +71,9 @@ impl TraceInput {
         match self {
             TraceInput::File { path, .. } => path.display().to_string(),
             TraceInput::Table { name, .. } => name.clone(),
+            TraceInput::Synthetic(recipe) => {
+                recipe.name.clone().unwrap_or_else(|| recipe.pattern())
+            }
         }
     }
 
@@ -96,6 +101,13 @@ impl TraceInput {
             TraceInput::Table { table, .. } => {
                 progress.enter(Phase::Reading, 0);
                 pull(&mut ColumnReader::new(table.columns())?, progress, take)
+            }
+            TraceInput::Synthetic(recipe) => {
+                progress.enter(Phase::Synthesizing, recipe.requests);
+                pull(&mut SyntheticReader::new(recipe), progress, &mut |batch| {
+                    progress.add_done(batch.len() as u64);
+                    take(batch)
+                })
             }
         }
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use clockhand_trace::bytes_with_unit;
+
 use crate::SimError;
 
 /// A memory size as the user gave it.
@@ -19,19 +21,6 @@ pub enum MemorySize {
         denominator: u64,
     },
 }
-
-/// Units of a size in bytes; those without `i` are decimal.
-const UNITS: [(&str, u64); 9] = [
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-    ("KB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("TB", 1_000_000_000_000),
-    ("B", 1),
-];
 
 /// Decimals of a percentage that are kept; more are refused, not rounded.
 const PERCENT_DECIMALS: usize = 9;
@@ -106,7 +95,7 @@ impl fmt::Display for MemorySize {
 ///
 /// A sentence that names the text and what is allowed.
 pub fn parse_page_bytes(text: &str) -> Result<u64, SimError> {
-    let bytes = with_unit(text).or_else(|| text.parse().ok());
+    let bytes = bytes_with_unit(text).or_else(|| text.parse().ok());
     bytes.filter(|bytes| bytes.is_power_of_two()).ok_or_else(|| {
         SimError::Usage(format!(
             "--page-size {text:?} is not a page size; give a power of two such as 4KiB or 512"
@@ -114,16 +103,8 @@ pub fn parse_page_bytes(text: &str) -> Result<u64, SimError> {
     })
 }
 
-/// A size such as `64MiB`, in bytes.
-fn with_unit(text: &str) -> Option<u64> {
-    let (digits, unit_bytes) = UNITS
-        .iter()
-        .find_map(|&(unit, bytes)| text.strip_suffix(unit).map(|digits| (digits, bytes)))?;
-    digits.trim().parse::<u64>().ok()?.checked_mul(unit_bytes)
-}
-
 fn bytes(item: &str) -> Result<MemorySize, SimError> {
-    with_unit(item).filter(|&bytes| bytes > 0).map(MemorySize::Bytes).ok_or_else(|| {
+    bytes_with_unit(item).filter(|&bytes| bytes > 0).map(MemorySize::Bytes).ok_or_else(|| {
         SimError::Usage(format!(
             "--memory {item:?} is not a memory size; give shares of the footprint such as 5%, or sizes \
              such as 64MiB"

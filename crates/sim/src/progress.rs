@@ -9,7 +9,14 @@ pub enum Phase {
     Reading,
     /// Cells are replayed; the unit is a record of a page view.
     Replaying,
+    /// A synthetic trace is made; the unit is a request.
+    Synthesizing,
 }
+
+/// Phases in the byte that threads share; a run begins with reading.
+const READING: u8 = 0;
+const REPLAYING: u8 = 1;
+const SYNTHESIZING: u8 = 2;
 
 /// Shared between the threads of a run and whoever watches it.
 #[derive(Debug, Default)]
@@ -34,8 +41,9 @@ impl Progress {
     /// What the run is doing, how many units of it are done, and of how many (0: unknown).
     pub fn now(&self) -> (Phase, u64, u64) {
         let phase = match self.phase.load(Ordering::Relaxed) {
-            0 => Phase::Reading,
-            _ => Phase::Replaying,
+            READING => Phase::Reading,
+            REPLAYING => Phase::Replaying,
+            _ => Phase::Synthesizing,
         };
         (phase, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
@@ -43,7 +51,12 @@ impl Progress {
     pub(crate) fn enter(&self, phase: Phase, total: u64) {
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
-        self.phase.store(u8::from(phase == Phase::Replaying), Ordering::Relaxed);
+        let code = match phase {
+            Phase::Reading => READING,
+            Phase::Replaying => REPLAYING,
+            Phase::Synthesizing => SYNTHESIZING,
+        };
+        self.phase.store(code, Ordering::Relaxed);
     }
 
     pub(crate) fn set_done(&self, done: u64) {

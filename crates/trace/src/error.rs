@@ -251,6 +251,12 @@ pub enum TraceError {
         /// The rows of the addresses.
         expected_rows: usize,
     },
+    /// A recipe of a synthetic trace makes no sense.
+    #[error("{reason}")]
+    Recipe {
+        /// What is wrong with which part, and what to do.
+        reason: String,
+    },
     /// A request cannot be written.
     #[error("{file}: request {index} {reason}")]
     Unwritable {
@@ -261,6 +267,12 @@ pub enum TraceError {
         /// What is wrong with it and what to do.
         reason: String,
     },
+}
+
+impl TraceError {
+    pub(crate) fn recipe(reason: impl Into<String>) -> Self {
+        Self::Recipe { reason: reason.into() }
+    }
 }
 
 fn did_you_mean(nearest: &Option<&'static str>) -> String {

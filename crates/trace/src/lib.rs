@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! file → decompression → format → (CPU cache) → batches of Request
+//! recipe and seed → synthetic patterns        → batches of Request
 //!
 //! batches of Request → PageView       dense page ids, folded runs: what a simulator replays
 //!                    → TraceInfo      what `clockhand trace info` shows
@@ -15,6 +16,7 @@
 mod columns;
 mod cpu_cache;
 mod detect;
+mod digest;
 mod error;
 mod fields;
 mod footprint;
@@ -27,6 +29,7 @@ mod output;
 mod page_view;
 mod panics;
 mod parquet_writer;
+mod quantity;
 mod reader;
 mod records;
 mod reorder;
@@ -36,6 +39,7 @@ mod request_columns;
 mod sample;
 mod scan;
 mod source;
+mod synthetic;
 mod time_check;
 mod units;
 
@@ -46,8 +50,13 @@ pub use formats::{find_format, formats};
 pub use info::{TraceInfo, TraceInfoBuilder};
 pub use page_view::{Folding, PageView, PageViewBuilder, Record};
 pub use parquet_writer::ParquetWriter;
+pub use quantity::bytes_with_unit;
 pub use reader::{OpenOptions, Reader, TraceReader};
 pub use report::{ReadReport, SkippedRecord};
 pub use request::{Access, AccessKind, Op, Request};
 pub use request_columns::{ColumnReader, RequestColumns};
 pub use source::Progress;
+pub use synthetic::{
+    Arrivals, Overrides, Pattern, Phase, Place, Recipe, RequestSizes, Share, SyntheticReader,
+    named_recipes,
+};

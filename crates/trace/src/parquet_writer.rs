@@ -90,6 +90,11 @@ impl ParquetWriter {
         Ok(())
     }
 
+    /// Adds a key and value pair to those that the file carries.
+    pub fn add_label(&mut self, key: &str, value: &str) {
+        self.rows.append_key_value_metadata(KeyValue::new(key.to_owned(), value.to_owned()));
+    }
+
     /// Completes the file, makes sure it is on the disk, and puts it at its path, in place of what
     /// was there.
     ///

@@ -1,7 +1,6 @@
 //! Requests that are in memory already, column by column, such as arrays of a notebook.
 
-use sha2::{Digest, Sha256};
-
+use crate::digest::RequestDigest;
 use crate::error::TraceError;
 use crate::output::BATCH_REQUESTS;
 use crate::reader::Reader;
@@ -29,13 +28,11 @@ pub struct RequestColumns<'a> {
 /// digests everywhere: the bytes `clockhand requests 1\n`; one byte, 1 when there are times and 0
 /// otherwise; then for each request `R` or `W`, the address (8 bytes), the size (4 bytes), the
 /// stream (4 bytes) and, when there are times, the time (8 bytes). Numbers are little-endian; rows
-/// whose size is 0 are part of it.
+/// whose size is 0 are part of it. A [`SyntheticReader`](crate::SyntheticReader) has the same digest.
 pub struct ColumnReader<'a> {
     columns: RequestColumns<'a>,
     next_row: usize,
-    /// The encoding of one request.
-    encoding: Vec<u8>,
-    hasher: Sha256,
+    digest: RequestDigest,
     report: ReadReport,
 }
 
@@ -56,11 +53,9 @@ impl<'a> ColumnReader<'a> {
                 return Err(TraceError::ColumnLength { column, rows, expected_rows });
             }
         }
-        let mut hasher = Sha256::new();
-        hasher.update(b"clockhand requests 1\n");
-        hasher.update([u8::from(columns.times_ns.is_some())]);
+        let digest = RequestDigest::new(columns.times_ns.is_some());
         let report = ReadReport { format: Self::FORMAT, ..ReadReport::default() };
-        Ok(Self { columns, next_row: 0, encoding: Vec::new(), hasher, report })
+        Ok(Self { columns, next_row: 0, digest, report })
     }
 
     /// What the report calls the format.
@@ -76,21 +71,9 @@ impl<'a> ColumnReader<'a> {
         }
     }
 
-    fn hash(&mut self, request: &Request) {
-        self.encoding.clear();
-        self.encoding.push(if request.op == Op::Write { b'W' } else { b'R' });
-        self.encoding.extend(request.address.to_le_bytes());
-        self.encoding.extend(request.bytes.to_le_bytes());
-        self.encoding.extend(request.stream.to_le_bytes());
-        if let Some(time_ns) = request.time_ns {
-            self.encoding.extend(time_ns.to_le_bytes());
-        }
-        self.hasher.update(&self.encoding);
-    }
-
     fn take_row(&mut self, batch: &mut Vec<Request>) -> Result<(), TraceError> {
         let request = self.request(self.next_row);
-        self.hash(&request);
+        self.digest.push(&request);
         match request.bytes.checked_sub(1) {
             None => self.report.zero_size_requests += 1,
             Some(to_last_byte)
@@ -111,7 +94,7 @@ impl<'a> ColumnReader<'a> {
     }
 
     fn end(&mut self) -> Result<(), TraceError> {
-        self.report.sha256 = Some(self.hasher.clone().finalize().into());
+        self.report.sha256 = Some(self.digest.clone().finish());
         if self.report.requests > 0 {
             return Ok(());
         }

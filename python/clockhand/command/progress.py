@@ -8,7 +8,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from clockhand.command.output import console
 from clockhand.traces import Watch
 
-LABELS = {"reading": "reading the trace", "replaying": "replaying"}
+LABELS = {
+    "reading": "reading the trace",
+    "replaying": "replaying",
+    "synthesizing": "making the trace",
+}
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from clockhand.command.output import (
 )
 from clockhand.command.progress import shown_progress
 from clockhand.comparison import SETTING_COLUMNS, io_time_over_bound
-from clockhand.facts import Facts
+from clockhand.facts import Facts, trace_label
 from clockhand.files import check_places, publish
 from clockhand.simulation import run_simulation
 
@@ -158,7 +158,6 @@ def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
     groups = rows.partition_by("trace", *settings, as_dict=True, maintain_order=True)
     for (name, *values), group in groups.items():
         trace = traces[name, group["page_bytes"][0]]
-        label = " (synthetic)" if trace["synthetic"] else ""
         told = [f"device {group['device_resolved'][0]}"]
         told += [
             f"{column} {value}"
@@ -166,7 +165,7 @@ def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
             if column in varying and column != "device"
         ]
         title = (
-            f"{name}{label}: {trace['references']:,} references to "
+            f"{trace_label(name, facts)}: {trace['references']:,} references to "
             f"{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes; "
             f"{', '.join(told)}"
         )

@@ -12,7 +12,7 @@ import jinja2
 import polars as pl
 import vl_convert
 
-from clockhand.facts import Facts, printable
+from clockhand.facts import Facts, printable, synthetic_mark
 from clockhand.files import publish
 from clockhand.report.appearance import BOUND_DASH, DARK, LIGHT, PAGE, Mark
 from clockhand.report.charts import (
@@ -189,6 +189,7 @@ def template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number_text
+    environment.filters["synthetic_mark"] = synthetic_mark
     everywhere: dict[str, Any] = {
         "light": LIGHT,
         "dark": DARK,

@@ -12,3 +12,4 @@ mod parquet;
 mod reading;
 mod request_columns;
 mod shared_traces;
+mod synthetic;

@@ -1,0 +1,105 @@
+//! Sizes in bytes and numbers of requests, as people write them.
+
+/// Units of a size in bytes; those without `i` are decimal.
+const BYTE_UNITS: [(&str, u64); 9] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("B", 1),
+];
+
+/// Units of a number of requests.
+const COUNT_UNITS: [(&str, u64); 5] =
+    [("k", 1_000), ("K", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("", 1)];
+
+/// A size with a unit, such as `64MiB` or `1GB`, in bytes; `None` when it is none or is above 64
+/// bits.
+pub fn bytes_with_unit(text: &str) -> Option<u64> {
+    with_unit(text, &BYTE_UNITS)
+}
+
+/// A size with a unit or, in bytes, without.
+pub(crate) fn bytes(text: &str) -> Option<u64> {
+    bytes_with_unit(text).or_else(|| whole(text))
+}
+
+/// A number of requests, such as `20M`, `500k` or `123456`.
+pub(crate) fn count(text: &str) -> Option<u64> {
+    with_unit(text, &COUNT_UNITS)
+}
+
+/// A number with decimals in units of 10^-`decimals`; `None` when it has more of them.
+pub(crate) fn decimal(text: &str, decimals: usize) -> Option<u64> {
+    let (whole_part, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    if fraction.is_empty() || fraction.len() > decimals {
+        return None;
+    }
+    let scale = 10_u64.checked_pow(u32::try_from(decimals).ok()?)?;
+    whole(whole_part)?.checked_mul(scale)?.checked_add(whole(&format!("{fraction:0<decimals$}"))?)
+}
+
+/// The shortest text that [`bytes`] reads as this size, in binary units.
+pub(crate) fn bytes_text(bytes: u64) -> String {
+    let unit =
+        BYTE_UNITS[..4].iter().rev().find(|&&(_, unit)| bytes > 0 && bytes.is_multiple_of(unit));
+    unit.map_or_else(|| bytes.to_string(), |(name, unit)| format!("{}{name}", bytes / unit))
+}
+
+/// The text that [`decimal`] reads as this many units of 10^-`decimals`.
+pub(crate) fn decimal_text(units: u64, decimals: usize) -> String {
+    let scale = 10_u64.pow(decimals as u32);
+    let text = format!("{}.{:0decimals$}", units / scale, units % scale);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let (digits, unit) =
+        units.iter().find_map(|&(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
+    whole(digits.trim())?.checked_mul(unit)
+}
+
+/// Digits only: the standard parser would take a sign.
+fn whole(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_counts_have_units_and_nothing_else() {
+        assert_eq!(bytes("4KiB"), Some(4096));
+        assert_eq!(bytes("1 GB"), Some(1_000_000_000));
+        assert_eq!(bytes("512"), Some(512));
+        assert_eq!(count("20M"), Some(20_000_000));
+        assert_eq!(count("7"), Some(7));
+        for text in ["", "+1", "-1", "1.5MiB", "MiB", "4 pages", "99999999999TiB"] {
+            assert_eq!((bytes(text), count(text)), (None, None), "{text}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_exact_and_too_many_are_refused() {
+        assert_eq!(decimal("12.5", 9), Some(12_500_000_000));
+        assert_eq!(decimal("3", 2), Some(300));
+        assert_eq!(decimal_text(12_500_000_000, 9), "12.5");
+        assert_eq!(decimal_text(300, 2), "3");
+        for text in ["", ".5", "1.", "1.234", "-1", "1e3", "18446744073709551616"] {
+            assert_eq!(decimal(text, 2), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_size_is_written_as_it_is_read() {
+        for (size, text) in [(4096, "4KiB"), (1 << 30, "1GiB"), (1_000, "1000"), (0, "0")] {
+            assert_eq!(bytes_text(size), text);
+            assert_eq!(bytes(text), Some(size));
+        }
+    }
+}

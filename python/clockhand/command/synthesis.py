@@ -1,0 +1,58 @@
+"""``clockhand trace synthesize``: traces that a recipe describes and a seed fixes."""
+
+from typing import Annotated
+
+import typer
+
+from clockhand import UsageError
+from clockhand.command.output import print_table, say
+from clockhand.command.progress import shown_progress
+from clockhand.synthetic import recipes, synthesize
+
+
+def register(trace: typer.Typer) -> None:
+    """Add the command to those about traces."""
+    trace.command(name="synthesize")(_synthesize)
+
+
+def _synthesize(
+    recipe: Annotated[
+        str | None,
+        typer.Argument(
+            help="Patterns such as zipf:skew=0.9,footprint=1GiB,reads=70%, joined by + into mixes "
+            "and by then into phases (uniform, zipf, hot-cold, sequential, loop); "
+            "or a recipe of --list; or FILE.toml."
+        ),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Argument(metavar="OUT.parquet", help="The file to write.")
+    ] = None,
+    requests: Annotated[
+        str | None, typer.Option(help="How many requests, such as 20M; the recipe's if not given.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all random choices; the recipe's, else 0.")
+    ] = None,
+    arrivals: Annotated[
+        str | None,
+        typer.Option(
+            help="constant:RATE or poisson:RATE, in requests per second; none: without times."
+        ),
+    ] = None,
+    list_recipes: Annotated[
+        bool, typer.Option("--list", help="List the recipes that come with the package.")
+    ] = False,
+) -> None:
+    """Make a trace; the same recipe and seed give the same file on every machine."""
+    if list_recipes:
+        columns = ["name", "requests", "seed", "summary", "stands_for"]
+        print_table("recipes of synthetic traces", recipes().select(columns))
+        return
+    if recipe is None or out is None:
+        raise UsageError(
+            "a synthetic trace needs a recipe and, after it, the file to write; give both: "
+            "clockhand trace synthesize zipf:skew=0.9,footprint=1GiB --requests 20M out.parquet"
+        )
+    with shown_progress() as watch:
+        synthesize(recipe, out, requests=requests, seed=seed, arrivals=arrivals, watch=watch)
+    say(f"{out}: written")
