@@ -77,7 +77,11 @@ def run_sweep(
     with kept.at_work():
         try:
             return run.run()
+        except ClockhandError:
+            run.flush()
+            raise
         except KeyboardInterrupt:
+            run.forget_watch()
             run.flush()
             raise ClockhandError(
                 f"interrupted; {run.done:,} of {run.total:,} cells are kept in {kept.folder}; "
@@ -164,6 +168,10 @@ class _Run:
             self._unwritten, self._unwritten_cells = [], 0
         self._last_write_s = time.monotonic()
         self._show()
+
+    def forget_watch(self) -> None:
+        """Show no more progress."""
+        self._watch = None
 
     def _show(self) -> None:
         if self._watch is not None:
