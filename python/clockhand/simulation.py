@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Required, TypedDict, Unpack, cast
+from typing import Any, Required, Unpack, cast
 
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts, TraceFacts, origin_of
+from clockhand.facts import Facts, origin_of
 from clockhand.files import publish
-from clockhand.traces import Traces, Watch, reading_notes, sources
+from clockhand.traces import Part, Traces, Watch, reading_notes, sources
 
 SCHEMA: Mapping[str, type[pl.DataType]] = {
     "trace": pl.String,
@@ -105,7 +105,7 @@ class Simulation:
         return files
 
 
-class Options(TypedDict, total=False):
+class Options(Part, total=False):
     """What :func:`run_simulation` takes besides traces, and means by it."""
 
     policies: Required[str | Sequence[str]]
@@ -121,6 +121,9 @@ class Options(TypedDict, total=False):
     seed: int
     jobs: int | None
     trace_format: str | None
+    assume_reads: bool
+    view: str | None
+    fetches: bool | None
     watch: Watch | None
     command: str | None
 
@@ -151,8 +154,12 @@ def run_simulation(
     seed: int = 0,
     jobs: int | None = None,
     trace_format: str | None = None,
+    assume_reads: bool = False,
+    view: str | None = None,
+    fetches: bool | None = None,
     watch: Watch | None = None,
     command: str | None = None,
+    **part: Unpack[Part],
 ) -> Simulation:
     """Replay traces against policies and keep the facts for a report.
 
@@ -175,8 +182,13 @@ def run_simulation(
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
         trace_format: Format of all traces that are given as paths.
+        assume_reads: Whether, in traces that are given as paths, requests of unknown operation are
+            reads.
+        view: The view of such traces, as in :class:`Trace`.
+        fetches: Whether their instruction fetches are part of them.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
+        part: Which requests of each trace, as :class:`clockhand.traces.Part` says.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -201,7 +213,7 @@ def run_simulation(
         "gauge_every": gauge_every,
     }
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format)
+    trace_sources = sources(traces, trace_format, assume_reads, view=view, fetches=fetches, **part)
     result = _engine.simulate(
         trace_sources,
         policies,
@@ -219,9 +231,16 @@ def run_simulation(
             [source.name for source in trace_sources],
             policies,
             sizes,
-            {"--trace-format": trace_format, "--page-size": page_bytes, "--seed": seed},
+            {
+                "--trace-format": trace_format,
+                "--view": view,
+                "--fetches": None if fetches is None else "yes" if fetches else "no",
+                "--page-size": page_bytes,
+                "--seed": seed,
+                **{f"--{name}": value for name, value in _part_words(part).items()},
+            },
             options,
-        )
+        ) + (" --assume-reads" if assume_reads else "")
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
     warnings = [
@@ -236,6 +255,15 @@ def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | No
     if isinstance(value, Iterable):
         return ",".join(str(item) for item in value)
     return str(value)
+
+
+def _part_words(part: Part) -> dict[str, str | None]:
+    return {
+        "only": part.get("only"),
+        "streams": _joined(part.get("streams")),
+        "skip": _joined(part.get("skip") or None),
+        "limit": _joined(part.get("limit")),
+    }
 
 
 def check_range(option: str, value: int, smallest: int, largest: int) -> None:
@@ -284,17 +312,14 @@ def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
     return joined.select(pl.col(name).cast(kind) for name, kind in GAUGE_SCHEMA.items())
 
 
-def report_trace(name: str, trace: Mapping[str, Any]) -> TraceFacts:
-    """Return what a report says of a trace, from what the engine met in it at a page size."""
-    return cast(
-        TraceFacts,
-        {
-            **trace,
-            "name": name,
-            "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
-            **origin_of(trace["labels"]),
-        },
-    )
+def trace_facts(trace: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
+    """Return what a report says about a trace, from what the engine met in it."""
+    return {
+        **trace,
+        "page_bytes": page_bytes,
+        "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
+        **origin_of(trace["labels"]),
+    }
 
 
 def _facts(
@@ -306,10 +331,6 @@ def _facts(
     options: Mapping[str, Any],
 ) -> Facts:
     resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
-    traces = [
-        report_trace(trace["name"], {**trace, "page_bytes": page_bytes})
-        for trace in result["traces"]
-    ]
     return cast(
         Facts,
         {
@@ -318,7 +339,7 @@ def _facts(
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "seed": seed,
             "options": dict(options),
-            "traces": traces,
+            "traces": [trace_facts(trace, page_bytes) for trace in result["traces"]],
             "devices": [result["device"]],
             "policies": [
                 {**policy, "resolved": resolved[policy["name"]]} for policy in result["policies"]

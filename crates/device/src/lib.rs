@@ -4,6 +4,9 @@
 //! [`Device::page_cost`] gives exact times, energies and the write/read ratio. Built-in profiles are
 //! the files of `profiles/`; a new file there is a new device.
 //!
+//! A flash drive with garbage collection is a [`flash::Drive`]; an [`Ssd`] is one that a file of `ssd-profiles/` or the
+//! user's own describes.
+//!
 //! This crate knows nothing of policies or traces.
 //!
 //! ```
@@ -20,10 +23,16 @@ mod description;
 mod device;
 mod error;
 mod exact;
+pub mod flash;
 mod profile;
 mod selection;
+mod ssd;
+mod ssd_profile;
+mod ssd_settings;
 
 pub use cost::PageCost;
 pub use device::{BuiltIn, Device, built_in};
 pub use error::DeviceError;
 pub use exact::Exact;
+pub use ssd::{Ssd, built_in_ssds};
+pub use ssd_profile::{FlashTimes, NonVolatileMemory};

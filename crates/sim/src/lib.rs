@@ -4,6 +4,7 @@
 //! [`Row`] per cell. Each trace is read once; all its cells share one page view.
 
 mod bound;
+mod capture;
 mod contestant;
 mod convert;
 mod error;
@@ -20,8 +21,9 @@ mod simulate;
 mod stack_distance;
 
 pub use bound::Bound;
+pub use capture::convert_capture;
 pub use contestant::Contestant;
-pub use convert::convert_to_parquet;
+pub use convert::{Conversion, Converted, convert};
 pub use error::SimError;
 pub use input::{RequestTable, TraceInput};
 pub use locality::{

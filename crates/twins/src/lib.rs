@@ -1,8 +1,8 @@
 //! Slow, literal twins: the test kit.
 //!
-//! Each page-replacement policy is written here a second time, straight from the numbered rules (A-01 … A-37) that
-//! resolve what the papers leave open or, where no rule names the policy, from the policy's page. A twin is read beside
-//! them, so it uses the plainest data it can: a queue, a linear search, exact rationals. Nothing in this crate shares
+//! Each page-replacement policy and write buffer is written here a second time, straight from the numbered rules
+//! (A-01 … A-76) that resolve what the papers leave open or, where no rule names it, from its page. A twin is read
+//! beside them, so it uses the plainest data it can: a queue, a linear search, exact rationals. Nothing in this crate shares
 //! code with the production policies; a property test gives both the same references and compares hits, evictions and
 //! state.
 //!
@@ -35,6 +35,18 @@
 //! | `lirs` | `hir_share` (1/100) |
 //! | `w-tinylfu` | `window_share` (1/100), `protected_share` (4/5), `sample_factor` (10), `doorkeeper` (false) |
 //!
+//! | write buffer | parameters (default) |
+//! |---|---|
+//! | `clock-dnv` | `dram_share` (1/10), `nvm_write_hit` (`in_place`, `promote`, `dram_copy`), `padding` (`remove`, `keep_clean`, `off`), `pad_migrating` (false), `read_allocate` (true) |
+//! | `fab` | `clean_padding` (true), `cache_reads` (true) |
+//! | `cbm` | `dram_share` (1/10), `threshold` (4) |
+//! | `bplru` | `padding` (`on` or `off`), `compensation` (true) |
+//! | `clc` | `alpha` (1/10) |
+//! | `lb-clock` | `clear_sequential` (false) |
+//! | `lru`, `clock`, `cflru`, `lru-wsr`, `craw` | the policy's own, `cache_reads` (true); reads and writes only |
+//!
+//! The write buffers of blocks also take `commands` (`paper` or `safe`).
+//!
 //! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`)
 //! also take `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under
 //! `mapped` the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
@@ -43,6 +55,7 @@
 
 mod arc;
 mod bound;
+mod buffer;
 mod car;
 mod cfclock;
 mod cflru;
@@ -51,6 +64,7 @@ mod clock_page;
 mod clock_pro;
 mod craw;
 mod fifo;
+mod flash;
 mod lfu;
 mod lirs;
 mod lru;
@@ -70,6 +84,11 @@ mod visibility;
 mod w_tinylfu;
 
 pub use bound::lower_bounds;
+pub use buffer::{
+    BUFFERS, BufferEvent, BufferPages, BufferRequest, BufferStep, BufferTwin, Flushed, Place,
+    build_buffer,
+};
+pub use flash::{FlashEvent, FlashRules, FlashTwin};
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
 
