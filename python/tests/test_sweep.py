@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -99,6 +100,34 @@ def test_a_sweep_gives_the_rows_of_single_simulations(
     assert simulated(sweep.rows).equals(single)
 
 
+def test_each_view_of_a_trace_with_classes_is_what_simulate_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        f" {'LS'[page % 2]} {page * 4096 + offset * 32:x},4"
+        for page in scattered_pages(400, 50)
+        for offset in range(3)
+    ]
+    Path("accesses.lackey").write_text("\n".join(lines) + "\n")
+    accesses = clockhand.Trace("accesses.lackey", format="lackey", cpu_cache=True)
+    clockhand.convert_traces(accesses, "accesses.parquet")
+    Path("views.toml").write_text(
+        'question = "q"\nexpected = "e"\ntraces = "accesses.parquet"\nframes = [5, 20]\n'
+        'policies = ["clock", "craw"]\nviews = ["paper", "bus", "fault"]\n'
+    )
+    sweep = run_sweep(read_experiment("views.toml"))
+    single = [
+        clockhand.simulate(
+            "accesses.parquet", policies=["clock", "craw"], frames=[5, 20], view=view
+        )
+        for view in ("paper", "bus", "fault")
+    ]
+    assert simulated(sweep.rows).equals(pl.concat(single))
+    assert sweep.rows["view"].unique(maintain_order=True).to_list() == ["paper", "bus", "fault"]
+    assert sweep.rows["write_references"].n_unique() == 2
+
+
 def test_a_repeated_sweep_computes_nothing_and_opens_no_trace(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,9 +157,14 @@ def test_a_policy_spelled_out_is_the_same_cell(experiment: Path) -> None:
 def test_each_trace_is_read_once_for_all_its_settings(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = []
+    opened: list[object] = []
     sources = running.sources
-    monkeypatch.setattr(running, "sources", lambda *given: opened.append(given) or sources(*given))
+
+    def counted(trace: str, *options: Any, **more: Any) -> list[_engine.TraceSource]:
+        opened.append(trace)
+        return sources(trace, *options, **more)
+
+    monkeypatch.setattr(running, "sources", counted)
     run_sweep(read_experiment(experiment))
     assert len(opened) == 2
 
