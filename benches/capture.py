@@ -20,7 +20,7 @@ from clockhand.capture import Caches
 from clockhand.capture.front_ends import Run, find_front_end
 from clockhand.capture.programs import Program
 
-TEXT_LINES = 150_000
+TEXT_LINES = 300_000
 SMALL_TEXT_LINES = 200
 TABLE_ROWS = 150_000
 SMALL_TABLE_ROWS = 20

@@ -18,7 +18,7 @@ SOURCES = Path(__file__).parent
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter"]
 VALGRIND_PLATFORM = "amd64-linux"
 VALGRIND_FLAGS = [
-    "-O2",
+    "-O3",
     "-std=gnu11",
     *WARNINGS,
     "-fno-stack-protector",
