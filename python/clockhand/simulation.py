@@ -50,9 +50,24 @@ SCHEMA: Mapping[str, type[pl.DataType]] = {
     "flush_writes": pl.UInt64,
     "bits": pl.String,
     "write_miss": pl.String,
+    "hand_movements": pl.UInt64,
 }
 """Names, order and types of the columns of a result; the first eighteen are the contract."""
 
+GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
+    "trace": pl.String,
+    "policy": pl.String,
+    "policy_resolved": pl.String,
+    "frames": pl.UInt64,
+    "page_bytes": pl.UInt64,
+    "fault": pl.UInt64,
+    "hand_movements": pl.UInt64,
+    "gauge": pl.String,
+    "value": pl.Float64,
+}
+"""Names, order and types of the columns of gauges: a row per sample of one value."""
+
+MAXIMUM_COUNT = 2**64 - 1
 MAXIMUM_JOBS = 1024
 MAXIMUM_SEED = 2**64 - 1
 
@@ -66,11 +81,14 @@ class Simulation:
             :data:`SCHEMA`.
         facts: Command, version, trace hashes, device and policies, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
+        gauges: The values inside the policies that were sampled, with the columns of
+            :data:`GAUGE_SCHEMA`; no rows if none were asked for.
     """
 
     rows: pl.DataFrame
     facts: Facts
     warnings: list[str]
+    gauges: pl.DataFrame
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
         """Write one HTML file with figures, table and facts that opens without a network."""
@@ -105,6 +123,8 @@ class Options(Reading, total=False):
     bits: str
     write_miss: str
     flush_at_end: bool
+    hand_ns: int | None
+    gauge_every: int | None
     seed: int
     jobs: int | None
     trace_format: str | None
@@ -133,6 +153,8 @@ def run_simulation(
     bits: str = "exact",
     write_miss: str = "fetch",
     flush_at_end: bool = False,
+    hand_ns: int | None = None,
+    gauge_every: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
     trace_format: str | None = None,
@@ -153,6 +175,11 @@ def run_simulation(
         bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
         write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
         flush_at_end: Whether dirty pages are written when the trace ends.
+        hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
+            given, also 0, hand movements are counted, which takes longer: the frames that a policy
+            examines while it looks for a victim.
+        gauge_every: After how many faults the values by which policies adapt are sampled, from the
+            first fault on.
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
         trace_format: Format of all traces that are given as paths.
@@ -168,6 +195,10 @@ def run_simulation(
     check_range("--seed", seed, 0, MAXIMUM_SEED)
     if jobs is not None:
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+    if hand_ns is not None:
+        check_range("--hand-ns", hand_ns, 0, MAXIMUM_COUNT)
+    if gauge_every is not None:
+        check_range("--gauge-every", gauge_every, 1, MAXIMUM_COUNT)
     policies = [policies] if isinstance(policies, str) else list(policies)
     frames_text = _joined(frames)
     memory_text = _joined(memory)
@@ -176,6 +207,8 @@ def run_simulation(
         "bits": bits,
         "write_miss": write_miss,
         "flush_at_end": flush_at_end,
+        "hand_ns": hand_ns,
+        "gauge_every": gauge_every,
     }
     page_bytes = _engine.parse_page_bytes(str(page_size))
     trace_sources = sources(traces, trace_format, **reading)
@@ -205,7 +238,7 @@ def run_simulation(
     warnings = [
         f"{trace['name']}: {note}" for trace in result["traces"] for note in reading_notes(trace)
     ]
-    return Simulation(rows, facts, warnings)
+    return Simulation(rows, facts, warnings, _gauges(result["gauges"], rows))
 
 
 def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | None:
@@ -217,10 +250,10 @@ def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | No
 
 
 def check_range(option: str, value: int, smallest: int, largest: int) -> None:
-    """Refuse a number that an option does not take.
+    """Refuse a number that is out of the range of an option of the command.
 
     Raises:
-        UsageError: the number is out of range.
+        UsageError: ``value`` is below ``smallest`` or above ``largest``.
     """
     if not smallest <= value <= largest:
         raise _engine.UsageError(
@@ -250,7 +283,17 @@ def _equivalent_command(
         options["write_miss"],
     ]
     words += ["--flush-at-end"] if options["flush_at_end"] else []
+    for option, name in (("--hand-ns", "hand_ns"), ("--gauge-every", "gauge_every")):
+        words += [] if options[name] is None else [option, str(options[name])]
     return shlex.join([*words, *reading])
+
+
+def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
+    """Join samples, whose column ``row`` counts result rows from 0, with what their rows are."""
+    samples = pl.DataFrame(columns, schema_overrides={"row": pl.UInt32})
+    about = rows.with_row_index("row").select("row", *list(GAUGE_SCHEMA)[:5])
+    joined = samples.join(about, on="row", how="left", maintain_order="left")
+    return joined.select(pl.col(name).cast(kind) for name, kind in GAUGE_SCHEMA.items())
 
 
 def trace_facts(trace: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
