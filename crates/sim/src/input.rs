@@ -75,6 +75,9 @@ impl RequestTable {
     }
 }
 
+/// Takes a batch of requests, and what was met so far.
+type TakeReported<'a> = dyn FnMut(&[Request], &ReadReport) -> Result<(), SimError> + 'a;
+
 /// A reader, and how far it has read the stored bytes.
 type Opened<'a> = (Box<dyn Reader + 'a>, StoredProgress);
 
@@ -169,7 +172,7 @@ impl TraceInput {
     pub fn for_each_reported_batch(
         &self,
         progress: &Progress,
-        take: &mut dyn FnMut(&[Request], &ReadReport) -> Result<(), SimError>,
+        take: &mut TakeReported<'_>,
     ) -> Result<ReadReport, SimError> {
         let (mut reader, stored) = self.open()?;
         match self.requests_to_make() {
@@ -199,7 +202,10 @@ impl TraceInput {
         }
     }
 
-    /// A reader, and how far it has read the stored bytes, if there are any.
+    /// Takes a batch of requests, and what was met so far.
+type TakeReported<'a> = dyn FnMut(&[Request], &ReadReport) -> Result<(), SimError> + 'a;
+
+/// A reader, and how far it has read the stored bytes, if there are any.
     fn open(&self) -> Result<Opened<'_>, SimError> {
         Ok(match self {
             TraceInput::File { path, format, cpu_cache, assume_reads, classes, only_anonymous } => {
