@@ -202,10 +202,7 @@ impl TraceInput {
         }
     }
 
-    /// Takes a batch of requests, and what was met so far.
-type TakeReported<'a> = dyn FnMut(&[Request], &ReadReport) -> Result<(), SimError> + 'a;
-
-/// A reader, and how far it has read the stored bytes, if there are any.
+    /// A reader, and how far it has read the stored bytes, if there are any.
     fn open(&self) -> Result<Opened<'_>, SimError> {
         Ok(match self {
             TraceInput::File { path, format, cpu_cache, assume_reads, classes, only_anonymous } => {
