@@ -3,4 +3,5 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=profiles");
+    println!("cargo::rerun-if-changed=ssd-profiles");
 }

@@ -38,7 +38,12 @@ pub fn built_in() -> Vec<BuiltIn> {
 }
 
 fn built_in_texts() -> Vec<(&'static str, &'static str)> {
-    let mut texts: Vec<_> = PROFILES
+    texts_of(&PROFILES)
+}
+
+/// Name and text of every profile in a folder, in the order of their names.
+pub(crate) fn texts_of(folder: &'static Dir<'_>) -> Vec<(&'static str, &'static str)> {
+    let mut texts: Vec<_> = folder
         .files()
         .filter_map(|file| {
             let name = file.path().to_str()?.strip_suffix(".toml")?;
@@ -78,7 +83,7 @@ impl Device {
         let (name, profile) = if let Some((name, text)) = known {
             (name.to_owned(), Profile::parse(&format!("{name}.toml"), text)?)
         } else if selection.is_file() {
-            (file_stem(target), read_profile(target)?)
+            (file_stem(target), Profile::parse(target, &read_text(target)?)?)
         } else {
             return Err(unknown(target));
         };
@@ -150,12 +155,13 @@ impl Device {
     }
 }
 
-fn file_stem(path: &str) -> String {
+pub(crate) fn file_stem(path: &str) -> String {
     Path::new(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn read_profile(path: &str) -> Result<Profile, DeviceError> {
-    let text = std::fs::read_to_string(path).map_err(|error| DeviceError::Unreadable {
+/// Reads a profile's file.
+pub(crate) fn read_text(path: &str) -> Result<String, DeviceError> {
+    std::fs::read_to_string(path).map_err(|error| DeviceError::Unreadable {
         path: path.to_owned(),
         reason: match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -164,19 +170,22 @@ fn read_profile(path: &str) -> Result<Profile, DeviceError> {
             std::io::ErrorKind::InvalidData => "it is not text".to_owned(),
             _ => error.to_string(),
         },
-    })?;
-    Profile::parse(path, &text)
+    })
+}
+
+/// The known name that was probably meant.
+pub(crate) fn nearest_name<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {
+    let distances = known.iter().map(|known| (strsim::damerau_levenshtein(known, name), *known));
+    // A few slips of the finger; further away a suggestion would only mislead.
+    let near =
+        distances.min().filter(|(distance, known)| *distance <= 3 && 2 * distance < known.len());
+    near.map(|(_, known)| known)
 }
 
 fn unknown(name: &str) -> DeviceError {
-    let nearest = built_in_texts()
-        .into_iter()
-        .map(|(known, _)| (strsim::damerau_levenshtein(known, name), known))
-        .min()
-        // A few slips of the finger; further away a suggestion would only mislead.
-        .filter(|(distance, known)| *distance <= 3 && 2 * distance < known.len());
-    let remedy = match nearest {
-        Some((_, known)) => format!("did you mean '{known}'?"),
+    let known: Vec<&str> = built_in_texts().into_iter().map(|(known, _)| known).collect();
+    let remedy = match nearest_name(&known, name) {
+        Some(known) => format!("did you mean '{known}'?"),
         None => "list the known ones with `clockhand devices` or give a FILE.toml".to_owned(),
     };
     DeviceError::UnknownName { name: name.to_owned(), remedy }

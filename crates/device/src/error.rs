@@ -38,6 +38,22 @@ pub enum DeviceError {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// The text is neither a built-in drive nor a file.
+    #[error("unknown SSD '{name}', {remedy}")]
+    UnknownSsd {
+        /// The name as given.
+        name: String,
+        /// The nearest drive, or all of them.
+        remedy: String,
+    },
+    /// A drive's profile and options contradict each other.
+    #[error("SSD '{ssd}': {problem}")]
+    Ssd {
+        /// The drive as given.
+        ssd: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
     /// A page has no bytes.
     #[error("a page of 0 bytes has no cost, give a page size of at least 1 byte")]
     EmptyPage,

@@ -20,10 +20,16 @@ mod description;
 mod device;
 mod error;
 mod exact;
+pub mod flash;
 mod profile;
 mod selection;
+mod ssd;
+mod ssd_profile;
+mod ssd_settings;
 
 pub use cost::PageCost;
 pub use device::{BuiltIn, Device, built_in};
 pub use error::DeviceError;
 pub use exact::Exact;
+pub use ssd::{Ssd, built_in_ssds};
+pub use ssd_profile::{FlashTimes, NonVolatileMemory};

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use num_traits::{ToPrimitive, Zero};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use toml::Spanned;
 
 use crate::error::DeviceError;
@@ -108,27 +109,36 @@ struct RatioFile {
 }
 
 /// A fault at a place in the file, as byte offsets.
-struct Fault {
-    span: Range<usize>,
-    problem: String,
+pub(crate) struct Fault {
+    pub(crate) span: Range<usize>,
+    pub(crate) problem: String,
 }
 
-fn fault<T>(span: Range<usize>, problem: impl Into<String>) -> Result<T, Fault> {
+impl Fault {
+    /// The error that names the file and the line.
+    pub(crate) fn into_error(self, path: &str, text: &str) -> DeviceError {
+        let before = text.bytes().take(self.span.start);
+        DeviceError::Profile {
+            path: path.to_owned(),
+            line: 1 + before.filter(|&byte| byte == b'\n').count(),
+            problem: self.problem,
+        }
+    }
+}
+
+pub(crate) fn fault<T>(span: Range<usize>, problem: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { span, problem: problem.into() })
 }
 
 impl Profile {
     /// Reads a profile; `path` is for error messages.
     pub(crate) fn parse(path: &str, text: &str) -> Result<Profile, DeviceError> {
-        parse_shape(text).and_then(check).map_err(|fault| DeviceError::Profile {
-            path: path.to_owned(),
-            line: 1 + text.bytes().take(fault.span.start).filter(|&byte| byte == b'\n').count(),
-            problem: fault.problem,
-        })
+        parse_shape(text).and_then(check).map_err(|fault| fault.into_error(path, text))
     }
 }
 
-fn parse_shape(text: &str) -> Result<ProfileFile, Fault> {
+/// Reads the keys of a profile, of a device or a drive.
+pub(crate) fn parse_shape<File: DeserializeOwned>(text: &str) -> Result<File, Fault> {
     toml::from_str(text).map_err(|error| {
         let message = error.message().replace('\n', " ");
         let remedy = if message.starts_with("missing field") { "add it" } else { "correct it" };

@@ -39,7 +39,10 @@ fn has_toml_extension(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "toml")
 }
 
-fn parse_options<'a>(device: &str, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, DeviceError> {
+pub(crate) fn parse_options<'a>(
+    device: &str,
+    text: &'a str,
+) -> Result<Vec<(&'a str, &'a str)>, DeviceError> {
     let fault = |problem| DeviceError::Option { device: device.to_owned(), problem };
     let mut options: Vec<(&str, &str)> = Vec::new();
     for part in text.split(',') {

@@ -51,6 +51,7 @@ mod clock_page;
 mod clock_pro;
 mod craw;
 mod fifo;
+mod flash;
 mod lfu;
 mod lirs;
 mod lru;
@@ -70,6 +71,7 @@ mod visibility;
 mod w_tinylfu;
 
 pub use bound::lower_bounds;
+pub use flash::{FlashEvent, FlashRules, FlashTwin};
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
 

@@ -1,0 +1,46 @@
+//! A flash drive: geometry, page mapping, garbage collection and wear.
+//!
+//! The [`Ftl`] (flash translation layer) decides where a page goes, which block is collected and when; it tells each
+//! physical operation to a [`FlashOperations`] and knows no time. [`Counters`] only count; a model with time can be
+//! driven by the very same decisions. A [`Drive`] is an FTL with its counters.
+//!
+//! ```
+//! use clockhand_device::flash::{Drive, FtlOptions, Geometry, LogicalPage};
+//!
+//! let geometry = Geometry::one_pool(5, 4, 4096);
+//! let mut drive = Drive::new(geometry, FtlOptions::new(8))?;
+//! for page in [0, 1, 2, 3, 4, 5, 6, 7, 0, 4, 1, 5, 0, 4, 0, 4, 2] {
+//!     drive.write(LogicalPage(page))?;
+//! }
+//! let counters = drive.counters();
+//! assert_eq!((counters.host_writes, counters.flash_programs(), counters.erases), (17, 21, 2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod amplification;
+mod candidates;
+mod drive;
+mod error;
+mod ftl;
+mod geometry;
+mod invariants;
+mod lifetime;
+mod map;
+mod operations;
+mod options;
+mod pool;
+mod precondition;
+mod random;
+mod valid_buckets;
+mod wear;
+
+pub use amplification::{hot_cold_fifo_write_amplification, uniform_random_write_amplification};
+pub use drive::{Capacity, Drive};
+pub use error::{EndOfLife, FlashError};
+pub use ftl::{Ftl, WornOut};
+pub use geometry::{Block, Geometry, LogicalPage, PhysicalPage};
+pub use lifetime::Lifetime;
+pub use operations::{Counters, FlashOperations};
+pub use options::{Allocation, Frontiers, FtlOptions, MinimumFree, VictimRule};
+pub use precondition::{Precondition, Preconditioned};
+pub use wear::Wear;

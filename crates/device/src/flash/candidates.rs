@@ -1,0 +1,176 @@
+//! The full blocks, kept in the way in which the victim rule looks at them.
+
+use std::collections::VecDeque;
+
+use super::geometry::Block;
+use super::map::{BlockRecord, BlockState};
+use super::options::VictimRule;
+use super::random::SplitMix64;
+use super::valid_buckets::ValidBuckets;
+
+/// The full blocks of a pool, by their numbers within the pool.
+#[derive(Debug, Clone)]
+pub(super) enum Candidates {
+    /// By the number of valid pages.
+    Greedy(ValidBuckets),
+    /// In the order in which they became full.
+    Fifo(VecDeque<u32>),
+    /// As often as this, a block is drawn; those that are not full are drawn again.
+    Drawn(u32, SplitMix64),
+    /// By block: the host write that last programmed or invalidated one of its pages.
+    CostBenefit(Vec<u64>),
+}
+
+/// What a choice among candidates looks at.
+pub(super) struct View<'a> {
+    /// The pool's blocks.
+    pub(super) records: &'a [BlockRecord],
+    pub(super) pages_per_block: u32,
+    /// Host writes so far, the present one included.
+    pub(super) clock: u64,
+    /// Blocks erased more often than this are passed over.
+    pub(super) erases_max: Option<u32>,
+}
+
+impl Candidates {
+    pub(super) fn new(rule: VictimRule, blocks: u32, pages_per_block: u32, seed: u64) -> Self {
+        match rule {
+            VictimRule::Greedy => Candidates::Greedy(ValidBuckets::new(blocks, pages_per_block)),
+            VictimRule::Fifo => Candidates::Fifo(VecDeque::with_capacity(blocks as usize)),
+            VictimRule::Random => Candidates::Drawn(1, SplitMix64::new(seed)),
+            VictimRule::DChoices(d) => Candidates::Drawn(d, SplitMix64::new(seed)),
+            VictimRule::CostBenefit => Candidates::CostBenefit(vec![0; blocks as usize]),
+        }
+    }
+
+    /// A block became full.
+    pub(super) fn insert(&mut self, block: u32, valid_pages: u16, clock: u64) {
+        match self {
+            Candidates::Greedy(buckets) => buckets.insert(block, valid_pages),
+            Candidates::Fifo(queue) => queue.push_back(block),
+            Candidates::Drawn(..) => {}
+            Candidates::CostBenefit(modified) => modified[block as usize] = clock,
+        }
+    }
+
+    /// A page of a full block became invalid; `valid_pages` are left.
+    #[inline]
+    pub(super) fn lose_page(&mut self, block: u32, valid_pages: u16, clock: u64) {
+        match self {
+            Candidates::Greedy(buckets) => buckets.lower(block, valid_pages),
+            Candidates::Fifo(_) | Candidates::Drawn(..) => {}
+            Candidates::CostBenefit(modified) => modified[block as usize] = clock,
+        }
+    }
+
+    /// A full block is about to be collected.
+    pub(super) fn remove(&mut self, block: u32, valid_pages: u16) {
+        match self {
+            Candidates::Greedy(buckets) => buckets.remove(block, valid_pages),
+            Candidates::Fifo(queue) => {
+                // The victim is the first one; only wear levelling takes a block from further back.
+                let position = queue.iter().position(|queued| *queued == block);
+                queue.remove(position.expect("a full block is in the queue"));
+            }
+            Candidates::Drawn(..) | Candidates::CostBenefit(_) => {}
+        }
+    }
+
+    /// The block to collect; none if no block is full.
+    pub(super) fn choose(&mut self, view: &View<'_>) -> Option<u32> {
+        match self {
+            Candidates::Greedy(buckets) => {
+                let unworn = view.erases_max.and_then(|erases_max| {
+                    buckets.first_accepted(view.records, |record| record.erases <= erases_max)
+                });
+                unworn.or_else(|| buckets.first())
+            }
+            Candidates::Fifo(queue) => queue.front().copied(),
+            Candidates::Drawn(draws, random) => draw(*draws, random, view.records),
+            Candidates::CostBenefit(modified) => {
+                let unworn =
+                    view.erases_max.and_then(|erases_max| best(modified, view, erases_max));
+                unworn.or_else(|| best(modified, view, u32::MAX))
+            }
+        }
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        match self {
+            Candidates::Greedy(buckets) => buckets.memory_bytes(),
+            Candidates::Fifo(queue) => queue.capacity() * size_of::<u32>(),
+            Candidates::Drawn(..) => 0,
+            Candidates::CostBenefit(modified) => size_of_val(&**modified),
+        }
+    }
+
+    /// Whether exactly the full blocks are candidates, each in its place.
+    pub(super) fn check(&self, first: Block, records: &[BlockRecord]) -> Result<(), String> {
+        let is_full = |record: &BlockRecord| record.state == BlockState::Full;
+        match self {
+            Candidates::Greedy(buckets) => {
+                for (block, record) in records.iter().enumerate() {
+                    let set = is_full(record).then_some(record.valid_pages);
+                    if !buckets.holds_only(block as u32, set) {
+                        return Err(format!(
+                            "block {} is in a wrong bucket",
+                            first.0 as usize + block
+                        ));
+                    }
+                }
+                if buckets.check_levels() {
+                    Ok(())
+                } else {
+                    Err("bucket levels disagree".to_owned())
+                }
+            }
+            Candidates::Fifo(queue) => {
+                let mut queued: Vec<u32> = queue.iter().copied().collect();
+                queued.sort_unstable();
+                let numbered = records.iter().enumerate();
+                let full = numbered.filter(|(_, record)| is_full(record));
+                let full: Vec<u32> = full.map(|(block, _)| block as u32).collect();
+                if queued == full {
+                    Ok(())
+                } else {
+                    Err("the queue is not the full blocks".to_owned())
+                }
+            }
+            Candidates::Drawn(..) | Candidates::CostBenefit(_) => Ok(()),
+        }
+    }
+}
+
+/// The block with the fewest valid pages of so many drawn, ties to the smallest number.
+fn draw(draws: u32, random: &mut SplitMix64, records: &[BlockRecord]) -> Option<u32> {
+    // Few blocks are not full when a block is to be collected, but without any full one the drawing would never end.
+    records.iter().find(|record| record.state == BlockState::Full)?;
+    let mut draw_full = || loop {
+        let block = random.below(records.len() as u32);
+        if records[block as usize].state == BlockState::Full {
+            return block;
+        }
+    };
+    let drawn = (0..draws).map(|_| draw_full());
+    drawn.min_by_key(|block| (records[*block as usize].valid_pages, *block))
+}
+
+/// The block of the highest benefit per cost among the full ones erased at most so often, and with an invalid page.
+fn best(modified: &[u64], view: &View<'_>, erases_max: u32) -> Option<u32> {
+    let mut best: Option<(u128, u128, usize)> = None;
+    for (block, record) in view.records.iter().enumerate() {
+        let invalid_pages = view.pages_per_block - u32::from(record.valid_pages);
+        if record.state != BlockState::Full || record.erases > erases_max || invalid_pages == 0 {
+            continue;
+        }
+        let age = view.clock + 1 - modified[block];
+        let benefit = u128::from(age) * u128::from(invalid_pages);
+        let cost = u128::from(record.valid_pages);
+        // benefit / cost against the best so far, without division: a block with no valid page costs 0.
+        if best.is_none_or(|(best_benefit, best_cost, _)| benefit * best_cost > best_benefit * cost)
+        {
+            best = Some((benefit, cost, block));
+        }
+    }
+    best.map(|(_, _, block)| block as u32)
+}

@@ -1,0 +1,137 @@
+//! A drive: a translation layer with its counters.
+
+use super::error::{EndOfLife, FlashError};
+use super::ftl::Ftl;
+use super::geometry::{Geometry, LogicalPage};
+use super::operations::Counters;
+use super::options::FtlOptions;
+use super::wear::Wear;
+
+/// How much of a drive is for what. Unit: pages.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Capacity {
+    /// Pages of the flash memory.
+    pub raw_pages: u64,
+    /// Pages that the host may use.
+    pub logical_pages: u64,
+    /// Pages beyond the host's: raw − logical, the over-provisioning.
+    pub reserve_pages: u64,
+    /// Pages of the blocks that collection keeps free, part of the reserve.
+    pub minimum_free_pages: u64,
+    /// Bytes of a page.
+    pub page_bytes: u32,
+}
+
+impl Capacity {
+    /// Over-provisioning as a share of the raw capacity.
+    pub fn reserve_of_raw(&self) -> f64 {
+        self.reserve_pages as f64 / self.raw_pages as f64
+    }
+
+    /// Over-provisioning as a share of the logical capacity.
+    pub fn reserve_of_logical(&self) -> f64 {
+        self.reserve_pages as f64 / self.logical_pages as f64
+    }
+
+    /// Physical pages available to data, so without those of the blocks kept free, per logical page.
+    pub fn alpha(&self) -> f64 {
+        (self.raw_pages - self.minimum_free_pages) as f64 / self.logical_pages as f64
+    }
+}
+
+/// A drive that counts.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    pub(super) ftl: Ftl,
+    pub(super) counters: Counters,
+}
+
+impl Drive {
+    /// An erased drive.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Ftl::new`].
+    pub fn new(geometry: Geometry, options: FtlOptions) -> Result<Drive, FlashError> {
+        Ok(Drive { ftl: Ftl::new(geometry, options)?, counters: Counters::default() })
+    }
+
+    /// The host writes a page.
+    ///
+    /// # Errors
+    ///
+    /// The drive is worn out; the page keeps its last version.
+    ///
+    /// # Panics
+    ///
+    /// The page is not below the number of logical pages.
+    #[inline]
+    pub fn write(&mut self, page: LogicalPage) -> Result<(), EndOfLife> {
+        self.ftl.write(page, &mut self.counters).map_err(|_worn_out| self.end_of_life())
+    }
+
+    /// The host reads a page. Says whether it is on flash: never written or trimmed pages are not.
+    ///
+    /// # Panics
+    ///
+    /// The page is not below the number of logical pages.
+    #[inline]
+    pub fn read(&mut self, page: LogicalPage) -> bool {
+        self.ftl.read(page, &mut self.counters).is_some()
+    }
+
+    /// The host needs a page no more (TRIM). Says whether there was one.
+    ///
+    /// # Panics
+    ///
+    /// The page is not below the number of logical pages.
+    pub fn trim(&mut self, page: LogicalPage) -> bool {
+        self.ftl.trim(page)
+    }
+
+    #[cold]
+    fn end_of_life(&self) -> EndOfLife {
+        EndOfLife {
+            host_writes: self.counters.host_writes,
+            retired_blocks: self.wear().retired_blocks,
+        }
+    }
+
+    /// What was counted since the drive was built or preconditioned.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Erases of each block since the drive was built or preconditioned.
+    pub fn wear(&self) -> Wear {
+        self.ftl.wear()
+    }
+
+    /// How much of the drive is for what.
+    pub fn capacity(&self) -> Capacity {
+        self.ftl.options.capacity(&self.ftl.geometry)
+    }
+
+    /// The translation layer.
+    pub fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+}
+
+impl FtlOptions {
+    /// How much of a drive of this geometry would be for what; the logical pages are fewer than the raw ones.
+    pub fn capacity(&self, geometry: &Geometry) -> Capacity {
+        let raw_pages = geometry.raw_pages();
+        let logical_pages = u64::from(self.logical_pages);
+        let pools = u64::from(self.pool_count(geometry));
+        let pool_free_blocks = self.minimum_free.blocks(self.pool_blocks(geometry));
+        let free_blocks = u64::from(pool_free_blocks) * pools;
+        Capacity {
+            raw_pages,
+            logical_pages,
+            reserve_pages: raw_pages - logical_pages,
+            minimum_free_pages: free_blocks * u64::from(geometry.pages_per_block),
+            page_bytes: geometry.page_bytes,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Which page is where, which pages are valid, and the state of each block.
+
+use super::geometry::{Block, Divisor, Geometry, LogicalPage, NO_PAGE, PhysicalPage};
+
+/// What a block may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum BlockState {
+    /// Nothing is programmed in it.
+    Erased,
+    /// Its pages are being programmed in order.
+    Open,
+    /// Every page is programmed.
+    Full,
+    /// It reached its endurance and is used no more.
+    Retired,
+}
+
+/// What is known of a block, together in one place because one write looks at all of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BlockRecord {
+    pub(super) erases: u32,
+    pub(super) valid_pages: u16,
+    pub(super) state: BlockState,
+}
+
+/// Page tables in both directions, a bit per physical page that holds the last version of a logical one, and a record per
+/// block: 8 bytes and a bit for each page, 8 bytes for each block.
+#[derive(Debug, Clone)]
+pub(super) struct Map {
+    /// By logical page: its physical page.
+    pub(super) physical: Vec<u32>,
+    /// By physical page: the logical page last programmed there. Meaningless where the valid bit is 0.
+    pub(super) logical: Vec<u32>,
+    /// By physical page, each block starting a new word.
+    pub(super) valid: Vec<u64>,
+    pub(super) blocks: Vec<BlockRecord>,
+    pub(super) pages_per_block: u32,
+    words_per_block: usize,
+    block_divisor: Divisor,
+}
+
+impl Map {
+    /// A map of an erased drive whose geometry was checked.
+    pub(super) fn new(geometry: &Geometry, logical_pages: u32) -> Map {
+        let words_per_block = geometry.pages_per_block.div_ceil(64) as usize;
+        let blocks = geometry.blocks() as usize;
+        let erased = BlockRecord { erases: 0, valid_pages: 0, state: BlockState::Erased };
+        Map {
+            physical: vec![NO_PAGE; logical_pages as usize],
+            logical: vec![NO_PAGE; geometry.raw_pages() as usize],
+            valid: vec![0; blocks * words_per_block],
+            blocks: vec![erased; blocks],
+            pages_per_block: geometry.pages_per_block,
+            words_per_block,
+            block_divisor: Divisor::new(geometry.pages_per_block),
+        }
+    }
+
+    /// The block of a physical page, and the page's number within it.
+    #[inline]
+    pub(super) fn place(&self, page: PhysicalPage) -> (Block, u32) {
+        let (block, page_in_block) = self.block_divisor.divide(page.0);
+        (Block(block), page_in_block)
+    }
+
+    /// The first page of a block.
+    #[inline]
+    pub(super) fn first_page(&self, block: Block) -> PhysicalPage {
+        PhysicalPage(block.0 * self.pages_per_block)
+    }
+
+    #[inline]
+    pub(super) fn record(&self, block: Block) -> BlockRecord {
+        self.blocks[block.0 as usize]
+    }
+
+    #[inline]
+    pub(super) fn record_mut(&mut self, block: Block) -> &mut BlockRecord {
+        &mut self.blocks[block.0 as usize]
+    }
+
+    /// The words of a block's valid bits.
+    #[inline]
+    pub(super) fn words(&self, block: Block) -> std::ops::Range<usize> {
+        let first = block.0 as usize * self.words_per_block;
+        first..first + self.words_per_block
+    }
+
+    /// Where a logical page is, if it is.
+    #[inline]
+    pub(super) fn find(&self, page: LogicalPage) -> Option<PhysicalPage> {
+        let physical = self.physical[page.0 as usize];
+        (physical != NO_PAGE).then_some(PhysicalPage(physical))
+    }
+
+    /// A logical page is nowhere from now on; where it was stays marked valid.
+    pub(super) fn forget(&mut self, page: LogicalPage) {
+        self.physical[page.0 as usize] = NO_PAGE;
+    }
+
+    /// Puts a logical page at `to`, which is in `to_block`. Says where it was, which stays marked valid.
+    #[inline]
+    pub(super) fn put(
+        &mut self,
+        page: LogicalPage,
+        to: PhysicalPage,
+        to_block: Block,
+    ) -> Option<PhysicalPage> {
+        let to_in_block = (to.0 - self.first_page(to_block).0) as usize;
+        let word = to_block.0 as usize * self.words_per_block + to_in_block / 64;
+        self.valid[word] |= 1 << (to_in_block % 64);
+        self.record_mut(to_block).valid_pages += 1;
+        self.logical[to.0 as usize] = page.0;
+        let was = std::mem::replace(&mut self.physical[page.0 as usize], to.0);
+        (was != NO_PAGE).then_some(PhysicalPage(was))
+    }
+
+    /// Marks a physical page as no longer valid, and says which block it is in, as that block is now.
+    #[inline]
+    pub(super) fn invalidate(&mut self, page: PhysicalPage) -> (Block, BlockRecord) {
+        let (block, page_in_block) = self.place(page);
+        let word = block.0 as usize * self.words_per_block + page_in_block as usize / 64;
+        self.valid[word] &= !(1 << (page_in_block % 64));
+        let record = self.record_mut(block);
+        record.valid_pages -= 1;
+        (block, *record)
+    }
+
+    /// Bytes of all tables.
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.physical)
+            + size_of_val(&*self.logical)
+            + size_of_val(&*self.valid)
+            + size_of_val(&*self.blocks)
+    }
+}

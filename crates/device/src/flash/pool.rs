@@ -1,0 +1,290 @@
+//! A pool of blocks: which one is written, which one is collected.
+
+use std::collections::VecDeque;
+
+use super::candidates::{Candidates, View};
+use super::ftl::WornOut;
+use super::geometry::{Block, LogicalPage, PhysicalPage};
+use super::map::{BlockState, Map};
+use super::operations::FlashOperations;
+use super::options::{Frontiers, FtlOptions};
+use super::wear::LeastErases;
+
+/// The block that is being written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frontier {
+    pub(super) block: Block,
+    next: u32,
+    end: u32,
+}
+
+impl Frontier {
+    /// No block is being written.
+    const NONE: Frontier = Frontier { block: Block(u32::MAX), next: 0, end: 0 };
+
+    #[inline]
+    pub(super) fn is_none(self) -> bool {
+        self.next == self.end
+    }
+
+    /// The next page; the frontier is not none.
+    #[inline]
+    fn take(&mut self) -> PhysicalPage {
+        let page = PhysicalPage(self.next);
+        self.next += 1;
+        page
+    }
+
+    fn pages_left(self) -> u32 {
+        self.end - self.next
+    }
+}
+
+/// Whose pages a block is written with.
+#[derive(Debug, Clone, Copy)]
+enum FrontierKind {
+    Host,
+    Relocation,
+    Levelling,
+}
+
+/// Blocks that are written and collected together, with neighbouring numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Pool {
+    pub(super) first: Block,
+    pub(super) blocks: u32,
+    /// In the order in which they will be written.
+    pub(super) erased: VecDeque<u32>,
+    /// Where the host's pages go.
+    pub(super) host: Frontier,
+    /// Where relocated pages go; never used if they share the host's.
+    pub(super) relocation: Frontier,
+    /// Where the pages go that wear levelling takes out of little worn blocks.
+    pub(super) levelling: Frontier,
+    frontiers: Frontiers,
+    pub(super) candidates: Candidates,
+    minimum_free: u32,
+    /// Blocks without which collection could come to a stand.
+    blocks_required: u32,
+    pub(super) blocks_retired: u32,
+    least_erases: LeastErases,
+    wear_limit: Option<u32>,
+    wear_levelling: Option<u32>,
+}
+
+impl Pool {
+    /// A pool of erased blocks from `first` on, written in the order of their numbers.
+    pub(super) fn new(
+        first: Block,
+        blocks: u32,
+        blocks_required: u32,
+        pages_per_block: u32,
+        options: &FtlOptions,
+    ) -> Pool {
+        // Each pool draws a sequence of its own.
+        let seed = options.seed.wrapping_add(u64::from(first.0) << 32);
+        Pool {
+            first,
+            blocks,
+            erased: (first.0..first.0 + blocks).collect(),
+            host: Frontier::NONE,
+            relocation: Frontier::NONE,
+            levelling: Frontier::NONE,
+            frontiers: options.frontiers,
+            candidates: Candidates::new(options.victim, blocks, pages_per_block, seed),
+            minimum_free: options.minimum_free.blocks(blocks),
+            blocks_required,
+            blocks_retired: 0,
+            least_erases: LeastErases::new(blocks),
+            wear_limit: options.wear_limit,
+            wear_levelling: options.wear_levelling,
+        }
+    }
+
+    /// Programs a page of the host and invalidates its last version, after collecting if a new block is needed.
+    #[inline]
+    pub(super) fn write<O: FlashOperations>(
+        &mut self,
+        page: LogicalPage,
+        turn: &mut Turn<'_, O>,
+    ) -> Result<(), WornOut> {
+        if self.host.is_none() {
+            self.make_room(turn)?;
+        }
+        let to = self.host.take();
+        let was = turn.map.put(page, to, self.host.block);
+        if let Some(was) = was {
+            self.invalidate(was, turn.map, turn.clock);
+        }
+        turn.operations.program(to, page);
+        if self.host.is_none() {
+            self.host = self.close(self.host, turn);
+        }
+        Ok(())
+    }
+
+    /// A page that holds the last version of nothing any more.
+    #[inline]
+    pub(super) fn invalidate(&mut self, page: PhysicalPage, map: &mut Map, clock: u64) {
+        let (block, record) = map.invalidate(page);
+        if record.state == BlockState::Full {
+            self.candidates.lose_page(block.0 - self.first.0, record.valid_pages, clock);
+        }
+    }
+
+    /// Collects until enough blocks are free, and opens one for the host unless relocated pages opened it already.
+    #[cold]
+    fn make_room<O: FlashOperations>(&mut self, turn: &mut Turn<'_, O>) -> Result<(), WornOut> {
+        while self.erased.len() < self.minimum_free as usize {
+            self.collect(turn)?;
+        }
+        if self.host.is_none() {
+            self.host = self.open(FrontierKind::Host, turn.map);
+        }
+        Ok(())
+    }
+
+    fn collect<O: FlashOperations>(&mut self, turn: &mut Turn<'_, O>) -> Result<(), WornOut> {
+        if self.blocks - self.blocks_retired < self.blocks_required {
+            return Err(WornOut);
+        }
+        let view = View {
+            records: &turn.map.blocks[self.first.0 as usize..][..self.blocks as usize],
+            pages_per_block: turn.map.pages_per_block,
+            clock: turn.clock,
+            erases_max: self.wear_limit.map(|limit| self.least_erases.get().saturating_add(limit)),
+        };
+        let victim = self.candidates.choose(&view);
+        let victim = Block(self.first.0 + victim.expect("more blocks than may be free are full"));
+        let kind = match self.frontiers {
+            Frontiers::Shared => FrontierKind::Host,
+            Frontiers::Separate => FrontierKind::Relocation,
+        };
+        self.reclaim(victim, kind, turn)?;
+        match self.wear_levelling.and_then(|spread| self.least_worn(victim, spread, turn.map)) {
+            Some(unworn) => self.reclaim(unworn, FrontierKind::Levelling, turn),
+            None => Ok(()),
+        }
+    }
+
+    /// The least worn full block, ties to the smallest number, if `erased` was erased `spread` times more and can take its pages.
+    fn least_worn(&self, erased: Block, spread: u32, map: &Map) -> Option<Block> {
+        let record = map.record(erased);
+        let erases_max = record.erases.checked_sub(spread)?;
+        if record.state == BlockState::Retired {
+            return None;
+        }
+        let blocks = self.first.0..self.first.0 + self.blocks;
+        blocks
+            .map(|block| (map.record(Block(block)), block))
+            .filter(|(record, _)| record.state == BlockState::Full && record.erases <= erases_max)
+            .min_by_key(|(record, block)| (record.erases, *block))
+            .map(|(_, block)| Block(block))
+    }
+
+    /// Relocates the valid pages of a full block, in page order, and erases it.
+    fn reclaim<O: FlashOperations>(
+        &mut self,
+        block: Block,
+        kind: FrontierKind,
+        turn: &mut Turn<'_, O>,
+    ) -> Result<(), WornOut> {
+        let valid_pages = turn.map.record(block).valid_pages;
+        let mut frontier = *self.frontier(kind);
+        // Only a drive that lost blocks to wear has none to relocate into.
+        if self.erased.is_empty() && u32::from(valid_pages) > frontier.pages_left() {
+            return Err(WornOut);
+        }
+        self.candidates.remove(block.0 - self.first.0, valid_pages);
+        let mut from_first = turn.map.first_page(block).0;
+        for word in turn.map.words(block) {
+            let mut valid = std::mem::take(&mut turn.map.valid[word]);
+            while valid != 0 {
+                let from = PhysicalPage(from_first + valid.trailing_zeros());
+                valid &= valid - 1;
+                if frontier.is_none() {
+                    frontier = self.open(kind, turn.map);
+                }
+                let to = frontier.take();
+                let holds = LogicalPage(turn.map.logical[from.0 as usize]);
+                turn.map.put(holds, to, frontier.block);
+                turn.operations.relocate(from, to, holds);
+                if frontier.is_none() {
+                    frontier = self.close(frontier, turn);
+                }
+            }
+            from_first += u64::BITS;
+        }
+        *self.frontier(kind) = frontier;
+        self.erase(block, turn);
+        Ok(())
+    }
+
+    fn frontier(&mut self, kind: FrontierKind) -> &mut Frontier {
+        match kind {
+            FrontierKind::Host => &mut self.host,
+            FrontierKind::Relocation => &mut self.relocation,
+            FrontierKind::Levelling => &mut self.levelling,
+        }
+    }
+
+    fn erase<O: FlashOperations>(&mut self, block: Block, turn: &mut Turn<'_, O>) {
+        let record = turn.map.record_mut(block);
+        record.valid_pages = 0;
+        record.erases += 1;
+        let retires = turn.endurance_erases.is_some_and(|endurance| record.erases >= endurance);
+        self.least_erases.count(record.erases - 1, retires);
+        if retires {
+            record.state = BlockState::Retired;
+            self.blocks_retired += 1;
+        } else {
+            record.state = BlockState::Erased;
+            self.erased.push_back(block.0);
+        }
+        turn.operations.erase(block);
+    }
+
+    fn open(&mut self, kind: FrontierKind, map: &mut Map) -> Frontier {
+        let block = match kind {
+            FrontierKind::Host | FrontierKind::Relocation => self.erased.pop_front(),
+            // The block just erased: cold pages let it rest, while the block that they leave goes round.
+            FrontierKind::Levelling => self.erased.pop_back(),
+        };
+        let block = Block(block.expect("a free block was kept"));
+        map.record_mut(block).state = BlockState::Open;
+        let next = map.first_page(block).0;
+        Frontier { block, next, end: next + map.pages_per_block }
+    }
+
+    /// The frontier's block is full: it can be collected from now on.
+    #[cold]
+    fn close<O: FlashOperations>(
+        &mut self,
+        frontier: Frontier,
+        turn: &mut Turn<'_, O>,
+    ) -> Frontier {
+        let record = turn.map.record_mut(frontier.block);
+        record.state = BlockState::Full;
+        let valid_pages = record.valid_pages;
+        self.candidates.insert(frontier.block.0 - self.first.0, valid_pages, turn.clock);
+        Frontier::NONE
+    }
+
+    /// Forgets the wear of the past: from now on all blocks count as never erased.
+    pub(super) fn forget_wear(&mut self) {
+        self.least_erases = LeastErases::new(self.blocks);
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.erased.capacity() * size_of::<u32>() + self.candidates.memory_bytes()
+    }
+}
+
+/// What one request of the host may change and tell, beside the pool.
+pub(super) struct Turn<'a, O> {
+    pub(super) map: &'a mut Map,
+    pub(super) operations: &'a mut O,
+    /// Host writes so far, the present one included.
+    pub(super) clock: u64,
+    pub(super) endurance_erases: Option<u32>,
+}

@@ -1,0 +1,256 @@
+//! A drive: a profile with its options settled.
+
+use std::path::Path;
+
+use include_dir::{Dir, include_dir};
+
+use crate::device::{BuiltIn, file_stem, nearest_name, read_text};
+use crate::error::DeviceError;
+use crate::exact::{Exact, readable};
+use crate::flash::{Capacity, Drive, FtlOptions, Geometry};
+use crate::selection::{Selection, parse_options};
+use crate::ssd_profile::{FlashTimes, NonVolatileMemory, SsdProfile};
+
+/// Every file here is a built-in drive; there is no other list.
+static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/ssd-profiles");
+
+/// The built-in drives, in the order of their names.
+pub fn built_in_ssds() -> Vec<BuiltIn> {
+    built_in_texts()
+        .into_iter()
+        .map(|(name, text)| {
+            let profile = SsdProfile::parse(&format!("{name}.toml"), text)
+                .expect("a test reads every built-in profile");
+            BuiltIn { name: name.to_owned(), summary: profile.summary, source: profile.source }
+        })
+        .collect()
+}
+
+fn built_in_texts() -> Vec<(&'static str, &'static str)> {
+    crate::device::texts_of(&PROFILES)
+}
+
+/// A flash drive as a profile and options describe it: geometry, translation layer, endurance, and where the numbers come from.
+#[derive(Debug, Clone)]
+pub struct Ssd {
+    name: String,
+    /// The built-in name or the path, as given.
+    target: String,
+    profile: SsdProfile,
+    geometry: Geometry,
+    options: FtlOptions,
+}
+
+impl Ssd {
+    /// Finds a drive by `NAME[:option=value,...]`, such as `dnv-textbook:size=8GiB,over_provisioning=15%`.
+    ///
+    /// NAME is a built-in drive, or else a path that ends in `.toml` or is an existing file. Options are the keys of a
+    /// profile's `[drive]` table; `size` and `blocks_per_plane` replace each other.
+    ///
+    /// # Errors
+    ///
+    /// An unknown name (with the nearest known one), a file that cannot be read, a fault in the profile (with its line), an
+    /// option that does not exist or a value it does not take, a description that contradicts itself.
+    pub fn named_or_file(text: &str) -> Result<Ssd, DeviceError> {
+        let selection = split(text)?;
+        let Selection { target, options } = &selection;
+        let target = *target;
+        let known = built_in_texts().into_iter().find(|(name, _)| *name == target);
+        let (name, mut profile) = if let Some((name, text)) = known {
+            (name.to_owned(), SsdProfile::parse(&format!("{name}.toml"), text)?)
+        } else if selection.is_file() {
+            (file_stem(target), SsdProfile::parse(target, &read_text(target)?)?)
+        } else {
+            return Err(unknown(target));
+        };
+        let fault = |problem| DeviceError::Ssd { ssd: target.to_owned(), problem };
+        let has = |wanted: &str| options.iter().any(|(option, _)| *option == wanted);
+        if has("size") && has("blocks_per_plane") {
+            return Err(fault(
+                "size, which the host sees, and blocks_per_plane, which is raw, contradict each other; keep one".to_owned(),
+            ));
+        }
+        for (option, value) in options {
+            profile.settings.set(option, value).map_err(fault)?;
+        }
+        let (geometry, options) = profile.settings.build().map_err(fault)?;
+        Ok(Ssd { name, target: target.to_owned(), profile, geometry, options })
+    }
+
+    /// The built-in name, or the file's name without `.toml`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text that gives this drive again, with every option. For a file it starts with the path as given.
+    pub fn resolved(&self) -> String {
+        format!("{}:{}", self.target, self.profile.settings.resolved())
+    }
+
+    /// The drive in one line.
+    pub fn summary(&self) -> &str {
+        &self.profile.summary
+    }
+
+    /// Where the profile's numbers come from, and which are assumed.
+    pub fn source(&self) -> &str {
+        &self.profile.source
+    }
+
+    /// How much flash there is, and how it is divided.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Options of the translation layer; blocks last for ever unless the caller sets the endurance.
+    pub fn options(&self) -> &FtlOptions {
+        &self.options
+    }
+
+    /// How much of the drive is for what.
+    pub fn capacity(&self) -> Capacity {
+        self.options.capacity(&self.geometry)
+    }
+
+    /// How long operations take.
+    pub fn times(&self) -> FlashTimes {
+        self.profile.times
+    }
+
+    /// The non-volatile memory of the write buffer, if the profile has one.
+    pub fn nvm(&self) -> Option<NonVolatileMemory> {
+        self.profile.nvm
+    }
+
+    /// Erases that a block endures, if the profile states it.
+    pub fn endurance_erases(&self) -> Option<u32> {
+        self.profile.endurance_erases
+    }
+
+    /// A new drive, erased, whose blocks last for ever. `seed` decides what is drawn at random.
+    pub fn drive(&self, seed: u64) -> Drive {
+        self.drive_with(FtlOptions { seed, ..self.options.clone() })
+    }
+
+    /// A new drive, erased, whose blocks are retired after so many erases.
+    ///
+    /// # Panics
+    ///
+    /// The endurance is 0.
+    pub fn drive_that_wears_out(&self, seed: u64, endurance_erases: u32) -> Drive {
+        let endurance_erases = Some(endurance_erases);
+        self.drive_with(FtlOptions { seed, endurance_erases, ..self.options.clone() })
+    }
+
+    fn drive_with(&self, options: FtlOptions) -> Drive {
+        Drive::new(self.geometry, options).expect("geometry and options were checked")
+    }
+
+    /// All facts about the drive as plain text, one per line.
+    pub fn description(&self) -> String {
+        let Geometry { channels, dies_per_channel, planes_per_die, blocks_per_plane, .. } =
+            self.geometry;
+        let Geometry { pages_per_block, page_bytes, .. } = self.geometry;
+        let capacity = self.capacity();
+        let mut lines = vec![
+            format!("{}: {}", self.name(), self.summary()),
+            String::new(),
+            fact("source", self.source()),
+        ];
+        lines.extend(self.profile.limits.as_ref().map(|limits| fact("limits", limits)));
+        lines.extend([
+            fact(
+                "geometry",
+                &format!(
+                    "{channels} channels × {dies_per_channel} dies × {planes_per_die} planes × {blocks_per_plane} blocks × \
+                     {pages_per_block} pages × {page_bytes} bytes"
+                ),
+            ),
+            fact("raw", &bytes(capacity.raw_pages, page_bytes)),
+            fact("logical", &bytes(capacity.logical_pages, page_bytes)),
+            fact(
+                "reserve",
+                &format!(
+                    "{}, {:.2} % of raw, {:.2} % of logical",
+                    bytes(capacity.reserve_pages, page_bytes),
+                    100.0 * capacity.reserve_of_raw(),
+                    100.0 * capacity.reserve_of_logical()
+                ),
+            ),
+            fact("kept free", &bytes(capacity.minimum_free_pages, page_bytes)),
+            fact("alpha", &format!("{:.4} = (raw - kept free) / logical", capacity.alpha())),
+            fact("times", &self.times_text()),
+            fact("endurance", &self.endurance_text()),
+        ]);
+        lines.extend(self.nvm().map(|nvm| fact("NVM", &nvm_text(&nvm))));
+        lines.push(fact("settings", &self.profile.settings.resolved()));
+        lines.push(String::new());
+        lines.join("\n")
+    }
+
+    fn times_text(&self) -> String {
+        let FlashTimes { read_us, program_us, erase_us } = self.times();
+        let time = |name: &str, time: Option<Exact>| match time {
+            Some(time) => format!("{name} {} µs", readable(&time)),
+            None => format!("{name} not published"),
+        };
+        [time("read", read_us), time("program", program_us), time("erase", erase_us)].join(", ")
+    }
+
+    fn endurance_text(&self) -> String {
+        match self.endurance_erases() {
+            Some(erases) => format!("{erases} erases per block"),
+            None => "not stated".to_owned(),
+        }
+    }
+}
+
+fn nvm_text(nvm: &NonVolatileMemory) -> String {
+    let NonVolatileMemory { read_ns, write_ns, endurance_writes } = nvm;
+    format!(
+        "read {} ns, write {} ns, endurance {} writes",
+        readable(read_ns),
+        readable(write_ns),
+        readable(endurance_writes)
+    )
+}
+
+fn fact(name: &str, text: &str) -> String {
+    format!("  {name:<13}{text}")
+}
+
+fn bytes(pages: u64, page_bytes: u32) -> String {
+    let gib = pages as f64 * f64::from(page_bytes) / f64::from(1 << 30);
+    format!("{pages} pages, {gib:.3} GiB")
+}
+
+/// Splits off the options, at the first colon after something that names a drive: a path and a victim rule may hold
+/// a colon themselves.
+fn split(text: &str) -> Result<Selection<'_>, DeviceError> {
+    let whole = Selection { target: text, options: Vec::new() };
+    if Path::new(text).is_file() {
+        return Ok(whole);
+    }
+    let colons = || text.match_indices(':').map(|(position, _)| position);
+    let names = |position: &usize| {
+        let target = &text[..*position];
+        built_in_texts().iter().any(|(name, _)| *name == target)
+            || Selection { target, options: Vec::new() }.is_file()
+    };
+    match colons().find(names).or_else(|| colons().next()) {
+        Some(position) => {
+            let target = &text[..position];
+            Ok(Selection { target, options: parse_options(target, &text[position + 1..])? })
+        }
+        None => Ok(whole),
+    }
+}
+
+fn unknown(name: &str) -> DeviceError {
+    let known: Vec<&str> = built_in_texts().into_iter().map(|(known, _)| known).collect();
+    let remedy = match nearest_name(&known, name) {
+        Some(nearest) => format!("did you mean '{nearest}'?"),
+        None => format!("use {} or a FILE.toml", known.join(", ")),
+    };
+    DeviceError::UnknownSsd { name: name.to_owned(), remedy }
+}
