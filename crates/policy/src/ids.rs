@@ -1,4 +1,5 @@
-//! The three words of the trade: a page, the frame that holds it, and what a reference does to it.
+//! The words of the trade: a page, the frame that holds it, what a reference does to it, and the page's
+//! address on a drive.
 
 /// A page frame: an index from 0 to the number of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +28,11 @@ impl PageId {
         self.0 as usize
     }
 }
+
+/// A page of a drive, by its original address: the address in bytes over the page size. Write buffers need
+/// neighbours to be neighbours, which dense numbers do not keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogicalPage(pub u64);
 
 /// What a reference does to its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,8 @@
 //!
 //! A *policy* ([`page`]) is a pure state machine that says which page leaves; the *mechanism* ([`Memory`])
 //! owns the page table, the dirty and pinned state and the pending victim, and carries decisions out.
-//! Neither does I/O, reads a clock, counts, logs or allocates on a reference, so that a simulator, a
+//! A *write buffer* ([`buffer`]) decides which pages a flash drive holds back and which go to flash together.
+//! None does I/O, reads a clock, counts, logs or allocates on a reference, so that a simulator, a
 //! user-space pager, a kernel or a firmware can use the same code. The [`catalog`] is the one table of
 //! what there is.
 #![no_std]
@@ -10,6 +11,7 @@
 
 extern crate alloc;
 
+pub mod buffer;
 pub mod catalog;
 mod frames;
 mod ids;
@@ -22,6 +24,6 @@ mod ratio;
 mod worked_examples;
 
 pub use frames::{FrameTable, Frames, HitBits};
-pub use ids::{Frame, Op, PageId};
+pub use ids::{Frame, LogicalPage, Op, PageId};
 pub use memory::{AllPinned, Memory, PinRefused};
 pub use ratio::{Ratio, RatioError};

@@ -199,6 +199,11 @@ pub enum SettingsError {
         /// What was written.
         name: String,
     },
+    /// There is no write buffer of this name, and no policy either.
+    UnknownBuffer {
+        /// What was written.
+        name: String,
+    },
     /// The policy has no parameter of this name.
     UnknownParameter {
         /// The policy.
@@ -215,6 +220,9 @@ impl fmt::Display for SettingsError {
         match self {
             SettingsError::UnknownPolicy { name } => {
                 write!(formatter, "there is no policy {name:?}")
+            }
+            SettingsError::UnknownBuffer { name } => {
+                write!(formatter, "there is no write buffer {name:?}")
             }
             SettingsError::UnknownParameter { policy, name } => {
                 write!(formatter, "policy {policy} has no parameter {name:?}")

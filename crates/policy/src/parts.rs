@@ -1,17 +1,23 @@
 //! What policies are put together from.
 
+mod address_map;
+mod circle;
 mod count_list;
 mod desired_sizes;
 mod frame_set;
 mod frequency_sketch;
 mod ghost_list;
 mod list;
+mod size_buckets;
 mod split_mix;
 
+pub(crate) use address_map::AddressMap;
+pub(crate) use circle::Circle;
 pub(crate) use count_list::CountList;
 pub(crate) use desired_sizes::DesiredSizes;
 pub(crate) use frame_set::FrameSet;
 pub(crate) use frequency_sketch::FrequencySketch;
 pub(crate) use ghost_list::GhostList;
-pub(crate) use list::{FrameList, Links, PageList};
+pub(crate) use list::{FrameList, Links, List, Listed, PageList};
+pub(crate) use size_buckets::SizeBuckets;
 pub(crate) use split_mix::SplitMix64;

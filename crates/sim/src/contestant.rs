@@ -1,5 +1,6 @@
 //! What stands in a column of results: a policy of the catalog, or the bound.
 
+use clockhand_policy::buffer::catalog::BUFFERS;
 use clockhand_policy::catalog::{self, CATALOG, PolicySpec};
 use clockhand_policy::parameters::SettingsError;
 
@@ -57,6 +58,9 @@ fn explained(error: &SettingsError) -> SimError {
         SettingsError::UnknownPolicy { name } => {
             let policies = CATALOG.iter().map(|entry| entry.description.name);
             (name, policies.chain([Contestant::BOUND]).collect())
+        }
+        SettingsError::UnknownBuffer { name } => {
+            (name, BUFFERS.iter().map(|entry| entry.description.name).collect())
         }
         SettingsError::UnknownParameter { policy, name } => {
             let parameters =

@@ -1,6 +1,6 @@
 //! Slow, literal twins: the test kit.
 //!
-//! Each page-replacement policy is written here a second time, straight from the numbered rules (A-01 … A-37) that
+//! Each page-replacement policy and write buffer is written here a second time, straight from the numbered rules (A-01 … A-76) that
 //! resolve what the papers leave open or, where no rule names the policy, from the policy's page. A twin is read beside
 //! them, so it uses the plainest data it can: a queue, a linear search, exact rationals. Nothing in this crate shares
 //! code with the production policies; a property test gives both the same references and compares hits, evictions and
@@ -38,11 +38,26 @@
 //! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`)
 //! also take `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under
 //! `mapped` the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
+//! | write buffer | parameters (default) |
+//! |---|---|
+//! | `clock-dnv` | `dram_share` (1/10), `nvm_write_hit` (`in_place`, `promote`, `dram_copy`), `padding` (`remove`, `keep_clean`, `off`), `pad_migrating` (false), `read_allocate` (true) |
+//! | `fab` | `clean_padding` (true), `cache_reads` (true) |
+//! | `cbm` | `dram_share` (1/10), `threshold` (4) |
+//! | `bplru` | `padding` (`on` or `off`), `compensation` (true) |
+//! | `clc` | `alpha` (1/10) |
+//! | `lb-clock` | `clear_sequential` (false) |
+//! | `lru`, `clock`, `cflru`, `lru-wsr`, `craw` | the policy's own, `cache_reads` (true); reads and writes only |
+//!
+//! All write buffers also take `commands` (`paper` or `safe`). Policies, again:
+//! the bit-driven ones (`fifo`, `random`, `clock`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`) also take
+//! `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under `mapped`
+//! the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
 //! and a later write sets its bit. Clearing a set bit unmaps the page, which keeps its other bit; the next access is
 //! seen and maps it again. The dirty flag is exact under both.
 
 mod arc;
 mod bound;
+mod buffer;
 mod car;
 mod cfclock;
 mod cflru;
@@ -72,6 +87,10 @@ mod w_tinylfu;
 
 pub use bound::lower_bounds;
 pub use flash::{FlashEvent, FlashRules, FlashTwin};
+pub use buffer::{
+    BUFFERS, BufferEvent, BufferPages, BufferRequest, BufferStep, BufferTwin, Flushed, Place,
+    build_buffer,
+};
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
 

@@ -27,7 +27,9 @@ fn goldens() -> Vec<Golden> {
     let mut paths: Vec<_> = fs::read_dir(folder)
         .expect("the golden folder is readable")
         .map(|entry| entry.expect("the golden folder is readable").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .filter(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("page_"))
+        })
         .collect();
     paths.sort();
     let goldens: Vec<Golden> = paths.iter().map(|path| read_golden(path)).collect();

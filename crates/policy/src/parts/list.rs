@@ -61,6 +61,13 @@ impl<T: Listed> Links<T> {
         Links(vec![Link { previous: T::NONE, next: T::NONE }; entries as usize])
     }
 
+    /// Makes room for `entry` where the number of entries is not known beforehand.
+    pub(crate) fn grow_to(&mut self, entry: T) {
+        if entry.index() >= self.0.len() {
+            self.0.resize(entry.index() + 1, Link { previous: T::NONE, next: T::NONE });
+        }
+    }
+
     /// The entry behind `entry` on the way to the tail, or [`Listed::NONE`].
     #[inline]
     pub(crate) fn next(&self, entry: T) -> T {
@@ -96,6 +103,12 @@ impl<T: Listed> List<T> {
     #[inline]
     pub(crate) fn push_tail(&mut self, links: &mut Links<T>, entry: T) {
         self.insert_after(links, self.tail, entry);
+    }
+
+    /// Links `entry`, which is in no list of these links, at the head.
+    #[inline]
+    pub(crate) fn push_head(&mut self, links: &mut Links<T>, entry: T) {
+        self.insert_after(links, T::NONE, entry);
     }
 
     /// Links `entry` behind `before`, or at the head if `before` is [`Listed::NONE`].

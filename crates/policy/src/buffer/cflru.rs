@@ -1,0 +1,48 @@
+//! # CFLRU: clean-first LRU, page by page
+//!
+//! **What it keeps.** An LRU list of pages in DRAM; the *clean-first region* is the window of pages nearest its LRU end.
+//!
+//! **Victim.** The clean page nearest the LRU end inside the region, which is dropped; if there is none, the LRU
+//! page, which is written to flash, a batch of one page.
+//!
+//! **On a write.** Moves the page to the MRU end as a read does.
+//!
+//! **Parameters.** `window_share`: the window as a share of the buffer, rounded down (default 1/3); or
+//! `window_pages`: the window in pages. `cache_reads`: a read miss brings its page into the buffer (default true).
+//! `cluster`: a dirty victim leaves alone (`page`, default), or takes the other dirty pages of its block along
+//! in one batch, which stay and are clean (`block`). `commands`: `paper` (default) ignores FLUSH and FUA;
+//! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
+//! writes an FUA page through.
+//!
+//! **Cost per hit and per victim.** One look-up and a few list steps, whatever the window. Beside the policy's own, 9 bytes per page in the buffer, and 29 to
+//! 51 and 4 per distinct page that ever needed or may need one, since the page policy knows dense numbers.
+//!
+//! **Deviations from the paper.** A cache of a memory's pages here holds back writes of a drive, by the very
+//! code of the page policy. A trimmed page stays in its place, clean.
+//!
+//! **Reference.** S.-Y. Park, D. Jung, J.-U. Kang, J.-S. Kim, J. Lee: CFLRU: a replacement algorithm for flash
+//! memory. CASES 2006.
+
+use super::BufferSize;
+use super::catalog::Cataloged;
+use super::mechanism::paged::{ByCalls, OWN_PARAMETERS_LEN, PageBuffer, with_own_parameters};
+use crate::catalog::{self, Description};
+use crate::page;
+use crate::parameters::{Parameter, Settings};
+
+/// The page policy of the same name as a write buffer.
+pub(crate) type Cflru = PageBuffer<page::cflru::Cflru, ByCalls>;
+
+const POLICY: Description = <page::cflru::Cflru as catalog::Cataloged>::DESCRIPTION;
+
+const PARAMETERS: [Parameter; POLICY.parameters.len() + OWN_PARAMETERS_LEN] =
+    with_own_parameters(POLICY.parameters);
+
+impl Cataloged for Cflru {
+    const DESCRIPTION: Description =
+        Description { parameters: &PARAMETERS, source: include_str!("cflru.rs"), ..POLICY };
+
+    fn build(settings: &Settings, size: BufferSize) -> Self {
+        PageBuffer::with_policy(settings, size)
+    }
+}

@@ -1,0 +1,556 @@
+//! # CLOCK-DNV: CLOCK with a DRAM and NVM hybrid write buffer
+//!
+//! **What it keeps.** *CLOCK-D*, a clock of pages in DRAM, clean ones (read misses) and dirty ones (write
+//! misses), each with a reference bit that is 0 at first; and *CLOCK-NV*, a clock of blocks in NVM, which
+//! holds dirty pages only, each block with a reference bit and its number of pages. A page is in one of them.
+//!
+//! **Victim.** In DRAM, from the hand: a page with reference bit 1 gets bit 0, the first one with bit 0
+//! leaves: a clean one is discarded, a dirty one *migrates* to NVM (*dirty first migration*). If NVM is full, a
+//! block leaves before: among the blocks with the most pages, from the hand, one with reference bit 1 gets bit
+//! 0 and is skipped, the first one with bit 0 is the victim; smaller blocks keep their bits; the hand goes
+//! behind the victim. All its pages are flushed as one batch, and with them the dirty pages of that block in
+//! DRAM (*dirty page padding*), which leave DRAM. The page that migrates is not among them, even if the
+//! victim is its own block; it comes to NVM afterwards.
+//!
+//! **On a write.** A hit in DRAM makes the page dirty and leaves its reference bit alone; a read hit sets it
+//! if the page is clean. A hit in NVM, read or write, is served there and sets the block's bit; a write counts
+//! one NVM write. A miss goes to DRAM. A page that comes to NVM sets its block's bit; a new block goes to the
+//! place that the hand reaches last.
+//!
+//! **Parameters.** `dram_share`: the share of DRAM in the total, rounded down, at least a page (default 1/10).
+//! `nvm_write_hit`: a write to a page in NVM is served there (`in_place`, default), moves it to DRAM, dirty
+//! (`promote`: it leaves NVM first), or makes a newer copy in DRAM (`dram_copy`: the figure read literally; the
+//! copy is written over the older one when it migrates, and is what padding flushes). `padding`: padded pages
+//! leave DRAM (`remove`, default), stay as clean ones (`keep_clean`), or there is no padding (`off`).
+//! `pad_migrating`: a migrating page of the victim's own block joins the batch and never enters NVM (default
+//! false). `read_allocate`: a read miss enters DRAM (default true). `commands`: `paper` (default) ignores FLUSH
+//! and FUA; under `safe` an FUA write goes straight to NVM and replaces a copy in DRAM, and FLUSH migrates
+//! all dirty pages, the one that has been dirty for longest first.
+//!
+//! **Cost per hit and per victim.** A hit is one look-up and a bit. A page leaves DRAM in constant time on
+//! average; a change in the number of a block's pages in NVM and the search for the victim cost O(log blocks)
+//! amortized (a splay tree in the order of the circle), however many blocks are skipped. At most 111 bytes per
+//! block that has a page in the buffer and 32 per page of DRAM.
+//!
+//! **Deviations from the paper.** The paper's figure places a page in both memories; here it is in one
+//! (`dram_copy` is the literal reading). It says that CLOCK-NV ignores FLUSH and FUA; since dirty pages in DRAM
+//! are lost with the power, a real drive needs `commands=safe`. Our readings: under `promote` the block's bit
+//! is left alone; the page of an FUA write is never padded in its older version; a drain flushes the blocks of
+//! NVM from the hand, then the dirty rest of DRAM block by block.
+//!
+//! **Reference.** D. H. Kang, S. J. Han, Y.-C. Kim, Y. I. Eom: CLOCK-DNV: a write buffer algorithm for flash
+//! storage devices of consumer electronics. IEEE Transactions on Consumer Electronics 63(1), 2017.
+
+use alloc::vec::Vec;
+
+mod clock_d;
+mod clock_nv;
+
+use clock_d::ClockD;
+use clock_nv::ClockNv;
+
+use super::catalog::{Cataloged, media_pages};
+use super::mechanism::block::{BlockSlot, BlockTable};
+use super::mechanism::proposal::{Commands, Proposal};
+use super::{
+    Action, BufferInspector, BufferSize, Capacity, Medium, Occupancy, PagesPerBlock, Request,
+    Served, Source, Step, StepPage, WriteBuffer,
+};
+use crate::catalog::Description;
+use crate::parameters::{Default, Domain, Parameter, Settings};
+
+use crate::{Frame, LogicalPage, Ratio};
+
+/// The pages of one block, in both memories: 48 bytes, 20 in the circle, 21 to 43 in the map of blocks.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    block: u64,
+    /// Pages in DRAM, those of them that are dirty, and their reference bits.
+    dram: u64,
+    dirty: u64,
+    referenced: u64,
+    /// Pages in NVM.
+    nvm: u64,
+    nvm_referenced: bool,
+    first_frame: Frame,
+}
+
+/// The share of DRAM in the total of a hybrid buffer.
+pub(super) const DRAM_SHARE: Parameter = Parameter {
+    name: "dram_share",
+    summary: "the share of DRAM in the total, rounded down, at least a page; the rest is NVM",
+    domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
+    default: Default::Value("1/10"),
+    only_with: None,
+};
+
+const PARAMETERS: &[Parameter] = &[
+    DRAM_SHARE,
+    Parameter {
+        name: "nvm_write_hit",
+        summary: "where a write to a page in NVM is served",
+        domain: Domain::Choice(&["in_place", "promote", "dram_copy"]),
+        default: Default::Value("in_place"),
+        only_with: None,
+    },
+    Parameter {
+        name: "padding",
+        summary: "what becomes of the dirty pages in DRAM of a block that is flushed",
+        domain: Domain::Choice(&["remove", "keep_clean", "off"]),
+        default: Default::Value("remove"),
+        only_with: None,
+    },
+    Parameter {
+        name: "pad_migrating",
+        summary: "whether a migrating page of the victim's own block joins the batch",
+        domain: Domain::Flag,
+        default: Default::Value("false"),
+        only_with: None,
+    },
+    Parameter {
+        name: "read_allocate",
+        summary: "whether a read miss enters DRAM",
+        domain: Domain::Flag,
+        default: Default::Value("true"),
+        only_with: None,
+    },
+    Commands::PARAMETER,
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NvmWriteHit {
+    InPlace,
+    Promote,
+    DramCopy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Padding {
+    Remove,
+    KeepClean,
+    Off,
+}
+
+/// The named alternatives.
+#[derive(Clone, Copy, Debug)]
+struct Modes {
+    nvm_write_hit: NvmWriteHit,
+    padding: Padding,
+    pads_migrating: bool,
+    read_allocates: bool,
+    commands: Commands,
+}
+
+impl Modes {
+    fn of(settings: &Settings) -> Self {
+        Modes {
+            nvm_write_hit: match settings.choice("nvm_write_hit") {
+                "promote" => NvmWriteHit::Promote,
+                "dram_copy" => NvmWriteHit::DramCopy,
+                _ => NvmWriteHit::InPlace,
+            },
+            padding: match settings.choice("padding") {
+                "keep_clean" => Padding::KeepClean,
+                "off" => Padding::Off,
+                _ => Padding::Remove,
+            },
+            pads_migrating: settings.flag("pad_migrating"),
+            read_allocates: settings.flag("read_allocate"),
+            commands: Commands::of(settings),
+        }
+    }
+}
+
+/// What the pending step is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// To flush this block, which has left the circle.
+    FlushBlock(BlockSlot),
+    /// To take the departing page out of DRAM.
+    Depart,
+}
+
+/// CLOCK-D and CLOCK-NV, and the blocks that they share.
+pub(crate) struct ClockDnv {
+    modes: Modes,
+    pages_per_block: PagesPerBlock,
+    blocks: BlockTable<Block>,
+    dram: ClockD,
+    nvm: ClockNv,
+    /// A page on its way from NVM to DRAM, which has left NVM before it is written in DRAM.
+    promoting: Option<LogicalPage>,
+    /// Pages in both memories, which only `dram_copy` has.
+    copied_pages: u32,
+    purpose: Purpose,
+    proposal: Proposal,
+}
+
+impl Cataloged for ClockDnv {
+    const DESCRIPTION: Description = Description {
+        name: "clock-dnv",
+        summary: "clock of pages in DRAM over clock of blocks in NVM, with dirty page padding",
+        paper: "Kang, Han, Kim, Eom 2017",
+        parameters: PARAMETERS,
+        source: include_str!("clock_dnv.rs"),
+    };
+    const IS_HYBRID: bool = true;
+
+    fn build(settings: &Settings, size: BufferSize) -> Self {
+        let (dram_pages, nvm_pages) = media_pages(settings, size.pages);
+        ClockDnv {
+            modes: Modes::of(settings),
+            pages_per_block: size.pages_per_block,
+            blocks: BlockTable::new(),
+            dram: ClockD::new(dram_pages, size.pages_per_block),
+            nvm: ClockNv::new(nvm_pages),
+            promoting: None,
+            copied_pages: 0,
+            purpose: Purpose::Depart,
+            proposal: Proposal::new(size.pages_per_block),
+        }
+    }
+}
+
+impl ClockDnv {
+    #[inline]
+    fn find(&self, page: LogicalPage) -> Option<BlockSlot> {
+        self.blocks.find(self.pages_per_block.block_of(page))
+    }
+
+    /// The slot of the block of `page`, which has a page in the buffer.
+    fn slot_of(&self, page: LogicalPage) -> BlockSlot {
+        self.find(page).expect("the block of a buffered page is known")
+    }
+
+    fn find_or_insert(&mut self, page: LogicalPage) -> BlockSlot {
+        self.find(page).unwrap_or_else(|| {
+            let block = self.pages_per_block.block_of(page);
+            let (dram, dirty, referenced, nvm) = (0, 0, 0, 0);
+            let first_frame = Frame::NONE;
+            let entry =
+                Block { block, dram, dirty, referenced, nvm, nvm_referenced: false, first_frame };
+            self.blocks.insert(block, entry)
+        })
+    }
+
+    fn forget_if_empty(&mut self, slot: BlockSlot) {
+        let Block { block, dram, nvm, .. } = self.blocks[slot];
+        if dram | nvm == 0 {
+            self.blocks.remove(block, slot);
+        }
+    }
+
+    #[inline]
+    fn medium_in(&self, slot: BlockSlot, page: LogicalPage) -> Option<Medium> {
+        let (block, bit) = (&self.blocks[slot], self.pages_per_block.bit(page));
+        if block.dram & bit != 0 {
+            Some(Medium::Dram)
+        } else {
+            (block.nvm & bit != 0).then_some(Medium::Nvm)
+        }
+    }
+
+    fn is_in_nvm(&self, page: LogicalPage) -> bool {
+        let bit = self.pages_per_block.bit(page);
+        self.find(page).is_some_and(|slot| self.blocks[slot].nvm & bit != 0)
+    }
+
+    fn propose(&mut self, request: Request) {
+        let safe = self.modes.commands == Commands::Safe;
+        match request {
+            Request::Read(page) => {
+                if self.modes.read_allocates && self.place_of(page).is_none() {
+                    self.make_room_in_dram();
+                }
+            }
+            Request::ForceUnitAccess(page) if safe => {
+                if !self.is_in_nvm(page) && self.nvm.is_full() {
+                    let slot = self.nvm.choose_victim(&mut self.blocks);
+                    self.propose_flush(slot, Some(page));
+                }
+            }
+            Request::Write(page) | Request::ForceUnitAccess(page) => self.make_room_to_write(page),
+            Request::Flush if safe => {
+                if self.dram.departing().is_some() || self.dram.choose_oldest_dirty() {
+                    self.propose_departure();
+                }
+            }
+            Request::Drain => self.propose_drain(),
+            Request::Flush | Request::Trim(_) => {}
+        }
+    }
+
+    fn make_room_to_write(&mut self, page: LogicalPage) {
+        match (self.place_of(page), self.modes.nvm_write_hit) {
+            (Some(Medium::Dram), _) | (Some(Medium::Nvm), NvmWriteHit::InPlace) => {}
+            (Some(Medium::Nvm), NvmWriteHit::Promote) => {
+                self.leave_nvm(page);
+                self.make_room_in_dram();
+            }
+            (Some(Medium::Nvm), NvmWriteHit::DramCopy) | (None, _) => self.make_room_in_dram(),
+        }
+    }
+
+    /// A page that is promoted leaves NVM, once.
+    fn leave_nvm(&mut self, page: LogicalPage) {
+        if self.promoting.is_none() {
+            self.promoting = Some(page);
+            self.remove_from_nvm(page);
+        }
+    }
+
+    fn make_room_in_dram(&mut self) {
+        if self.dram.departing().is_none() {
+            if self.dram.len() < self.dram.capacity {
+                return;
+            }
+            self.dram.choose_victim(&mut self.blocks);
+        }
+        self.propose_departure();
+    }
+
+    /// The departing page is dropped or migrates, for which NVM may have to make room first.
+    fn propose_departure(&mut self) {
+        let page = self.dram.departing().expect("a page departs");
+        let dirty = self.is_dirty(page);
+        if dirty && self.nvm.is_full() && !self.is_in_nvm(page) {
+            let slot = self.nvm.choose_victim(&mut self.blocks);
+            let unpadded = if self.modes.pads_migrating { None } else { Some(page) };
+            return self.propose_flush(slot, unpadded);
+        }
+        self.purpose = Purpose::Depart;
+        let action = if dirty { Action::Migrate } else { Action::Drop };
+        let entry = StepPage { page, dirty, source: Source::Dram, stays: dirty };
+        self.proposal.propose_page(action, entry);
+    }
+
+    /// The block in `slot`, which has left the circle, is flushed with its padding, but for `unpadded`.
+    fn propose_flush(&mut self, slot: BlockSlot, unpadded: Option<LogicalPage>) {
+        let pages_per_block = self.pages_per_block;
+        let Block { block, dirty, nvm, .. } = self.blocks[slot];
+        let unpadded = unpadded.filter(|&page| pages_per_block.block_of(page) == block);
+        let mask = match self.modes.padding {
+            Padding::Off => 0,
+            _ => dirty & !unpadded.map_or(0, |page| pages_per_block.bit(page)),
+        };
+        self.propose_batch(slot, nvm, mask);
+    }
+
+    fn propose_batch(&mut self, slot: BlockSlot, nvm: u64, padding: u64) {
+        self.purpose = Purpose::FlushBlock(slot);
+        let pages_per_block = self.pages_per_block;
+        let (block, departing) = (self.blocks[slot].block, self.dram.departing());
+        let keeps = self.modes.padding == Padding::KeepClean;
+        self.proposal.propose(Action::Flush, |pages| {
+            pages.extend(pages_per_block.pages(block, nvm | padding).map(|page| {
+                let is_padding = padding & pages_per_block.bit(page) != 0;
+                let source = if is_padding { Source::Dram } else { Source::Nvm };
+                let stays = is_padding && keeps && departing != Some(page);
+                StepPage { page, dirty: true, source, stays }
+            }));
+        });
+    }
+
+    /// First the blocks of NVM from the hand, then the dirty rest of DRAM block by block.
+    fn propose_drain(&mut self) {
+        if let Some(slot) = self.nvm.take_under_hand() {
+            self.propose_flush(slot, None);
+        } else if let Some(page) = self.dram.oldest_dirty() {
+            let slot = self.slot_of(page);
+            self.propose_batch(slot, 0, self.blocks[slot].dirty);
+        }
+    }
+
+    fn commit_flush(&mut self, slot: BlockSlot) {
+        let block = &mut self.blocks[slot];
+        let copied = block.dram & block.nvm;
+        self.copied_pages -= copied.count_ones();
+        self.nvm.forget_pages(block);
+        let (_, pages) = self.proposal.take();
+        for entry in pages.iter().filter(|entry| entry.source == Source::Dram) {
+            match entry.stays {
+                true => self.dram.set_clean(block, entry.page),
+                false => self.dram.remove(block, entry.page),
+            }
+        }
+        self.forget_if_empty(slot);
+    }
+
+    fn commit_departure(&mut self) {
+        let (action, _) = self.proposal.take();
+        let page = self.dram.departing().expect("a page departs");
+        self.remove_from_dram(page);
+        if action == Action::Migrate {
+            self.write_to_nvm(page);
+        } else {
+            self.forget_if_empty(self.slot_of(page));
+        }
+    }
+
+    fn write_to_nvm(&mut self, page: LogicalPage) {
+        let slot = self.find_or_insert(page);
+        let bit = self.pages_per_block.bit(page);
+        self.nvm.write(slot, &mut self.blocks[slot], bit);
+    }
+
+    /// Removes `page` from NVM, and its block if nothing is left of it.
+    fn remove_from_nvm(&mut self, page: LogicalPage) {
+        let (slot, bit) = (self.slot_of(page), self.pages_per_block.bit(page));
+        self.copied_pages -= u32::from(self.blocks[slot].dram & bit != 0);
+        self.nvm.remove(slot, &mut self.blocks[slot], bit);
+        self.forget_if_empty(slot);
+    }
+
+    /// Removes `page` from DRAM; its block remains known.
+    fn remove_from_dram(&mut self, page: LogicalPage) {
+        let (slot, bit) = (self.slot_of(page), self.pages_per_block.bit(page));
+        self.copied_pages -= u32::from(self.blocks[slot].nvm & bit != 0);
+        self.dram.remove(&mut self.blocks[slot], page);
+    }
+
+    fn add_to_dram(&mut self, page: LogicalPage, dirty: bool) {
+        let slot = self.find_or_insert(page);
+        let block = &mut self.blocks[slot];
+        self.dram.add(block, page);
+        if dirty {
+            self.dram.set_dirty(block, page);
+        }
+        self.copied_pages += u32::from(block.nvm & self.pages_per_block.bit(page) != 0);
+    }
+
+    fn read(&mut self, page: LogicalPage) -> Served {
+        let bit = self.pages_per_block.bit(page);
+        let found = self.find(page).and_then(|slot| Some((slot, self.medium_in(slot, page)?)));
+        if let Some((slot, medium)) = found {
+            let block = &mut self.blocks[slot];
+            match medium {
+                Medium::Dram => block.referenced |= bit & !block.dirty,
+                Medium::Nvm => block.nvm_referenced = true,
+            }
+        } else if self.modes.read_allocates {
+            self.add_to_dram(page, false);
+        }
+        Served { hit: found.map(|(_, medium)| medium), nvm_writes: 0 }
+    }
+
+    fn write(&mut self, page: LogicalPage) -> Served {
+        let hit = self.place_of(page);
+        let mut nvm_writes = 0;
+        match (hit, self.modes.nvm_write_hit) {
+            (Some(Medium::Dram), _) => {
+                let slot = self.slot_of(page);
+                self.dram.set_dirty(&mut self.blocks[slot], page);
+            }
+            (Some(Medium::Nvm), NvmWriteHit::InPlace) => {
+                self.write_to_nvm(page);
+                nvm_writes = 1;
+            }
+            (Some(Medium::Nvm), NvmWriteHit::Promote) => {
+                self.leave_nvm(page);
+                self.promoting = None;
+                self.add_to_dram(page, true);
+            }
+            (Some(Medium::Nvm), NvmWriteHit::DramCopy) | (None, _) => self.add_to_dram(page, true),
+        }
+        Served { hit, nvm_writes }
+    }
+
+    fn write_persistently(&mut self, page: LogicalPage) -> Served {
+        let hit = self.place_of(page);
+        if hit == Some(Medium::Dram) {
+            self.remove_from_dram(page);
+        }
+        self.write_to_nvm(page);
+        Served { hit, nvm_writes: 1 }
+    }
+
+    fn trim(&mut self, page: LogicalPage) -> Served {
+        let hit = self.place_of(page);
+        if hit == Some(Medium::Dram) {
+            self.remove_from_dram(page);
+        }
+        if self.is_in_nvm(page) {
+            self.remove_from_nvm(page);
+        } else if hit.is_some() {
+            self.forget_if_empty(self.slot_of(page));
+        }
+        Served { hit, nvm_writes: 0 }
+    }
+}
+
+impl WriteBuffer for ClockDnv {
+    fn capacity(&self) -> Capacity {
+        Capacity { dram_pages: self.dram.capacity, nvm_pages: self.nvm.capacity }
+    }
+
+    fn occupancy(&self) -> Occupancy {
+        Occupancy {
+            dram_pages: self.dram.len(),
+            nvm_pages: self.nvm.len(),
+            dirty_pages: self.dram.dirty_len() + self.nvm.len() - self.copied_pages,
+        }
+    }
+
+    fn place_of(&self, page: LogicalPage) -> Option<Medium> {
+        if self.promoting == Some(page) {
+            return Some(Medium::Nvm);
+        }
+        self.find(page).and_then(|slot| self.medium_in(slot, page))
+    }
+
+    fn is_dirty(&self, page: LogicalPage) -> bool {
+        let bit = self.pages_per_block.bit(page);
+        self.promoting == Some(page)
+            || self.find(page).is_some_and(|slot| {
+                let block = &self.blocks[slot];
+                (block.dirty | block.nvm) & bit != 0
+            })
+    }
+
+    #[inline]
+    fn next_step(&mut self, request: Request) -> Option<Step<'_>> {
+        if !self.proposal.is_pending() {
+            self.propose(request);
+        }
+        self.proposal.step()
+    }
+
+    fn commit(&mut self) {
+        match self.purpose {
+            Purpose::FlushBlock(slot) => self.commit_flush(slot),
+            Purpose::Depart => self.commit_departure(),
+        }
+    }
+
+    #[inline]
+    fn serve(&mut self, request: Request) -> Served {
+        assert!(!self.proposal.is_pending(), "the pending step is committed first");
+        let safe = self.modes.commands == Commands::Safe;
+        match request {
+            Request::Read(page) => self.read(page),
+            Request::ForceUnitAccess(page) if safe => self.write_persistently(page),
+            Request::Write(page) | Request::ForceUnitAccess(page) => self.write(page),
+            Request::Trim(page) => self.trim(page),
+            Request::Flush | Request::Drain => Served::default(),
+        }
+    }
+
+    fn inspect(&self, inspector: &mut dyn BufferInspector) {
+        inspector.pages("dram_from_hand", &mut self.dram.from_hand(&self.blocks));
+        inspector.blocks("nvm_from_hand", &mut self.nvm.from_hand(&self.blocks));
+    }
+
+    fn check_invariants(&self) {
+        if self.proposal.is_pending() || self.dram.departing().is_some() {
+            return;
+        }
+        self.dram.check_invariants(&self.blocks);
+        self.nvm.check_invariants(&self.blocks);
+        let in_both = |page: &super::PageState| self.is_in_nvm(page.page);
+        let copied: Vec<_> = self.dram.from_hand(&self.blocks).filter(in_both).collect();
+        assert_eq!(copied.len(), self.copied_pages as usize, "the pages in both are recounted");
+        let only_copies = self.modes.nvm_write_hit == NvmWriteHit::DramCopy;
+        assert!(copied.is_empty() || only_copies, "DRAM and NVM are disjoint");
+        assert!(copied.iter().all(|page| page.dirty), "a copy of a page in NVM is newer");
+    }
+}

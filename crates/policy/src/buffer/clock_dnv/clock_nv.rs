@@ -1,0 +1,107 @@
+//! CLOCK-NV: the clock of blocks in NVM.
+
+use super::Block;
+use crate::buffer::BlockState;
+use crate::buffer::mechanism::block::{BlockSlot, BlockTable};
+use crate::parts::Circle;
+
+/// A circle of blocks whose weight is their number of pages in NVM.
+pub(super) struct ClockNv {
+    pub(super) capacity: u32,
+    circle: Circle,
+    pages: u32,
+}
+
+fn weight(block: &Block) -> u8 {
+    block.nvm.count_ones() as u8
+}
+
+impl ClockNv {
+    pub(super) fn new(capacity: u32) -> Self {
+        ClockNv { capacity, circle: Circle::EMPTY, pages: 0 }
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.pages
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.pages >= self.capacity
+    }
+
+    /// Adds the page of `bit`, or writes it where it is, and sets its block's reference bit.
+    pub(super) fn write(&mut self, slot: BlockSlot, block: &mut Block, bit: u64) {
+        block.nvm_referenced = true;
+        if block.nvm & bit != 0 {
+            return;
+        }
+        assert!(!self.is_full(), "NVM is full");
+        let is_new = block.nvm == 0;
+        block.nvm |= bit;
+        self.pages += 1;
+        match is_new {
+            true => self.circle.push_tail(slot, weight(block)),
+            false => self.circle.set_weight(slot, weight(block)),
+        }
+    }
+
+    /// Removes the page of `bit`, which is here; a block without a page leaves the circle.
+    pub(super) fn remove(&mut self, slot: BlockSlot, block: &mut Block, bit: u64) {
+        block.nvm &= !bit;
+        self.pages -= 1;
+        if block.nvm == 0 {
+            block.nvm_referenced = false;
+            self.circle.remove(slot);
+        } else {
+            self.circle.set_weight(slot, weight(block));
+        }
+    }
+
+    /// The block to leave: among those with the most pages, from the hand, one with reference bit 1 gets bit 0
+    /// and is skipped, the first one with bit 0 leaves. It is out of the circle, its pages are still here, and
+    /// the hand is on the block behind it.
+    pub(super) fn choose_victim(&mut self, blocks: &mut BlockTable<Block>) -> BlockSlot {
+        let mut slot = self.circle.first_heaviest().expect("NVM that is full has a block");
+        while blocks[slot].nvm_referenced {
+            blocks[slot].nvm_referenced = false;
+            slot = self.circle.next_heaviest(slot);
+        }
+        self.circle.remove_and_pass(slot);
+        slot
+    }
+
+    /// The block under the hand leaves the circle, its pages are still here.
+    pub(super) fn take_under_hand(&mut self) -> Option<BlockSlot> {
+        let slot = self.circle.under_hand()?;
+        self.circle.remove(slot);
+        Some(slot)
+    }
+
+    /// The pages of a block that has left the circle are gone.
+    pub(super) fn forget_pages(&mut self, block: &mut Block) {
+        self.pages -= block.nvm.count_ones();
+        block.nvm = 0;
+        block.nvm_referenced = false;
+    }
+
+    /// The blocks from the hand on.
+    pub(super) fn from_hand<'a>(
+        &'a self,
+        blocks: &'a BlockTable<Block>,
+    ) -> impl Iterator<Item = BlockState> + 'a {
+        self.circle.iter().map(|slot| {
+            let Block { block, nvm, nvm_referenced, .. } = blocks[slot];
+            BlockState { block, present: nvm, dirty: nvm, referenced: nvm_referenced }
+        })
+    }
+
+    pub(super) fn check_invariants(&self, blocks: &BlockTable<Block>) {
+        self.circle.check_invariants(|slot| weight(&blocks[slot]));
+        let pages: u32 = self.circle.iter().map(|slot| blocks[slot].nvm.count_ones()).sum();
+        assert_eq!(pages, self.pages, "the pages in NVM are recounted");
+        assert!(pages <= self.capacity, "more pages than NVM has place for");
+        let most = self.circle.iter().map(|slot| weight(&blocks[slot])).max();
+        let naive = self.circle.iter().find(|&slot| Some(weight(&blocks[slot])) == most);
+        assert_eq!(self.circle.peek_heaviest(), naive, "the search begins as a naive scan");
+    }
+}

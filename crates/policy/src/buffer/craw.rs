@@ -1,0 +1,48 @@
+//! # CRAW: CLOCK for read and write, page by page
+//!
+//! **What it keeps.** What the page policy of this name keeps: an area of pages read and two of pages written, with ghosts
+//! and desired sizes; a read bit and a write bit per page in DRAM.
+//!
+//! **Victim.** As in the page policy. A dirty one is written to flash, a batch of one page, a clean one is dropped.
+//!
+//! **On a write.** Sets the write bit.
+//!
+//! **Parameters.** `c`: the cost of a page write over that of a page read (default: the drive's ratio). `ghosts`:
+//! `exclusive` (default) or `literal`. `write_back`: `lazy` (default) or `eager`. `cache_reads`: a read miss brings its page into the buffer (default true).
+//! `cluster`: a dirty victim leaves alone (`page`, default), or takes the other dirty pages of its block along
+//! in one batch, which stay and are clean (`block`). `commands`: `paper` (default) ignores FLUSH and FUA;
+//! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
+//! writes an FUA page through.
+//!
+//! **Cost per hit and per victim.** One look-up and an OR; constant on average. Beside the policy's own, 9 bytes per page in the buffer, and 29 to
+//! 51 and 4 per distinct page that ever needed or may need one, since the page policy knows dense numbers.
+//!
+//! **Deviations from the paper.** A cache of a memory's pages here holds back writes of a drive, by the very
+//! code of the page policy. A trimmed page stays in its place, clean.
+//!
+//! **Reference.** H. Lee, H. Bahn, K. G. Shin: Page replacement for write references in NAND flash based virtual memory
+//! systems. JCSE 8(3), 2014.
+
+use super::BufferSize;
+use super::catalog::Cataloged;
+use super::mechanism::paged::{ByBits, OWN_PARAMETERS_LEN, PageBuffer, with_own_parameters};
+use crate::catalog::{self, Description};
+use crate::page;
+use crate::parameters::{Parameter, Settings};
+
+/// The page policy of the same name as a write buffer.
+pub(crate) type Craw = PageBuffer<page::craw::Craw, ByBits>;
+
+const POLICY: Description = <page::craw::Craw as catalog::Cataloged>::DESCRIPTION;
+
+const PARAMETERS: [Parameter; POLICY.parameters.len() + OWN_PARAMETERS_LEN] =
+    with_own_parameters(POLICY.parameters);
+
+impl Cataloged for Craw {
+    const DESCRIPTION: Description =
+        Description { parameters: &PARAMETERS, source: include_str!("craw.rs"), ..POLICY };
+
+    fn build(settings: &Settings, size: BufferSize) -> Self {
+        PageBuffer::with_policy(settings, size)
+    }
+}

@@ -1,0 +1,47 @@
+//! # LRU-WSR: LRU with write sequence reordering, page by page
+//!
+//! **What it keeps.** An LRU list of pages in DRAM, and a cold flag for each.
+//!
+//! **Victim.** The page at the LRU end, unless it is dirty and not cold: that one becomes cold and moves to the MRU end.
+//! A dirty victim is written to flash, a batch of one page, a clean one is dropped.
+//!
+//! **On a write.** Moves the page to the MRU end and clears its cold flag as a read does.
+//!
+//! **Parameters.** `cache_reads`: a read miss brings its page into the buffer (default true).
+//! `cluster`: a dirty victim leaves alone (`page`, default), or takes the other dirty pages of its block along
+//! in one batch, which stay and are clean (`block`). `commands`: `paper` (default) ignores FLUSH and FUA;
+//! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
+//! writes an FUA page through.
+//!
+//! **Cost per hit and per victim.** One look-up and a list move; constant on average. Beside the policy's own, 9 bytes per page in the buffer, and 29 to
+//! 51 and 4 per distinct page that ever needed or may need one, since the page policy knows dense numbers.
+//!
+//! **Deviations from the paper.** A cache of a memory's pages here holds back writes of a drive, by the very
+//! code of the page policy. A trimmed page stays in its place, clean.
+//!
+//! **Reference.** H. Jung, H. Shim, S. Park, S. Kang, J. Cha: LRU-WSR: integration of LRU and writes sequence reordering
+//! for flash memory. IEEE Transactions on Consumer Electronics 54(3), 2008.
+
+use super::BufferSize;
+use super::catalog::Cataloged;
+use super::mechanism::paged::{ByCalls, OWN_PARAMETERS_LEN, PageBuffer, with_own_parameters};
+use crate::catalog::{self, Description};
+use crate::page;
+use crate::parameters::{Parameter, Settings};
+
+/// The page policy of the same name as a write buffer.
+pub(crate) type LruWsr = PageBuffer<page::lru_wsr::LruWsr, ByCalls>;
+
+const POLICY: Description = <page::lru_wsr::LruWsr as catalog::Cataloged>::DESCRIPTION;
+
+const PARAMETERS: [Parameter; POLICY.parameters.len() + OWN_PARAMETERS_LEN] =
+    with_own_parameters(POLICY.parameters);
+
+impl Cataloged for LruWsr {
+    const DESCRIPTION: Description =
+        Description { parameters: &PARAMETERS, source: include_str!("lru_wsr.rs"), ..POLICY };
+
+    fn build(settings: &Settings, size: BufferSize) -> Self {
+        PageBuffer::with_policy(settings, size)
+    }
+}

@@ -1,0 +1,82 @@
+//! The blocks that have a page in the buffer.
+
+use alloc::vec::Vec;
+use core::ops::{Index, IndexMut};
+
+use crate::parts::{AddressMap, Listed};
+
+/// A place in a [`BlockTable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockSlot(pub(crate) u32);
+
+impl Listed for BlockSlot {
+    const NONE: BlockSlot = BlockSlot(u32::MAX);
+
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A slab of blocks with a map from their numbers. It grows as blocks come, up to the largest number that
+/// was ever buffered at once, and allocates nothing from then on.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockTable<T> {
+    map: AddressMap,
+    blocks: Vec<T>,
+    unused: Vec<BlockSlot>,
+}
+
+impl<T> BlockTable<T> {
+    pub(crate) fn new() -> Self {
+        BlockTable { map: AddressMap::new(), blocks: Vec::new(), unused: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, block: u64) -> Option<BlockSlot> {
+        self.map.get(block).map(BlockSlot)
+    }
+
+    /// Enters `block`, which is not here.
+    pub(crate) fn insert(&mut self, block: u64, entry: T) -> BlockSlot {
+        let slot = match self.unused.pop() {
+            Some(slot) => {
+                self.blocks[slot.index()] = entry;
+                slot
+            }
+            None => {
+                self.blocks.push(entry);
+                BlockSlot(self.blocks.len() as u32 - 1)
+            }
+        };
+        self.map.insert(block, slot.0);
+        slot
+    }
+
+    /// Forgets `block`, which is in `slot`.
+    pub(crate) fn remove(&mut self, block: u64, slot: BlockSlot) {
+        self.map.remove(block);
+        self.unused.push(slot);
+    }
+
+    /// The number of blocks.
+    pub(crate) fn len(&self) -> usize {
+        self.map.len()
+    }
+}
+
+impl<T> Index<BlockSlot> for BlockTable<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, slot: BlockSlot) -> &T {
+        &self.blocks[slot.index()]
+    }
+}
+
+impl<T> IndexMut<BlockSlot> for BlockTable<T> {
+    #[inline]
+    fn index_mut(&mut self, slot: BlockSlot) -> &mut T {
+        &mut self.blocks[slot.index()]
+    }
+}

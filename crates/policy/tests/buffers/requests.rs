@@ -1,0 +1,49 @@
+//! Random requests with a fixed seed.
+
+use clockhand_policy::LogicalPage;
+use clockhand_policy::buffer::Request;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// Pages of a block in these tests, as in the golden vectors.
+pub const PAGES_PER_BLOCK: u64 = 4;
+
+/// `cases` cases that are the same in every run; `PROPTEST_RNG_SEED` sets another seed to explore.
+pub fn fixed_seed(cases: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let rng_seed = match config.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(2017),
+        chosen => chosen,
+    };
+    ProptestConfig { cases, rng_seed, failure_persistence: None, ..config }
+}
+
+/// Requests with some locality: runs of pages in order, from near a slowly moving centre or from anywhere.
+/// Of a hundred, `others` are neither plain reads nor plain writes.
+pub fn requests(pages: u64, length: usize, others: u32) -> impl Strategy<Value = Vec<Request>> {
+    let start = (0..pages, 0..8u64, 0..10u32, 1..6u64, 0..100u32);
+    (1..=10u32, prop::collection::vec(start, 1..length)).prop_map(move |(writes, starts)| {
+        let mut requests = Vec::new();
+        for (position, (anywhere, near, share, run, other)) in starts.into_iter().enumerate() {
+            let centre = position as u64 / 3;
+            let first = if share == 0 { anywhere } else { centre + near };
+            for page in (first..first + run).map(|page| LogicalPage(page % pages)) {
+                requests.push(if share < writes {
+                    Request::Write(page)
+                } else {
+                    Request::Read(page)
+                });
+            }
+            let page = LogicalPage(first % pages);
+            if other < others {
+                requests.push(match other % 5 {
+                    0 => Request::Flush,
+                    1 => Request::Drain,
+                    2 | 3 => Request::ForceUnitAccess(page),
+                    _ => Request::Trim(page),
+                });
+            }
+        }
+        requests
+    })
+}

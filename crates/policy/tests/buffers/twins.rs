@@ -1,0 +1,138 @@
+//! Every buffer against its slow, literal twin: the same requests give the same steps, hits and state.
+
+use clockhand_policy::buffer::catalog::BUFFERS;
+use clockhand_policy::buffer::{Action, Medium, Request, Source};
+use clockhand_twins::{
+    BufferEvent, BufferPages, BufferRequest, BufferStep, Flushed, Place, build_buffer,
+};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::driver::{self, Event};
+use crate::requests::{PAGES_PER_BLOCK, fixed_seed, requests};
+use crate::variants;
+
+fn twin_request(request: Request) -> BufferRequest {
+    match request {
+        Request::Read(page) => BufferRequest::Read(page.0),
+        Request::Write(page) => BufferRequest::Write(page.0),
+        Request::ForceUnitAccess(page) => BufferRequest::ForceUnitAccess(page.0),
+        Request::Flush => BufferRequest::Flush,
+        Request::Trim(page) => BufferRequest::Trim(page.0),
+        Request::Drain => BufferRequest::Drain,
+    }
+}
+
+/// An event in the twins' words.
+fn in_their_words(event: Event) -> BufferEvent {
+    let place = |source| match source {
+        Source::Dram => Place::Dram,
+        Source::Nvm => Place::Nvm,
+        Source::Flash => Place::Flash,
+        Source::Request => Place::Request,
+    };
+    let steps = event.steps.into_iter().map(|(action, pages)| match action {
+        Action::Flush => BufferStep::Flush(
+            pages
+                .iter()
+                .map(|entry| Flushed {
+                    page: entry.page.0,
+                    dirty: entry.dirty,
+                    from: place(entry.source),
+                    stays: entry.stays,
+                })
+                .collect(),
+        ),
+        Action::Migrate => BufferStep::Migrate(pages[0].page.0),
+        Action::Drop => BufferStep::Drop(pages.iter().map(|entry| entry.page.0).collect()),
+    });
+    let medium = |medium| if medium == Medium::Dram { Place::Dram } else { Place::Nvm };
+    BufferEvent {
+        steps: steps.collect(),
+        hit: event.served.hit.map(medium),
+        nvm_writes: event.served.nvm_writes.into(),
+    }
+}
+
+/// A page policy's state, without the bits and flags that its own twin test compares.
+fn without_bits(state: &Value) -> Value {
+    match state {
+        Value::Object(parts) => {
+            let lists = parts.iter().filter(|(_, part)| part.is_array());
+            lists.map(|(name, part)| (name.clone(), without_bits(part))).collect()
+        }
+        Value::Array(entries) => {
+            entries.iter().map(|entry| entry.get(0).unwrap_or(entry).clone()).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// Page-level buffers have the page policies' twins, which know reads and writes alone.
+const PAGE_LEVEL: [&str; 5] = ["lru", "clock", "cflru", "lru-wsr", "craw"];
+
+fn has_twin(variant: &str) -> bool {
+    let is_page_level = PAGE_LEVEL.contains(&variants::buffer_name(variant));
+    !(is_page_level && (variant.contains("=safe") || variant.contains("=block")))
+}
+
+fn assert_same(variant: &str, total: u32, requests: &[Request], pages: u64) {
+    let state_every = if total < 20 { 1 } else { 25 };
+    let name = variants::buffer_name(variant);
+    let is_page_level = PAGE_LEVEL.contains(&name);
+    let settings = variant.split_once(':').map_or("", |(_, settings)| settings);
+    let pairs = settings.split(',').filter(|pair| !pair.is_empty());
+    let parameters: Vec<(&str, &str)> =
+        pairs.map(|pair| pair.split_once('=').expect("a pair")).collect();
+    let size = BufferPages { total: total as usize, per_block: PAGES_PER_BLOCK };
+    let mut twin = build_buffer(name, size, &parameters);
+    let mut driven = driver::build(variant, total, PAGES_PER_BLOCK as u32, pages as u32);
+    for (position, &request) in requests.iter().enumerate() {
+        if is_page_level && matches!(request, Request::Trim(_) | Request::Drain) {
+            continue;
+        }
+        let at = format_args!("{variant}, {total} pages, request {position} of {requests:?}");
+        let expected = twin.request(twin_request(request));
+        assert_eq!(in_their_words(driven.request(request)), expected, "{at}");
+        if position % state_every != 0 {
+            continue;
+        }
+        let dirty: Vec<u64> = (0..pages).filter(|&page| driven.is_dirty(page)).collect();
+        assert_eq!(dirty, twin.dirty(), "dirty pages: {at}");
+        assert_eq!(driven.occupancy().dirty_pages as usize, dirty.len(), "their count: {at}");
+        let expected = serde_json::from_str(&twin.state().to_string()).expect("a state is JSON");
+        let state = driven.state();
+        match is_page_level {
+            true => assert_eq!(without_bits(&state), without_bits(&expected), "state: {at}"),
+            false => assert_eq!(state, expected, "state: {at}"),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(fixed_seed(60))]
+
+    #[test]
+    fn small_buffers_follow_their_twins(requests in requests(40, 60, 25), total in 5..14u32) {
+        for variant in variants::all().iter().filter(|variant| has_twin(variant)) {
+            assert_same(variant, total, &requests, 40);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(fixed_seed(12))]
+
+    #[test]
+    fn larger_buffers_follow_their_twins(requests in requests(900, 400, 8), total in 60..200u32) {
+        for variant in variants::all().iter().filter(|variant| has_twin(variant)) {
+            assert_same(variant, total, &requests, 900);
+        }
+    }
+}
+
+#[test]
+fn every_buffer_of_the_catalog_has_a_twin() {
+    let names: Vec<&str> = BUFFERS.iter().map(|entry| entry.description.name).collect();
+    assert_eq!(names, clockhand_twins::BUFFERS);
+}
