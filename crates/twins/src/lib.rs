@@ -35,9 +35,6 @@
 //! | `lirs` | `hir_share` (1/100) |
 //! | `w-tinylfu` | `window_share` (1/100), `protected_share` (4/5), `sample_factor` (10), `doorkeeper` (false) |
 //!
-//! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`)
-//! also take `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under
-//! `mapped` the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
 //! | write buffer | parameters (default) |
 //! |---|---|
 //! | `clock-dnv` | `dram_share` (1/10), `nvm_write_hit` (`in_place`, `promote`, `dram_copy`), `padding` (`remove`, `keep_clean`, `off`), `pad_migrating` (false), `read_allocate` (true) |
@@ -48,10 +45,11 @@
 //! | `lb-clock` | `clear_sequential` (false) |
 //! | `lru`, `clock`, `cflru`, `lru-wsr`, `craw` | the policy's own, `cache_reads` (true); reads and writes only |
 //!
-//! All write buffers also take `commands` (`paper` or `safe`). Policies, again:
-//! the bit-driven ones (`fifo`, `random`, `clock`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`) also take
-//! `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under `mapped`
-//! the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
+//! All write buffers also take `commands` (`paper` or `safe`).
+//!
+//! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`)
+//! also take `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under
+//! `mapped` the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
 //! and a later write sets its bit. Clearing a set bit unmaps the page, which keeps its other bit; the next access is
 //! seen and maps it again. The dirty flag is exact under both.
 
