@@ -47,7 +47,7 @@ pub struct FlashRules {
     pub separate: bool,
     /// Erased blocks of a die below which it is collected; A-77 has 2.
     pub minimum_free: usize,
-    /// Erases above the least worn block from which a block is passed over.
+    /// Erases above the average block, rounded down, from which a block is passed over.
     pub wear_limit: Option<u32>,
     /// Erases above the least worn full block at which that one is collected too, into the block just erased.
     pub wear_levelling: Option<u32>,
@@ -215,12 +215,13 @@ impl FlashTwin {
         let full = self.full(die);
         let fewest = |block: &usize| (self.valid(*block).len(), *block);
         let in_use = self.die_blocks(die).filter(|block| !self.blocks[*block].retired);
-        let least = in_use.map(|block| self.blocks[block].erases).min().unwrap_or(0);
+        let erases: Vec<u32> = in_use.map(|block| self.blocks[block].erases).collect();
+        let mean = erases.iter().sum::<u32>() / erases.len() as u32;
         let unworn: Vec<usize> = match self.rules.wear_limit {
             Some(limit) => full
                 .iter()
                 .copied()
-                .filter(|block| self.blocks[*block].erases <= least + limit)
+                .filter(|block| self.blocks[*block].erases <= mean + limit)
                 .filter(|block| self.valid(*block).len() < self.rules.pages_per_block)
                 .collect(),
             None => Vec::new(),

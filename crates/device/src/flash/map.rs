@@ -116,6 +116,22 @@ impl Map {
         (was != NO_PAGE).then_some(PhysicalPage(was))
     }
 
+    /// Marks up to 64 pages of a block, from `first` on, as valid.
+    pub(super) fn mark_valid(&mut self, block: Block, first: PhysicalPage, pages: u32) {
+        if pages == 0 {
+            return;
+        }
+        let in_block = (first.0 - self.first_page(block).0) as usize;
+        let word = block.0 as usize * self.words_per_block + in_block / 64;
+        // 128 bits, because the pages may lie across the end of a word.
+        let bits = u128::from(u64::MAX >> (64 - pages)) << (in_block % 64);
+        self.valid[word] |= bits as u64;
+        if bits >> 64 != 0 {
+            self.valid[word + 1] |= (bits >> 64) as u64;
+        }
+        self.record_mut(block).valid_pages += pages as u16;
+    }
+
     /// Marks a physical page as no longer valid, and says which block it is in, as that block is now.
     #[inline]
     pub(super) fn invalidate(&mut self, page: PhysicalPage) -> (Block, BlockRecord) {

@@ -81,8 +81,8 @@ pub struct FtlOptions {
     pub frontiers: Frontiers,
     /// When collection starts.
     pub minimum_free: MinimumFree,
-    /// Wear-aware choice: a block that was erased this many times more than the least worn block of the pool is passed over
-    /// while there is another. None: wear is not looked at.
+    /// Wear-aware choice: a block that was erased more than this many times more than the average block of the pool, rounded
+    /// down, is passed over while there is another with an invalid page. None: wear is not looked at.
     pub wear_limit: Option<u32>,
     /// Static wear levelling: when a block just erased has been erased this many times more than the least worn full block of the
     /// pool, that block is collected too, whatever it holds, and its pages go to the block just erased. Looks at all blocks of

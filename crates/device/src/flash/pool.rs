@@ -8,7 +8,7 @@ use super::geometry::{Block, LogicalPage, PhysicalPage};
 use super::map::{BlockState, Map};
 use super::operations::FlashOperations;
 use super::options::{Frontiers, FtlOptions};
-use super::wear::LeastErases;
+use super::wear::MeanErases;
 
 /// The block that is being written.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ pub(super) struct Pool {
     /// Blocks without which collection could come to a stand.
     blocks_required: u32,
     pub(super) blocks_retired: u32,
-    least_erases: LeastErases,
+    mean_erases: MeanErases,
     wear_limit: Option<u32>,
     wear_levelling: Option<u32>,
 }
@@ -95,7 +95,7 @@ impl Pool {
             minimum_free: options.minimum_free.blocks(blocks),
             blocks_required,
             blocks_retired: 0,
-            least_erases: LeastErases::new(blocks),
+            mean_erases: MeanErases::new(blocks),
             wear_limit: options.wear_limit,
             wear_levelling: options.wear_levelling,
         }
@@ -152,7 +152,7 @@ impl Pool {
             records: &turn.map.blocks[self.first.0 as usize..][..self.blocks as usize],
             pages_per_block: turn.map.pages_per_block,
             clock: turn.clock,
-            erases_max: self.wear_limit.map(|limit| self.least_erases.get().saturating_add(limit)),
+            erases_max: self.wear_limit.map(|limit| self.mean_erases.get().saturating_add(limit)),
         };
         let victim = self.candidates.choose(&view);
         let victim = Block(self.first.0 + victim.expect("more blocks than may be free are full"));
@@ -200,15 +200,11 @@ impl Pool {
         for word in turn.map.words(block) {
             let mut valid = std::mem::take(&mut turn.map.valid[word]);
             while valid != 0 {
-                let from = PhysicalPage(from_first + valid.trailing_zeros());
-                valid &= valid - 1;
                 if frontier.is_none() {
                     frontier = self.open(kind, turn.map);
                 }
-                let to = frontier.take();
-                let holds = LogicalPage(turn.map.logical[from.0 as usize]);
-                turn.map.put(holds, to, frontier.block);
-                turn.operations.relocate(from, to, holds);
+                let moved = turn.move_pages(&mut valid, PhysicalPage(from_first), frontier);
+                frontier.next += moved;
                 if frontier.is_none() {
                     frontier = self.close(frontier, turn);
                 }
@@ -233,7 +229,7 @@ impl Pool {
         record.valid_pages = 0;
         record.erases += 1;
         let retires = turn.endurance_erases.is_some_and(|endurance| record.erases >= endurance);
-        self.least_erases.count(record.erases - 1, retires);
+        self.mean_erases.count(record.erases, retires);
         if retires {
             record.state = BlockState::Retired;
             self.blocks_retired += 1;
@@ -272,7 +268,7 @@ impl Pool {
 
     /// Forgets the wear of the past: from now on all blocks count as never erased.
     pub(super) fn forget_wear(&mut self) {
-        self.least_erases = LeastErases::new(self.blocks);
+        self.mean_erases = MeanErases::new(self.blocks);
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -287,4 +283,24 @@ pub(super) struct Turn<'a, O> {
     /// Host writes so far, the present one included.
     pub(super) clock: u64,
     pub(super) endurance_erases: Option<u32>,
+}
+
+impl<O: FlashOperations> Turn<'_, O> {
+    /// Moves pages to the frontier, in order, until it is full or none is left in `valid`, a word of valid bits that starts
+    /// with page `first`. Says how many. Most pages that a drive programs pass through here.
+    fn move_pages(&mut self, valid: &mut u64, first: PhysicalPage, frontier: Frontier) -> u32 {
+        let mut to = frontier.next;
+        while *valid != 0 && to < frontier.end {
+            let from = PhysicalPage(first.0 + valid.trailing_zeros());
+            *valid &= *valid - 1;
+            let holds = self.map.logical[from.0 as usize];
+            self.map.logical[to as usize] = holds;
+            self.map.physical[holds as usize] = to;
+            self.operations.relocate(from, PhysicalPage(to), LogicalPage(holds));
+            to += 1;
+        }
+        let moved = to - frontier.next;
+        self.map.mark_valid(frontier.block, PhysicalPage(frontier.next), moved);
+        moved
+    }
 }

@@ -39,35 +39,29 @@ impl Wear {
     }
 }
 
-/// How many blocks of a pool were erased how often: knows the least at any time.
+/// Erases of the average block of a pool, at any time.
 #[derive(Debug, Clone)]
-pub(super) struct LeastErases {
-    blocks: Vec<u32>,
-    least: usize,
+pub(super) struct MeanErases {
+    erases: u64,
+    blocks: u32,
 }
 
-impl LeastErases {
-    pub(super) fn new(blocks: u32) -> LeastErases {
-        LeastErases { blocks: vec![blocks], least: 0 }
+impl MeanErases {
+    pub(super) fn new(blocks: u32) -> MeanErases {
+        MeanErases { erases: 0, blocks }
     }
 
-    /// Erases of the least worn block that is in use.
+    /// Erases of the average block in use, rounded down.
     pub(super) fn get(&self) -> u32 {
-        self.least as u32
+        (self.erases / u64::from(self.blocks.max(1))) as u32
     }
 
-    /// A block that was erased `erases` times before is erased once more; a retired one is then out of use.
+    /// A block is erased, for the `erases`-th time; a retired one is out of use from then on.
     pub(super) fn count(&mut self, erases: u32, retires: bool) {
-        let erases = erases as usize;
-        if self.blocks.len() == erases + 1 {
-            self.blocks.push(0);
-        }
-        self.blocks[erases] -= 1;
-        if !retires {
-            self.blocks[erases + 1] += 1;
-        }
-        while self.blocks[self.least] == 0 && self.least + 1 < self.blocks.len() {
-            self.least += 1;
+        self.erases += 1;
+        if retires {
+            self.erases -= u64::from(erases);
+            self.blocks -= 1;
         }
     }
 }
