@@ -177,8 +177,8 @@ pub(crate) struct ClockDnv {
     blocks: BlockTable<Block>,
     dram: ClockD,
     nvm: ClockNv,
-    /// A page on its way from NVM to DRAM, which has left NVM before it is written in DRAM.
-    promoting: Option<LogicalPage>,
+    /// A page that a write hit in NVM and that DRAM makes room for. One that is promoted has left NVM already.
+    moving: Option<LogicalPage>,
     /// Pages in both memories, which only `dram_copy` has.
     copied_pages: u32,
     purpose: Purpose,
@@ -203,7 +203,7 @@ impl Cataloged for ClockDnv {
             blocks: BlockTable::new(),
             dram: ClockD::new(dram_pages, size.pages_per_block),
             nvm: ClockNv::new(nvm_pages),
-            promoting: None,
+            moving: None,
             copied_pages: 0,
             purpose: Purpose::Depart,
             proposal: Proposal::new(size.pages_per_block),
@@ -283,20 +283,27 @@ impl ClockDnv {
     fn make_room_to_write(&mut self, page: LogicalPage) {
         match (self.place_of(page), self.modes.nvm_write_hit) {
             (Some(Medium::Dram), _) | (Some(Medium::Nvm), NvmWriteHit::InPlace) => {}
-            (Some(Medium::Nvm), NvmWriteHit::Promote) => {
-                self.leave_nvm(page);
+            (Some(Medium::Nvm), _) => {
+                self.begin_move(page);
                 self.make_room_in_dram();
             }
-            (Some(Medium::Nvm), NvmWriteHit::DramCopy) | (None, _) => self.make_room_in_dram(),
+            (None, _) => self.make_room_in_dram(),
         }
     }
 
-    /// A page that is promoted leaves NVM, once.
-    fn leave_nvm(&mut self, page: LogicalPage) {
-        if self.promoting.is_none() {
-            self.promoting = Some(page);
-            self.remove_from_nvm(page);
+    /// A page that is promoted leaves NVM, once; one that is copied stays, unless its block is flushed.
+    fn begin_move(&mut self, page: LogicalPage) {
+        if self.moving.is_none() {
+            self.moving = Some(page);
+            if self.modes.nvm_write_hit == NvmWriteHit::Promote {
+                self.remove_from_nvm(page);
+            }
         }
+    }
+
+    /// Whether `page` has left NVM on its way to DRAM.
+    fn is_being_promoted(&self, page: LogicalPage) -> bool {
+        self.moving == Some(page) && self.modes.nvm_write_hit == NvmWriteHit::Promote
     }
 
     fn make_room_in_dram(&mut self) {
@@ -339,13 +346,15 @@ impl ClockDnv {
     fn propose_batch(&mut self, slot: BlockSlot, nvm: u64, padding: u64) {
         self.purpose = Purpose::FlushBlock(slot);
         let pages_per_block = self.pages_per_block;
-        let (block, departing) = (self.blocks[slot].block, self.dram.departing());
+        let (departing, Block { block, dram, .. }) = (self.dram.departing(), self.blocks[slot]);
         let keeps = self.modes.padding == Padding::KeepClean;
         self.proposal.propose(Action::Flush, |pages| {
             pages.extend(pages_per_block.pages(block, nvm | padding).map(|page| {
-                let is_padding = padding & pages_per_block.bit(page) != 0;
-                let source = if is_padding { Source::Dram } else { Source::Nvm };
-                let stays = is_padding && keeps && departing != Some(page);
+                let bit = pages_per_block.bit(page);
+                let (source, stays) = match padding & bit {
+                    0 => (Source::Nvm, dram & bit != 0),
+                    _ => (Source::Dram, keeps && departing != Some(page)),
+                };
                 StepPage { page, dirty: true, source, stays }
             }));
         });
@@ -434,7 +443,10 @@ impl ClockDnv {
     }
 
     fn write(&mut self, page: LogicalPage) -> Served {
-        let hit = self.place_of(page);
+        let hit = match self.moving {
+            Some(_) => Some(Medium::Nvm),
+            None => self.place_of(page),
+        };
         let mut nvm_writes = 0;
         match (hit, self.modes.nvm_write_hit) {
             (Some(Medium::Dram), _) => {
@@ -445,12 +457,12 @@ impl ClockDnv {
                 self.write_to_nvm(page);
                 nvm_writes = 1;
             }
-            (Some(Medium::Nvm), NvmWriteHit::Promote) => {
-                self.leave_nvm(page);
-                self.promoting = None;
+            (Some(Medium::Nvm), _) => {
+                self.begin_move(page);
+                self.moving = None;
                 self.add_to_dram(page, true);
             }
-            (Some(Medium::Nvm), NvmWriteHit::DramCopy) | (None, _) => self.add_to_dram(page, true),
+            (None, _) => self.add_to_dram(page, true),
         }
         Served { hit, nvm_writes }
     }
@@ -492,7 +504,7 @@ impl WriteBuffer for ClockDnv {
     }
 
     fn place_of(&self, page: LogicalPage) -> Option<Medium> {
-        if self.promoting == Some(page) {
+        if self.is_being_promoted(page) {
             return Some(Medium::Nvm);
         }
         self.find(page).and_then(|slot| self.medium_in(slot, page))
@@ -500,7 +512,7 @@ impl WriteBuffer for ClockDnv {
 
     fn is_dirty(&self, page: LogicalPage) -> bool {
         let bit = self.pages_per_block.bit(page);
-        self.promoting == Some(page)
+        self.is_being_promoted(page)
             || self.find(page).is_some_and(|slot| {
                 let block = &self.blocks[slot];
                 (block.dirty | block.nvm) & bit != 0

@@ -41,6 +41,12 @@ impl Circle {
         if index == NONE { 0 } else { self.nodes[index as usize].heaviest }
     }
 
+    /// Whether `index` or what is below it weighs at least `weight`.
+    #[inline]
+    fn reaches(&self, index: u32, weight: u8) -> bool {
+        index != NONE && self.nodes[index as usize].heaviest >= weight
+    }
+
     fn update(&mut self, index: u32) {
         let Node { left, right, weight, .. } = self.nodes[index as usize];
         let below = self.heaviest_below(left).max(self.heaviest_below(right));
@@ -179,7 +185,7 @@ impl Circle {
         let mut index = top;
         loop {
             let Node { left, right, weight: own, .. } = self.nodes[index as usize];
-            if self.heaviest_below(left) >= weight {
+            if self.reaches(left, weight) {
                 index = left;
             } else if own >= weight {
                 return index;
@@ -207,7 +213,7 @@ impl Circle {
         let weight = self.largest_weight();
         let root = self.access(block);
         let behind = self.nodes[root as usize].right;
-        let top = if self.heaviest_below(behind) >= weight { behind } else { root };
+        let top = if self.reaches(behind, weight) { behind } else { root };
         let found = BlockSlot(self.first_of(top, weight));
         self.access(found);
         found
@@ -280,7 +286,7 @@ mod tests {
         let mut random = 2017u64;
         for round in 0..4000u32 {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let (draw, weight) = ((random >> 33) as usize, (random >> 60) as u8);
+            let (draw, weight) = ((random >> 33) as usize, (random >> 62) as u8);
             let place = if plain.is_empty() { 0 } else { draw % plain.len() };
             match random >> 20 & 7 {
                 0 | 1 if plain.iter().all(|&(block, _)| block != round % 50) => {

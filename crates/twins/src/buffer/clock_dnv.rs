@@ -143,7 +143,9 @@ impl ClockDnv {
         let auxiliary: Vec<u64> = auxiliary.map(|held| held.page).collect();
         for page in block.pages {
             if !self.padding || !auxiliary.contains(&page) {
-                batch.push(Flushed { page, dirty: true, from: Place::Nvm, stays: false });
+                // Without padding, a newer copy in DRAM is left there.
+                let stays = self.position(page).is_some();
+                batch.push(Flushed { page, dirty: true, from: Place::Nvm, stays });
             }
         }
         if self.padding {
