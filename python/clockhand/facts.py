@@ -1,17 +1,21 @@
 """What a report says about how its numbers were made."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 Value = TypeVar("Value")
 
 
-class TraceFacts(TypedDict):
-    """One input trace; ``name`` is what the rows have in their ``trace`` column.
+class Origin(TypedDict):
+    """Whether a trace was made from a recipe, and whether it stands in for a known workload."""
 
-    A synthetic trace that stands in for a known workload is a ``stand_in``.
-    """
+    synthetic: bool
+    stand_in: NotRequired[bool]
+
+
+class TraceFacts(Origin):
+    """One input trace; ``name`` is what the rows have in their ``trace`` column."""
 
     name: str
     format: str
@@ -24,8 +28,6 @@ class TraceFacts(TypedDict):
     dirty_footprint_pages: int
     page_bytes: int
     notes: list[str]
-    synthetic: bool
-    stand_in: NotRequired[bool]
 
 
 class DeviceFacts(TypedDict):
@@ -84,11 +86,20 @@ def _spelled_out(character: str) -> str:
     return character
 
 
-def synthetic_mark(trace: TraceFacts) -> str:
-    """Return what stands behind the name of a trace: nothing if it was captured."""
-    if not trace["synthetic"]:
+def origin_of(labels: Iterable[Sequence[str]]) -> Origin:
+    """Return what the labels of a trace, pairs of key and value, say about its origin."""
+    pairs = [tuple(label) for label in labels]
+    return {
+        "synthetic": any(key == "synthetic" for key, _ in pairs),
+        "stand_in": ("kind", "stand-in") in pairs,
+    }
+
+
+def synthetic_mark(origin: Origin) -> str:
+    """Return what stands behind the name of a trace; nothing if it was captured."""
+    if not origin["synthetic"]:
         return ""
-    return "(synthetic stand-in)" if trace.get("stand_in") else "(synthetic)"
+    return "(synthetic stand-in)" if origin.get("stand_in") else "(synthetic)"
 
 
 def trace_label(name: str, facts: Facts | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Required, TypedDict, Unpack, cast
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts
+from clockhand.facts import Facts, origin_of
 from clockhand.files import publish
 from clockhand.traces import Traces, Watch, reading_notes, sources
 
@@ -255,8 +255,7 @@ def _facts(
             **trace,
             "page_bytes": page_bytes,
             "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
-            "synthetic": any(key == "synthetic" for key, _ in trace["labels"]),
-            "stand_in": ["kind", "stand-in"] in [list(label) for label in trace["labels"]],
+            **origin_of(trace["labels"]),
         }
         for trace in result["traces"]
     ]

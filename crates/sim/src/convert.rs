@@ -21,8 +21,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Writes `inputs` to one Parquet file, one after the other as one timeline, and gives what was met in each.
 ///
-/// The streams of different inputs never alias: they are numbered in the order of their first request. Times
-/// are kept only for a single input, since the clocks of several have no common origin. Whatever is made of a
+/// A single input keeps its streams and times. Those of several never alias: their streams are numbered in the
+/// order of their first request, and they have no times, since their clocks have no common origin. Whatever is made of a
 /// synthetic trace keeps the labels that say so.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub fn convert_to_parquet(
     progress: &Arc<Progress>,
 ) -> Result<Vec<ReadReport>, SimError> {
     let mut conversion = Conversion {
-        keeps_times: inputs.len() == 1,
+        is_single: inputs.len() == 1,
         out,
         labels,
         writer: None,
@@ -87,7 +87,7 @@ fn read_ahead(
 }
 
 struct Conversion<'a> {
-    keeps_times: bool,
+    is_single: bool,
     out: &'a Path,
     labels: &'a [(String, String)],
     writer: Option<ParquetWriter>,
@@ -97,10 +97,10 @@ struct Conversion<'a> {
 
 impl Conversion<'_> {
     fn write(&mut self, input: usize, mut requests: Vec<Request>) -> Result<(), SimError> {
-        for request in &mut requests {
+        for request in requests.iter_mut().filter(|_| !self.is_single) {
             let next_stream = self.streams.len() as u32;
             request.stream = *self.streams.entry((input, request.stream)).or_insert(next_stream);
-            request.time_ns = request.time_ns.filter(|_| self.keeps_times);
+            request.time_ns = None;
         }
         let writer = match &mut self.writer {
             Some(writer) => writer,

@@ -127,8 +127,9 @@ def _print_tables(simulation: Simulation, console: Console) -> None:
     """Print one table per trace with the columns that people compare."""
     for trace in {trace["name"]: trace for trace in simulation.facts["traces"]}.values():
         rows = simulation.rows.filter(pl.col("trace") == trace["name"])
+        label = trace_label(trace["name"], simulation.facts)
         title = (
-            f"{trace_label(trace['name'], simulation.facts)}: {trace['references']:,} references to "
+            f"{label}: {trace['references']:,} references to "
             f"{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes; "
             f"device {rows['device_resolved'][0]}"
         )

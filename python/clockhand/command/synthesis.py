@@ -50,7 +50,7 @@ def _synthesize(
         return
     if recipe is None or out is None:
         raise UsageError(
-            "a synthetic trace needs a recipe and, after it, the file to write; give both, such as: "
+            "a synthetic trace needs a recipe and, after it, the file to write; give both: "
             "clockhand trace synthesize zipf:skew=0.9,footprint=1GiB --requests 20M out.parquet"
         )
     with shown_progress() as watch:

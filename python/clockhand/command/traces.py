@@ -18,6 +18,7 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.facts import origin_of, synthetic_mark
 from clockhand.traces import Trace, convert_traces, reading_notes
 
 TraceFile = Annotated[str, typer.Argument(help="A trace, compressed or not; - is standard input.")]
@@ -32,7 +33,9 @@ OutputFormat = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    trace = typer.Typer(help="Look at traces, convert them, make synthetic ones.", no_args_is_help=True)
+    trace = typer.Typer(
+        help="Look at traces, convert them, make synthetic ones.", no_args_is_help=True
+    )
     trace.command(name="info")(_info)
     trace.command(name="convert")(_convert)
     synthesis.register(trace)
@@ -55,7 +58,8 @@ def _info(
         schema={"fact": pl.String, "value": pl.String},
     )
     rows = pl.DataFrame([{"trace": source.name} | _flat(info)])
-    write_rows(rows, format_for(format, None), lambda to: print_table(source.name, shown, to))
+    title = f"{source.name} {synthetic_mark(origin_of(info['labels']))}".rstrip()
+    write_rows(rows, format_for(format, None), lambda to: print_table(title, shown, to))
 
 
 def _flat(info: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,9 @@ const DEFAULT_READS: Share = Share::WHOLE;
 const MAXIMUM_PAGES: u64 = 1 << 48;
 const MAXIMUM_SKEW: f64 = 10.0;
 const MAXIMUM_WEIGHT: u64 = 1_000_000_000;
-const MAXIMUM_STREAMS: u64 = 1 << 16;
+const MAXIMUM_STREAM: u64 = 65_535;
+/// Each run of a pattern holds at most 70 KB.
+const MAXIMUM_STREAMS: u64 = 1024;
 const DEFAULT_REPEATS: u64 = 10;
 
 /// `name:parameter=value,...`, or the name alone.
@@ -173,7 +175,7 @@ fn place(parameters: &mut Parameters) -> Result<Place, TraceError> {
         page_bytes,
         sizes,
         reads: parameters.share("reads")?.unwrap_or(DEFAULT_READS),
-        stream: parameters.number("stream", 0, MAXIMUM_STREAMS)?.unwrap_or(0) as u32,
+        stream: parameters.number("stream", 0, MAXIMUM_STREAM)?.unwrap_or(0) as u32,
         streams: parameters.number("streams", 1, MAXIMUM_STREAMS)?.unwrap_or(1) as u32,
         weight: parameters.number("weight", 1, MAXIMUM_WEIGHT)?.unwrap_or(1),
     };
@@ -214,7 +216,9 @@ fn pattern(
             "none" => Some(None),
             _ => quantity::bytes(text)
                 .filter(|&bytes| {
-                    bytes > 0 && bytes % page_bytes == 0 && footprint_bytes % bytes == 0
+                    bytes > 0
+                        && bytes.is_multiple_of(page_bytes)
+                        && footprint_bytes.is_multiple_of(bytes)
                 })
                 .map(Some),
         })?;
@@ -243,7 +247,9 @@ fn pattern(
                     "a multiple of the page, up to the footprint; give one such as 1MiB",
                     |text| {
                         quantity::bytes(text).filter(|&bytes| {
-                            bytes > 0 && bytes % page_bytes == 0 && bytes <= footprint_bytes
+                            bytes > 0
+                                && bytes.is_multiple_of(page_bytes)
+                                && bytes <= footprint_bytes
                         })
                     },
                 )?
@@ -275,7 +281,7 @@ fn hot_cold(
 fn check_extent(name: &str, place: &Place) -> Result<(), TraceError> {
     let text = quantity::bytes_text;
     let (footprint, page) = (place.footprint_bytes, place.page_bytes);
-    let reason = if footprint % page != 0 {
+    let reason = if !footprint.is_multiple_of(page) {
         format!(
             "footprint={} is no multiple of the page of {}; round it up",
             text(footprint),
@@ -283,11 +289,11 @@ fn check_extent(name: &str, place: &Place) -> Result<(), TraceError> {
         )
     } else if place.pages() > MAXIMUM_PAGES {
         format!("the footprint has more than {MAXIMUM_PAGES} pages; give a larger page or less")
-    } else if u64::from(smallest_room(place)) < u64::from(place.sizes.max_bytes()) {
+    } else if smallest_room_bytes(place) < place.sizes.max_bytes().into() {
         format!(
             "size={} is larger than the {} that a request has room in; give a smaller size",
             text(place.sizes.max_bytes().into()),
-            text(smallest_room(place).into())
+            text(smallest_room_bytes(place))
         )
     } else if place.start_bytes.checked_add(footprint).is_none() {
         "start and footprint reach past the end of the 64-bit address space; give a smaller start"
@@ -299,13 +305,12 @@ fn check_extent(name: &str, place: &Place) -> Result<(), TraceError> {
 }
 
 /// The shortest stretch that a request must fit in: the footprint, or the last body of a loop.
-fn smallest_room(place: &Place) -> u32 {
-    let room = match place.pattern {
+fn smallest_room_bytes(place: &Place) -> u64 {
+    match place.pattern {
         Pattern::Loop { body_bytes, .. } => match place.footprint_bytes % body_bytes {
             0 => body_bytes,
             last_body_bytes => last_body_bytes,
         },
         _ => place.footprint_bytes,
-    };
-    room.min(u64::from(u32::MAX)) as u32
+    }
 }

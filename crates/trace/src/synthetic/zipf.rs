@@ -2,79 +2,108 @@
 
 use super::random::Random;
 
+/// Each octave of ranks (from `2^j` to `2^(j+1)`) has up to so many steps.
+const STEPS_PER_OCTAVE: u64 = 32;
+
 /// Samples ranks: rank `k`, from 1 to `ranks`, with a probability in proportion to `k^-skew`.
 ///
-/// Rejection-inversion of W. Hörmann, G. Derflinger: Rejection-inversion to generate variates from
-/// monotone discrete distributions. ACM Transactions on Modeling and Computer Simulation 6(3), 1996.
-/// It needs no table, and draws 1 to 1.1 numbers per rank.
+/// Rejection from a step function that lies above the popularity and touches it where each step
+/// begins (L. Devroye: Non-Uniform Random Variate Generation. Springer, 1986, chapters II.3 and
+/// VIII.1). A step is chosen through an alias table (M. D. Vose, IEEE Transactions on Software
+/// Engineering 17(9), 1991), a rank of it evenly, and the rank is kept with the popularity at the rank over that at the
+/// start of the step. Most ranks are kept without computing a power, because the popularity at the
+/// end of the step would have been enough. The table has at most 32 steps per octave of ranks, so
+/// that memory does not grow with the footprint.
 #[derive(Clone, Debug)]
 pub(super) struct Zipf {
-    ranks: f64,
     skew: f64,
-    /// The paper's H(1.5) - h(1) and H(ranks + 0.5): where the inverted area begins and ends.
-    area_from: f64,
-    area_to: f64,
-    /// The paper's s: ranks whose inverse lies no farther below them need no second test.
-    sure_within: f64,
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    /// The first rank, from 1.
+    first: u64,
+    /// Number of ranks.
+    width: u64,
+    /// A rank of the step is kept below this number of 2^64 in any case.
+    surely_kept_below: u64,
+    /// The step itself is taken below this number of 2^64, else its alias.
+    own_below: u64,
+    alias: usize,
 }
 
 impl Zipf {
     /// `ranks` from 1 to 2^52, which binary64 holds exactly; `skew` from 0, where all ranks are
     /// equally popular.
     pub(super) fn new(ranks: u64, skew: f64) -> Self {
-        let mut zipf =
-            Self { ranks: ranks as f64, skew, area_from: 0.0, area_to: 0.0, sure_within: 0.0 };
-        zipf.area_from = zipf.area(1.5) - 1.0;
-        zipf.area_to = zipf.area(zipf.ranks + 0.5);
-        zipf.sure_within = 2.0 - zipf.inverse_area(zipf.area(2.5) - zipf.density(2.0));
-        zipf
+        let mut steps = Vec::new();
+        let mut first = 1;
+        while first <= ranks {
+            let octave = 1 << first.ilog2();
+            let width = (octave / STEPS_PER_OCTAVE.min(octave)).min(ranks - first + 1);
+            let surely_kept = power(first, first + width - 1, skew);
+            let surely_kept_below = of_2_64(surely_kept);
+            steps.push(Step { first, width, surely_kept_below, own_below: u64::MAX, alias: 0 });
+            first += width;
+        }
+        let weights = steps.iter().map(|step| step.width as f64 * power(1, step.first, skew));
+        let weights: Vec<f64> = weights.collect();
+        pair_aliases(&mut steps, weights);
+        Self { skew, steps }
     }
 
     /// A rank, from 0: the most popular one first.
     #[inline]
     pub(super) fn sample(&self, random: &mut Random) -> u64 {
         loop {
-            let area = self.area_to + random.positive_unit() * (self.area_from - self.area_to);
-            let inverse = self.inverse_area(area);
-            let rank = ((inverse + 0.5) as u64 as f64).clamp(1.0, self.ranks);
-            if rank - inverse <= self.sure_within
-                || area >= self.area(rank + 0.5) - self.density(rank)
-            {
-                return rank as u64 - 1;
+            let product = u128::from(random.next()) * self.steps.len() as u128;
+            let (index, coin) = ((product >> 64) as usize, product as u64);
+            let drawn = &self.steps[index];
+            let step = if coin < drawn.own_below { drawn } else { &self.steps[drawn.alias] };
+            if step.width == 1 {
+                return step.first - 1;
+            }
+            let rank = step.first + random.below(step.width);
+            let coin = random.next();
+            if coin < step.surely_kept_below || coin < of_2_64(power(step.first, rank, self.skew)) {
+                return rank - 1;
             }
         }
     }
-
-    /// The paper's h: `x^-skew`.
-    fn density(&self, x: f64) -> f64 {
-        libm::exp(-self.skew * libm::log(x))
-    }
-
-    /// The paper's H, an integral of h: `(x^(1-skew) - 1) / (1-skew)`, and `ln x` for skew 1.
-    fn area(&self, x: f64) -> f64 {
-        let logarithm = libm::log(x);
-        let exponent = (1.0 - self.skew) * logarithm;
-        if exponent.abs() < NEARLY_0 {
-            // Two terms of the series of (e^x - 1) / x, where the quotient would lose all digits.
-            return logarithm * (1.0 + exponent * 0.5);
-        }
-        logarithm * (libm::expm1(exponent) / exponent)
-    }
-
-    #[inline]
-    fn inverse_area(&self, area: f64) -> f64 {
-        // Rounding may carry the argument of the logarithm below 0.
-        let scaled = (area * (1.0 - self.skew)).max(-1.0);
-        if scaled.abs() < NEARLY_0 {
-            // Two terms of the series of ln(1 + x) / x.
-            return libm::exp(area * (1.0 - scaled * 0.5));
-        }
-        libm::exp(area * (libm::log1p(scaled) / scaled))
-    }
 }
 
-/// Below it the third term of either series is less than half a unit in the last place of 1.
-const NEARLY_0: f64 = 1e-8;
+/// `(from / to)^skew`: how popular rank `to` is, in units of rank `from`.
+fn power(from: u64, to: u64, skew: f64) -> f64 {
+    libm::exp(skew * (libm::log(from as f64) - libm::log(to as f64)))
+}
+
+/// A probability as so many of 2^64 equally likely cases; 1 becomes one case less.
+fn of_2_64(probability: f64) -> u64 {
+    (probability * 18_446_744_073_709_551_616.0) as u64
+}
+
+/// Vose's algorithm: each step that is lighter than the mean is filled up with a part of a heavier
+/// one, so that all are chosen evenly.
+fn pair_aliases(steps: &mut [Step], mut weights: Vec<f64>) {
+    let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+    let (mut light, mut heavy): (Vec<_>, Vec<_>) =
+        (0..steps.len()).partition(|&index| weights[index] < mean);
+    while let (Some(&filled), Some(&filler)) = (light.last(), heavy.last()) {
+        light.pop();
+        steps[filled].own_below = of_2_64(weights[filled] / mean);
+        steps[filled].alias = filler;
+        weights[filler] -= mean - weights[filled];
+        if weights[filler] < mean {
+            heavy.pop();
+            light.push(filler);
+        }
+    }
+    // What is left differs from the mean by rounding only, and is its own alias.
+    for index in light.into_iter().chain(heavy) {
+        steps[index].alias = index;
+    }
+}
 
 #[cfg(test)]
 mod tests {
