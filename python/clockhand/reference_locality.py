@@ -14,7 +14,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand.facts import Facts
 from clockhand.files import publish
-from clockhand.simulation import MAXIMUM_SEED, check_range
+from clockhand.simulation import MAXIMUM_SEED, check_range, trace_facts
 from clockhand.traces import Traces, Watch, reading_notes, sources
 
 Schema = Mapping[str, type[pl.DataType]]
@@ -382,17 +382,9 @@ def _facts(
     seed: int,
     options: Mapping[str, Any],
 ) -> Facts:
-    traces = [
-        {
-            **result["trace"],
-            "page_bytes": page_bytes,
-            "notes": reading_notes(result["trace"])
-            + [f"{key}: {value}" for key, value in result["trace"]["labels"]]
-            + _sampling_notes(result["sampling"]),
-            "synthetic": any(key == "synthetic" for key, _ in result["trace"]["labels"]),
-        }
-        for result in results
-    ]
+    traces = [trace_facts(result["trace"], page_bytes) for result in results]
+    for trace, result in zip(traces, results, strict=True):
+        trace["notes"] += _sampling_notes(result["sampling"])
     return cast(
         Facts,
         {

@@ -241,6 +241,16 @@ def _equivalent_command(
     return shlex.join(words)
 
 
+def trace_facts(trace: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
+    """Return what a report says about a trace, from what the engine met in it."""
+    return {
+        **trace,
+        "page_bytes": page_bytes,
+        "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
+        **origin_of(trace["labels"]),
+    }
+
+
 def _facts(
     result: Mapping[str, Any],
     rows: pl.DataFrame,
@@ -250,15 +260,6 @@ def _facts(
     options: Mapping[str, Any],
 ) -> Facts:
     resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
-    traces = [
-        {
-            **trace,
-            "page_bytes": page_bytes,
-            "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
-            **origin_of(trace["labels"]),
-        }
-        for trace in result["traces"]
-    ]
     return cast(
         Facts,
         {
@@ -267,7 +268,7 @@ def _facts(
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "seed": seed,
             "options": dict(options),
-            "traces": traces,
+            "traces": [trace_facts(trace, page_bytes) for trace in result["traces"]],
             "devices": [result["device"]],
             "policies": [
                 {**policy, "resolved": resolved[policy["name"]]} for policy in result["policies"]

@@ -287,3 +287,9 @@ def test_larger_distances_than_there_are_references_do_not_overflow() -> None:
     found = clockhand.locality(ends)
     assert counts(found, "recency", "write") == [1] * 3000
     assert found.summary["inversion_share"].to_list()[0] == 0.0
+
+
+def test_the_documentation_lists_the_columns_of_every_table() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/locality.md").read_text(encoding="utf-8")
+    for name, schema in TABLES.items():
+        assert f"| `{name}` | `{', '.join(schema)}` |" in page

@@ -13,7 +13,9 @@ from typing import Any, NoReturn
 
 import pytest
 
+from clockhand import Trace, locality
 from clockhand.report import write_report
+from conftest import scattered_pages
 from report_example import example_facts, example_rows
 
 HOSTILE = "<script>document.title='taken'</script>"
@@ -57,13 +59,22 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three reports: one trace, two traces (one hostile, without CLOCK), a single memory size."""
+    """Reports: one trace, two traces (one hostile, without CLOCK), a single memory size; locality
+    of one trace, of two (one hostile, without writes), and of a sample."""
     folder = tmp_path_factory.mktemp("reports")
     write_report(example_rows(), example_facts(), folder / "lines.html")
     traces = ["example-gcc", HOSTILE]
     two = example_rows(traces, policies=("lru", "craw"))
     write_report(two, example_facts(traces), folder / "traces.html")
     write_report(example_rows(sizes=(2048,)), example_facts(), folder / "bars.html")
+    pages = scattered_pages(3000, distinct=300)
+    writing = Trace.from_arrays(
+        [page % 3 == 0 for page in pages], [page * 4096 for page in pages], name="writing"
+    )
+    reading = Trace.from_arrays(["R"] * 4, [0, 4096, 8192, 0], name=HOSTILE)
+    locality(writing).write_report(folder / "locality.html")
+    locality([writing, reading]).write_report(folder / "locality-traces.html")
+    locality(writing, sample=0.5).write_report(folder / "locality-sample.html")
     return folder
 
 
@@ -117,7 +128,17 @@ def aria_sort(page: Any, name: str) -> str | None:
     return value
 
 
-@pytest.mark.parametrize(("name", "count"), [("lines", 6), ("traces", 10), ("bars", 6)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("lines", 6),
+        ("traces", 10),
+        ("bars", 6),
+        ("locality", 10),
+        ("locality-traces", 17),
+        ("locality-sample", 3),
+    ],
+)
 def test_every_figure_is_drawn_and_the_console_stays_silent(
     opened: Open, name: str, count: int
 ) -> None:
@@ -137,7 +158,7 @@ def test_every_figure_is_drawn_and_the_console_stays_silent(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [380, 1280])
-@pytest.mark.parametrize("name", ["lines", "traces", "bars"])
+@pytest.mark.parametrize("name", ["lines", "traces", "bars", "locality", "locality-traces"])
 def test_the_page_never_scrolls_sideways(opened: Open, name: str, width: int, scheme: str) -> None:
     page = opened(name, width, scheme)
     inner, content = page.execute_script(
@@ -247,6 +268,28 @@ def test_a_hostile_trace_name_runs_nothing(opened: Open) -> None:
     page = opened("traces")
     assert page.title.endswith("Clockhand report")
     assert HOSTILE in page.find_element("css selector", "main").text
+
+
+def test_a_hostile_trace_name_runs_nothing_in_a_locality_report(opened: Open) -> None:
+    page = opened("locality-traces")
+    assert page.title.endswith("Clockhand report")
+    assert HOSTILE in page.find_element("css selector", "main").text
+    missing = page.find_elements("css selector", ".missing")
+    assert len(missing) == 3
+
+
+def test_panels_stand_beside_each_other_and_below_each_other_on_a_phone(opened: Open) -> None:
+    script = """return [...document.querySelectorAll('#rankings .panels figure')]
+      .map((figure) => Math.round(figure.getBoundingClientRect().left));"""
+    assert len(set(opened("locality").execute_script(script))) == 4
+    assert len(set(opened("locality", 380).execute_script(script))) == 1
+
+
+def test_locality_panels_follow_the_colour_scheme(opened: Open) -> None:
+    script = """return getComputedStyle(
+      document.querySelector('.chart svg .mark-line path')).stroke;"""
+    light = opened("locality", scheme="light").execute_script(script)
+    assert light != opened("locality", scheme="dark").execute_script(script)
 
 
 def test_a_figure_that_cannot_be_drawn_says_so(opened: Open, folder: Path) -> None:

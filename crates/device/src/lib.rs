@@ -4,6 +4,9 @@
 //! [`Device::page_cost`] gives exact times, energies and the write/read ratio. Built-in profiles are
 //! the files of `profiles/`; a new file there is a new device.
 //!
+//! A flash drive with garbage collection is a [`flash::Drive`]; an [`Ssd`] is one that a file of `ssd-profiles/` or the
+//! user's own describes.
+//!
 //! This crate knows nothing of policies or traces.
 //!
 //! ```

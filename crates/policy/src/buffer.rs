@@ -72,7 +72,8 @@ pub enum Request {
     /// All that was written before must be persistent before the host is answered. With `commands=paper`
     /// nothing happens.
     Flush,
-    /// A page's content is no longer needed.
+    /// A page's content is no longer needed. It leaves the buffer, or stays clean where a place cannot be given
+    /// back out of turn; then the driver clears its content.
     Trim(LogicalPage),
     /// Every dirty page goes to flash, whatever the commands mode: the end of a run, or a power-down.
     Drain,
@@ -320,6 +321,6 @@ pub struct BufferSize {
     /// How pages are grouped.
     pub pages_per_block: PagesPerBlock,
     /// No more distinct pages than these are ever requested: the drive's logical pages or, where it is known,
-    /// a trace's footprint. The page-level buffers have a table of this length.
+    /// a trace's footprint. The page-level buffers have tables of this length and panic beyond it.
     pub distinct_pages: u32,
 }

@@ -1,8 +1,8 @@
 //! Slow, literal twins: the test kit.
 //!
-//! Each page-replacement policy and write buffer is written here a second time, straight from the numbered rules (A-01 … A-76) that
-//! resolve what the papers leave open or, where no rule names the policy, from the policy's page. A twin is read beside
-//! them, so it uses the plainest data it can: a queue, a linear search, exact rationals. Nothing in this crate shares
+//! Each page-replacement policy and write buffer is written here a second time, straight from the numbered rules
+//! (A-01 … A-76) that resolve what the papers leave open or, where no rule names it, from its page. A twin is read
+//! beside them, so it uses the plainest data it can: a queue, a linear search, exact rationals. Nothing in this crate shares
 //! code with the production policies; a property test gives both the same references and compares hits, evictions and
 //! state.
 //!
@@ -45,7 +45,7 @@
 //! | `lb-clock` | `clear_sequential` (false) |
 //! | `lru`, `clock`, `cflru`, `lru-wsr`, `craw` | the policy's own, `cache_reads` (true); reads and writes only |
 //!
-//! All write buffers also take `commands` (`paper` or `safe`).
+//! The write buffers of blocks also take `commands` (`paper` or `safe`).
 //!
 //! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`)
 //! also take `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under
@@ -84,11 +84,11 @@ mod visibility;
 mod w_tinylfu;
 
 pub use bound::lower_bounds;
-pub use flash::{FlashEvent, FlashRules, FlashTwin};
 pub use buffer::{
     BUFFERS, BufferEvent, BufferPages, BufferRequest, BufferStep, BufferTwin, Flushed, Place,
     build_buffer,
 };
+pub use flash::{FlashEvent, FlashRules, FlashTwin};
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
 

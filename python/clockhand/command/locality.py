@@ -27,7 +27,7 @@ from clockhand.command.simulation import (
     TraceFormat,
     Traces,
 )
-from clockhand.facts import printable
+from clockhand.facts import trace_label
 from clockhand.files import check_places, publish
 from clockhand.locality_findings import TOP_COLUMNS, knee, write_verdict
 from clockhand.reference_locality import TABLES, Locality, locality
@@ -122,16 +122,15 @@ def _locality(
 def _print_summary(found: Locality, console: Console) -> None:
     """Print, for each trace, shares of the top ranks, a verdict on writes, and the miss curve."""
     for trace in {trace["name"]: trace for trace in found.facts["traces"]}.values():
-        label = " (synthetic)" if trace["synthetic"] else ""
         about = "about " if found.facts["options"]["sample"] is not None else ""
         title = (
-            f"{trace['name']}{label}: {trace['references']:,} references to "
+            f"{trace_label(trace['name'], found.facts)}: {trace['references']:,} references to "
             f"{about}{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes"
         )
         of_trace = pl.col("trace") == trace["name"]
         summary = found.summary.filter(of_trace).unique(["ranking", "op"], maintain_order=True)
         if summary.is_empty():
-            console.print(printable(title), markup=False, soft_wrap=True)
+            console.print(title, markup=False, soft_wrap=True)
         else:
             print_table(
                 f"{title}; percent of references in the top ranks", for_people(summary), console

@@ -43,12 +43,13 @@ HEADINGS = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One panel on the page; ``number`` counts them."""
+    """One panel on the page; it is not drawn where there is nothing to show."""
 
     identity: str
     number: int
     title: str
     caption: str
+    is_drawn: bool
     series: list[tuple[str, str, tuple[int, ...]]]
 
 
@@ -130,17 +131,19 @@ def pictures(tables: Tables, folder: str | Path, facts: Facts) -> dict[Path, byt
 
 def _part(topic: Topic, labels: Sequence[str], before: int) -> tuple[Part, dict[str, Any]]:
     """Return a topic as it stands on the page, and the data that the script draws."""
-    rows, records, drawn = [], [], []
+    rows, records, drawn, number = [], [], [], before
     for index, (label, row) in enumerate(zip(labels, topic.rows, strict=True)):
         figures = []
         for panel in row.panels:
             identity = f"{topic.key}-{index}-{panel.key}"
             records += panel_records(panel, identity)
-            specification = panel_chart(panel, identity, CANVAS).to_dict()
-            drawn.append({"identity": identity, "specification": specification})
-            number = before + len(drawn)
+            is_drawn = any(record["y"] for record in panel.records)
+            if is_drawn:
+                specification = panel_chart(panel, identity, CANVAS).to_dict()
+                drawn.append({"identity": identity, "specification": specification})
+            number += 1
             series = [(name, *look(name, PAGE)) for name in panel.series]
-            figures.append(Figure(identity, number, panel.title, panel.caption, series))
+            figures.append(Figure(identity, number, panel.title, panel.caption, is_drawn, series))
         rows.append(FigureRow(label, figures))
     return Part(topic, rows), {ROWS: records, "figures": drawn}
 

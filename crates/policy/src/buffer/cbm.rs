@@ -18,7 +18,7 @@
 //! the original: try 4, 8, 16 and 32). `commands`: without effect, since what is acknowledged is in NVM.
 //!
 //! **Cost per hit and per victim.** Constant, but for a block that moves or leaves: one step per page. A TRIM
-//! may walk the blocks of one size. At most 91 bytes per block, and 59 per page of the read cache and of the
+//! may walk the blocks of one size. At most 99 bytes per block, and 59 per page of the read cache and of the
 //! page region.
 //!
 //! **Deviations from the paper.** Simplified: the source was not available, this is what others say of it.

@@ -29,7 +29,7 @@
 //!
 //! **Cost per hit and per victim.** A hit is one look-up and a bit. A page leaves DRAM in constant time on
 //! average; a change in the number of a block's pages in NVM and the search for the victim cost O(log blocks)
-//! amortized (a splay tree in the order of the circle), however many blocks are skipped. At most 111 bytes per
+//! amortized (a splay tree in the order of the circle), however many blocks are skipped. At most 107 bytes per
 //! block that has a page in the buffer and 32 per page of DRAM.
 //!
 //! **Deviations from the paper.** The paper's figure places a page in both memories; here it is in one
@@ -45,9 +45,12 @@ use alloc::vec::Vec;
 
 mod clock_d;
 mod clock_nv;
+mod modes;
 
 use clock_d::ClockD;
 use clock_nv::ClockNv;
+pub(super) use modes::DRAM_SHARE;
+use modes::{Modes, NvmWriteHit, PARAMETERS, Padding};
 
 use super::catalog::{Cataloged, media_pages};
 use super::mechanism::block::{BlockSlot, BlockTable};
@@ -57,11 +60,11 @@ use super::{
     Served, Source, Step, StepPage, WriteBuffer,
 };
 use crate::catalog::Description;
-use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parameters::Settings;
 
-use crate::{Frame, LogicalPage, Ratio};
+use crate::{Frame, LogicalPage};
 
-/// The pages of one block, in both memories: 48 bytes, 20 in the circle, 21 to 43 in the map of blocks.
+/// The pages of one block, in both memories: 48 bytes, 16 in the circle, 21 to 43 in the map of blocks.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     block: u64,
@@ -73,92 +76,6 @@ struct Block {
     nvm: u64,
     nvm_referenced: bool,
     first_frame: Frame,
-}
-
-/// The share of DRAM in the total of a hybrid buffer.
-pub(super) const DRAM_SHARE: Parameter = Parameter {
-    name: "dram_share",
-    summary: "the share of DRAM in the total, rounded down, at least a page; the rest is NVM",
-    domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
-    default: Default::Value("1/10"),
-    only_with: None,
-};
-
-const PARAMETERS: &[Parameter] = &[
-    DRAM_SHARE,
-    Parameter {
-        name: "nvm_write_hit",
-        summary: "where a write to a page in NVM is served",
-        domain: Domain::Choice(&["in_place", "promote", "dram_copy"]),
-        default: Default::Value("in_place"),
-        only_with: None,
-    },
-    Parameter {
-        name: "padding",
-        summary: "what becomes of the dirty pages in DRAM of a block that is flushed",
-        domain: Domain::Choice(&["remove", "keep_clean", "off"]),
-        default: Default::Value("remove"),
-        only_with: None,
-    },
-    Parameter {
-        name: "pad_migrating",
-        summary: "whether a migrating page of the victim's own block joins the batch",
-        domain: Domain::Flag,
-        default: Default::Value("false"),
-        only_with: None,
-    },
-    Parameter {
-        name: "read_allocate",
-        summary: "whether a read miss enters DRAM",
-        domain: Domain::Flag,
-        default: Default::Value("true"),
-        only_with: None,
-    },
-    Commands::PARAMETER,
-];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NvmWriteHit {
-    InPlace,
-    Promote,
-    DramCopy,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Padding {
-    Remove,
-    KeepClean,
-    Off,
-}
-
-/// The named alternatives.
-#[derive(Clone, Copy, Debug)]
-struct Modes {
-    nvm_write_hit: NvmWriteHit,
-    padding: Padding,
-    pads_migrating: bool,
-    read_allocates: bool,
-    commands: Commands,
-}
-
-impl Modes {
-    fn of(settings: &Settings) -> Self {
-        Modes {
-            nvm_write_hit: match settings.choice("nvm_write_hit") {
-                "promote" => NvmWriteHit::Promote,
-                "dram_copy" => NvmWriteHit::DramCopy,
-                _ => NvmWriteHit::InPlace,
-            },
-            padding: match settings.choice("padding") {
-                "keep_clean" => Padding::KeepClean,
-                "off" => Padding::Off,
-                _ => Padding::Remove,
-            },
-            pads_migrating: settings.flag("pad_migrating"),
-            read_allocates: settings.flag("read_allocate"),
-            commands: Commands::of(settings),
-        }
-    }
 }
 
 /// What the pending step is for.
@@ -548,8 +465,8 @@ impl WriteBuffer for ClockDnv {
     }
 
     fn inspect(&self, inspector: &mut dyn BufferInspector) {
-        inspector.pages("dram_from_hand", &mut self.dram.from_hand(&self.blocks));
-        inspector.blocks("nvm_from_hand", &mut self.nvm.from_hand(&self.blocks));
+        inspector.pages("dram_from_hand", &mut self.dram.pages_from_hand(&self.blocks));
+        inspector.blocks("nvm_from_hand", &mut self.nvm.blocks_from_hand(&self.blocks));
     }
 
     fn check_invariants(&self) {
@@ -559,7 +476,7 @@ impl WriteBuffer for ClockDnv {
         self.dram.check_invariants(&self.blocks);
         self.nvm.check_invariants(&self.blocks);
         let in_both = |page: &super::PageState| self.is_in_nvm(page.page);
-        let copied: Vec<_> = self.dram.from_hand(&self.blocks).filter(in_both).collect();
+        let copied: Vec<_> = self.dram.pages_from_hand(&self.blocks).filter(in_both).collect();
         assert_eq!(copied.len(), self.copied_pages as usize, "the pages in both are recounted");
         let only_copies = self.modes.nvm_write_hit == NvmWriteHit::DramCopy;
         assert!(copied.is_empty() || only_copies, "DRAM and NVM are disjoint");

@@ -16,7 +16,7 @@
 //!
 //! **Cost per hit and per victim.** A hit that sets a bit and the search for the victim cost O(log blocks)
 //! amortized (a splay tree in the order of the circle), a hit on a block whose bit is set is constant. At most
-//! 101 bytes per block that has a page in the buffer.
+//! 100 bytes per block that has a page in the buffer.
 //!
 //! **Deviations from the paper.** None known. Pages that `commands=safe` has cleaned stay until their block
 //! is evicted.

@@ -13,7 +13,7 @@
 //! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
 //! writes an FUA page through.
 //!
-//! **Cost per hit and per victim.** One look-up and a list move; constant on average. Beside the policy's own, 9 bytes per page in the buffer, and 29 to
+//! **Cost per hit and per victim.** One look-up and a list move; constant on average. Beside the policy's own, 13 bytes per page in the buffer, and 29 to
 //! 51 and 4 per distinct page that ever needed or may need one, since the page policy knows dense numbers.
 //!
 //! **Deviations from the paper.** A cache of a memory's pages here holds back writes of a drive, by the very

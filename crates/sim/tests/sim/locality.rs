@@ -13,6 +13,7 @@ use proptest::prelude::*;
 
 use crate::experiments::{PAGE_BYTES, experiment, fixed_seed, input, rows, table};
 use crate::twin::{References, references};
+use crate::workload;
 
 fn study(trace: TraceInput) -> LocalityStudy {
     LocalityStudy {
@@ -206,20 +207,30 @@ proptest! {
 
     #[test]
     fn a_sample_of_everything_is_exact(table in any_table()) {
-        let exact = locality(&study(input("t", table.clone()))).curve;
-        for sample in [Sample::Rate(1.0), Sample::Pages(40)] {
-            let study = LocalityStudy { sample: Some(sample), ..study(input("t", table.clone())) };
-            let sampled = locality(&study).curve;
-            for (index, &frames) in sampled.frames.iter().enumerate() {
-                let same = (frames as usize).min(exact.frames.len()) - 1;
-                prop_assert_eq!(sampled.read_misses[index], exact.read_misses[same]);
-                prop_assert_eq!(sampled.write_misses[index], exact.write_misses[same]);
-                prop_assert_eq!(sampled.write_backs[index], exact.write_backs[same]);
-            }
-            let errors = sampled.errors.expect("a sample has errors");
-            prop_assert!(errors.misses.iter().chain(&errors.write_backs).all(|&error| error == 0.0));
-        }
+        assert_sample_of_everything_is_exact(table, 40);
     }
+}
+
+fn assert_sample_of_everything_is_exact(table: RequestTable, pages: u32) {
+    let whole = study(input("t", table));
+    let exact = locality(&whole).curve;
+    for sample in [Sample::Rate(1.0), Sample::Pages(pages)] {
+        let sampled = locality(&LocalityStudy { sample: Some(sample), ..whole.clone() }).curve;
+        for (index, &frames) in sampled.frames.iter().enumerate() {
+            let same = (frames as usize).min(exact.frames.len()) - 1;
+            assert_eq!(sampled.read_misses[index], exact.read_misses[same]);
+            assert_eq!(sampled.write_misses[index], exact.write_misses[same]);
+            assert_eq!(sampled.write_backs[index], exact.write_backs[same]);
+        }
+        let errors = sampled.errors.expect("a sample has errors");
+        assert!(errors.misses.iter().chain(&errors.write_backs).all(|&error| error == 0.0));
+    }
+}
+
+#[test]
+fn a_sample_that_grows_stays_exact() {
+    let table = workload::table(workload::Path::Hit, 10_000, 60_000);
+    assert_sample_of_everything_is_exact(table, 10_000);
 }
 
 fn assert_curve_is_simulated(trace: TraceInput, frames: &[u32]) {

@@ -198,7 +198,7 @@ impl DramBuffer {
                 }
             }
             Rule::LbClock { clear_sequential } => {
-                self.groups[at].reference = !is_new && !(clear_sequential && in_order);
+                self.groups[at].reference = !(is_new || clear_sequential && in_order);
             }
             Rule::Fab | Rule::Clc { .. } => {
                 let group = self.take(at);

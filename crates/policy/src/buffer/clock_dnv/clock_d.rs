@@ -166,7 +166,7 @@ impl ClockD {
     }
 
     /// The pages from the hand on.
-    pub(super) fn from_hand<'a>(
+    pub(super) fn pages_from_hand<'a>(
         &'a self,
         blocks: &'a BlockTable<Block>,
     ) -> impl Iterator<Item = PageState> + 'a {
@@ -187,9 +187,9 @@ impl ClockD {
         self.dirty.check_invariants(&self.dirty_links);
         assert!(self.len() <= self.capacity, "more pages than DRAM has place for");
         assert_eq!(self.held.len() - self.unused.len(), self.len() as usize, "frames in use");
-        let dirty = self.from_hand(blocks).filter(|page| page.dirty).count();
+        let dirty = self.pages_from_hand(blocks).filter(|page| page.dirty).count();
         assert_eq!(dirty, self.dirty.len() as usize, "the dirty pages are recounted");
-        for state in self.from_hand(blocks) {
+        for state in self.pages_from_hand(blocks) {
             let slot = blocks.find(self.pages_per_block.block_of(state.page));
             let block = &blocks[slot.unwrap_or(BlockSlot::NONE)];
             assert_ne!(block.dram & self.pages_per_block.bit(state.page), 0, "a page's bit");

@@ -85,7 +85,7 @@ impl ClockNv {
     }
 
     /// The blocks from the hand on.
-    pub(super) fn from_hand<'a>(
+    pub(super) fn blocks_from_hand<'a>(
         &'a self,
         blocks: &'a BlockTable<Block>,
     ) -> impl Iterator<Item = BlockState> + 'a {
