@@ -6,6 +6,8 @@
 * :func:`synthesize` makes a synthetic trace from a recipe; :func:`recipes` lists those that come
   with the package.
 * :func:`convert_traces` writes traces to a Parquet file.
+* :func:`recommend` says which policy suits a program, a device and a memory size.
+* :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
 * :func:`policies`, :func:`devices` and :func:`formats` list what there is.
 * :mod:`clockhand.report` turns rows into figures and an HTML report.
 
@@ -15,6 +17,7 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 
 from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.catalogs import devices, formats, policies
+from clockhand.recommendation import Recommendation, recommend
 from clockhand.reference_locality import Locality, locality
 from clockhand.simulation import Simulation, run_simulation, simulate
 from clockhand.synthetic import recipes, synthesize
@@ -23,6 +26,7 @@ from clockhand.traces import Trace, convert_traces
 __all__ = [
     "ClockhandError",
     "Locality",
+    "Recommendation",
     "Simulation",
     "Trace",
     "UsageError",
@@ -33,6 +37,7 @@ __all__ = [
     "locality",
     "policies",
     "recipes",
+    "recommend",
     "run_simulation",
     "simulate",
     "synthesize",

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 __version__: str
+NUMBERS_VERSION: int
 
 class ClockhandError(Exception): ...
 class UsageError(ClockhandError): ...
@@ -36,6 +37,34 @@ class TraceSource:
     @property
     def name(self) -> str: ...
 
+class PreparedTrace:
+    @staticmethod
+    def read(
+        trace: TraceSource,
+        policies: list[str],
+        devices: list[str],
+        page_sizes_bytes: list[int],
+        watch: Callable[[str, int, int], None] | None = None,
+    ) -> PreparedTrace: ...
+    @property
+    def traces(self) -> list[dict[str, Any]]: ...
+    def simulate(
+        self,
+        /,
+        cells: list[tuple[str, int]],
+        *,
+        page_bytes: int,
+        device: str,
+        bits: str,
+        write_miss: str,
+        flush_at_end: bool,
+        hand_ns: int | None,
+        seed: int,
+        jobs: int | None,
+        on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None],
+        watch: Callable[[str, int, int], None] | None = None,
+    ) -> None: ...
+
 def policies() -> list[dict[str, Any]]: ...
 def policy_page(name: str) -> str: ...
 def devices() -> list[dict[str, Any]]: ...
@@ -44,6 +73,16 @@ def formats() -> list[dict[str, Any]]: ...
 def format_page(name: str) -> str: ...
 def recipes() -> list[dict[str, Any]]: ...
 def parse_page_bytes(text: str) -> int: ...
+def plan_cells(
+    policies: list[str],
+    *,
+    frames: str | None,
+    memory: str | None,
+    page_bytes: int,
+    device: str,
+    footprint_pages: int,
+    seed: int,
+) -> dict[str, Any]: ...
 def simulate(
     traces: list[TraceSource],
     policies: list[str],
@@ -55,6 +94,8 @@ def simulate(
     bits: str,
     write_miss: str,
     flush_at_end: bool,
+    hand_ns: int | None,
+    gauge_every: int | None,
     seed: int,
     jobs: int | None,
     watch: Callable[[str, int, int], None] | None = None,

@@ -6,7 +6,7 @@ import polars as pl
 
 BOUND = "bound"
 # Rows that differ in one of these are not comparable.
-SETTING_COLUMNS = ("device", "page_bytes", "bits", "write_miss")
+SETTING_COLUMNS = ("device", "page_bytes", "bits", "write_miss", "view", "flush_at_end", "hand_ns")
 
 
 def io_time_over_bound(rows: pl.DataFrame) -> pl.Series:

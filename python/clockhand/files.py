@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+PARTIAL_PATTERN = ".clockhand-*.partial"
+"""The names of files that are being written, of which a killed process leaves its own behind."""
+
 
 def check_places(files: Iterable[Path], *, folder: Path | None = None) -> None:
     """Find out before hours of work that their result could not be written.
@@ -78,7 +81,7 @@ def _is_device_or_pipe(path: Path) -> bool:
 
 def _stage(path: Path, content: bytes, staged: list[tuple[Path, Path]]) -> None:
     destination = Path(os.path.realpath(path))
-    partial = destination.with_name(f".clockhand-{secrets.token_hex(8)}.partial")
+    partial = destination.with_name(PARTIAL_PATTERN.replace("*", secrets.token_hex(8)))
     try:
         with open(partial, "xb") as file:
             staged.append((partial, path))

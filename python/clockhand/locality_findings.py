@@ -89,4 +89,4 @@ def _inversions(rankings: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
 def percent(share: float) -> str:
     """Return a share for reading, with a space that does not break."""
     percentage = 100 * share
-    return f"{percentage:.1f}\u00a0%" if percentage >= 0.1 else f"{percentage:.2g}\u00a0%"
+    return f"{percentage:.1f}\u00a0%" if abs(percentage) >= 0.1 else f"{percentage:.2g}\u00a0%"

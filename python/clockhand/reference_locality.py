@@ -14,7 +14,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand.facts import Facts
 from clockhand.files import publish
-from clockhand.simulation import MAXIMUM_SEED, check_range, trace_facts
+from clockhand.simulation import MAXIMUM_SEED, check_range, report_trace
 from clockhand.traces import Traces, Watch, reading_notes, sources
 
 Schema = Mapping[str, type[pl.DataType]]
@@ -382,7 +382,10 @@ def _facts(
     seed: int,
     options: Mapping[str, Any],
 ) -> Facts:
-    traces = [trace_facts(result["trace"], page_bytes) for result in results]
+    traces = [
+        report_trace(result["trace"]["name"], {**result["trace"], "page_bytes": page_bytes})
+        for result in results
+    ]
     for trace, result in zip(traces, results, strict=True):
         trace["notes"] += _sampling_notes(result["sampling"])
     return cast(

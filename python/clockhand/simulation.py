@@ -11,7 +11,7 @@ from typing import Any, Required, TypedDict, Unpack, cast
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts, origin_of
+from clockhand.facts import Facts, TraceFacts, origin_of
 from clockhand.files import publish
 from clockhand.traces import Traces, Watch, reading_notes, sources
 
@@ -43,9 +43,24 @@ SCHEMA: Mapping[str, type[pl.DataType]] = {
     "flush_writes": pl.UInt64,
     "bits": pl.String,
     "write_miss": pl.String,
+    "hand_movements": pl.UInt64,
 }
 """Names, order and types of the columns of a result; the first eighteen are the contract."""
 
+GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
+    "trace": pl.String,
+    "policy": pl.String,
+    "policy_resolved": pl.String,
+    "frames": pl.UInt64,
+    "page_bytes": pl.UInt64,
+    "fault": pl.UInt64,
+    "hand_movements": pl.UInt64,
+    "gauge": pl.String,
+    "value": pl.Float64,
+}
+"""Names, order and types of the columns of gauges: a row per sample of one value."""
+
+MAXIMUM_COUNT = 2**64 - 1
 MAXIMUM_JOBS = 1024
 MAXIMUM_SEED = 2**64 - 1
 
@@ -59,11 +74,14 @@ class Simulation:
             :data:`SCHEMA`.
         facts: Command, version, trace hashes, device and policies, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
+        gauges: The values inside the policies that were sampled, with the columns of
+            :data:`GAUGE_SCHEMA`; no rows if none were asked for.
     """
 
     rows: pl.DataFrame
     facts: Facts
     warnings: list[str]
+    gauges: pl.DataFrame
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
         """Write one HTML file with figures, table and facts that opens without a network."""
@@ -98,6 +116,8 @@ class Options(TypedDict, total=False):
     bits: str
     write_miss: str
     flush_at_end: bool
+    hand_ns: int | None
+    gauge_every: int | None
     seed: int
     jobs: int | None
     trace_format: str | None
@@ -126,6 +146,8 @@ def run_simulation(
     bits: str = "exact",
     write_miss: str = "fetch",
     flush_at_end: bool = False,
+    hand_ns: int | None = None,
+    gauge_every: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
     trace_format: str | None = None,
@@ -145,6 +167,11 @@ def run_simulation(
         bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
         write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
         flush_at_end: Whether dirty pages are written when the trace ends.
+        hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
+            given, also 0, hand movements are counted, which takes longer: the frames that a policy
+            examines while it looks for a victim.
+        gauge_every: After how many faults the values by which policies adapt are sampled, from the
+            first fault on.
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
         trace_format: Format of all traces that are given as paths.
@@ -158,6 +185,10 @@ def run_simulation(
     check_range("--seed", seed, 0, MAXIMUM_SEED)
     if jobs is not None:
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+    if hand_ns is not None:
+        check_range("--hand-ns", hand_ns, 0, MAXIMUM_COUNT)
+    if gauge_every is not None:
+        check_range("--gauge-every", gauge_every, 1, MAXIMUM_COUNT)
     policies = [policies] if isinstance(policies, str) else list(policies)
     frames_text = _joined(frames)
     memory_text = _joined(memory)
@@ -166,6 +197,8 @@ def run_simulation(
         "bits": bits,
         "write_miss": write_miss,
         "flush_at_end": flush_at_end,
+        "hand_ns": hand_ns,
+        "gauge_every": gauge_every,
     }
     page_bytes = _engine.parse_page_bytes(str(page_size))
     trace_sources = sources(traces, trace_format)
@@ -194,7 +227,7 @@ def run_simulation(
     warnings = [
         f"{trace['name']}: {note}" for trace in result["traces"] for note in reading_notes(trace)
     ]
-    return Simulation(rows, facts, warnings)
+    return Simulation(rows, facts, warnings, _gauges(result["gauges"], rows))
 
 
 def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | None:
@@ -206,10 +239,10 @@ def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | No
 
 
 def check_range(option: str, value: int, smallest: int, largest: int) -> None:
-    """Refuse a number that an option does not take.
+    """Refuse a number that is out of the range of an option of the command.
 
     Raises:
-        UsageError: the number is out of range.
+        UsageError: ``value`` is below ``smallest`` or above ``largest``.
     """
     if not smallest <= value <= largest:
         raise _engine.UsageError(
@@ -238,17 +271,30 @@ def _equivalent_command(
         options["write_miss"],
     ]
     words += ["--flush-at-end"] if options["flush_at_end"] else []
+    for option, name in (("--hand-ns", "hand_ns"), ("--gauge-every", "gauge_every")):
+        words += [] if options[name] is None else [option, str(options[name])]
     return shlex.join(words)
 
 
-def trace_facts(trace: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
-    """Return what a report says about a trace, from what the engine met in it."""
-    return {
-        **trace,
-        "page_bytes": page_bytes,
-        "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
-        **origin_of(trace["labels"]),
-    }
+def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
+    """Join samples, whose column ``row`` counts result rows from 0, with what their rows are."""
+    samples = pl.DataFrame(columns, schema_overrides={"row": pl.UInt32})
+    about = rows.with_row_index("row").select("row", *list(GAUGE_SCHEMA)[:5])
+    joined = samples.join(about, on="row", how="left", maintain_order="left")
+    return joined.select(pl.col(name).cast(kind) for name, kind in GAUGE_SCHEMA.items())
+
+
+def report_trace(name: str, trace: Mapping[str, Any]) -> TraceFacts:
+    """Return what a report says of a trace, from what the engine met in it at a page size."""
+    return cast(
+        TraceFacts,
+        {
+            **trace,
+            "name": name,
+            "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
+            **origin_of(trace["labels"]),
+        },
+    )
 
 
 def _facts(
@@ -260,6 +306,10 @@ def _facts(
     options: Mapping[str, Any],
 ) -> Facts:
     resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
+    traces = [
+        report_trace(trace["name"], {**trace, "page_bytes": page_bytes})
+        for trace in result["traces"]
+    ]
     return cast(
         Facts,
         {
@@ -268,7 +318,7 @@ def _facts(
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "seed": seed,
             "options": dict(options),
-            "traces": [trace_facts(trace, page_bytes) for trace in result["traces"]],
+            "traces": traces,
             "devices": [result["device"]],
             "policies": [
                 {**policy, "resolved": resolved[policy["name"]]} for policy in result["policies"]

@@ -38,14 +38,14 @@ def stub_parameters(function: ast.FunctionDef) -> list[tuple[str, Any, Any]]:
     """Name, kind and default of each parameter, as the stub writes them."""
     empty = inspect.Parameter.empty
     arguments = function.args
-    places = [*arguments.posonlyargs, *arguments.args]
+    places = [
+        *((argument.arg, inspect.Parameter.POSITIONAL_ONLY) for argument in arguments.posonlyargs),
+        *((argument.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD) for argument in arguments.args),
+    ]
     defaults = [empty] * (len(places) - len(arguments.defaults)) + [
         ast.literal_eval(default) for default in arguments.defaults
     ]
-    parameters = [
-        (argument.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD, default)
-        for argument, default in zip(places, defaults, strict=True)
-    ]
+    parameters = [(*place, default) for place, default in zip(places, defaults, strict=True)]
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         value = empty if default is None else ast.literal_eval(default)
         parameters.append((argument.arg, inspect.Parameter.KEYWORD_ONLY, value))
@@ -66,9 +66,13 @@ def test_stub_and_module_have_the_same_names() -> None:
 def test_stub_and_module_have_the_same_members_and_bases() -> None:
     for node in STUB.body:
         if isinstance(node, ast.ClassDef):
-            described = {name.split(".")[1] for name, _ in stub_functions() if "." in name}
+            described = {
+                name.split(".")[1]
+                for name, _ in stub_functions()
+                if name.startswith(f"{node.name}.")
+            }
             members = {name for name in vars(native(node.name)) if not name.startswith("_")}
-            assert members == (described if node.name == "TraceSource" else set())
+            assert members == described
             bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
             assert bases in ([], [base.__name__ for base in native(node.name).__bases__])
 

@@ -13,6 +13,7 @@ extern crate alloc;
 
 pub mod buffer;
 pub mod catalog;
+mod counting;
 mod frames;
 mod ids;
 mod memory;

@@ -8,6 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::counting::CountingFrames;
 use crate::page::{AccessDriven, BitDriven, Fault, PagePolicy};
 use crate::{Frame, FrameTable, Frames, Op, PageId};
 
@@ -85,6 +86,14 @@ impl<P: PagePolicy> Memory<P> {
     /// [`AllPinned`] if no frame can be evicted; the policy has not been asked.
     #[inline]
     pub fn propose_victim(&mut self) -> Result<Frame, AllPinned> {
+        self.propose(|policy, frames| policy.choose_victim(frames))
+    }
+
+    #[inline]
+    fn propose<C>(&mut self, choose: C) -> Result<Frame, AllPinned>
+    where
+        C: FnOnce(&mut P, &mut FrameTable) -> Frame,
+    {
         assert!(self.is_full(), "a victim is proposed only when memory is full");
         if let Some(frame) = self.victim {
             return Ok(frame);
@@ -92,7 +101,7 @@ impl<P: PagePolicy> Memory<P> {
         if self.pinned_frames == self.frames.len() {
             return Err(AllPinned);
         }
-        let frame = self.policy.choose_victim(&mut self.frames);
+        let frame = choose(&mut self.policy, &mut self.frames);
         assert!(!self.frames.is_pinned(frame), "the policy chose a pinned frame");
         self.victim = Some(frame);
         Ok(frame)
@@ -109,6 +118,26 @@ impl<P: PagePolicy> Memory<P> {
             self.policy.make_room_for(page);
         }
         self.propose_victim()
+    }
+
+    /// As [`Memory::propose_victim_for`], slower: also counts the frames that the policy examined in its search,
+    /// which for a clock are the movements of its hand. A victim that is pending already costs none.
+    ///
+    /// # Errors
+    ///
+    /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
+    pub fn propose_victim_counted(&mut self, page: PageId) -> Result<(Frame, u64), AllPinned> {
+        if self.victim.is_none() && self.pinned_frames < self.frames.len() {
+            self.policy.make_room_for(page);
+        }
+        let mut examined = 0;
+        let frame = self.propose(|policy, frames| {
+            let mut frames = CountingFrames::new(frames);
+            let frame = policy.choose_victim(&mut frames);
+            examined = frames.examined();
+            frame
+        })?;
+        Ok((frame, examined))
     }
 
     /// A page that the policy asked to write back while it stays in memory, once per request and only if

@@ -79,6 +79,12 @@ pub trait PagePolicy {
     /// Shows lists and sizes by the names that the papers use.
     fn inspect(&self, inspector: &mut dyn Inspector);
 
+    /// Shows the values by which the policy adapts, in constant time: target sizes, sizes, windows. Names end in
+    /// the unit where there is one.
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        let _ = show;
+    }
+
     /// Recounts everything that is counted along the way, for tests.
     ///
     /// # Panics

@@ -8,6 +8,7 @@ mod errors;
 mod locality;
 mod simulation;
 mod supervision;
+mod sweep;
 mod trace;
 
 use pyo3::prelude::*;
@@ -26,11 +27,14 @@ mod _engine {
     #[pymodule_export]
     use crate::simulation::{parse_page_bytes, simulate};
     #[pymodule_export]
+    use crate::sweep::{PreparedTrace, plan_cells};
+    #[pymodule_export]
     use crate::trace::{TraceSource, convert_trace, trace_info};
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("NUMBERS_VERSION", clockhand_sim::NUMBERS_VERSION)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

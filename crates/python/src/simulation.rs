@@ -1,8 +1,11 @@
 //! `simulate`: a grid of cells, as rows and facts.
 
+use std::num::NonZeroU64;
+
 use clockhand_device::{Device, PageCost};
 use clockhand_sim::{
-    Bits, Contestant, Experiment, MemorySize, ReadTrace, ReplayOptions, Row, SimError, WriteMiss,
+    Bits, Contestant, Experiment, GaugeSample, MemorySize, Observation, ReadTrace, ReplayOptions,
+    Row, SimError, WriteMiss,
 };
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -62,13 +65,13 @@ pub(crate) fn device_facts(written: &str, device: &Device, page_cost: &PageCost)
 }
 
 #[derive(Serialize)]
-struct PolicyFacts {
+pub(crate) struct PolicyFacts {
     name: String,
     summary: &'static str,
     paper: &'static str,
 }
 
-fn policy_facts(contestant: &Contestant) -> PolicyFacts {
+pub(crate) fn policy_facts(contestant: &Contestant) -> PolicyFacts {
     let (summary, paper) = match contestant {
         Contestant::Policy(policy) => {
             let description = policy.entry().description;
@@ -79,15 +82,43 @@ fn policy_facts(contestant: &Contestant) -> PolicyFacts {
     PolicyFacts { name: contestant.written().to_owned(), summary, paper }
 }
 
+/// Samples as columns; `row` is the position of the row that a sample belongs to.
+#[derive(Default, Serialize)]
+struct GaugeColumns {
+    row: Vec<usize>,
+    fault: Vec<u64>,
+    hand_movements: Vec<u64>,
+    gauge: Vec<&'static str>,
+    value: Vec<f64>,
+}
+
+impl From<&[(usize, GaugeSample)]> for GaugeColumns {
+    fn from(samples: &[(usize, GaugeSample)]) -> Self {
+        let mut columns = GaugeColumns::default();
+        for &(row, GaugeSample { fault, hand_movements, gauge, value }) in samples {
+            columns.row.push(row);
+            columns.fault.push(fault);
+            columns.hand_movements.push(hand_movements);
+            columns.gauge.push(gauge);
+            columns.value.push(value);
+        }
+        columns
+    }
+}
+
 #[derive(Serialize)]
 struct SimulationFacts {
     rows: Vec<Row>,
+    gauges: GaugeColumns,
     traces: Vec<TraceFacts>,
     device: DeviceFacts,
     policies: Vec<PolicyFacts>,
 }
 
-fn memory_sizes(frames: Option<&str>, memory: Option<&str>) -> Result<Vec<MemorySize>, SimError> {
+pub(crate) fn memory_sizes(
+    frames: Option<&str>,
+    memory: Option<&str>,
+) -> Result<Vec<MemorySize>, SimError> {
     match (frames, memory) {
         (Some(frames), None) => MemorySize::parse_frames(frames),
         (None, Some(memory)) => MemorySize::parse_memory(memory),
@@ -117,10 +148,37 @@ fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Result<T, Sim
     }
 }
 
+pub(crate) fn contestants(policies: &[String]) -> Result<Vec<Contestant>, SimError> {
+    policies.iter().map(|text| Contestant::parse(text)).collect()
+}
+
+pub(crate) fn replay_options(
+    bits: &str,
+    write_miss: &str,
+    flush_at_end: bool,
+) -> Result<ReplayOptions, SimError> {
+    let write_misses = [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)];
+    Ok(ReplayOptions {
+        bits: choose("--bits", bits, [("exact", Bits::Exact), ("mapped", Bits::Mapped)])?,
+        write_miss: choose("--write-miss", write_miss, write_misses)?,
+        flush_at_end,
+    })
+}
+
+/// What is to be watched: the hand if a movement has a price or gauges are sampled, else nothing.
+pub(crate) fn observation(
+    hand_ns: Option<u64>,
+    gauge_every: Option<NonZeroU64>,
+) -> Option<Observation> {
+    let is_wanted = hand_ns.is_some() || gauge_every.is_some();
+    is_wanted.then(|| Observation { gauge_every, hand_ns: hand_ns.unwrap_or(0) })
+}
+
 /// Runs an experiment; a dictionary of rows and of facts about traces, device and policies.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, policies, *, frames, memory, page_bytes, device, bits, write_miss, flush_at_end, seed, jobs, watch=None
+    traces, policies, *, frames, memory, page_bytes, device, bits, write_miss, flush_at_end, hand_ns, gauge_every,
+    seed, jobs, watch=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
 pub(crate) fn simulate<'py>(
@@ -134,24 +192,14 @@ pub(crate) fn simulate<'py>(
     bits: &str,
     write_miss: &str,
     flush_at_end: bool,
+    hand_ns: Option<u64>,
+    gauge_every: Option<NonZeroU64>,
     seed: u64,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let specs: Result<Vec<Contestant>, SimError> =
-        policies.iter().map(|text| Contestant::parse(text)).collect();
-    let specs = specs.map_err(exception)?;
-    let bits = choose("--bits", bits, [("exact", Bits::Exact), ("mapped", Bits::Mapped)]);
-    let write_miss = choose(
-        "--write-miss",
-        write_miss,
-        [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)],
-    );
-    let options = ReplayOptions {
-        bits: bits.map_err(exception)?,
-        write_miss: write_miss.map_err(exception)?,
-        flush_at_end,
-    };
+    let specs = contestants(&policies).map_err(exception)?;
+    let options = replay_options(bits, write_miss, flush_at_end).map_err(exception)?;
     let experiment = Experiment {
         traces: traces.iter().map(|trace| trace.0.clone()).collect(),
         policies: specs.clone(),
@@ -159,6 +207,7 @@ pub(crate) fn simulate<'py>(
         page_bytes,
         device: device.clone(),
         options,
+        observation: observation(hand_ns, gauge_every),
         seed,
         jobs,
     };
@@ -168,6 +217,7 @@ pub(crate) fn simulate<'py>(
         traces: outcome.traces.iter().map(TraceFacts::from).collect(),
         device: device_facts(&device, &outcome.device, &outcome.page_cost),
         policies: specs.iter().map(policy_facts).collect(),
+        gauges: GaugeColumns::from(outcome.gauges.as_slice()),
         rows: outcome.rows,
     };
     Ok(pythonize(py, &result)?)

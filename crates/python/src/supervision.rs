@@ -21,6 +21,16 @@ where
     T: Send + 'static,
     W: FnOnce(&Arc<Progress>) -> Result<T, SimError> + Send + 'static,
 {
+    supervised_with(py, |progress| show(py, watch.as_ref(), progress), work)
+}
+
+/// Runs `work` without the interpreter and calls `look` now and then; an error of `look` ends the work.
+pub(crate) fn supervised_with<T, L, W>(py: Python<'_>, mut look: L, work: W) -> PyResult<T>
+where
+    T: Send + 'static,
+    L: FnMut(&Progress) -> PyResult<()>,
+    W: FnOnce(&Arc<Progress>) -> Result<T, SimError> + Send + 'static,
+{
     let progress = Arc::new(Progress::default());
     let (sender, receiver) = mpsc::channel();
     // Only this thread receives; the mutex lets the receiver be borrowed while the interpreter is released.
@@ -37,7 +47,7 @@ where
                 ));
             }
             Err(RecvTimeoutError::Timeout) => {
-                let looked = py.check_signals().and_then(|()| show(py, watch.as_ref(), &progress));
+                let looked = py.check_signals().and_then(|()| look(&progress));
                 if let Err(stop) = looked {
                     progress.cancel();
                     _ = py.detach(|| wait(TIDY_UP));
@@ -48,13 +58,14 @@ where
     }
 }
 
-fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progress) -> PyResult<()> {
+pub(crate) fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progress) -> PyResult<()> {
     let Some(watch) = watch else { return Ok(()) };
     let (phase, done, total) = progress.now();
     let phase = match phase {
         Phase::Reading => "reading",
         Phase::Replaying => "replaying",
         Phase::Synthesizing => "synthesizing",
+        Phase::Preconditioning => "preconditioning",
     };
     watch.call1(py, (phase, done, total)).map(drop)
 }

@@ -12,6 +12,8 @@ mod input;
 mod locality;
 mod memory_size;
 mod next_use;
+mod numbers;
+mod prepared;
 mod progress;
 mod replay;
 mod row;
@@ -29,8 +31,10 @@ pub use locality::{
     Sampling, StandardErrors, Ties, WholeTrace, WorkingSet, WorkingSets, analyze_locality,
 };
 pub use memory_size::{MemorySize, parse_page_bytes};
+pub use numbers::NUMBERS_VERSION;
+pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
 pub use progress::{Phase, Progress};
-pub use replay::{Bits, Counts, ReplayOptions, WriteMiss};
+pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use row::Row;
-pub use simulate::{Experiment, Outcome, ReadTrace, simulate};
+pub use simulate::{Experiment, Observation, Outcome, ReadTrace, simulate};
 pub use ssd::{AddressMap, SsdCell, SsdExperiment, SsdOutcome, SsdRow, run_ssd};

@@ -3,6 +3,8 @@
 //! The loop is compiled for each policy. A hit under a bit-driven policy is one load from the page table and
 //! one OR into the frame's state; everything that is counted is counted on faults, and hits are the rest.
 
+use std::num::NonZeroU64;
+
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, Op, PageId};
@@ -86,22 +88,104 @@ impl Cell<'_> {
     ///
     /// More frames than pages change nothing, so that a cell costs no more memory than its footprint.
     pub(crate) fn replay(self, policy: &ResolvedPolicy) -> Result<Counts, SimError> {
+        self.replay_by(policy, Unobserved).map(|(counts, Unobserved)| counts)
+    }
+
+    /// As [`Cell::replay`], slower: counts hand movements, and samples the gauges at the first fault and then
+    /// after every `gauge_every` faults.
+    pub(crate) fn replay_observed(
+        self,
+        policy: &ResolvedPolicy,
+        gauge_every: Option<NonZeroU64>,
+    ) -> Result<(Counts, Observed), SimError> {
+        self.replay_by(policy, Observed { gauge_every, ..Observed::default() })
+    }
+
+    fn replay_by<O: Observer>(
+        self,
+        policy: &ResolvedPolicy,
+        observer: O,
+    ) -> Result<(Counts, O), SimError> {
         let pages = self.view.footprint_pages();
         let size = Size { frames: self.frames.min(pages), pages };
-        policy.build(size, CellVisitor { cell: self, size })
+        policy.build(size, CellVisitor { cell: self, size, observer })
     }
 }
 
-struct CellVisitor<'a> {
-    cell: Cell<'a>,
-    size: Size,
+/// What watches a replay; the loop is compiled for each, so that not watching costs nothing.
+trait Observer {
+    /// Asks for the page that is to leave for `incoming`.
+    fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame;
+    /// A fault has been served.
+    fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>);
 }
 
-impl CellVisitor<'_> {
-    fn run<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Result<Counts, SimError> {
-        let CellVisitor { cell, size } = self;
+struct Unobserved;
+
+impl Observer for Unobserved {
+    #[inline]
+    fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
+        memory.propose_victim_for(incoming).expect("the simulator pins nothing")
+    }
+
+    #[inline]
+    fn faulted<P: PagePolicy>(&mut self, _: &Memory<P>) {}
+}
+
+/// A value inside a policy after a fault.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaugeSample {
+    /// The number of the fault, from 1.
+    pub fault: u64,
+    /// Hand movements until then.
+    pub hand_movements: u64,
+    /// The name of the value.
+    pub gauge: &'static str,
+    /// The value.
+    pub value: f64,
+}
+
+/// What was seen of a replay.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Observed {
+    gauge_every: Option<NonZeroU64>,
+    faults: u64,
+    pub(crate) hand_movements: u64,
+    pub(crate) samples: Vec<GaugeSample>,
+}
+
+impl Observer for Observed {
+    fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
+        let (frame, examined) =
+            memory.propose_victim_counted(incoming).expect("the simulator pins nothing");
+        self.hand_movements += examined;
+        frame
+    }
+
+    fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>) {
+        self.faults += 1;
+        let Some(every) = self.gauge_every else { return };
+        if (self.faults - 1).is_multiple_of(every.get()) {
+            let Observed { faults: fault, hand_movements, .. } = *self;
+            memory.policy().gauges(&mut |gauge, value| {
+                self.samples.push(GaugeSample { fault, hand_movements, gauge, value });
+            });
+        }
+    }
+}
+
+struct CellVisitor<'a, O> {
+    cell: Cell<'a>,
+    size: Size,
+    observer: O,
+}
+
+impl<O: Observer> CellVisitor<'_, O> {
+    fn run<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Result<(Counts, O), SimError> {
+        let CellVisitor { cell, size, observer } = self;
         let memory = Memory::new(size.frames, size.pages, policy);
-        let mut replay = Replay { memory, told, options: cell.options, counts: Counts::default() };
+        let counts = Counts::default();
+        let mut replay = Replay { memory, told, observer, options: cell.options, counts };
         match replay.memory.policy().period() {
             None => replay.run(&cell)?,
             Some(period) => replay.run_in_periods(&cell, period.get())?,
@@ -110,8 +194,8 @@ impl CellVisitor<'_> {
     }
 }
 
-impl Visitor for CellVisitor<'_> {
-    type Output = Result<Counts, SimError>;
+impl<O: Observer> Visitor for CellVisitor<'_, O> {
+    type Output = Result<(Counts, O), SimError>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
         match self.cell.options.bits {
@@ -249,14 +333,15 @@ impl<P: Offline> Told<P> for ByFuture<'_> {
     }
 }
 
-struct Replay<P, T> {
+struct Replay<P, T, O> {
     memory: Memory<P>,
     told: T,
+    observer: O,
     options: ReplayOptions,
     counts: Counts,
 }
 
-impl<P: PagePolicy, T: Told<P>> Replay<P, T> {
+impl<P: PagePolicy, T: Told<P>, O: Observer> Replay<P, T, O> {
     #[inline]
     fn reference(&mut self, record: Record) {
         self.told.before(&mut self.memory);
@@ -280,11 +365,11 @@ impl<P: PagePolicy, T: Told<P>> Replay<P, T> {
         self.counts.read_ios += u64::from(fetched);
         let frame = self.memory.load(Fault { page: PageId(record.page()), op, fetched });
         self.told.rest(&mut self.memory, record, frame);
+        self.observer.faulted(&self.memory);
     }
 
     fn evict(&mut self, incoming: Record) {
-        let victim = self.memory.propose_victim_for(PageId(incoming.page()));
-        let victim = victim.expect("the simulator pins nothing");
+        let victim = self.observer.victim(&mut self.memory, PageId(incoming.page()));
         while let Some(frame) = self.memory.next_write_back() {
             self.counts.write_backs += 1;
             self.memory.written_back(frame);
@@ -326,13 +411,13 @@ impl<P: PagePolicy, T: Told<P>> Replay<P, T> {
         Ok(())
     }
 
-    fn finish(mut self) -> Counts {
+    fn finish(mut self) -> (Counts, O) {
         if self.options.flush_at_end {
             let frames = self.memory.frames();
             let dirty = self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame));
             self.counts.flush_writes = dirty.count() as u64;
         }
-        self.counts
+        (self.counts, self.observer)
     }
 }
 
@@ -343,8 +428,6 @@ fn chunk_done(progress: &Progress, records: usize) -> Result<(), SimError> {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU64;
-
     use clockhand_policy::Ratio;
     use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
     use clockhand_trace::{Folding, PageViewBuilder, Request};

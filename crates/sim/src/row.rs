@@ -59,4 +59,6 @@ pub struct Row {
     pub bits: &'static str,
     /// What a write fault reads: `fetch` or `blind`.
     pub write_miss: &'static str,
+    /// Frames that the searches for victims examined, if they were counted.
+    pub hand_movements: Option<u64>,
 }

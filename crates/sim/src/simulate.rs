@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::bound::bound;
 use crate::next_use::next_use;
-use crate::replay::Cell;
+use crate::replay::{Cell, GaugeSample};
 use crate::stack_distance::LruCounts;
 use crate::{
     Bits, Bound, Contestant, Counts, MemorySize, Phase, Progress, ReplayOptions, Row, SimError,
@@ -36,8 +36,19 @@ pub struct Experiment {
     pub device: String,
     /// How references are replayed.
     pub options: ReplayOptions,
+    /// What is watched on the way; nothing if `None`, which is faster.
+    pub observation: Option<Observation>,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
+}
+
+/// What is watched while references are replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Observation {
+    /// After how many faults the policy's gauges are sampled, from the first on; never if `None`.
+    pub gauge_every: Option<NonZeroU64>,
+    /// What a movement of the hand adds to the I/O time, in nanoseconds.
+    pub hand_ns: u64,
 }
 
 /// What a trace turned out to be while it was read.
@@ -64,6 +75,8 @@ pub struct ReadTrace {
 pub struct Outcome {
     /// One row per cell.
     pub rows: Vec<Row>,
+    /// What was sampled, with the position of the row that it belongs to.
+    pub gauges: Vec<(usize, GaugeSample)>,
     /// One entry per trace.
     pub traces: Vec<ReadTrace>,
     /// The device.
@@ -80,36 +93,29 @@ pub struct Outcome {
 /// first trace that cannot be read, or [`SimError::Interrupted`].
 pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome, SimError> {
     check(experiment)?;
-    let device = Device::named_or_file(&experiment.device)?;
-    let page_cost = device.page_cost(experiment.page_bytes)?;
-    let device_ratio = policy_ratio(&page_cost).map_err(|error| {
-        SimError::Usage(format!(
-            "device {}: the write/read cost ratio is unusable: {error}",
-            experiment.device
-        ))
-    })?;
-    let foldings = foldings(experiment, device_ratio)?;
-    // More threads than cells would have nothing to do.
-    let cells = experiment.policies.len() * experiment.sizes.len();
-    let jobs = experiment.jobs.map_or(0, |jobs| jobs.min(cells));
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let threads =
-        threads.map_err(|error| SimError::Usage(format!("cannot start threads: {error}")))?;
-    let (mut rows, mut traces) = (Vec::new(), Vec::new());
+    let Pricing { device, page_cost, device_ratio } =
+        Pricing::new(&experiment.device, experiment.page_bytes)?;
+    let foldings = foldings(&experiment.policies, device_ratio)?;
+    let threads = threads(experiment.jobs, experiment.policies.len() * experiment.sizes.len())?;
+    let (mut rows, mut traces, mut gauges) = (Vec::new(), Vec::new(), Vec::new());
     for input in &experiment.traces {
         let (trace, views) = read(input, experiment.page_bytes, &foldings, progress)?;
         let grid = Grid {
             experiment,
             trace: &trace,
-            views,
+            views: &views,
             device: &device,
             page_cost: &page_cost,
             device_ratio,
         };
-        rows.extend(threads.install(|| grid.run(progress))?);
+        for FinishedCell { row, samples } in threads.install(|| grid.run(progress))? {
+            let of_row = rows.len();
+            gauges.extend(samples.into_iter().map(|sample| (of_row, sample)));
+            rows.push(row);
+        }
         traces.push(trace);
     }
-    Ok(Outcome { rows, traces, device, page_cost })
+    Ok(Outcome { rows, gauges, traces, device, page_cost })
 }
 
 fn check(experiment: &Experiment) -> Result<(), SimError> {
@@ -127,9 +133,37 @@ fn check(experiment: &Experiment) -> Result<(), SimError> {
     Ok(())
 }
 
+/// A device, and what it means for pages of one size.
+pub(crate) struct Pricing {
+    pub(crate) device: Device,
+    pub(crate) page_cost: PageCost,
+    /// The default of the policies' `c`.
+    pub(crate) device_ratio: Ratio,
+}
+
+impl Pricing {
+    pub(crate) fn new(device: &str, page_bytes: u64) -> Result<Self, SimError> {
+        let named = Device::named_or_file(device)?;
+        let page_cost = named.page_cost(page_bytes)?;
+        let device_ratio = policy_ratio(&page_cost).map_err(|error| {
+            SimError::Usage(format!(
+                "device {device}: the write/read cost ratio is unusable: {error}"
+            ))
+        })?;
+        Ok(Pricing { device: named, page_cost, device_ratio })
+    }
+}
+
 fn policy_ratio(page_cost: &PageCost) -> Result<Ratio, RatioError> {
     let ratio = page_cost.write_read_ratio();
     Ratio::new((*ratio.numer()).into(), (*ratio.denom()).into())
+}
+
+/// Threads for so many cells: more than there are cells would have nothing to do.
+pub(crate) fn threads(jobs: Option<usize>, cells: usize) -> Result<rayon::ThreadPool, SimError> {
+    let jobs = jobs.map_or(0, |jobs| jobs.min(cells));
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    threads.map_err(|error| SimError::Usage(format!("cannot start threads: {error}")))
 }
 
 /// The period of a policy, if it wants ticks.
@@ -159,9 +193,12 @@ fn folding_for(policy: &ResolvedPolicy) -> Folding {
 }
 
 /// The different ways in which the policies need their runs folded; most share one.
-fn foldings(experiment: &Experiment, device_ratio: Ratio) -> Result<Vec<Folding>, SimError> {
+pub(crate) fn foldings(
+    policies: &[Contestant],
+    device_ratio: Ratio,
+) -> Result<Vec<Folding>, SimError> {
     let mut foldings = Vec::new();
-    for contestant in &experiment.policies {
+    for contestant in policies {
         let folding = match contestant {
             Contestant::Policy(policy) => folding_for(&policy.resolve(1, device_ratio)?),
             Contestant::Bound => Folding::Runs,
@@ -174,12 +211,16 @@ fn foldings(experiment: &Experiment, device_ratio: Ratio) -> Result<Vec<Folding>
 }
 
 /// A page view and the future of its records, computed when the first offline policy asks.
-struct View {
+pub(crate) struct View {
     pages: PageView,
     next_use: OnceLock<Vec<u32>>,
 }
 
 impl View {
+    pub(crate) fn folding(&self) -> Folding {
+        self.pages.folding()
+    }
+
     fn next_use(&self) -> &[u32] {
         let compute = || next_use(self.pages.records(), self.pages.footprint_pages());
         self.next_use.get_or_init(compute)
@@ -192,29 +233,49 @@ fn read(
     foldings: &[Folding],
     progress: &Progress,
 ) -> Result<(ReadTrace, Vec<View>), SimError> {
+    let mut views = read_at(input, &[page_bytes], foldings, progress)?;
+    Ok(views.pop().expect("one page size gives one entry"))
+}
+
+/// Reads a trace once and makes its views at several page sizes, in their order.
+pub(crate) fn read_at(
+    input: &TraceInput,
+    page_sizes_bytes: &[u64],
+    foldings: &[Folding],
+    progress: &Progress,
+) -> Result<Vec<(ReadTrace, Vec<View>)>, SimError> {
     let mut builders = Vec::new();
-    for &folding in foldings {
-        builders.push(PageViewBuilder::new(page_bytes, folding)?);
+    for &page_bytes in page_sizes_bytes {
+        for &folding in foldings {
+            builders.push(PageViewBuilder::new(page_bytes, folding)?);
+        }
     }
     let report = input.for_each_batch(progress, &mut |batch| {
         builders.iter_mut().for_each(|builder| builder.extend(batch));
         Ok(())
     })?;
-    let mut views = Vec::new();
-    for builder in builders {
-        views.push(View { pages: builder.finish()?, next_use: OnceLock::new() });
+    let mut read = Vec::new();
+    let mut builders = builders.into_iter();
+    for _ in page_sizes_bytes {
+        let mut views = Vec::new();
+        for builder in builders.by_ref().take(foldings.len()) {
+            views.push(View { pages: builder.finish()?, next_use: OnceLock::new() });
+        }
+        read.push((read_trace(input, &report, &views[0].pages), views));
     }
-    let view = &views[0].pages;
-    let trace = ReadTrace {
+    Ok(read)
+}
+
+fn read_trace(input: &TraceInput, report: &ReadReport, view: &PageView) -> ReadTrace {
+    ReadTrace {
         name: input.name(),
-        report,
+        report: report.clone(),
         references: view.references(),
         read_references: view.read_references(),
         write_references: view.write_references(),
         footprint_pages: view.footprint_pages(),
         dirty_footprint_pages: view.dirty_footprint_pages(),
-    };
-    Ok((trace, views))
+    }
 }
 
 /// The policy whose counts at all memory sizes come from one pass.
@@ -226,71 +287,107 @@ fn is_lru(contestant: &Contestant) -> bool {
     matches!(contestant, Contestant::Policy(policy) if policy.entry().description.name == LRU)
 }
 
-/// All cells of one trace.
-struct Grid<'a> {
-    experiment: &'a Experiment,
-    trace: &'a ReadTrace,
-    views: Vec<View>,
-    device: &'a Device,
-    page_cost: &'a PageCost,
-    device_ratio: Ratio,
+/// A cell that was run: its row, and what was sampled while it ran.
+#[derive(Clone, Debug)]
+pub(crate) struct FinishedCell {
+    pub(crate) row: Row,
+    pub(crate) samples: Vec<GaugeSample>,
+}
+
+impl From<Row> for FinishedCell {
+    fn from(row: Row) -> Self {
+        FinishedCell { row, samples: Vec::new() }
+    }
+}
+
+/// Told of each cell that is finished, with its position; from any thread and in any order.
+pub(crate) type Finished<'a> = &'a (dyn Fn(usize, &FinishedCell) + Sync);
+
+/// Cells of one trace.
+pub(crate) struct Grid<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) trace: &'a ReadTrace,
+    pub(crate) views: &'a [View],
+    pub(crate) device: &'a Device,
+    pub(crate) page_cost: &'a PageCost,
+    pub(crate) device_ratio: Ratio,
 }
 
 impl Grid<'_> {
-    fn run(&self, progress: &Progress) -> Result<Vec<Row>, SimError> {
+    fn run(&self, progress: &Progress) -> Result<Vec<FinishedCell>, SimError> {
         let footprint = self.trace.footprint_pages;
         let mut cells: Vec<(u32, &Contestant)> = Vec::new();
         for size in &self.experiment.sizes {
             let frames = size.frames(footprint, self.experiment.page_bytes);
             cells.extend(self.experiment.policies.iter().map(|contestant| (frames, contestant)));
         }
-        let records: usize = self.views[0].pages.records().len();
-        let lru_cells = cells.iter().filter(|(_, contestant)| is_lru(contestant)).count();
-        // The pass, where it is worth it, is as much work as so many replays.
-        let replays = cells.len() - lru_cells + lru_cells.min(PASS_REPLAYS);
-        progress.enter(Phase::Replaying, (records * replays) as u64);
-        if lru_cells < PASS_REPLAYS {
-            return cells.into_par_iter().map(|cell| self.row_of_cell(cell, progress)).collect();
-        }
-        let view = &self.view(Folding::Runs).pages;
-        let (lru, rows) = rayon::join(
-            || LruCounts::of(view, progress, PASS_REPLAYS as u64),
-            || self.rows_without_lru(&cells, progress),
-        );
-        let (lru, rows) = (lru?, rows?);
-        let row_of_lru = |(frames, contestant): (u32, &Contestant)| {
-            let counts = lru.at(frames, self.experiment.options);
-            self.row(frames, contestant.written(), LRU.to_owned(), counts)
-        };
-        let all = cells.into_iter().zip(rows);
-        Ok(all.map(|(cell, row)| row.unwrap_or_else(|| row_of_lru(cell))).collect())
+        self.run_cells(&cells, progress, &|_, _| ())
     }
 
-    /// A row for each cell that is not one of LRU.
-    fn rows_without_lru(
+    /// Runs cells over all threads of the pool.
+    pub(crate) fn run_cells(
         &self,
         cells: &[(u32, &Contestant)],
         progress: &Progress,
-    ) -> Result<Vec<Option<Row>>, SimError> {
-        let row = |&cell: &(u32, &Contestant)| match is_lru(cell.1) {
-            true => Ok(None),
-            false => self.row_of_cell(cell, progress).map(Some),
-        };
-        cells.par_iter().map(row).collect()
+        finished: Finished,
+    ) -> Result<Vec<FinishedCell>, SimError> {
+        let records: usize = self.views[0].pages.records().len();
+        let lru_cells = cells.iter().filter(|(_, contestant)| is_lru(contestant)).count();
+        let passes = lru_cells >= PASS_REPLAYS && self.experiment.observation.is_none();
+        // The pass, where it is worth it, is as much work as so many replays.
+        let saved = if passes { lru_cells - PASS_REPLAYS } else { 0 };
+        progress.enter(Phase::Replaying, (records * (cells.len() - saved)) as u64);
+        let (by_pass, by_replay): (Vec<_>, Vec<_>) =
+            cells.iter().copied().enumerate().partition(|(_, cell)| passes && is_lru(cell.1));
+        let (by_pass, by_replay) = rayon::join(
+            || self.pass(&by_pass, progress, finished),
+            || self.replay(&by_replay, progress, finished),
+        );
+        let mut all = [by_pass?, by_replay?].concat();
+        all.sort_unstable_by_key(|(position, _)| *position);
+        Ok(all.into_iter().map(|(_, cell)| cell).collect())
     }
 
-    fn row_of_cell(
+    /// Cells of LRU, whose counts at all memory sizes come from one pass.
+    fn pass(
         &self,
-        (frames, contestant): (u32, &Contestant),
+        cells: &[(usize, (u32, &Contestant))],
         progress: &Progress,
-    ) -> Result<Row, SimError> {
-        if progress.is_cancelled() {
-            return Err(SimError::Interrupted);
+        finished: Finished,
+    ) -> Result<Vec<(usize, FinishedCell)>, SimError> {
+        if cells.is_empty() {
+            return Ok(Vec::new());
         }
-        match contestant {
-            Contestant::Bound => self.bound(frames, progress),
-            Contestant::Policy(policy) => self.cell(frames, policy, progress),
-        }
+        let view = &self.view(Folding::Runs).pages;
+        let lru = LruCounts::of(view, progress, PASS_REPLAYS as u64)?;
+        let row_of = |&(position, (frames, contestant)): &(usize, (u32, &Contestant))| {
+            let counts = lru.at(frames, self.experiment.options);
+            let row = self.row(frames, contestant.written(), LRU.to_owned(), counts);
+            let cell = FinishedCell::from(row);
+            finished(position, &cell);
+            (position, cell)
+        };
+        Ok(cells.iter().map(row_of).collect())
+    }
+
+    fn replay(
+        &self,
+        cells: &[(usize, (u32, &Contestant))],
+        progress: &Progress,
+        finished: Finished,
+    ) -> Result<Vec<(usize, FinishedCell)>, SimError> {
+        let run = |&(position, (frames, contestant)): &(usize, (u32, &Contestant))| {
+            if progress.is_cancelled() {
+                return Err(SimError::Interrupted);
+            }
+            let cell = match contestant {
+                Contestant::Bound => self.bound(frames, progress).map(FinishedCell::from),
+                Contestant::Policy(policy) => self.cell(frames, policy, progress),
+            }?;
+            finished(position, &cell);
+            Ok((position, cell))
+        };
+        cells.par_iter().map(run).collect()
     }
 
     fn view(&self, folding: Folding) -> &View {
@@ -308,15 +405,31 @@ impl Grid<'_> {
         Ok(self.row_of_ios(frames, Contestant::BOUND, resolved, read_ios, write_ios))
     }
 
-    fn cell(&self, frames: u32, policy: &PolicySpec, progress: &Progress) -> Result<Row, SimError> {
+    fn cell(
+        &self,
+        frames: u32,
+        policy: &PolicySpec,
+        progress: &Progress,
+    ) -> Result<FinishedCell, SimError> {
         let policy = policy.clone().with_seed(self.experiment.seed);
         let resolved = policy.resolve(frames, self.device_ratio)?;
         let view = self.view(folding_for(&resolved));
         let next_use = (policy.entry().kind == Kind::Offline).then(|| view.next_use());
         let options = self.experiment.options;
         let cell = Cell { view: &view.pages, next_use, frames, options, progress };
-        let counts = cell.replay(&resolved)?;
-        Ok(self.row(frames, policy.written(), resolved.to_string(), counts))
+        let Some(observation) = self.experiment.observation else {
+            let counts = cell.replay(&resolved)?;
+            return Ok(self.row(frames, policy.written(), resolved.to_string(), counts).into());
+        };
+        let (counts, observed) = cell.replay_observed(&resolved, observation.gauge_every)?;
+        let row = self.row(frames, policy.written(), resolved.to_string(), counts);
+        let hand_time_us = observed.hand_movements as f64 * observation.hand_ns as f64 / 1e3;
+        let row = Row {
+            io_time_us: row.io_time_us + hand_time_us,
+            hand_movements: Some(observed.hand_movements),
+            ..row
+        };
+        Ok(FinishedCell { row, samples: observed.samples })
     }
 
     fn row(&self, frames: u32, policy: &str, policy_resolved: String, counts: Counts) -> Row {
@@ -385,6 +498,7 @@ impl Grid<'_> {
                 WriteMiss::Fetch => "fetch",
                 WriteMiss::Blind => "blind",
             },
+            hand_movements: None,
         }
     }
 }

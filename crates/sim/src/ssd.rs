@@ -148,11 +148,13 @@ fn buffer_total(buffer: &BufferSpec) -> Result<MemorySize, SimError> {
         ))
     };
     if total.ends_with('%') {
-        let share = MemorySize::parse_memory(total).map_err(|_| wrong())?;
-        return share.into_iter().next().ok_or_else(wrong);
+        return match MemorySize::parse_memory(total).as_deref() {
+            Ok(&[share]) => Ok(share),
+            _ => Err(wrong()),
+        };
     }
-    let pages = total.parse().ok().map(MemorySize::Frames);
-    let bytes = || bytes_with_unit(total).map(MemorySize::Bytes);
+    let pages = total.parse().ok().filter(|&pages| pages > 0).map(MemorySize::Frames);
+    let bytes = || bytes_with_unit(total).filter(|&bytes| bytes > 0).map(MemorySize::Bytes);
     pages.or_else(bytes).ok_or_else(wrong)
 }
 
@@ -297,7 +299,7 @@ impl Grid<'_> {
         let wear = drive.wear();
         let hits = counts.read_hits + counts.write_hits;
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-        let life = Life::new(self, &counts, wear.erases_mean());
+        let life = Life::new(self, &counts, &wear);
         SsdRow {
             trace: self.input.name(),
             buffer: spec.written().to_owned(),
@@ -328,9 +330,11 @@ impl Grid<'_> {
             erases_mean: wear.erases_mean(),
             erases_max: wear.erases_max(),
             life_repetitions: life.repetitions,
+            life_repetitions_first_block: life.repetitions_first_block,
             life_years: life.years,
             drive_writes_per_day_5_years: life.drive_writes_per_day,
             nvm_life_repetitions: life.nvm_repetitions,
+            nvm_life_years: life.nvm_years,
             dram_pages: counts.dram_pages,
             nvm_pages: counts.nvm_pages,
             page_bytes: drive.capacity().page_bytes,
@@ -352,29 +356,40 @@ const WARRANTY_DAYS: f64 = 5.0 * 365.0;
 /// How long flash and NVM last if the trace is repeated.
 struct Life {
     repetitions: Option<f64>,
+    repetitions_first_block: Option<f64>,
     years: Option<f64>,
     drive_writes_per_day: Option<f64>,
     nvm_repetitions: Option<f64>,
+    nvm_years: Option<f64>,
 }
 
 impl Life {
-    fn new(grid: &Grid<'_>, counts: &BufferCounts, erases_mean: f64) -> Life {
+    fn new(grid: &Grid<'_>, counts: &BufferCounts, wear: &Wear) -> Life {
         let ssd = &grid.ssd.ssd;
         let endurance = grid.experiment.endurance_erases.or(ssd.endurance_erases());
-        let repetitions =
-            endurance.filter(|_| erases_mean > 0.0).map(|erases| f64::from(erases) / erases_mean);
+        let until = |erases: f64| endurance.filter(|_| erases > 0.0).map(|all| f64::from(all) / erases);
+        let repetitions = until(wear.erases_mean());
         let span_ns = grid.list.span_ns.filter(|&span_ns| span_ns > 0);
+        let years = |repetitions: Option<f64>| {
+            repetitions.zip(span_ns).map(|(times, span_ns)| times * span_ns as f64 / YEAR_NS)
+        };
         let drive_writes = grid.trace.write_references as f64 / ssd.capacity().logical_pages as f64;
-        let nvm_writes_per_page = counts.nvm_writes as f64 / f64::from(counts.nvm_pages);
-        let endures = |writes: Exact| writes.numer().to_f64().zip(writes.denom().to_f64());
-        let nvm = ssd.nvm().and_then(|nvm| endures(nvm.endurance_writes));
+        let nvm_repetitions = nvm_endurance(ssd)
+            .filter(|_| counts.nvm_writes > 0)
+            .map(|writes| writes * f64::from(counts.nvm_pages) / counts.nvm_writes as f64);
         Life {
             repetitions,
-            years: repetitions.zip(span_ns).map(|(times, span)| times * span as f64 / YEAR_NS),
+            repetitions_first_block: until(wear.erases_max().into()),
+            years: years(repetitions),
             drive_writes_per_day: repetitions.map(|times| times * drive_writes / WARRANTY_DAYS),
-            nvm_repetitions: nvm
-                .filter(|_| counts.nvm_writes > 0)
-                .map(|(numerator, denominator)| numerator / denominator / nvm_writes_per_page),
+            nvm_repetitions,
+            nvm_years: years(nvm_repetitions),
         }
     }
+}
+
+/// Writes that a cell of the drive's NVM endures.
+fn nvm_endurance(ssd: &Ssd) -> Option<f64> {
+    let writes: Exact = ssd.nvm()?.endurance_writes;
+    Some(writes.numer().to_f64()? / writes.denom().to_f64()?)
 }

@@ -14,7 +14,15 @@ import typer
 from typer.exceptions import TyperException
 
 from clockhand._engine import ClockhandError, UsageError, __version__
-from clockhand.command import catalogs, locality, simulation, traces
+from clockhand.command import (
+    catalogs,
+    locality,
+    recommendation,
+    reproduction,
+    simulation,
+    sweeps,
+    traces,
+)
 from clockhand.command.output import say
 
 FAILED = 1
@@ -57,6 +65,9 @@ def _options(
 
 
 simulation.register(app)
+recommendation.register(app)
+sweeps.register(app)
+reproduction.register(app)
 locality.register(app)
 catalogs.register(app)
 traces.register(app)

@@ -19,10 +19,10 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.facts import trace_label
-from clockhand.comparison import io_time_over_bound
+from clockhand.comparison import SETTING_COLUMNS, io_time_over_bound
+from clockhand.facts import Facts, trace_label
 from clockhand.files import check_places, publish
-from clockhand.simulation import Simulation, run_simulation
+from clockhand.simulation import run_simulation
 
 Traces = Annotated[
     list[str], typer.Argument(help="Trace files, compressed or not; - is standard input.")
@@ -53,6 +53,16 @@ WriteMiss = Annotated[
 FlushAtEnd = Annotated[
     bool, typer.Option("--flush-at-end", help="Write dirty pages when the trace ends.")
 ]
+HandNs = Annotated[
+    int | None, typer.Option(help="Count hand movements; each adds so many ns to the I/O time.")
+]
+Gauges = Annotated[
+    Path | None,
+    typer.Option(help="Write the values by which policies adapt to this Parquet or CSV file."),
+]
+GaugeEvery = Annotated[
+    int | None, typer.Option(help="Sample the gauges after so many faults; 1 if not given.")
+]
 Seed = Annotated[int, typer.Option(help="Seed of policies with random choices, from 0.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads, from 1 to 1024; all cores if not given.")]
 OutputFormat = Annotated[
@@ -82,6 +92,9 @@ def _simulate(
     bits: Bits = "exact",
     write_miss: WriteMiss = "fetch",
     flush_at_end: FlushAtEnd = False,
+    hand_ns: HandNs = None,
+    gauges: Gauges = None,
+    gauge_every: GaugeEvery = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     format: OutputFormat = None,
@@ -93,7 +106,11 @@ def _simulate(
     """Replay traces against policies and price every step with a device."""
     if out is not None and out == report:
         raise UsageError(f"--out and --report both name {out}; give them different names")
-    check_places([path for path in (out, report) if path is not None], folder=plots)
+    if gauges is None and gauge_every is not None:
+        raise UsageError("--gauge-every needs a file to write to; add --gauges FILE.parquet")
+    if gauges is not None and gauges in (out, report):
+        raise UsageError(f"--gauges names {gauges}, as another option does; give another name")
+    check_places([path for path in (out, report, gauges) if path is not None], folder=plots)
     with shown_progress() as watch:
         simulation = run_simulation(
             traces,
@@ -105,6 +122,8 @@ def _simulate(
             bits=bits,
             write_miss=write_miss,
             flush_at_end=flush_at_end,
+            hand_ns=hand_ns,
+            gauge_every=None if gauges is None else 1 if gauge_every is None else gauge_every,
             seed=seed,
             jobs=jobs,
             trace_format=trace_format,
@@ -114,8 +133,10 @@ def _simulate(
     for warning in simulation.warnings:
         say(warning)
     rows, written_as = simulation.rows, format_for(format, out)
-    print_for_people = partial(_print_tables, simulation)
+    print_for_people = partial(print_rows, rows, simulation.facts)
     files = simulation.report_files(report, plots)
+    if gauges is not None:
+        files[gauges] = encoded_gauges(simulation.gauges, gauges)
     if out is not None:
         files[out] = encoded(rows, written_as, print_for_people)
     publish(files, folder=plots)
@@ -123,19 +144,34 @@ def _simulate(
         write_rows(rows, written_as, print_for_people)
 
 
-def _print_tables(simulation: Simulation, console: Console) -> None:
-    """Print one table per trace with the columns that people compare."""
-    for trace in {trace["name"]: trace for trace in simulation.facts["traces"]}.values():
-        rows = simulation.rows.filter(pl.col("trace") == trace["name"])
-        label = trace_label(trace["name"], simulation.facts)
+def encoded_gauges(gauges: pl.DataFrame, path: Path) -> bytes:
+    """Return gauges as they stand in a file, whose name says how; Parquet if it does not."""
+    format = format_for(None, path)
+    return encoded(gauges, Format.PARQUET if format is Format.TABLE else format, lambda _: None)
+
+
+def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
+    """Print one table per trace and setting with the columns that people compare."""
+    traces = {(trace["name"], trace["page_bytes"]): trace for trace in facts["traces"]}
+    settings = [name for name in SETTING_COLUMNS if name in rows.columns]
+    varying = [name for name in settings if rows[name].n_unique() > 1]
+    groups = rows.partition_by("trace", *settings, as_dict=True, maintain_order=True)
+    for (name, *values), group in groups.items():
+        trace = traces[name, group["page_bytes"][0]]
+        told = [f"device {group['device_resolved'][0]}"]
+        told += [
+            f"{column} {value}"
+            for column, value in zip(settings, values, strict=True)
+            if column in varying and column != "device"
+        ]
         title = (
-            f"{label}: {trace['references']:,} references to "
+            f"{trace_label(name, facts)}: {trace['references']:,} references to "
             f"{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes; "
-            f"device {rows['device_resolved'][0]}"
+            f"{', '.join(told)}"
         )
-        print_table(title, for_people(rows), console)
-        for title, summary in summaries_for_people(rows).items():
-            print_table(f"{title}, by frames and share of the footprint", summary, console)
+        print_table(title, for_people(group), console)
+        for heading, summary in summaries_for_people(group).items():
+            print_table(f"{heading}, by frames and share of the footprint", summary, console)
 
 
 def for_people(rows: pl.DataFrame) -> pl.DataFrame:

@@ -131,6 +131,7 @@
     show();
   }
 
-  connectTable(document.querySelector("table.rows"));
+  const rowsTable = document.querySelector("table.rows");
+  if (rowsTable !== null) connectTable(rowsTable);
   drawAll();
 })();

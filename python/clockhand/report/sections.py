@@ -133,6 +133,12 @@ def _setting_text(name: str, value: Any) -> str:
         return f"{value} bits"
     if name == "write_miss":
         return f"write miss {value}"
+    if name == "view":
+        return f"view {value}"
+    if name == "flush_at_end":
+        return "dirty pages written at the end" if value else "dirty pages left at the end"
+    if name == "hand_ns":
+        return "hand movements cost nothing" if value is None else f"{value} ns per hand movement"
     return str(value)
 
 

@@ -30,6 +30,8 @@ HEADINGS = {
     "footprint_pages": "footprint (pages)",
     "bits": "reference bits",
 }
+# Columns that are left out where no row has a value: most results know nothing of them.
+OPTIONAL_COLUMNS = ("hand_movements", "hand_ns")
 # Fewer rows than this can be read at a glance, and need no filter.
 FILTERED_ROWS = 20
 # More rows than this are in the page but not laid out until they are asked for.
@@ -72,6 +74,7 @@ def table(rows: pl.DataFrame, facts: Facts | None) -> Table:
         name
         for name in unique([*LEADING_COLUMNS, *rows.columns])
         if name in rows.columns and name not in shared
+        if name not in OPTIONAL_COLUMNS or rows[name].null_count() < rows.height
     ]
     labels = {name: trace_label(name, facts) for name in rows["trace"].unique()}
     shown = rows.select(names).with_columns(

@@ -167,6 +167,14 @@ impl PagePolicy for Arc {
         inspector.value("p", self.p);
     }
 
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("p_pages", self.p);
+        show("T1_pages", self.t1.len().into());
+        show("T2_pages", self.t2.len().into());
+        show("B1_ghosts", self.b1.len().into());
+        show("B2_ghosts", self.b2.len().into());
+    }
+
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.b1.check_invariants();
         self.b2.check_invariants();

@@ -200,6 +200,10 @@ impl PagePolicy for Cfclock {
         inspector.list("from_hand", &mut ring_from(self.hand, self.loaded));
     }
 
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("window_pages", self.window_pages.into());
+    }
+
     fn check_invariants<F: Frames>(&self, frames: &F) {
         assert_eq!(u64::from(self.hand), self.hand_step % u64::from(self.frames), "the hand");
         let revolution_end = self.hand_step + u64::from(self.frames);

@@ -89,6 +89,10 @@ impl PagePolicy for Cflru {
         self.0.inspect(inspector);
     }
 
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("window_pages", self.0.window_pages().into());
+    }
+
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.0.check_invariants(frames);
     }

@@ -157,6 +157,10 @@ impl PagePolicy for CflruDynamic {
         self.list.inspect(inspector);
     }
 
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("window_pages", self.list.window_pages().into());
+    }
+
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.list.check_invariants(frames);
     }

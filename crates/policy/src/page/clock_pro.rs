@@ -291,6 +291,10 @@ impl PagePolicy for ClockPro {
         inspector.value("m_c", self.cold_target.into());
     }
 
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("cold_target_pages", self.cold_target.into());
+    }
+
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.clock.check_invariants(&self.clock_links);
         self.cold.check_invariants(&self.cold_links);

@@ -359,6 +359,20 @@ impl PagePolicy for Craw {
         inspector.value("turn", f64::from(self.trim_next as u8));
     }
 
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        let desired = ["S_R_pages", "S_W1_pages", "S_W2_pages"];
+        for (name, size) in desired.into_iter().zip(self.sizes.in_pages()) {
+            show(name, size);
+        }
+        for (name, list) in ["R_pages", "W1_pages", "W2_pages"].into_iter().zip(&self.lists) {
+            show(name, list.len().into());
+        }
+        for (name, ghosts) in ["R_ghosts", "W1_ghosts", "W2_ghosts"].into_iter().zip(&self.ghosts) {
+            show(name, ghosts.len().into());
+        }
+        show("R_ghost_hits", self.read_ghost_hits as f64);
+    }
+
     fn check_invariants<F: Frames>(&self, frames: &F) {
         for area in AREAS {
             let links = if area == Area::R { &self.read_links } else { &self.write_links };

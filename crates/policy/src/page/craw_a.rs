@@ -59,6 +59,10 @@ impl PagePolicy for CrawA {
         self.0.inspect(inspector);
     }
 
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        self.0.gauges(show);
+    }
+
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.0.check_invariants(frames);
     }

@@ -63,12 +63,17 @@ pub struct SsdRow {
     /// How often the trace can be repeated before the average block reaches its endurance; none if the endurance
     /// is not known or no block was erased.
     pub life_repetitions: Option<f64>,
+    /// How often it can be repeated before the most worn block reaches its endurance, if it goes on to be the most
+    /// worn one.
+    pub life_repetitions_first_block: Option<f64>,
     /// Years of life at the trace's rate; none if also the trace has no times.
     pub life_years: Option<f64>,
     /// Drive writes per day, as the host writes them, for which the drive lasts five years.
     pub drive_writes_per_day_5_years: Option<f64>,
     /// How often the trace can be repeated before every cell of the NVM reaches its endurance, if all wear alike.
     pub nvm_life_repetitions: Option<f64>,
+    /// Years of that at the trace's rate; none if also the trace has no times.
+    pub nvm_life_years: Option<f64>,
     /// Pages of DRAM in the buffer.
     pub dram_pages: u32,
     /// Pages of NVM in the buffer.

@@ -8,7 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clockhand_sim::{Experiment, MemorySize, Outcome, ReplayOptions, Row, TraceInput};
+use clockhand_sim::{
+    Experiment, MemorySize, NUMBERS_VERSION, Outcome, ReplayOptions, Row, TraceInput,
+};
 
 use crate::experiments::{experiment, rows, run};
 use crate::real_traces::beginning;
@@ -35,6 +37,7 @@ const SIZES_PERCENT: [u64; 8] = [5, 10, 20, 30, 40, 50, 70, 90];
 
 const REWRITE: &str = "CLOCKHAND_REWRITE_GOLDEN";
 const COLUMNS: &str = "policy,frames,misses,write_ios";
+const VERSION_LINE: &str = "Version of the numbers: ";
 
 fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -76,6 +79,7 @@ fn origin(outcome: &Outcome) -> String {
     say("Misses and pages written, exact, of each policy with its defaults.".to_owned());
     say(format!("Made by: {REWRITE}=1 cargo test -p clockhand-sim golden"));
     say(format!("Made with: version {}, on top of commit {}", env!("CARGO_PKG_VERSION"), commit()));
+    say(format!("{VERSION_LINE}{NUMBERS_VERSION}"));
     say("Trace: traces/tar-gzip.parquet".to_owned());
     say(format!("Trace SHA-256: {}", sha256(outcome)));
     say(format!(
@@ -104,8 +108,16 @@ fn the_counts_of_twelve_policies_at_eight_memory_sizes_are_the_golden_ones() {
     let mut golden = text.lines().filter(|line| !line.starts_with('#'));
     assert_eq!(golden.next(), Some(COLUMNS));
     let golden: Vec<&str> = golden.collect();
-    assert_eq!(golden, counts);
+    assert_eq!(golden, counts, "numbers moved: if they are meant to, raise NUMBERS_VERSION too");
     assert_eq!(golden.len(), POLICIES.len() * SIZES_PERCENT.len());
+}
+
+#[test]
+fn the_golden_counts_were_made_with_this_version_of_the_numbers() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tar-gzip.csv");
+    let text = fs::read_to_string(file).expect("the golden file is there");
+    let line = format!("# {VERSION_LINE}{NUMBERS_VERSION}");
+    assert!(text.lines().any(|stored| stored == line), "rewrite the golden counts: {REWRITE}=1");
 }
 
 /// The twins search their memory page by page, so only the smaller memories are checked, on the whole trace.

@@ -9,6 +9,7 @@ mod golden;
 mod locality;
 mod lru_sizes;
 mod memory_use;
+mod observation;
 mod real_traces;
 mod rows;
 mod twin;

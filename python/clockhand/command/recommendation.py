@@ -1,0 +1,133 @@
+"""``clockhand recommend``: which policy for a program, a device and a memory size."""
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from clockhand.command.output import (
+    encoded,
+    format_for,
+    print_table,
+    say,
+    write_rows,
+)
+from clockhand.command.progress import shown_progress
+from clockhand.command.simulation import Device, Frames, Jobs, Out, OutputFormat, PageSize
+from clockhand.command.traces import TraceFile, TraceFormat
+from clockhand.comparison import BOUND
+from clockhand.facts import printable
+from clockhand.files import check_places, publish
+from clockhand.recommendation import BASELINE, OPTIMUM, Recommendation, recommend
+
+BAR_WIDTH = 40
+SHOWN_POLICIES = 10
+
+
+class Purpose(StrEnum):
+    """What a policy is to do."""
+
+    SIMULATION = "simulation"
+    PAGER = "pager"
+
+
+Memory = Annotated[
+    str | None, typer.Option(help="A share of the footprint or a size, such as 20% or 64MiB.")
+]
+For = Annotated[
+    Purpose, typer.Option("--for", help="pager: only policies that can drive real memory.")
+]
+Figure = Annotated[
+    Path | None, typer.Option(help="Draw the I/O time of every policy into this SVG or PNG file.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="recommend")(_recommend)
+
+
+def _recommend(
+    trace: TraceFile,
+    device: Device = "slc-nand",
+    memory: Memory = None,
+    frames: Frames = None,
+    page_size: PageSize = "4KiB",
+    purpose: For = Purpose.SIMULATION,
+    jobs: Jobs = None,
+    figure: Figure = None,
+    format: OutputFormat = None,
+    out: Out = None,
+    trace_format: TraceFormat = None,
+) -> None:
+    """Say which policy suits a program, a device and a memory size, and how robust that is."""
+    check_places([path for path in (out, figure) if path is not None])
+    with shown_progress() as watch:
+        answer = recommend(
+            trace,
+            device=device,
+            frames=frames,
+            memory=memory,
+            page_size=page_size,
+            purpose=purpose,
+            jobs=jobs,
+            trace_format=trace_format,
+            watch=watch,
+        )
+    for warning in answer.warnings:
+        say(warning)
+    files = {} if figure is None else {figure: _picture(answer, figure)}
+    written_as = format_for(format, out)
+    print_for_people = partial(_print_answer, answer)
+    if out is not None:
+        files[out] = encoded(answer.situations, written_as, print_for_people)
+    publish(files)
+    if out is None:
+        write_rows(answer.situations, written_as, print_for_people)
+
+
+def _picture(answer: Recommendation, path: Path) -> bytes:
+    from clockhand.report.charts import figures, picture  # Altair takes a while to import.
+
+    suffix = "svg" if path.suffix.lower() == ".svg" else "png"
+    return picture(figures(answer.rows)["io_time"], suffix)
+
+
+def _print_answer(answer: Recommendation, to: Console) -> None:
+    for sentence in answer.sentences:
+        to.print(Text(printable(sentence)))
+    to.print()
+    _print_bars(answer, to)
+    shown = answer.situations.select(
+        "situation",
+        "frames",
+        pl.col("write_read_ratio").alias("ratio"),
+        "best",
+        (pl.col("best_io_time_us") / 1e6).alias("I/O time s"),
+        (pl.col("recommended_io_time_us") / 1e6).alias(f"{answer.policy} s"),
+        (pl.col("recommended_io_time_us") / pl.col("bound_io_time_us")).alias("vs bound"),
+    )
+    print_table("how robust that is", shown, to)
+
+
+def _print_bars(answer: Recommendation, to: Console) -> None:
+    """Draw the I/O times of the best policies, and of those that one compares with."""
+    times = answer.rows.sort("io_time_us", maintain_order=True).select(
+        "policy", pl.col("io_time_us") / 1e6
+    )
+    compared = [BASELINE, OPTIMUM, BOUND, answer.policy]
+    best = times.filter(~pl.col("policy").is_in([OPTIMUM, BOUND]))["policy"][:SHOWN_POLICIES]
+    shown = times.filter(pl.col("policy").is_in([*best, *compared]))
+    longest_s = max(*shown["io_time_us"], 1e-12)
+    width = max(len(name) for name in shown["policy"])
+    to.print(Text("I/O time s"))
+    for policy, time_s in shown.iter_rows():
+        bar = "█" * max(1, round(BAR_WIDTH * time_s / longest_s))
+        mark = "→" if policy == answer.policy else " "
+        to.print(Text(f"{mark} {policy:<{width}}  {bar} {time_s:,.4g}"))
+    to.print()

@@ -1,0 +1,127 @@
+"""``clockhand sweep`` and ``report``: experiments as files, and what their datasets hold."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from clockhand.command.output import (
+    command_line,
+    console,
+    encoded,
+    format_for,
+    print_table,
+    say,
+    write_rows,
+)
+from clockhand.command.simulation import Jobs, Out, OutputFormat, print_rows
+from clockhand.facts import Facts, printable
+from clockhand.files import check_places, publish
+from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
+from clockhand.sweep.run import SweepWatch
+from clockhand.sweep.tables import Table, table_files
+
+ExperimentFile = Annotated[Path, typer.Argument(help="A TOML file; docs/sweeps.md describes it.")]
+DatasetFolder = Annotated[
+    Path | None,
+    typer.Option("--dataset", help="Keep the cells in this folder, not in the experiment's own."),
+]
+ReportedFolder = Annotated[Path, typer.Argument(metavar="DATASET", help="The folder of a sweep.")]
+Html = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
+Tables = Annotated[Path | None, typer.Option(help="Write each analysis as CSV into this folder.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(name="sweep")(_sweep)
+    app.command(name="report")(_report)
+
+
+def _sweep(
+    experiment: ExperimentFile,
+    dataset: DatasetFolder = None,
+    jobs: Jobs = None,
+    html: Html = None,
+    tables: Tables = None,
+    format: OutputFormat = None,
+    out: Out = None,
+) -> None:
+    """Run an experiment: compute the cells that its dataset lacks, then its analyses."""
+    check_places([path for path in (out, html) if path is not None], folder=tables)
+    read = read_experiment(experiment)
+    with sweep_progress() as watch:
+        sweep = run_sweep(read, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
+    for warning in sweep.warnings:
+        say(warning)
+    folder = read.dataset if dataset is None else dataset
+    say(f"{sweep.rows.height:,} rows, {sweep.computed:,} cells computed now; kept in {folder}")
+    made = [Table(item.title, item.slug, analyse(sweep.rows, item)) for item in read.analyses]
+    files = {} if tables is None else table_files(tables, made, sweep.facts)
+    written_as = format_for(format, out)
+    print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts)
+    if html is not None:
+        files[html] = _rendered(sweep.rows, sweep.facts)
+    if out is not None:
+        files[out] = encoded(sweep.rows, written_as, print_for_people)
+    publish(files, folder=tables)
+    if out is None:
+        write_rows(sweep.rows, written_as, print_for_people)
+
+
+def _report(
+    dataset: ReportedFolder, html: Html = None, format: OutputFormat = None, out: Out = None
+) -> None:
+    """Show what a dataset holds: a table per trace and setting, and a report as HTML."""
+    check_places([path for path in (out, html) if path is not None])
+    rows, facts = Dataset(dataset).report()
+    written_as = format_for(format, out)
+    print_for_people = partial(print_rows, rows, facts)
+    files = {} if html is None else {html: _rendered(rows, facts)}
+    if out is not None:
+        files[out] = encoded(rows, written_as, print_for_people)
+    publish(files)
+    if out is None:
+        write_rows(rows, written_as, print_for_people)
+
+
+def _rendered(rows: pl.DataFrame, facts: Facts) -> bytes:
+    from clockhand.report import render  # Altair takes a while to import.
+
+    return render(rows, facts).encode()
+
+
+def _print_analyses(tables: list[Table], rows: pl.DataFrame, facts: Facts, to: Console) -> None:
+    """Print the table of each analysis; the rows themselves where none is asked for."""
+    for table in tables:
+        print_table(table.title, table.content, to)
+    if not tables:
+        print_rows(rows, facts, to)
+
+
+@contextmanager
+def sweep_progress() -> Iterator[SweepWatch | None]:
+    """Give a function that shows a sweep's progress; none where nobody would see it."""
+    errors = console(stderr=True)
+    if not errors.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("cells"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors, transient=True) as progress:
+        task = progress.add_task("", total=None)
+
+        def watch(trace: str, done: int, total: int) -> None:
+            progress.update(task, description=printable(trace), completed=done, total=total)
+
+        yield watch

@@ -1,0 +1,222 @@
+"""The CRAW paper: its experiment is run, its tables and figures are made, its claims judged."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.claims import Claim
+from clockhand.facts import Facts
+from clockhand.reference_locality import TABLES, locality
+from clockhand.reproduce.craw_claims import SMALL_MEMORY, policy_claims
+from clockhand.reproduce.evidence import Evidence
+from clockhand.reproduce.locality_claims import locality_claims
+from clockhand.simulation import GAUGE_SCHEMA, run_simulation
+from clockhand.sweep import Experiment, analyse, run_sweep
+from clockhand.sweep.run import SweepWatch
+from clockhand.sweep.tables import Table
+
+GAUGE_SAMPLES = 400
+"""Samples of a gauge that a figure can show."""
+
+PAPERS_DEVICES = (
+    # Table 1: column, our profile, read, write, ratio.
+    ("NAND flash, SLC (2 kB page)", "slc-nand", 2048, "25 μs", "200 μs", "1:8"),
+    ("NAND flash, MLC (4 kB page)", "mlc-nand", 4096, "60 μs", "800 μs", "1:13.3"),
+    ("NAND-based SSD, random (4 kB)", "x25m-ssd", 4096, "35,000 IOPS", "3,300 IOPS", "1:10.6"),
+    (
+        "NAND-based SSD, sequential",
+        "x25m-ssd-sequential",
+        4096,
+        "250 MB/s",
+        "70 MB/s",
+        "1:3.6",
+    ),
+)
+PAPERS_WORKLOADS = (
+    # Table 2: workload, memory footprint in kB, reads : writes, references.
+    ("xmms", "8,050", "1 : 5.13", 1_168_939),
+    ("gqview", "7,430", "1 : 1.30", 610_685),
+    ("gedit", "14,460", "12.05 : 1", 1_733_763),
+    ("freecell", "10,080", "7.16 : 1", 490_175),
+    ("kghostview", "17,390", "13.93 : 1", 1_546_135),
+    ("tar_gzip", "752", "5.23 : 1", 4_535),
+)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What became of the CRAW paper's claims.
+
+    Attributes:
+        claims: Every claim with our number and a verdict, in the paper's order.
+        devices: The paper's Table 1 beside our profiles.
+        workloads: The paper's Table 2, then our traces in the same columns.
+        rows: The rows of the sweep.
+        gauges: CRAW's gauges at a fifth of memory.
+        localities: The tables of the locality analysis, by name.
+        tables: The tables of the experiment's analyses, and one of the claims.
+        facts: How all of it was made.
+        warnings: What the readers passed over or assumed, one sentence each.
+    """
+
+    claims: list[Claim]
+    devices: pl.DataFrame
+    workloads: pl.DataFrame
+    rows: pl.DataFrame
+    gauges: pl.DataFrame
+    localities: Mapping[str, pl.DataFrame]
+    tables: list[Table]
+    facts: Facts
+    warnings: list[str]
+
+
+def reproduce_craw(
+    experiment: Experiment,
+    *,
+    dataset: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    watch: SweepWatch | None = None,
+    command: str | None = None,
+) -> Reproduction:
+    """Run the CRAW paper's experiment and judge the paper's claims.
+
+    Args:
+        experiment: ``experiments/craw.toml``, or one with the same policies.
+        dataset: The folder to keep the cells in; the experiment's own if not given.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress.
+        command: The command line for the facts; the equivalent one if not given.
+
+    Raises:
+        ClockhandError: a trace cannot be read, or the sweep was interrupted.
+    """
+    sweep = run_sweep(experiment, dataset=dataset, jobs=jobs, watch=watch, command=command)
+    setting = experiment.settings[0]
+    found = locality(list(experiment.traces), page_size=setting.page_bytes, device=setting.device)
+    names = _short_names(experiment.traces)
+    rows = _renamed(sweep.rows, names)
+    gauges = _renamed(_gauges(experiment, sweep.rows), names)
+    localities = {name: _renamed(found.table(name), names) for name in TABLES}
+    for trace in sweep.facts["traces"]:
+        trace["name"] = names[trace["name"]]
+    claims = [*locality_claims(localities["summary"]), *policy_claims(Evidence(rows), gauges)]
+    tables = [Table(item.title, item.slug, analyse(rows, item)) for item in experiment.analyses]
+    return Reproduction(
+        claims=claims,
+        devices=_devices(),
+        workloads=_workloads(sweep.facts),
+        rows=rows,
+        gauges=gauges,
+        localities=localities,
+        tables=[*tables, Table("Claims of the CRAW paper", "claims", claim_table(claims))],
+        facts=sweep.facts,
+        warnings=sweep.warnings,
+    )
+
+
+def _short_names(traces: Sequence[str]) -> dict[str, str]:
+    """Names for a page that names traces often: file names without endings, where they differ."""
+    stems = [Path(trace).name.partition(".")[0] for trace in traces]
+    if len(set(stems)) < len(stems):
+        return {trace: trace for trace in traces}
+    return dict(zip(traces, stems, strict=True))
+
+
+def _renamed(table: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
+    return table.with_columns(pl.col("trace").replace_strict(names, return_dtype=pl.String))
+
+
+def claim_table(claims: list[Claim]) -> pl.DataFrame:
+    """Return claims as a table, a row each."""
+    columns: Mapping[str, Callable[[Claim], str]] = {
+        "claim": lambda claim: claim.key,
+        "place": lambda claim: claim.place,
+        "verdict": lambda claim: str(claim.verdict),
+        "found": lambda claim: claim.found,
+        "quote": lambda claim: claim.quote,
+    }
+    return pl.DataFrame(
+        {name: [text(claim).replace("\u00a0", " ") for claim in claims]
+         for name, text in columns.items()}
+    )  # fmt: skip
+
+
+def _gauges(experiment: Experiment, rows: pl.DataFrame) -> pl.DataFrame:
+    """Sample CRAW's gauges on each trace at a small memory; the paper's Figure 15 is of xmms."""
+    setting = experiment.settings[0]
+    memory = f"{100 * SMALL_MEMORY:g}%"
+    frames = [pl.DataFrame(schema=GAUGE_SCHEMA)]
+    for trace in experiment.traces:
+        of_trace = rows.filter((pl.col("trace") == trace) & (pl.col("policy") == "craw"))
+        nearest = of_trace.sort((pl.col("memory_share") - SMALL_MEMORY).abs()).row(0, named=True)
+        frames.append(
+            run_simulation(
+                trace,
+                policies="craw",
+                memory=memory,
+                page_size=setting.page_bytes,
+                device=setting.device,
+                gauge_every=max(1, nearest["misses"] // GAUGE_SAMPLES),
+            ).gauges
+        )
+    return pl.concat(frames)
+
+
+def _devices() -> pl.DataFrame:
+    rows = []
+    for column, device, page_bytes, read, write, ratio in PAPERS_DEVICES:
+        plan = _engine.plan_cells(
+            ["clock"],
+            frames="1",
+            memory=None,
+            page_bytes=page_bytes,
+            device=device,
+            footprint_pages=1,
+            seed=0,
+        )
+        ours = plan["device"]
+        rows.append(
+            {
+                "Table 1": column,
+                "read, paper": read,
+                "write, paper": write,
+                "ratio, paper": ratio,
+                "our profile": device,
+                "read µs": round(ours["read_time_us"], 2),
+                "write µs": round(ours["write_time_us"], 2),
+                "ratio": f"1:{ours['write_time_us'] / ours['read_time_us']:.1f}",
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def _workloads(facts: Facts) -> pl.DataFrame:
+    paper = [
+        {
+            "workload": f"{name} (paper)",
+            "memory footprint (kB)": footprint,
+            "reads : writes": ratio,
+            "references": references,
+        }
+        for name, footprint, ratio, references in PAPERS_WORKLOADS
+    ]
+    ours = [
+        {
+            "workload": trace["name"],
+            "memory footprint (kB)": f"{trace['footprint_pages'] * trace['page_bytes'] / 1e3:,.0f}",
+            "reads : writes": _ratio(trace["read_references"], trace["write_references"]),
+            "references": trace["references"],
+        }
+        for trace in facts["traces"]
+    ]
+    return pl.DataFrame([*paper, *ours])
+
+
+def _ratio(reads: int, writes: int) -> str:
+    if reads == 0 or writes == 0:
+        return f"{reads} : {writes}"
+    return f"{reads / writes:.2f} : 1" if reads >= writes else f"1 : {writes / reads:.2f}"

@@ -1,0 +1,152 @@
+"""Analyses that an experiment's file asks for: which value, relative to what, summed up how."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from clockhand.comparison import SETTING_COLUMNS
+from clockhand.simulation import SCHEMA
+
+COLUMNS = (*SCHEMA, "view", "flush_at_end", "hand_ns")
+NUMBERS = tuple(name for name, kind in SCHEMA.items() if kind.is_numeric())
+VALUE = pl.col("value")
+SUMMARIES = {
+    "mean": VALUE.mean(),
+    "geometric-mean": VALUE.log().mean().exp(),
+    "median": VALUE.median(),
+    "least": VALUE.min(),
+    "greatest": VALUE.max(),
+    "sum": VALUE.sum(),
+    "best": pl.col("policy").sort_by(VALUE, maintain_order=True).first(),
+}
+KEYS = ("title", "value", "relative_to", "rows", "columns", "summary", "where")
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One table that is made of the rows.
+
+    Attributes:
+        title: What stands above it.
+        value: The column that is looked at.
+        relative_to: The policy whose value, at the same trace, memory and setting, divides it.
+        rows: The columns that each of its rows is for.
+        columns: The column whose values become its columns, if any.
+        summary: How the values of one entry become one; ``best`` names the policy with the least.
+        where: Columns with the only values, or the range of values, that are looked at.
+    """
+
+    title: str
+    value: str
+    relative_to: str | None
+    rows: tuple[str, ...]
+    columns: str | None
+    summary: str
+    where: Mapping[str, Any]
+
+    @property
+    def slug(self) -> str:
+        """The title as a file name."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+
+def read_analysis(table: Mapping[str, Any], policies: Sequence[str]) -> Analysis:
+    """Check one ``[[analysis]]`` table.
+
+    Raises:
+        ValueError: something in it is unknown, missing or of the wrong kind; one sentence.
+    """
+    for key in table:
+        if key not in KEYS:
+            raise ValueError(f"unknown key {key!r}; the keys are {', '.join(KEYS)}")
+    rows = table.get("rows", ["policy"])
+    rows = [rows] if isinstance(rows, str) else rows
+    if not isinstance(rows, list) or not rows:
+        raise ValueError(f"rows = {rows!r} is no column or list of columns; name one")
+    columns, where = table.get("columns"), table.get("where", {})
+    if not isinstance(where, dict):
+        raise ValueError(f"where = {where!r} is not a table; write where = {{ column = value }}")
+    for name in [*rows, *([] if columns is None else [columns]), *where]:
+        if name not in COLUMNS:
+            raise ValueError(f"there is no column {name!r}; there are {', '.join(COLUMNS)}")
+    for name, wanted in where.items():
+        _check_wanted(name, wanted)
+    return Analysis(
+        title=_text(table, "title"),
+        value=_one_of(table, "value", NUMBERS, "io_time_us"),
+        relative_to=_one_of(table, "relative_to", policies, None),
+        rows=tuple(rows),
+        columns=columns,
+        summary=_one_of(table, "summary", tuple(SUMMARIES), "mean") or "mean",
+        where=where,
+    )
+
+
+def _text(table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str):
+        raise ValueError(f"there is no {key}; add a text")
+    return value
+
+
+def _one_of(table: Mapping[str, Any], key: str, words: Sequence[str], default: str | None) -> Any:
+    value = table.get(key, default)
+    if value is not None and value not in words:
+        raise ValueError(f"{key} = {value!r} is unknown; there are {', '.join(words)}")
+    return value
+
+
+def _check_wanted(name: str, wanted: object) -> None:
+    if isinstance(wanted, dict):
+        is_range = set(wanted) == {"from", "to"} and name in NUMBERS
+        if not is_range or not all(isinstance(end, int | float) for end in wanted.values()):
+            raise ValueError(
+                f"where.{name} is no range; write {{ from = 0.1, to = 0.5 }}, of a number"
+            )
+
+
+def analyse(rows: pl.DataFrame, analysis: Analysis) -> pl.DataFrame:
+    """Carry out one analysis.
+
+    Args:
+        rows: Result rows, with the columns that the analysis names.
+        analysis: What is to be made of them.
+
+    Returns:
+        A row per combination of ``analysis.rows``, in the order in which they first occur; cells
+        without a value are left out before the summary, and are null where nothing is left.
+    """
+    value = pl.col(analysis.value).cast(pl.Float64)
+    if analysis.relative_to is not None:
+        rows = _with_reference(rows, analysis.value, analysis.relative_to)
+        value = pl.when(pl.col("reference") > 0).then(value / pl.col("reference"))
+    rows = rows.with_columns(value.alias("value"))
+    for name, wanted in analysis.where.items():
+        rows = rows.filter(_is_wanted(name, wanted))
+    rows = rows.filter(VALUE.is_not_null())
+    by = [*analysis.rows, *([] if analysis.columns is None else [analysis.columns])]
+    table = rows.group_by(list(dict.fromkeys(by)), maintain_order=True).agg(
+        SUMMARIES[analysis.summary].alias(analysis.summary)
+    )
+    if analysis.columns is None:
+        return table
+    return table.pivot(analysis.columns, index=list(analysis.rows), values=analysis.summary)
+
+
+def _with_reference(rows: pl.DataFrame, value: str, policy: str) -> pl.DataFrame:
+    shared = ["trace", "frames", *(name for name in SETTING_COLUMNS if name in rows.columns)]
+    reference = (
+        rows.filter(pl.col("policy") == policy)
+        .unique(shared, keep="first", maintain_order=True)
+        .select(*shared, pl.col(value).alias("reference"))
+    )
+    return rows.join(reference, on=shared, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _is_wanted(name: str, wanted: Any) -> pl.Expr:
+    if isinstance(wanted, dict):
+        return pl.col(name).is_between(wanted["from"], wanted["to"])
+    return pl.col(name).is_in(wanted if isinstance(wanted, list) else [wanted])

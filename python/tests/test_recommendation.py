@@ -1,0 +1,123 @@
+"""Recommendations: the answer is what single simulations say."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import clockhand
+from clockhand import UsageError, recommend
+from conftest import Clockhand, assert_one_sentence, os_course, scattered_pages
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A trace on which policies differ: a hot set, part of it written, and a scan."""
+    hot = scattered_pages(1500, 24)
+    path = tmp_path / "program.trace"
+    path.write_text(os_course(page for pair in zip(hot, range(1500), strict=True) for page in pair))
+    return path
+
+
+def times_us(program: Path, frames: int, policies: list[str], device: str) -> dict[str, float]:
+    rows = clockhand.simulate(program, policies=policies, frames=frames, device=device)
+    return dict(rows.select("policy", "io_time_us").iter_rows())
+
+
+def candidates(*kinds: str) -> list[str]:
+    return clockhand.policies().filter(pl.col("kind").is_in(kinds))["name"].to_list()
+
+
+def test_the_best_policy_and_the_bound_are_those_of_simulate(program: Path) -> None:
+    answer = recommend(program, frames=16, device="mlc-nand")
+    times = times_us(program, 16, [*candidates("bit-driven", "access-driven"), "bound"], "mlc-nand")
+    bound_us = times.pop("bound")
+    asked = answer.situations.row(0, named=True)
+    assert answer.policy == asked["recommended"] == asked["best"]
+    assert asked["recommended_io_time_us"] == times[answer.policy] == min(times.values())
+    assert asked["bound_io_time_us"] == bound_us
+    assert asked["clock_io_time_us"] == times["clock"]
+
+
+@pytest.mark.parametrize(("position", "frames"), [(1, 8), (2, 32)])
+def test_half_and_double_memory_are_simulated(program: Path, position: int, frames: int) -> None:
+    row = recommend(program, frames=16).situations.row(position, named=True)
+    times = times_us(program, frames, candidates("bit-driven", "access-driven"), "slc-nand")
+    assert row["frames"] == frames
+    assert row["best_io_time_us"] == min(times.values())
+    assert row["recommended_io_time_us"] == times[row["recommended"]]
+
+
+@pytest.mark.parametrize(("position", "ratio"), [(3, 4), (4, 16)])
+def test_another_ratio_prices_writes_and_reaches_the_policies_that_know_it(
+    program: Path, tmp_path: Path, position: int, ratio: int
+) -> None:
+    device = tmp_path / "ratio.toml"
+    device.write_text(
+        'summary = "x"\nsource = "y"\ncharged = "per-page"\n[read]\ntime_us = 50\n[write]\n'
+        f"time_us = {50 * ratio}\n"
+    )
+    row = recommend(program, frames=16).situations.row(position, named=True)
+    names = candidates("bit-driven", "access-driven")
+    times = times_us(program, 16, names, str(device))
+    assert row["write_read_ratio"] == ratio
+    assert row["best_io_time_us"] == pytest.approx(min(times.values()))
+    assert row["recommended_io_time_us"] == pytest.approx(times[row["recommended"]])
+
+
+def test_for_a_pager_only_bit_driven_policies_are_taken(program: Path) -> None:
+    answer = recommend(program, frames=16, purpose="pager")
+    taken = {*answer.situations["best"], *answer.situations["recommended"]}
+    assert taken <= set(candidates("bit-driven"))
+
+
+def test_with_memory_for_everything_all_policies_are_equal(program: Path) -> None:
+    answer = recommend(program, memory="100%")
+    assert answer.sentences[0].startswith("All ")
+    assert "lower bound" in answer.sentences[1]
+
+
+def test_the_command_answers_in_three_sentences_and_draws_a_figure(
+    program: Path, tmp_path: Path, clockhand: Clockhand
+) -> None:
+    run = clockhand("recommend", program, "--memory", "20%", "--figure", "f.svg")
+    assert run.code == 0, run.err
+    answer = run.out.decode().split("\n\n")[0]
+    assert answer.startswith("Take ") and "The lower bound" in answer and "best" in answer
+    assert (tmp_path / "f.svg").read_text().startswith("<svg")
+    rows = json.loads(clockhand("recommend", program, "--memory", "20%", "--format", "json").out)
+    assert [row["situation"] for row in rows] == [
+        "as asked",
+        "half the memory",
+        "double the memory",
+        "half the write/read ratio",
+        "double the write/read ratio",
+    ]
+    assert rows[0]["answer"].startswith("Take ") and rows[1]["answer"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--memory 5%,10%", "for one memory size"),
+        ("--memory 1%..9%", "for one memory size"),
+        ("--memory 5% --frames 3", "give one of them"),
+        ("", "give one of them"),
+        ("--memory 5% --for kernel", "kernel"),
+        ("--memory 5% --device flopy", "flopy"),
+        ("--memory 5% --jobs 0", "--jobs 0"),
+    ],
+)
+def test_a_wrong_question_is_refused(
+    program: Path, clockhand: Clockhand, arguments: str, words: str
+) -> None:
+    run = clockhand("recommend", program, *arguments.split())
+    assert run.code == 2
+    assert_one_sentence(run)
+    assert words in run.err
+
+
+def test_an_unknown_purpose_is_refused(program: Path) -> None:
+    with pytest.raises(UsageError, match="simulation or pager"):
+        recommend(program, frames=2, purpose="kernel")

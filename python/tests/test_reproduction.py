@@ -1,0 +1,234 @@
+"""The reproduction of the CRAW paper: its numbers are those of `simulate`, its page opens."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import clockhand
+from clockhand.claims import Claim, Verdict
+from clockhand.report import render_reproduction
+from clockhand.reproduce import Reproduction, reproduce_craw
+from clockhand.reproduce.evidence import Evidence
+from clockhand.reproduce.locality_claims import locality_claims
+from clockhand.sweep import read_experiment
+from conftest import Clockhand, assert_one_sentence
+from test_report_browser import unavailable
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACE = ROOT / "traces" / "tar-gzip.parquet"
+MEMORY = "4%,8%,20%,50%,100%"
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The committed experiment on one trace at five memory sizes."""
+    text = (ROOT / "experiments" / "craw.toml").read_text()
+    assert '"../traces/*.parquet"' in text and '"1%..100%"' in text
+    path = tmp_path_factory.mktemp("reproduction") / "craw.toml"
+    small = text.replace("../traces/*.parquet", str(TRACE)).replace("1%..100%", MEMORY)
+    path.write_text(small)
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(experiment: Path) -> Reproduction:
+    return reproduce_craw(read_experiment(experiment))
+
+
+@pytest.fixture(scope="module")
+def simulated() -> dict[tuple[str, float], dict[str, float]]:
+    """Rows of `simulate`, by policy and share of the footprint."""
+    policies = ["clock", "car", "cfclock", "cfclock:clear_passed=false", "craw", "craw-a", "cflru"]
+    rows = clockhand.simulate(TRACE, policies=policies, memory=MEMORY)
+    return {(row["policy"], row["memory_share"]): row for row in rows.to_dicts()}
+
+
+def claim(made: Reproduction, key: str) -> Claim:
+    [found] = [claim for claim in made.claims if claim.key == key]
+    return found
+
+
+def percentages(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"(-?[0-9.]+)\u00a0%", text)]
+
+
+def reductions(
+    simulated: dict[tuple[str, float], dict[str, float]], policy: str, other: str
+) -> list[float]:
+    shares = sorted({share for _, share in simulated if share < 1})
+    times = [
+        (simulated[policy, share]["io_time_us"], simulated[other, share]["io_time_us"])
+        for share in shares
+    ]
+    return [100 * (1 - mine / others) for mine, others in times]
+
+
+@pytest.mark.parametrize(
+    ("key", "others"),
+    [
+        ("mean-against-clock", ["clock"]),
+        ("range-against-car", ["car"]),
+        ("range-against-cfclock", ["cfclock", "cfclock:clear_passed=false"]),
+        ("abstract", ["clock", "car", "cflru"]),
+    ],
+)
+def test_reductions_on_the_page_are_those_of_simulate(
+    made: Reproduction,
+    simulated: dict[tuple[str, float], dict[str, float]],
+    key: str,
+    others: list[str],
+) -> None:
+    expected = []
+    for other in others:
+        values = reductions(simulated, "craw", other)
+        expected += [sum(values) / len(values), max(values)]
+    found = percentages(claim(made, key).found)
+    if key == "mean-against-clock":
+        expected = expected[:1]
+    assert found == pytest.approx(expected, abs=0.06)
+
+
+def test_the_greatest_reduction_against_clock_is_that_of_simulate(
+    made: Reproduction, simulated: dict[tuple[str, float], dict[str, float]]
+) -> None:
+    greatest = max(reductions(simulated, "craw", "clock"))
+    assert percentages(claim(made, "best-against-clock").found)[0] == pytest.approx(
+        greatest, abs=0.06
+    )
+
+
+def test_reads_of_cfclock_over_clock_are_those_of_simulate(
+    made: Reproduction, simulated: dict[tuple[str, float], dict[str, float]]
+) -> None:
+    shares = sorted({share for _, share in simulated if share < 1})
+    expected = [
+        max(
+            100 * simulated[name, share]["read_ios"] / simulated["clock", share]["read_ios"]
+            for share in shares
+        )
+        for name in ("cfclock", "cfclock:clear_passed=false")
+    ]
+    found = percentages(claim(made, "cfclock-reads").found)
+    assert [found[0], found[2]] == pytest.approx(expected, abs=0.06)
+
+
+def test_verdicts_follow_from_the_numbers(made: Reproduction) -> None:
+    mean = percentages(claim(made, "mean-against-clock").found)[0]
+    expected = Verdict.REPRODUCED if mean >= 0.9 * 23.9 else Verdict.PARTLY
+    assert claim(made, "mean-against-clock").verdict is (expected if mean > 0 else Verdict.NOT)
+    assert claim(made, "equal-with-all-memory").verdict is Verdict.REPRODUCED
+    untested = claim(made, "writes-of-write-intensive")
+    assert untested.verdict is Verdict.UNTESTED and "more write references" in untested.why
+
+
+def test_every_claim_has_words_place_and_rule(made: Reproduction) -> None:
+    assert len({claim.key for claim in made.claims}) == len(made.claims) >= 18
+    for made_claim in made.claims:
+        assert made_claim.quote and made_claim.place and made_claim.rule and made_claim.found
+
+
+def test_tables_one_and_two_stand_beside_ours(made: Reproduction) -> None:
+    slc = made.devices.row(0, named=True)
+    assert (slc["read µs"], slc["write µs"], slc["ratio"]) == (25.0, 200.0, "1:8.0")
+    assert made.workloads["workload"].to_list()[-2:] == ["tar_gzip (paper)", "tar-gzip"]
+
+
+def test_verdicts_on_locality_follow_from_the_summary() -> None:
+    def ranking(name: str, op: str, inverted: float, tenth: float) -> dict[str, object]:
+        shares = dict.fromkeys(("top_1_share", "top_10_share", "top_100_share"), tenth)
+        return {
+            "trace": "t", "ranking": name, "op": op, "re_references": 100,
+            "inversion_share": inverted, **shares,
+            "top_1_percent_share": tenth, "top_10_percent_share": tenth,
+        }  # fmt: skip
+
+    def verdicts(write_inverted: float, write_tenth: float) -> list[Verdict]:
+        summary = pl.DataFrame(
+            [
+                ranking("recency", "read", 0.001, 0.9),
+                ranking("recency", "write", write_inverted, write_tenth),
+                ranking("frequency", "write", 0.0, 0.8),
+            ]
+        )
+        return [made.verdict for made in locality_claims(summary)]
+
+    assert verdicts(0.2, 0.5) == [Verdict.REPRODUCED] * 4
+    assert verdicts(0.0, 0.95) == [
+        Verdict.REPRODUCED,
+        Verdict.NOT,
+        Verdict.PARTLY,
+        Verdict.NOT,
+    ]
+
+
+def test_sizes_with_the_same_frames_weigh_once() -> None:
+    rows = pl.DataFrame(
+        {
+            "trace": ["t"] * 6,
+            "policy": ["craw", "clock"] * 3,
+            "frames": [1, 1, 1, 1, 2, 2],
+            "memory_share": [0.25, 0.25, 0.25, 0.25, 0.5, 0.5],
+            "io_time_us": [1.0, 2.0, 1.0, 2.0, 3.0, 4.0],
+        }
+    )
+    [compared] = Evidence(rows).compared("craw", "clock")
+    assert compared.mean == pytest.approx((0.5 + 0.25) / 2)
+    assert (compared.greatest, compared.greatest_at, compared.least_at) == (0.5, 0.25, 0.5)
+
+
+def test_the_page_opens_in_a_browser(made: Reproduction, tmp_path: Path) -> None:
+    page = render_reproduction(
+        paper="The CRAW paper",
+        claims=made.claims,
+        paper_tables={"Table 1": made.devices},
+        rows=made.rows,
+        gauges=made.gauges,
+        localities=made.localities,
+        facts=made.facts,
+    )
+    (tmp_path / "page.html").write_text(page)
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        unavailable("chromium is not here: the page of the reproduction was not opened")
+    command = [
+        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+        f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=60000", "--dump-dom",
+        (tmp_path / "page.html").as_uri(),
+    ]  # fmt: skip
+    opened = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert 'data-figures="drawn"' in opened.stdout
+    assert 'role="alert"' not in opened.stdout
+    assert "CONSOLE" not in opened.stderr, opened.stderr
+    assert opened.stdout.count('class="claim"') == len(made.claims)
+    assert opened.stdout.count('class="chart" data-figure=') == opened.stdout.count('class="marks"')
+    assert "http://" not in re.sub(r"http://www\.w3\.org/[^\"' ]*", "", page.split("<script")[0])
+
+
+def test_the_command_prints_verdicts_and_writes_page_and_tables(
+    experiment: Path, made: Reproduction, tmp_path: Path, clockhand: Clockhand
+) -> None:
+    run = clockhand(
+        "reproduce", "craw", "--experiment", experiment, "--html", "p.html", "--tables", "t",
+        "--out", "claims.csv",
+    )  # fmt: skip
+    assert run.code == 0, run.err
+    claims = pl.read_csv(tmp_path / "claims.csv")
+    assert claims["verdict"].to_list() == [str(claim.verdict) for claim in made.claims]
+    head = (tmp_path / "t" / "claims.csv").read_text()
+    assert "# command: clockhand reproduce craw" in head and "# machine: " in head
+    assert "mean-i-o-time-relative-to-clock.csv" in {
+        path.name for path in (tmp_path / "t").iterdir()
+    }
+    assert "The CRAW paper on 1 trace" in (tmp_path / "p.html").read_text()
+
+
+def test_what_cannot_be_reproduced_is_refused(clockhand: Clockhand) -> None:
+    for arguments, words in ((["lru"], "there is: craw"), (["craw"], "--experiment")):
+        run = clockhand("reproduce", *arguments)
+        assert run.code == 2
+        assert_one_sentence(run)
+        assert words in run.err

@@ -1,0 +1,406 @@
+"""Sweeps: the same rows as single simulations, kept cell by cell whatever happens."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import clockhand
+from clockhand import ClockhandError, _engine
+from clockhand.sweep import KEY, Dataset, analyse, read_experiment, run_sweep
+from clockhand.sweep import run as running
+from conftest import EXECUTABLE, Clockhand, assert_one_sentence, os_course, scattered_pages
+
+EXPERIMENT = """
+question = "Which policy needs the least I/O time?"
+expected = "CRAW, where pages are written."
+traces = ["*.trace"]
+policies = ["clock", { craw = { c = [2, 8], ghosts = "exclusive" } }, "random", "bound"]
+memory = "20%..100%"
+page_sizes = ["4KiB", 8192]
+devices = ["slc-nand", "scm:ratio=10"]
+bits = ["exact", "mapped"]
+seed = 3
+"""
+POLICIES = ["clock", "craw:c=2,ghosts=exclusive", "craw:c=8,ghosts=exclusive", "random", "bound"]
+
+# Parts after every few cells, so that a kill meets all that a long sweep goes through.
+SWEEP_WITH_MANY_PARTS = """
+import sys
+import clockhand.sweep.run as running
+from clockhand.sweep import read_experiment
+running.SECONDS_BETWEEN_PARTS = 0.0
+print("ready", flush=True)
+print(running.run_sweep(read_experiment(sys.argv[1]), jobs=1).computed)
+"""
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, textbook: Path) -> Path:
+    """An experiment of 2 traces, 8 settings, 81 memory sizes and 5 policies."""
+    (tmp_path / "other.trace").write_text(os_course(scattered_pages(300, 40)))
+    path = tmp_path / "which.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+@pytest.fixture
+def long_experiment(tmp_path: Path) -> Path:
+    """An experiment of 60 cells that take a while each."""
+    (tmp_path / "long.trace").write_text(os_course(scattered_pages(20_000, 5_000)))
+    path = tmp_path / "long.toml"
+    path.write_text(
+        'question = "q"\nexpected = "e"\ntraces = "long.trace"\n'
+        'policies = ["lru", "clock", "craw"]\nmemory = "1%..20%"\n'
+    )
+    return path
+
+
+@pytest.fixture
+def small_experiment(experiment: Path) -> Path:
+    """The same experiment at 2 memory sizes."""
+    experiment.write_text(EXPERIMENT.replace("20%..100%", "20%,50%"))
+    return experiment
+
+
+def simulated(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(clockhand.simulation.SCHEMA.keys())
+
+
+def test_a_sweep_gives_the_rows_of_single_simulations(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sweep = run_sweep(read_experiment(experiment))
+    parts = [
+        clockhand.simulate(
+            trace,
+            policies=POLICIES,
+            memory="20%..100%",
+            page_size=page_size,
+            device=device,
+            bits=bits,
+            seed=3,
+        )
+        for trace in ["other.trace", "textbook.trace"]
+        for page_size in [4096, 8192]
+        for device in ["slc-nand", "scm:ratio=10"]
+        for bits in ["exact", "mapped"]
+    ]
+    single = pl.concat(parts)
+    assert sweep.rows.height == 2 * 8 * 81 * 5
+    assert simulated(sweep.rows).equals(single)
+
+
+def test_a_repeated_sweep_computes_nothing_and_opens_no_trace(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run_sweep(read_experiment(experiment))
+    monkeypatch.setattr(running, "sources", None)
+    second = run_sweep(read_experiment(experiment))
+    assert first.computed > 0 and second.computed == 0
+    assert first.rows.equals(second.rows)
+
+
+def test_a_larger_grid_computes_only_what_it_adds(experiment: Path) -> None:
+    run_sweep(read_experiment(experiment))
+    experiment.write_text(EXPERIMENT.replace('"clock",', '"clock", "fifo",'))
+    sweep = run_sweep(read_experiment(experiment))
+    fifo = sweep.rows.filter(pl.col("policy") == "fifo")
+    assert sweep.computed == fifo.unique(KEY).height
+
+
+def test_a_policy_spelled_out_is_the_same_cell(experiment: Path) -> None:
+    run_sweep(read_experiment(experiment))
+    experiment.write_text(EXPERIMENT.replace('"clock",', '"clock:insert_ref=0",'))
+    sweep = run_sweep(read_experiment(experiment))
+    assert sweep.computed == 0
+    assert "clock:insert_ref=0" in set(sweep.rows["policy"])
+
+
+def test_each_trace_is_read_once_for_all_its_settings(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+    sources = running.sources
+    monkeypatch.setattr(running, "sources", lambda *given: opened.append(given) or sources(*given))
+    run_sweep(read_experiment(experiment))
+    assert len(opened) == 2
+
+
+def test_another_version_of_the_numbers_is_another_cell(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run_sweep(read_experiment(experiment))
+    monkeypatch.setattr(_engine, "NUMBERS_VERSION", _engine.NUMBERS_VERSION + 1)
+    second = run_sweep(read_experiment(experiment))
+    assert second.computed == first.computed
+    rows, _ = Dataset(read_experiment(experiment).dataset).report()
+    assert set(rows["numbers_version"]) == {_engine.NUMBERS_VERSION}
+
+
+def test_a_device_file_that_changed_is_another_device(textbook: Path, tmp_path: Path) -> None:
+    profile = 'summary = "x"\nsource = "y"\ncharged = "per-page"\n[read]\ntime_us = 10\n[write]\n'
+    device, path = tmp_path / "mine.toml", tmp_path / "sweep" / "e.toml"
+    path.parent.mkdir()
+    path.write_text(
+        'question = "q"\nexpected = "e"\ntraces = "../textbook.trace"\npolicies = "clock"\n'
+        'frames = [2, 3]\ndevices = "../mine.toml"\n'
+    )
+    times_us = []
+    for write_time_us in (20, 30, 20):
+        device.write_text(f"{profile}time_us = {write_time_us}\n")
+        times_us.append(run_sweep(read_experiment(path)).rows["io_time_us"].to_list())
+    assert times_us[0] == times_us[2] != times_us[1]
+
+
+def test_a_trace_that_changed_is_another_trace(experiment: Path, textbook: Path) -> None:
+    before = run_sweep(read_experiment(experiment))
+    textbook.write_text(os_course([1, 2, 3, 1, 2, 3]))
+    after = run_sweep(read_experiment(experiment))
+    assert 0 < after.computed < before.computed
+    rows, facts = Dataset(read_experiment(experiment).dataset).report()
+    assert rows["trace"].n_unique() == 3
+    assert {trace["name"] for trace in facts["traces"]} == set(rows["trace"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kills_at_any_moment_lose_no_written_cell_and_leave_no_broken_file(
+    long_experiment: Path, seed: int
+) -> None:
+    moments = random.Random(seed)
+    dataset = Dataset(read_experiment(long_experiment).dataset)
+    command = [sys.executable, "-c", SWEEP_WITH_MANY_PARTS, long_experiment]
+    kept = 0
+    for _ in range(8):
+        sweep = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert sweep.stdout is not None
+        sweep.stdout.readline()
+        time.sleep(moments.uniform(0, 0.25))
+        sweep.kill()
+        sweep.communicate()
+        cells = dataset.cells()
+        assert cells.height >= kept
+        kept = cells.height
+    rest = run_sweep(read_experiment(long_experiment))
+    assert rest.computed == 60 - kept
+    assert not list(dataset.folder.glob(".clockhand-*"))
+    alone = clockhand.simulate(
+        rest.rows["trace"][0], policies=["lru", "clock", "craw"], memory="1%..20%"
+    )
+    assert simulated(rest.rows).equals(alone)
+
+
+def test_two_sweeps_into_one_dataset_do_no_harm(long_experiment: Path) -> None:
+    command = [sys.executable, "-c", SWEEP_WITH_MANY_PARTS, long_experiment]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    computed = [int(sweep.communicate()[0].split()[-1]) for sweep in both]
+    dataset = Dataset(read_experiment(long_experiment).dataset)
+    stored = pl.concat(pl.read_parquet(part) for part in dataset.parts())
+    assert stored.height == sum(computed) >= 60
+    cells = dataset.cells()
+    assert cells.height == 60 and cells.unique(KEY).height == 60
+    assert cells.equals(dataset.cells())
+    after = run_sweep(read_experiment(long_experiment))
+    assert after.computed == 0 and after.rows.height == 60
+
+
+def test_an_interruption_says_what_is_kept_and_the_next_run_goes_on(
+    long_experiment: Path, clockhand: Clockhand
+) -> None:
+    sweep = subprocess.Popen(
+        [EXECUTABLE, "sweep", long_experiment, "--jobs", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=long_experiment.parent,
+    )
+    time.sleep(1.2)
+    sweep.send_signal(signal.SIGINT)
+    _, errors = sweep.communicate(timeout=60)
+    if sweep.returncode == 0:
+        pytest.skip("the sweep was done before it was interrupted")
+    sentence = errors.decode()
+    if "cells are kept" in sentence:
+        kept = int(sentence.split()[2].replace(",", ""))
+        again = clockhand("sweep", long_experiment)
+        assert again.code == 0
+        assert f"{60 - kept} cells computed now" in again.err
+    assert sweep.returncode == 1 and sentence.startswith("clockhand: interrupted; ")
+    assert sentence.count("\n") == 1
+
+
+def test_leftovers_of_the_killed_are_removed_but_not_those_of_the_living(tmp_path: Path) -> None:
+    dataset = Dataset(tmp_path)
+    leftover = tmp_path / ".clockhand-00.partial"
+    leftover.write_bytes(b"half")
+    with dataset.at_work():
+        dataset.remove_leftovers()
+        assert leftover.exists()
+    dataset.remove_leftovers()
+    assert not leftover.exists()
+
+
+def test_a_damaged_part_is_named(experiment: Path) -> None:
+    run_sweep(read_experiment(experiment))
+    part = Dataset(read_experiment(experiment).dataset).parts()[0]
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(ClockhandError, match=f"{part.name} is damaged .* delete it"):
+        run_sweep(read_experiment(experiment))
+    part.unlink()
+    assert run_sweep(read_experiment(experiment)).computed > 0
+
+
+def test_the_command_prints_analyses_and_writes_tables_report_and_rows(
+    small_experiment: Path, tmp_path: Path, clockhand: Clockhand
+) -> None:
+    small_experiment.write_text(
+        small_experiment.read_text()
+        + """
+[[analysis]]
+title = "I/O time relative to CLOCK"
+relative_to = "clock"
+columns = "trace"
+where = { memory_share = { from = 0.2, to = 0.5 }, device = "slc-nand", bits = "exact" }
+summary = "geometric-mean"
+"""
+    )
+    run = clockhand(
+        "sweep", small_experiment, "--tables", "tables", "--html", "r.html", "--out", "rows.parquet"
+    )
+    assert run.code == 0, run.err
+    text = (tmp_path / "tables" / "i-o-time-relative-to-clock.csv").read_text()
+    assert "# command: clockhand sweep" in text and "# machine: " in text
+    table = pl.read_csv(tmp_path / "tables/i-o-time-relative-to-clock.csv", comment_prefix="#")
+    assert table.filter(pl.col("policy") == "clock").row(0)[1:] == (1.0, 1.0)
+    rows = pl.read_parquet(tmp_path / "rows.parquet")
+    assert rows.height == 2 * 8 * 2 * 5
+    assert "other.trace" in (tmp_path / "r.html").read_text()
+    shown = clockhand("sweep", small_experiment)
+    assert b"I/O time relative to CLOCK" in shown.out
+    printed = json.loads(clockhand("sweep", small_experiment, "--format", "json").out)
+    assert printed == rows.to_dicts()
+
+
+def test_a_dataset_is_reported_without_its_experiment(
+    small_experiment: Path, tmp_path: Path, clockhand: Clockhand
+) -> None:
+    clockhand("sweep", small_experiment)
+    small_experiment.unlink()
+    run = clockhand("report", "datasets/which", "--html", "r.html")
+    assert run.code == 0, run.err
+    assert b"textbook.trace" in run.out and b"scm:ratio=10" in run.out
+    page = (tmp_path / "r.html").read_text()
+    assert "bits" in page and "other.trace" in page
+    rows = json.loads(clockhand("report", "datasets/which", "--format", "json").out)
+    assert len(rows) == Dataset(tmp_path / "datasets/which").cells().height
+
+
+def test_a_folder_without_parts_is_no_dataset(tmp_path: Path, clockhand: Clockhand) -> None:
+    run = clockhand("report", tmp_path)
+    assert run.code == 2
+    assert_one_sentence(run)
+
+
+GOOD = 'question = "q"\nexpected = "e"\ntraces = "textbook.trace"\npolicies = "clock"\nframes = 3\n'
+BAD = (
+    (GOOD + "policy = 3", "unknown key 'policy'"),
+    (GOOD + "seed = \n", "line 6"),
+    (GOOD + "seed = -1", "seed = -1 is out of range"),
+    (GOOD.replace('question = "q"', ""), "no question"),
+    (GOOD.replace('"clock"', '"clok"'), 'did you mean "clock"'),
+    (GOOD.replace('"clock"', "[]"), "policies is empty"),
+    (GOOD.replace('"clock"', "{ craw = { c = [0.5] } }"), "from 1"),
+    (GOOD.replace('"clock"', "{ craw = 2 }"), "not a table"),
+    (GOOD.replace("frames = 3", ""), "by frames or by memory"),
+    (GOOD + 'memory = "5%"', "by frames or by memory"),
+    (GOOD.replace("frames = 3", 'memory = "5"'), 'memory "5" is not a memory size'),
+    (GOOD.replace("frames = 3", "frames = 0"), 'frames "0"'),
+    (GOOD + "page_sizes = 3000", 'page_sizes "3000"'),
+    (GOOD + 'devices = "flopy"', "flopy"),
+    (GOOD + 'bits = "fuzzy"', "exact or mapped"),
+    (GOOD + 'views = "paper"', "'paper' is unknown"),
+    (GOOD + "flush_at_end = 1", "not true or false"),
+    (GOOD.replace("textbook.trace", "*.absent"), "no file matches '*.absent'"),
+    (GOOD.replace("textbook.trace", "absent.trace"), "absent.trace: cannot be read"),
+    (GOOD + "[[analysis]]\nvalue = 3", "no title"),
+    (GOOD + '[[analysis]]\ntitle = "t"\nvalue = "speed"', "'speed' is unknown"),
+    (GOOD + '[[analysis]]\ntitle = "t"\nrelative_to = "lru"', "'lru' is unknown"),
+    (GOOD + '[[analysis]]\ntitle = "t"\nsummary = "typical"', "'typical' is unknown"),
+    (GOOD + '[[analysis]]\ntitle = "t"\nrows = "colour"', "no column 'colour'"),
+    (GOOD + '[[analysis]]\ntitle = "t"\nwhere = { frames = { from = 3 } }', "no range"),
+)
+
+
+@pytest.mark.parametrize(("content", "words"), BAD)
+def test_a_bad_experiment_is_one_sentence(
+    content: str, words: str, tmp_path: Path, textbook: Path, clockhand: Clockhand
+) -> None:
+    (tmp_path / "bad.toml").write_text(content)
+    run = clockhand("sweep", "bad.toml")
+    assert run.code == (1 if "absent.trace" in words else 2), run.err
+    assert_one_sentence(run)
+    assert words in run.err
+    assert "bad.toml" in run.err or "absent.trace" in run.err
+    assert not (tmp_path / "datasets").exists() or not list(tmp_path.glob("datasets/*/*.parquet"))
+
+
+def test_an_experiment_that_is_no_text_or_not_there_is_one_sentence(
+    tmp_path: Path, clockhand: Clockhand
+) -> None:
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
+    for name in ("bytes.toml", "absent.toml", "."):
+        run = clockhand("sweep", name)
+        assert run.code in (1, 2)
+        assert_one_sentence(run)
+        assert name in run.err
+
+
+def test_analyses_divide_filter_sum_up_and_name_the_best() -> None:
+    rows = pl.DataFrame(
+        {
+            "trace": ["t"] * 4,
+            "policy": ["clock", "craw", "clock", "craw"],
+            "frames": [1, 1, 2, 2],
+            "io_time_us": [100.0, 50.0, 200.0, 400.0],
+        }
+    )
+    from clockhand.sweep.analysis import read_analysis
+
+    def table(**wanted: object) -> list[tuple[object, ...]]:
+        analysis = read_analysis({"title": "t", **wanted}, ["clock", "craw"])
+        return analyse(rows, analysis).rows()
+
+    assert table(relative_to="clock") == [("clock", 1.0), ("craw", 1.25)]
+    assert table(relative_to="clock", summary="geometric-mean") == [
+        ("clock", 1.0),
+        ("craw", pytest.approx(1.0)),
+    ]
+    assert table(summary="best", rows="frames") == [(1, "craw"), (2, "clock")]
+    assert table(columns="frames", summary="sum") == [
+        ("clock", 100.0, 200.0),
+        ("craw", 50.0, 400.0),
+    ]
+    assert table(where={"frames": 2}, summary="greatest") == [("clock", 200.0), ("craw", 400.0)]
+
+
+def test_a_sweep_runs_from_any_folder(experiment: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    here = os.getcwd()
+    try:
+        os.chdir(elsewhere)
+        first = run_sweep(read_experiment("../which.toml"))
+        os.chdir(tmp_path)
+        second = run_sweep(read_experiment("which.toml"))
+    finally:
+        os.chdir(here)
+    assert second.computed == 0
+    assert set(first.rows["trace"]) == {"../other.trace", "../textbook.trace"}
+    assert set(second.rows["trace"]) == {"other.trace", "textbook.trace"}
