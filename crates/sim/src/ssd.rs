@@ -367,7 +367,8 @@ impl Life {
     fn new(grid: &Grid<'_>, counts: &BufferCounts, wear: &Wear) -> Life {
         let ssd = &grid.ssd.ssd;
         let endurance = grid.experiment.endurance_erases.or(ssd.endurance_erases());
-        let until = |erases: f64| endurance.filter(|_| erases > 0.0).map(|all| f64::from(all) / erases);
+        let until =
+            |erases: f64| endurance.filter(|_| erases > 0.0).map(|all| f64::from(all) / erases);
         let repetitions = until(wear.erases_mean());
         let span_ns = grid.list.span_ns.filter(|&span_ns| span_ns > 0);
         let years = |repetitions: Option<f64>| {
