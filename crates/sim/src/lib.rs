@@ -22,7 +22,7 @@ mod ssd;
 mod stack_distance;
 
 pub use bound::Bound;
-pub use contestant::Contestant;
+pub use contestant::{Contestant, parse_buffer};
 pub use convert::convert_to_parquet;
 pub use error::SimError;
 pub use input::{RequestTable, TraceInput};
