@@ -104,13 +104,13 @@ class SsdRun:
         """Return the content of each file of a report and of a folder of figures."""
         if report is None and plots is None:
             return {}
-        from clockhand.report import ssd as page  # Altair takes a while to import.
+        from clockhand.report.ssd import pictures, render  # Altair takes a while to import.
 
         files: dict[Path, bytes] = {}
         if report is not None:
-            files[report] = page.render(self.rows, self.wear, self.facts).encode()
+            files[report] = render(self.rows, self.wear, self.facts).encode()
         if plots is not None:
-            files |= page.pictures(self.rows, self.wear, plots, self.facts)
+            files |= pictures(self.rows, self.wear, plots, self.facts)
         return files
 
 
