@@ -10,6 +10,11 @@ GIB = 1 << 30
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
 
+FAMILY = (
+    pl.col("buffer").str.replace(r"total=[^,]*,?", "").str.strip_chars_end(",:").alias("policy")
+)
+"""A buffer without its size: what a line of a figure is, over sizes."""
+
 
 def geometry_line(ssd: SsdFacts) -> str:
     """Return a drive in one line: how it is divided, how much is for what, and how it was aged."""
@@ -83,7 +88,7 @@ def _of_collection(cells: pl.DataFrame, where: str) -> list[str]:
     who = "any buffer" if never.height == cells.height else _listed(never["buffer"])
     return [
         f"Collection never started on {where} with {who}: WAF and erases there say nothing of an "
-        "old drive; age it with --precondition fill or random, or give a smaller drive."
+        "old drive; age it with --precondition random, or give a smaller drive."
     ]
 
 

@@ -14,7 +14,6 @@ from clockhand.report.charts import ROWS, Canvas, picture
 from clockhand.report.page import script_json, template
 from clockhand.report.sections import free_slug
 from clockhand.report.ssd_charts import (
-    FAMILY,
     MEASURES,
     Measure,
     cell_records,
@@ -24,7 +23,7 @@ from clockhand.report.ssd_charts import (
     wear_records,
 )
 from clockhand.report.table import SHOWN_ROWS, Column, Table, cells
-from clockhand.ssd_findings import findings, geometry_line
+from clockhand.ssd_findings import FAMILY, findings, geometry_line
 
 CANVAS = Canvas(PAGE, on_page=True)
 PICTURE = Canvas(LIGHT, on_page=False)

@@ -9,7 +9,15 @@ import polars as pl
 
 from clockhand.facts import printable
 from clockhand.report.appearance import Mark
-from clockhand.report.charts import FADED_OPACITY, HIGHLIGHT, ROWS, Canvas, themed
+from clockhand.report.charts import (
+    FADED_OPACITY,
+    HIGHLIGHT,
+    LOGARITHMIC_SPAN,
+    ROWS,
+    Canvas,
+    themed,
+)
+from clockhand.ssd_findings import FAMILY
 
 WIDTH = 560
 HEIGHT = 320
@@ -17,11 +25,6 @@ BAR_HEIGHT = 28
 MIB = 1 << 20
 
 Record = dict[str, Any]
-
-FAMILY = (
-    pl.col("buffer").str.replace(r"total=[^,]*,?", "").str.strip_chars_end(",:").alias("policy")
-)
-"""A buffer without its size: what a line of a figure is, over sizes."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ def measure_chart(
         y=alt.Y(
             f"{measure.field}:Q",
             title=title,
-            scale=alt.Scale(zero=measure.field != "waf", nice=True),
+            scale=_value_scale(records, measure),
             axis=alt.Axis(format=measure.number_format, tickCount=5),
         ),
         opacity=_opacity(canvas),
@@ -139,6 +142,13 @@ def measure_chart(
     )
     return _figure([line, point.add_params(_highlight(canvas))], records, canvas, measure.title,
                    label, HEIGHT)  # fmt: skip
+
+
+def _value_scale(records: Sequence[Record], measure: Measure) -> alt.Scale:
+    known = [record[measure.field] for record in records if record[measure.field] is not None]
+    if min(known) > 0 and max(known) / min(known) >= LOGARITHMIC_SPAN:
+        return alt.Scale(type="log", nice=True)
+    return alt.Scale(zero=measure.field != "waf", nice=True)
 
 
 def _bars(
