@@ -204,7 +204,7 @@ REFUSALS = (
     (ON_SMALL + "fab:total=4 --report missing/x.html", FAILED, "make its folder first"),
     ("ssd block.trace --ssd smal --buffer fab:total=4", WRONG_USAGE, "did you mean 'small'?"),
     ("ssd block.trace --ssd small:over_provisioning=0% --buffer fab:total=4", WRONG_USAGE, "above"),
-    ("ssd block.trace --ssd contradiction.toml --buffer fab:total=4", WRONG_USAGE, "size"),
+    ("ssd block.trace --ssd contradiction.toml --buffer fab:total=4", FAILED, "line 4: size"),
     ("ssd block.trace --ssd broken.toml --buffer fab:total=4", FAILED, "broken.toml, line"),
     ("ssd far.trace --ssd small --buffer fab:total=4", WRONG_USAGE, "--map wrap or --map compact"),
     ("ssd missing.trace --ssd small --buffer fab:total=4", FAILED, "missing.trace"),
