@@ -6,10 +6,10 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench traces clean
+.PHONY: help setup demo test lint bench capture-tools traces clean
 
 help: ## Show what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
 
 setup: .venv/engine.stamp ## Build the command: .venv/bin/clockhand
 
@@ -26,16 +26,21 @@ test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and 
 lint: setup .venv/test.stamp ## Check format, lints and types
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
-	$(BIN)/ruff format --check python benches
-	$(BIN)/ruff check python benches
+	$(BIN)/ruff format --check python benches traces
+	$(BIN)/ruff check python benches traces
 	$(BIN)/mypy
 
-bench: setup ## Measure the hot paths, and compare with libCacheSim (see benches/README.md)
+bench: setup .venv/test.stamp ## Measure the hot paths, and compare with libCacheSim (see benches/README.md)
 	cargo bench --workspace --locked
 	$(BIN)/python benches/compare.py
+	$(BIN)/python benches/readers.py
+	$(BIN)/python benches/capture.py
 
-traces: setup ## Capture the committed traces again; needs valgrind
-	bash traces/capture_tar_gzip.sh
+capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, not on first use
+	$(BIN)/python -c 'from clockhand.capture import front_ends; front_ends.build_all()'
+
+traces: setup ## Capture the committed traces again; needs valgrind and what traces/MANIFEST.md names
+	$(BIN)/python traces/capture.py
 
 clean: ## Remove what was built
 	rm -rf .venv target demo

@@ -12,6 +12,7 @@ const TARGET: &str = env!("CARGO_BIN_NAME");
 fuzz_target!(|bytes: &[u8]| {
     let options = OpenOptions {
         format: (TARGET != "detection").then_some(TARGET),
+        assume_reads: true,
         ..OpenOptions::default()
     };
     let Ok(mut reader) = TraceReader::from_bytes("fuzz", bytes.to_vec(), &options) else { return };

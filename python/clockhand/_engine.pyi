@@ -16,7 +16,20 @@ class UsageError(ClockhandError): ...
 class TraceSource:
     @staticmethod
     def file(
-        path: str | PathLike[str], format: str | None = None, cpu_cache: bool = False
+        path: str | PathLike[str],
+        format: str | None = None,
+        cpu_cache: bool = False,
+        assume_reads: bool = False,
+        view: str | None = None,
+        fetches: bool | None = None,
+    ) -> TraceSource: ...
+    def part(
+        self,
+        /,
+        only: str | None = None,
+        streams: str | None = None,
+        skip: int = 0,
+        limit: int | None = None,
     ) -> TraceSource: ...
     @staticmethod
     def table(
@@ -127,11 +140,23 @@ def locality(
     seed: int,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...
+def read_trace(
+    trace: TraceSource, watch: Callable[[str, int, int], None] | None = None
+) -> dict[str, Any]: ...
 def trace_info(
     trace: TraceSource, page_bytes: int, watch: Callable[[str, int, int], None] | None = None
 ) -> dict[str, Any]: ...
 def convert_trace(
     traces: list[TraceSource],
+    out: str | PathLike[str],
+    labels: list[tuple[str, str]],
+    *,
+    to: str | None = None,
+    widen: bool = False,
+    watch: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Any]: ...
+def convert_capture(
+    paths: list[str | PathLike[str]],
     out: str | PathLike[str],
     labels: list[tuple[str, str]],
     watch: Callable[[str, int, int], None] | None = None,

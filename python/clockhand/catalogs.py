@@ -60,5 +60,13 @@ def describes_ssd(path: str) -> bool:
 
 
 def formats() -> pl.DataFrame:
-    """Return the trace formats that can be read: name and summary."""
-    return pl.DataFrame(_engine.formats()).select("name", "summary")
+    """Return the trace formats that can be read: name, as what they can be written, and summary."""
+    rows = [
+        {
+            "name": format["name"],
+            "writes": ", ".join(format["written_as"]) or "no",
+            "summary": format["summary"],
+        }
+        for format in _engine.formats()
+    ]
+    return pl.DataFrame(rows)

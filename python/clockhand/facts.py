@@ -28,6 +28,7 @@ class TraceFacts(Origin):
     dirty_footprint_pages: int
     page_bytes: int
     notes: list[str]
+    view: str | None
 
 
 class DeviceFacts(TypedDict):

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 import polars as pl
@@ -14,8 +14,8 @@ import polars as pl
 from clockhand import _engine
 from clockhand.facts import Facts
 from clockhand.files import publish
-from clockhand.simulation import MAXIMUM_SEED, check_range, report_trace
-from clockhand.traces import Traces, Watch, reading_notes, sources
+from clockhand.simulation import MAXIMUM_SEED, check_range, trace_facts
+from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_words, sources
 
 Schema = Mapping[str, type[pl.DataType]]
 
@@ -181,6 +181,7 @@ def locality(
     trace_format: str | None = None,
     watch: Watch | None = None,
     command: str | None = None,
+    **reading: Unpack[Reading],
 ) -> Locality:
     """Show how the programs of traces use their pages.
 
@@ -196,6 +197,8 @@ def locality(
         trace_format: Format of all traces that are given as paths.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
+        reading: How traces that are given as paths are read, and which requests of each trace are
+            wanted, as :class:`clockhand.traces.Reading` says.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -203,7 +206,7 @@ def locality(
     """
     check_range("--seed", seed, 0, MAXIMUM_SEED)
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format)
+    trace_sources = sources(traces, trace_format, **reading)
     if not trace_sources:
         raise _engine.UsageError("no trace is given; add a file")
     options: dict[str, Any] = {
@@ -216,12 +219,12 @@ def locality(
         for source in trace_sources
     ]
     if command is None:
-        settings = {"--page-size": page_bytes, "--seed": seed, "--trace-format": trace_format}
+        settings: dict[str, Any] = {"--page-size": page_bytes, "--seed": seed}
         settings |= {f"--{name}": value for name, value in options.items()}
         words = ["clockhand", "locality", *(source.name for source in trace_sources)]
         for option, value in settings.items():
             words += [] if value is None else [option, str(value)]
-        command = shlex.join(words)
+        command = shlex.join(words + reading_words(trace_format, reading))
     return Locality(
         summary=_frame(SUMMARY_SCHEMA, (_summary(result, page_bytes) for result in results)),
         ranks=_frame(RANKS_SCHEMA, (_ranks(result, page_bytes) for result in results)),
@@ -382,10 +385,7 @@ def _facts(
     seed: int,
     options: Mapping[str, Any],
 ) -> Facts:
-    traces = [
-        report_trace(result["trace"]["name"], {**result["trace"], "page_bytes": page_bytes})
-        for result in results
-    ]
+    traces = [trace_facts(result["trace"], page_bytes) for result in results]
     for trace, result in zip(traces, results, strict=True):
         trace["notes"] += _sampling_notes(result["sampling"])
     return cast(

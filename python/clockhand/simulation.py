@@ -6,14 +6,21 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Required, TypedDict, Unpack, cast
+from typing import Any, Required, Unpack, cast
 
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts, TraceFacts, origin_of
+from clockhand.facts import Facts, origin_of
 from clockhand.files import publish
-from clockhand.traces import Traces, Watch, reading_notes, sources
+from clockhand.traces import (
+    Reading,
+    Traces,
+    Watch,
+    reading_notes,
+    reading_words,
+    sources,
+)
 
 SCHEMA: Mapping[str, type[pl.DataType]] = {
     "trace": pl.String,
@@ -105,7 +112,7 @@ class Simulation:
         return files
 
 
-class Options(TypedDict, total=False):
+class Options(Reading, total=False):
     """What :func:`run_simulation` takes besides traces, and means by it."""
 
     policies: Required[str | Sequence[str]]
@@ -153,6 +160,7 @@ def run_simulation(
     trace_format: str | None = None,
     watch: Watch | None = None,
     command: str | None = None,
+    **reading: Unpack[Reading],
 ) -> Simulation:
     """Replay traces against policies and keep the facts for a report.
 
@@ -177,6 +185,8 @@ def run_simulation(
         trace_format: Format of all traces that are given as paths.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
+        reading: How traces that are given as paths are read, and which requests of each trace are
+            wanted, as :class:`clockhand.traces.Reading` says.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -201,7 +211,7 @@ def run_simulation(
         "gauge_every": gauge_every,
     }
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format)
+    trace_sources = sources(traces, trace_format, **reading)
     result = _engine.simulate(
         trace_sources,
         policies,
@@ -219,8 +229,9 @@ def run_simulation(
             [source.name for source in trace_sources],
             policies,
             sizes,
-            {"--trace-format": trace_format, "--page-size": page_bytes, "--seed": seed},
+            {"--page-size": page_bytes, "--seed": seed},
             options,
+            reading_words(trace_format, reading),
         )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
@@ -256,6 +267,7 @@ def _equivalent_command(
     sizes: Mapping[str, str | None],
     settings: Mapping[str, object],
     options: Mapping[str, Any],
+    reading: Sequence[str],
 ) -> str:
     words = ["clockhand", "simulate", *names]
     for policy in policies:
@@ -273,7 +285,7 @@ def _equivalent_command(
     words += ["--flush-at-end"] if options["flush_at_end"] else []
     for option, name in (("--hand-ns", "hand_ns"), ("--gauge-every", "gauge_every")):
         words += [] if options[name] is None else [option, str(options[name])]
-    return shlex.join(words)
+    return shlex.join([*words, *reading])
 
 
 def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
@@ -284,17 +296,14 @@ def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
     return joined.select(pl.col(name).cast(kind) for name, kind in GAUGE_SCHEMA.items())
 
 
-def report_trace(name: str, trace: Mapping[str, Any]) -> TraceFacts:
-    """Return what a report says of a trace, from what the engine met in it at a page size."""
-    return cast(
-        TraceFacts,
-        {
-            **trace,
-            "name": name,
-            "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
-            **origin_of(trace["labels"]),
-        },
-    )
+def trace_facts(trace: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
+    """Return what a report says about a trace, from what the engine met in it."""
+    return {
+        **trace,
+        "page_bytes": page_bytes,
+        "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
+        **origin_of(trace["labels"]),
+    }
 
 
 def _facts(
@@ -306,10 +315,6 @@ def _facts(
     options: Mapping[str, Any],
 ) -> Facts:
     resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
-    traces = [
-        report_trace(trace["name"], {**trace, "page_bytes": page_bytes})
-        for trace in result["traces"]
-    ]
     return cast(
         Facts,
         {
@@ -318,7 +323,7 @@ def _facts(
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "seed": seed,
             "options": dict(options),
-            "traces": traces,
+            "traces": [trace_facts(trace, page_bytes) for trace in result["traces"]],
             "devices": [result["device"]],
             "policies": [
                 {**policy, "resolved": resolved[policy["name"]]} for policy in result["policies"]

@@ -6,15 +6,15 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.facts import SsdRunFacts
 from clockhand.files import publish
-from clockhand.simulation import MAXIMUM_JOBS, MAXIMUM_SEED, check_range, report_trace
-from clockhand.traces import Traces, Watch, reading_notes, sources
+from clockhand.simulation import MAXIMUM_JOBS, MAXIMUM_SEED, check_range, trace_facts
+from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_words, sources
 
 SSD_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "trace": pl.String,
@@ -128,6 +128,7 @@ def run_ssd(
     trace_format: str | None = None,
     watch: Watch | None = None,
     command: str | None = None,
+    **reading: Unpack[Reading],
 ) -> SsdRun:
     """Put write buffers before flash drives and count what becomes of traces.
 
@@ -149,6 +150,8 @@ def run_ssd(
         trace_format: Format of all traces that are given as paths.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
+        reading: How traces that are given as paths are read, and which requests of each trace are
+            wanted; see :class:`clockhand.traces.Reading`.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -168,14 +171,16 @@ def run_ssd(
         "drain": drain,
         "endurance": endurance,
     }
-    trace_sources = sources(traces, trace_format)
+    trace_sources = sources(traces, trace_format, **reading)
     result = _engine.run_ssd(
         trace_sources, buffers, drive_names, seed=seed, jobs=jobs, watch=watch, **options
     )
     if command is None:
         names = [source.name for source in trace_sources]
-        settings = {**options, "trace-format": trace_format, "seed": seed}
-        command = _equivalent_command(names, buffers, drive_names, settings)
+        settings = {**options, "seed": seed}
+        command = _equivalent_command(
+            names, buffers, drive_names, settings, reading_words(trace_format, reading)
+        )
     rows = pl.DataFrame(result["rows"], schema=SSD_SCHEMA)
     facts = _facts(result, rows, command, seed, {**options, "jobs": jobs})
     warnings = [
@@ -198,6 +203,7 @@ def _equivalent_command(
     buffers: Iterable[str],
     ssds: Iterable[str],
     settings: Mapping[str, object],
+    reading: Sequence[str],
 ) -> str:
     words = ["clockhand", "ssd", *names]
     for buffer in buffers:
@@ -209,7 +215,7 @@ def _equivalent_command(
             words.append(f"--{option}")
         elif value is not None and value is not False:
             words += [f"--{option}", str(value)]
-    return shlex.join(words)
+    return shlex.join([*words, *reading])
 
 
 def _facts(
@@ -229,10 +235,7 @@ def _facts(
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "seed": seed,
             "options": dict(options),
-            "traces": [
-                report_trace(trace["name"], {**trace, "page_bytes": page_bytes})
-                for trace in result["traces"]
-            ],
+            "traces": [trace_facts(trace, page_bytes) for trace in result["traces"]],
             "ssds": result["ssds"],
             "buffers": [
                 {**buffer, "resolved": resolved[buffer["name"]]} for buffer in result["buffers"]

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, TypedDict, Union, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,47 @@ Watch = Callable[[str, int, int], None]
 """Called now and then with the phase (``reading``, ``replaying``, ``synthesizing``), the units done
 and the total (0 where it is unknown)."""
 
+MAXIMUM_REQUESTS = 2**64 - 1
+
 Traces = Union["Trace", str, os.PathLike[str], Iterable["Trace | str | os.PathLike[str]"]]
+
+
+class Part(TypedDict, total=False):
+    """Which requests of a trace are wanted; all of them if nothing is given.
+
+    ``only`` and ``streams`` choose first, then ``skip`` and ``limit`` count the requests that are
+    left. The trace is still read to its end, so that what is left out is counted.
+
+    Attributes:
+        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program
+            that would go to swap.
+        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
+            ``"0,3-5"``.
+        skip: Requests that are passed over at the start.
+        limit: Requests that are taken then; no limit if None.
+    """
+
+    only: str | None
+    streams: str | Iterable[int] | None
+    skip: int
+    limit: int | None
+
+
+class Reading(Part, total=False):
+    """How traces that are given as paths are read, and which of their requests are wanted.
+
+    Attributes:
+        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+            traces are refused otherwise.
+        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
+            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
+        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
+            given.
+    """
+
+    assume_reads: bool
+    view: str | None
+    fetches: bool | None
 
 
 class Trace:
@@ -27,14 +67,31 @@ class Trace:
             given.
         cpu_cache: Whether a first-level cache (16 KiB + 16 KiB, 4 ways, 32-byte lines) stands
             between the processor accesses of the trace and memory.
+        reading: How it is read, and which of its requests are wanted, as :class:`Reading` says.
 
     Nothing is read before the trace is used.
+
+    Raises:
+        UsageError: the part makes no sense.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, format: str | None = None, cpu_cache: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        cpu_cache: bool = False,
+        **reading: Unpack[Reading],
     ) -> None:
-        self._source = _engine.TraceSource.file(os.fspath(path), format, cpu_cache)
+        source = _engine.TraceSource.file(
+            os.fspath(path),
+            format,
+            cpu_cache,
+            reading.get("assume_reads", False),
+            reading.get("view"),
+            reading.get("fetches"),
+        )
+        self._source = _part_of(source, reading)
 
     @classmethod
     def from_arrays(
@@ -92,6 +149,29 @@ class Trace:
         """What the rows of a result call the trace."""
         return self._source.name
 
+    def part(self, **part: Unpack[Part]) -> "Trace":
+        """Return a part of the trace: some of its requests, as :class:`Part` says.
+
+        Raises:
+            UsageError: the part makes no sense.
+        """
+        trace = Trace.__new__(Trace)
+        trace._source = _part_of(self._source, part)
+        return trace
+
+    def check(self, *, watch: Watch | None = None) -> dict[str, Any]:
+        """Read the trace to its end and tell what the reader met, as fast as it can be read.
+
+        Returns:
+            Format, hash, requests, skipped records with the first three reasons, requests that a
+            part leaves out, notes and labels; :meth:`info` counts references and pages too.
+
+        Raises:
+            UsageError: the format is unknown.
+            ClockhandError: the trace cannot be read.
+        """
+        return _engine.read_trace(self._source, watch)
+
     def info(self, *, page_size: int | str = 4096, watch: Watch | None = None) -> dict[str, Any]:
         """Read the trace to its end and tell what it is like.
 
@@ -101,8 +181,9 @@ class Trace:
             watch: Called now and then with the progress.
 
         Returns:
-            Format, hash, requests, sizes in bytes, page references, footprint in pages, streams,
-            span in nanoseconds, skipped records with the first three reasons, notes and labels.
+            Format, hash, requests, sizes in bytes, page references, footprint in pages, streams
+            with their counts, span in nanoseconds, skipped records with the first three reasons,
+            requests that a part leaves out, notes and labels.
 
         Raises:
             UsageError: the page size is no power of two, or the format is unknown.
@@ -115,33 +196,44 @@ def convert_traces(
     traces: Traces,
     out: str | os.PathLike[str],
     *,
+    to: str | None = None,
+    widen: bool = False,
     labels: Iterable[tuple[str, str]] = (),
     watch: Watch | None = None,
-) -> list[dict[str, Any]]:
-    """Write traces to one Parquet file; several become one timeline with streams of their own.
+) -> dict[str, Any]:
+    """Write traces to one file; several become one timeline with streams of their own.
 
     Args:
         traces: One trace or several, as :class:`Trace` or as paths.
-        out: The file, whose name ends in ``.parquet``; it appears whole or not at all.
-        labels: Pairs of key and value to keep with the trace.
+        out: The file, compressed if its name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``; it
+            appears whole or not at all.
+        to: The name of the format (see :func:`clockhand.formats`); the ending of ``out`` tells it
+            if not given.
+        widen: Whether requests are widened to whole sectors, blocks or cache lines where the format
+            has no others; such requests are errors otherwise.
+        labels: Pairs of key and value to keep with the trace, where the format can.
         watch: Called now and then with the progress.
 
     Returns:
-        What was met in each trace: format, hash, requests, skipped records and notes.
+        ``traces``: what was met in each trace (format, hash, requests, skipped records, notes);
+        ``format``: what was written; ``losses``: what it could not hold, a sentence each.
 
     Raises:
-        UsageError: there is no trace, or ``out`` is no name of a Parquet file.
+        UsageError: there is no trace, or the format cannot be told or not be written.
         OSError: there is no place for the file.
-        ClockhandError: a trace cannot be read, or the file cannot be written.
+        ClockhandError: a trace cannot be read, a request does not fit the format, or the file
+            cannot be written.
     """
     trace_sources = sources(traces)
-    if not trace_sources or Path(out).suffix != ".parquet":
+    if not trace_sources:
         raise _engine.UsageError(
             "a conversion needs traces and, after them, the file to write; "
-            "give one or more traces and a name that ends in .parquet"
+            "give one or more traces and a name such as out.parquet"
         )
     check_places([Path(out)])
-    return _engine.convert_trace(trace_sources, os.fspath(out), list(labels), watch)
+    return _engine.convert_trace(
+        trace_sources, os.fspath(out), list(labels), to=to, widen=widen, watch=watch
+    )
 
 
 def reading_notes(report: Mapping[str, Any]) -> list[str]:
@@ -155,14 +247,57 @@ def reading_notes(report: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def sources(traces: Traces, format: str | None = None) -> list[_engine.TraceSource]:
-    """Return the engine's sources for one trace or several, given as traces or as paths."""
+def sources(
+    traces: Traces, format: str | None = None, **reading: Unpack[Reading]
+) -> list[_engine.TraceSource]:
+    """Return the engine's sources for one trace or several.
+
+    ``format`` and ``reading`` are for traces that are given as paths; of a :class:`Trace` only the
+    part is taken.
+    """
     if isinstance(traces, Trace | str | os.PathLike):
         traces = [traces]
     return [
-        (trace if isinstance(trace, Trace) else Trace(trace, format=format))._source
+        _part_of(trace._source, reading)
+        if isinstance(trace, Trace)
+        else Trace(trace, format=format, **reading)._source
         for trace in traces
     ]
+
+
+def reading_words(format: str | None, reading: Reading) -> list[str]:
+    """Return the words of a command line that read traces in this way."""
+    streams = reading.get("streams")
+    fetches = reading.get("fetches")
+    values = {
+        "--trace-format": format,
+        "--view": reading.get("view"),
+        "--fetches": None if fetches is None else "yes" if fetches else "no",
+        "--only": reading.get("only"),
+        "--streams": streams if streams is None or isinstance(streams, str) else _listed(streams),
+        "--skip": reading.get("skip") or None,
+        "--limit": reading.get("limit"),
+    }
+    words = ["--assume-reads"] if reading.get("assume_reads") else []
+    for option, value in values.items():
+        words += [] if value is None else [option, str(value)]
+    return words
+
+
+def _listed(streams: Iterable[int]) -> str:
+    return ",".join(str(stream) for stream in streams)
+
+
+def _part_of(source: _engine.TraceSource, part: Part) -> _engine.TraceSource:
+    streams = part.get("streams")
+    if streams is not None and not isinstance(streams, str):
+        streams = _listed(streams)
+    for option, number in (("skip", part.get("skip")), ("limit", part.get("limit"))):
+        if number is not None and not 0 <= number <= MAXIMUM_REQUESTS:
+            raise _engine.UsageError(
+                f"--{option} {number} is out of range; give a whole number from 0 on"
+            )
+    return source.part(part.get("only"), streams, part.get("skip", 0), part.get("limit"))
 
 
 def _is_write(op: npt.ArrayLike) -> npt.NDArray[np.bool_]:

@@ -38,14 +38,20 @@ def stub_parameters(function: ast.FunctionDef) -> list[tuple[str, Any, Any]]:
     """Name, kind and default of each parameter, as the stub writes them."""
     empty = inspect.Parameter.empty
     arguments = function.args
-    places = [
-        *((argument.arg, inspect.Parameter.POSITIONAL_ONLY) for argument in arguments.posonlyargs),
-        *((argument.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD) for argument in arguments.args),
-    ]
+    places = [*arguments.posonlyargs, *arguments.args]
     defaults = [empty] * (len(places) - len(arguments.defaults)) + [
         ast.literal_eval(default) for default in arguments.defaults
     ]
-    parameters = [(*place, default) for place, default in zip(places, defaults, strict=True)]
+    parameters: list[tuple[str, Any, Any]] = [
+        (
+            argument.arg,
+            inspect.Parameter.POSITIONAL_ONLY
+            if argument in arguments.posonlyargs
+            else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default,
+        )
+        for argument, default in zip(places, defaults, strict=True)
+    ]
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         value = empty if default is None else ast.literal_eval(default)
         parameters.append((argument.arg, inspect.Parameter.KEYWORD_ONLY, value))

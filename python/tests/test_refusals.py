@@ -116,7 +116,7 @@ REFUSALS = (
     Refusal("trace info ../absent", FAILED, "there is no such file"),
     Refusal("trace info ../textbook --page-size 3", WRONG_USAGE, "power of two"),
     Refusal("trace convert ../textbook", WRONG_USAGE, ".parquet"),
-    Refusal("trace convert ../textbook out.csv", WRONG_USAGE, ".parquet"),
+    Refusal("trace convert ../textbook out.trace", WRONG_USAGE, "--to"),
     Refusal("trace convert ../cut out.parquet", FAILED, "cut in line 50000"),
     Refusal("trace convert ../textbook absent/out.parquet", FAILED, "absent/out.parquet"),
     Refusal("trace convert ../table.csv out.parquet --cpu-cache", FAILED, "lackey"),

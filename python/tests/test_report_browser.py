@@ -239,13 +239,13 @@ def test_the_legend_highlights_a_policy_in_every_figure_from_the_keyboard(opened
       [...chart.querySelectorAll('.mark-line path')]
         .filter((path) => Number(path.getAttribute('stroke-opacity') ?? path.getAttribute('opacity')
           ?? getComputedStyle(path).opacity) < 0.5).length);"""
-    assert page.execute_script(faded) == [0, 0, 0, 0, 0]
+    assert page.execute_script(faded) == [0] * 6
     button = page.find_element("css selector", '[data-policy="craw"]')
     button.send_keys(Keys.ENTER)
     assert button.get_attribute("aria-pressed") == "true"
-    assert page.execute_script(faded) == [7, 7, 7, 7, 7]
+    assert page.execute_script(faded) == [7] * 6
     page.find_element("css selector", ".everything").click()
-    assert page.execute_script(faded) == [0, 0, 0, 0, 0]
+    assert page.execute_script(faded) == [0] * 6
 
 
 def test_a_point_shows_all_its_numbers(opened: Open) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -99,6 +100,34 @@ def test_a_sweep_gives_the_rows_of_single_simulations(
     assert simulated(sweep.rows).equals(single)
 
 
+def test_each_view_of_a_trace_with_classes_is_what_simulate_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        f" {'LS'[page % 2]} {page * 4096 + offset * 32:x},4"
+        for page in scattered_pages(400, 50)
+        for offset in range(3)
+    ]
+    Path("accesses.lackey").write_text("\n".join(lines) + "\n")
+    accesses = clockhand.Trace("accesses.lackey", format="lackey", cpu_cache=True)
+    clockhand.convert_traces(accesses, "accesses.parquet")
+    Path("views.toml").write_text(
+        'question = "q"\nexpected = "e"\ntraces = "accesses.parquet"\nframes = [5, 20]\n'
+        'policies = ["clock", "craw"]\nviews = ["paper", "bus", "fault"]\n'
+    )
+    sweep = run_sweep(read_experiment("views.toml"))
+    single = [
+        clockhand.simulate(
+            "accesses.parquet", policies=["clock", "craw"], frames=[5, 20], view=view
+        )
+        for view in ("paper", "bus", "fault")
+    ]
+    assert simulated(sweep.rows).equals(pl.concat(single))
+    assert sweep.rows["view"].unique(maintain_order=True).to_list() == ["paper", "bus", "fault"]
+    assert sweep.rows["write_references"].n_unique() == 2
+
+
 def test_a_repeated_sweep_computes_nothing_and_opens_no_trace(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,9 +157,14 @@ def test_a_policy_spelled_out_is_the_same_cell(experiment: Path) -> None:
 def test_each_trace_is_read_once_for_all_its_settings(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = []
+    opened: list[object] = []
     sources = running.sources
-    monkeypatch.setattr(running, "sources", lambda *given: opened.append(given) or sources(*given))
+
+    def counted(trace: str, *options: Any, **more: Any) -> list[_engine.TraceSource]:
+        opened.append(trace)
+        return sources(trace, *options, **more)
+
+    monkeypatch.setattr(running, "sources", counted)
     run_sweep(read_experiment(experiment))
     assert len(opened) == 2
 
@@ -213,27 +247,35 @@ def test_two_sweeps_into_one_dataset_do_no_harm(long_experiment: Path) -> None:
 
 
 def test_an_interruption_says_what_is_kept_and_the_next_run_goes_on(
-    long_experiment: Path, clockhand: Clockhand
+    long_experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (long_experiment.parent / "long.trace").write_text(os_course(scattered_pages(300_000, 5_000)))
+    experiment = read_experiment(long_experiment)
+
+    def interrupt(trace: str, done: int, total: int) -> None:
+        if 0 < done < total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(ClockhandError, match=r"^interrupted; (\d+) of 60 cells are kept") as caught:
+        run_sweep(experiment, jobs=1, watch=interrupt)
+    kept = int(str(caught.value).split()[1])
+    assert 0 < kept < 60
+    assert run_sweep(experiment).computed == 60 - kept
+
+
+def test_an_interrupted_command_fails_with_one_sentence(long_experiment: Path) -> None:
+    os.mkfifo(long_experiment.parent / "pipe.trace")
+    long_experiment.write_text(long_experiment.read_text().replace("long.trace", "pipe.trace"))
     sweep = subprocess.Popen(
-        [EXECUTABLE, "sweep", long_experiment, "--jobs", "1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=long_experiment.parent,
+        [EXECUTABLE, "sweep", long_experiment], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    time.sleep(1.2)
-    sweep.send_signal(signal.SIGINT)
-    _, errors = sweep.communicate(timeout=60)
-    if sweep.returncode == 0:
-        pytest.skip("the sweep was done before it was interrupted")
-    sentence = errors.decode()
-    if "cells are kept" in sentence:
-        kept = int(sentence.split()[2].replace(",", ""))
-        again = clockhand("sweep", long_experiment)
-        assert again.code == 0
-        assert f"{60 - kept} cells computed now" in again.err
-    assert sweep.returncode == 1 and sentence.startswith("clockhand: interrupted; ")
-    assert sentence.count("\n") == 1
+    # It has opened the pipe, and so is at work, when this returns.
+    with open(long_experiment.parent / "pipe.trace", "wb"):
+        sweep.send_signal(signal.SIGINT)
+    out, errors = sweep.communicate(timeout=60)
+    assert (sweep.returncode, out) == (1, b"")
+    assert errors.decode().startswith("clockhand: interrupted; 0 of 60 cells are kept in ")
+    assert errors.count(b"\n") == 1
 
 
 def test_leftovers_of_the_killed_are_removed_but_not_those_of_the_living(tmp_path: Path) -> None:
@@ -325,7 +367,8 @@ BAD = (
     (GOOD + "page_sizes = 3000", 'page_sizes "3000"'),
     (GOOD + 'devices = "flopy"', "flopy"),
     (GOOD + 'bits = "fuzzy"', "exact or mapped"),
-    (GOOD + 'views = "paper"', "'paper' is unknown"),
+    (GOOD + 'views = "sky"', "'sky' is unknown"),
+    (GOOD + 'views = "bus"', "textbook.trace"),
     (GOOD + "flush_at_end = 1", "not true or false"),
     (GOOD.replace("textbook.trace", "*.absent"), "no file matches '*.absent'"),
     (GOOD.replace("textbook.trace", "absent.trace"), "absent.trace: cannot be read"),
@@ -344,10 +387,10 @@ def test_a_bad_experiment_is_one_sentence(
 ) -> None:
     (tmp_path / "bad.toml").write_text(content)
     run = clockhand("sweep", "bad.toml")
-    assert run.code == (1 if "absent.trace" in words else 2), run.err
+    assert run.code == (1 if ".trace" in words else 2), run.err
     assert_one_sentence(run)
     assert words in run.err
-    assert "bad.toml" in run.err or "absent.trace" in run.err
+    assert "bad.toml" in run.err or ".trace" in run.err
     assert not (tmp_path / "datasets").exists() or not list(tmp_path.glob("datasets/*/*.parquet"))
 
 

@@ -3,7 +3,7 @@
 use clockhand_device::{Device, built_in};
 use clockhand_policy::catalog::{CATALOG, Description, Entry};
 use clockhand_sim::{Contestant, SimError};
-use clockhand_trace::{find_format, formats as trace_formats, named_recipes};
+use clockhand_trace::{Target, find_format, formats as trace_formats, named_recipes};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde::Serialize;
@@ -96,15 +96,23 @@ pub(crate) fn device_page(device: &str) -> PyResult<String> {
     Ok(device.description())
 }
 
+#[derive(Serialize)]
+struct FormatFacts {
+    name: &'static str,
+    /// The names that a conversion can write it by; none when it can only be read.
+    written_as: Vec<&'static str>,
+    summary: &'static str,
+}
+
 /// All trace formats, as dictionaries.
 #[pyfunction]
 pub(crate) fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let facts: Vec<_> = trace_formats()
         .iter()
-        .map(|format| NamedFacts {
-            name: format.name().to_owned(),
-            summary: format.summary().to_owned(),
-            source: None,
+        .map(|format| FormatFacts {
+            name: format.name(),
+            written_as: format.targets().iter().map(Target::name).collect(),
+            summary: format.summary(),
         })
         .collect();
     Ok(pythonize(py, &facts)?)

@@ -33,7 +33,9 @@ pub(crate) fn exception(error: SimError) -> PyErr {
         | SimError::Trace(
             TraceError::UnknownFormat { .. }
             | TraceError::PageSize { .. }
-            | TraceError::Recipe { .. },
+            | TraceError::Recipe { .. }
+            | TraceError::NotWritable { .. }
+            | TraceError::Selection { .. },
         ) => UsageError::new_err(sentence),
         SimError::Trace(_) | SimError::Device(_) => ClockhandError::new_err(sentence),
     }

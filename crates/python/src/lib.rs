@@ -32,7 +32,7 @@ mod _engine {
     #[pymodule_export]
     use crate::sweep::{PreparedTrace, plan_cells};
     #[pymodule_export]
-    use crate::trace::{TraceSource, convert_trace, trace_info};
+    use crate::trace::{TraceSource, convert_capture, convert_trace, read_trace, trace_info};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -1,10 +1,14 @@
-//! Traces: from a file or from NumPy arrays, what they are like, and their conversion to Parquet.
+//! Traces: from a file or from NumPy arrays, parts of them, what they are like, and their conversion.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clockhand_sim::{RequestTable, SimError, TraceInput, convert_to_parquet};
-use clockhand_trace::{CpuCacheConfig, Overrides, ReadReport, Recipe, TraceInfo};
+use clockhand_sim::{Conversion, RequestTable, SimError, TraceInput, convert};
+use clockhand_trace::{
+    AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, CpuCacheConfig, Format,
+    Overrides, ReadReport, Recipe, RecordClass, Selection, StreamCounts, StreamEnd, TraceError,
+    TraceInfo, View, find_format,
+};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -13,18 +17,65 @@ use serde::Serialize;
 use crate::errors::exception;
 use crate::supervision::supervised;
 
+/// The value of `--only` that takes the pages of a captured program that would go to swap.
+const ANONYMOUS: &str = "anonymous";
+
 /// Where a trace comes from.
 #[pyclass(frozen, module = "clockhand._engine")]
 pub(crate) struct TraceSource(pub(crate) TraceInput);
 
 #[pymethods]
 impl TraceSource {
-    /// A file, or standard input for "-"; with `cpu_cache`, seen through a first-level cache.
+    /// A file, or standard input for "-"; with `cpu_cache`, seen through a first-level cache; with
+    /// `assume_reads`, requests of unknown operation are reads. `view` and `fetches` make reads and
+    /// writes of records with classes.
     #[staticmethod]
-    #[pyo3(signature = (path, format=None, cpu_cache=false))]
-    fn file(path: PathBuf, format: Option<String>, cpu_cache: bool) -> Self {
+    #[pyo3(signature = (
+        path, format=None, cpu_cache=false, assume_reads=false, view=None, fetches=None
+    ))]
+    fn file(
+        path: PathBuf,
+        format: Option<String>,
+        cpu_cache: bool,
+        assume_reads: bool,
+        view: Option<&str>,
+        fetches: Option<bool>,
+    ) -> PyResult<Self> {
         let cpu_cache = cpu_cache.then(CpuCacheConfig::default);
-        TraceSource(TraceInput::File { path, format, cpu_cache })
+        let classes = classes(view, fetches).map_err(exception)?;
+        let only_anonymous = false;
+        Ok(TraceSource(TraceInput::File {
+            path,
+            format,
+            cpu_cache,
+            assume_reads,
+            classes,
+            only_anonymous,
+        }))
+    }
+
+    /// A part of this trace: `only` "reads", "writes" or "anonymous", `streams` such as "0,3-5"; then
+    /// `skip` and `limit` count requests.
+    #[pyo3(signature = (only=None, streams=None, skip=0, limit=None))]
+    fn part(
+        &self,
+        only: Option<&str>,
+        streams: Option<&str>,
+        skip: u64,
+        limit: Option<u64>,
+    ) -> PyResult<Self> {
+        let input = match only {
+            Some(ANONYMOUS) => self.0.clone().only_anonymous().map_err(exception)?,
+            _ => self.0.clone(),
+        };
+        let selection = || -> Result<Selection, TraceError> {
+            let only = only.filter(|&only| only != ANONYMOUS);
+            let only = only.map(Selection::parse_only).transpose()?;
+            let streams = streams.map(Selection::parse_streams).transpose()?;
+            Ok(Selection { only, streams, skip, limit })
+        };
+        let selection = selection().map_err(|error| exception(error.into()))?;
+        Ok(TraceSource(input.part(selection)))
     }
 
     /// Arrays of one length: bool, uint64, and if given uint32, uint32, uint64.
@@ -71,6 +122,20 @@ impl TraceSource {
     }
 }
 
+/// The view that was asked for, if one was.
+fn classes(view: Option<&str>, fetches: Option<bool>) -> Result<Classes, SimError> {
+    if view.is_none() && fetches.is_none() {
+        return Ok(Classes::DefaultView);
+    }
+    let convention = match view {
+        None => Convention::default(),
+        Some(name) => Convention::of_name(name).ok_or_else(|| {
+            SimError::Usage(format!("--view {name:?} is unknown; give bus, paper or fault"))
+        })?,
+    };
+    Ok(Classes::Viewed(View { convention, fetches: fetches.unwrap_or(true) }))
+}
+
 /// What a reader met, for `trace info` and for the facts of a report.
 #[derive(Serialize)]
 pub(crate) struct ReadFacts {
@@ -83,8 +148,29 @@ pub(crate) struct ReadFacts {
     skipped_records: u64,
     first_skipped: Vec<String>,
     zero_size_requests: u64,
+    left_out_requests: u64,
+    assumed_reads: u64,
     notes: Vec<String>,
     labels: Vec<(String, String)>,
+    view: Option<&'static str>,
+    classes: Option<ByLetter>,
+}
+
+/// Records of each class, by its letter.
+#[derive(Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+struct ByLetter {
+    i: u64,
+    r: u64,
+    a: u64,
+    w: u64,
+}
+
+impl From<ClassCounts> for ByLetter {
+    fn from(counts: ClassCounts) -> Self {
+        let [i, r, a, w] = RecordClass::ALL.map(|class| counts.get(class));
+        ByLetter { i, r, a, w }
+    }
 }
 
 impl From<&ReadReport> for ReadFacts {
@@ -106,8 +192,31 @@ impl From<&ReadReport> for ReadFacts {
             skipped_records: report.skipped_records,
             first_skipped: report.first_skipped.iter().map(skipped).collect(),
             zero_size_requests: report.zero_size_requests,
+            left_out_requests: report.left_out_requests,
+            assumed_reads: report.assumed_reads,
             notes,
             labels: report.labels.clone(),
+            view: report.view,
+            classes: report.classes.map(ByLetter::from),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct StreamFacts {
+    stream: u32,
+    name: Option<String>,
+    read_requests: u64,
+    write_requests: u64,
+}
+
+impl From<&StreamCounts> for StreamFacts {
+    fn from(counts: &StreamCounts) -> Self {
+        StreamFacts {
+            stream: counts.number,
+            name: counts.name.clone(),
+            read_requests: counts.read_requests,
+            write_requests: counts.write_requests,
         }
     }
 }
@@ -130,8 +239,13 @@ struct InfoFacts {
     footprint_pages: u32,
     dirty_footprint_pages: u32,
     streams: u32,
+    /// What a stream is in the trace's format: `volume`, for example.
+    stream_noun: &'static str,
+    stream_counts: Vec<StreamFacts>,
     span_ns: Option<u64>,
     sorted_by_time: Option<bool>,
+    anonymous_pages: Option<u64>,
+    segments: Vec<String>,
 }
 
 impl From<&TraceInfo> for InfoFacts {
@@ -152,10 +266,28 @@ impl From<&TraceInfo> for InfoFacts {
             footprint_pages: info.footprint_pages,
             dirty_footprint_pages: info.dirty_footprint_pages,
             streams: info.streams,
+            stream_noun: find_format(info.report.format).map_or("stream", Format::stream_noun),
+            stream_counts: info.stream_counts.iter().map(StreamFacts::from).collect(),
             span_ns: info.span_ns,
             sorted_by_time: info.sorted_by_time,
+            anonymous_pages: info.report.anonymous_pages.as_ref().map(AnonymousPages::pages),
+            segments: info.report.segments.clone(),
         }
     }
+}
+
+/// Reads a trace to its end and tells what the reader met, as a dictionary.
+#[pyfunction]
+#[pyo3(signature = (trace, watch=None))]
+pub(crate) fn read_trace<'py>(
+    py: Python<'py>,
+    trace: &TraceSource,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let input = trace.0.clone();
+    let report =
+        supervised(py, watch, move |progress| input.for_each_batch(progress, &mut |_| Ok(())))?;
+    Ok(pythonize(py, &ReadFacts::from(&report))?)
 }
 
 /// Reads a trace to its end and tells what it is like, as a dictionary.
@@ -172,21 +304,78 @@ pub(crate) fn trace_info<'py>(
     Ok(pythonize(py, &InfoFacts::from(&info))?)
 }
 
-/// Writes traces to one Parquet file, one after the other; with several, each gets streams of its own. A list
-/// with what was met in each, as dictionaries.
+#[derive(Serialize)]
+struct ConversionFacts {
+    traces: Vec<ReadFacts>,
+    format: &'static str,
+    losses: Vec<String>,
+}
+
+/// Writes traces to one file, one after the other; with several, each gets streams of its own. A
+/// dictionary with what was met in each, the format, and what it could not hold.
 #[pyfunction]
-#[pyo3(signature = (traces, out, labels, watch=None))]
+#[pyo3(signature = (traces, out, labels, *, to=None, widen=false, watch=None))]
 pub(crate) fn convert_trace<'py>(
     py: Python<'py>,
     traces: Vec<PyRef<'py, TraceSource>>,
     out: PathBuf,
     labels: Vec<(String, String)>,
+    to: Option<String>,
+    widen: bool,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let inputs: Vec<TraceInput> = traces.iter().map(|trace| trace.0.clone()).collect();
-    let reports = supervised(py, watch, move |progress| {
-        convert_to_parquet(&inputs, &out, &labels, progress)
+    let conversion = Conversion { out, to, widen, labels };
+    let converted = supervised(py, watch, move |progress| convert(&inputs, &conversion, progress))?;
+    let facts = ConversionFacts {
+        traces: converted.reports.iter().map(ReadFacts::from).collect(),
+        format: converted.format,
+        losses: converted.losses,
+    };
+    Ok(pythonize(py, &facts)?)
+}
+
+/// One process of a capture.
+#[derive(Serialize)]
+struct ProcessFacts {
+    process: u32,
+    command: Vec<String>,
+    end: &'static str,
+    exit_code: Option<i32>,
+    classes: ByLetter,
+}
+
+impl From<&CapturedStream> for ProcessFacts {
+    fn from(stream: &CapturedStream) -> Self {
+        let (end, exit_code) = match stream.end {
+            StreamEnd::Exit(code) => ("exit", Some(code)),
+            StreamEnd::Exec => ("exec", None),
+            StreamEnd::Signal => ("signal", None),
+            StreamEnd::Cut => ("cut", None),
+        };
+        ProcessFacts {
+            process: stream.process,
+            command: stream.command.clone(),
+            end,
+            exit_code,
+            classes: stream.classes.into(),
+        }
+    }
+}
+
+/// Writes the files of a capture's front end to one Parquet file; a list with a dictionary for each process.
+#[pyfunction]
+#[pyo3(signature = (paths, out, labels, watch=None))]
+pub(crate) fn convert_capture<'py>(
+    py: Python<'py>,
+    paths: Vec<PathBuf>,
+    out: PathBuf,
+    labels: Vec<(String, String)>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let streams = supervised(py, watch, move |progress| {
+        clockhand_sim::convert_capture(paths, &out, &labels, progress)
     })?;
-    let facts: Vec<ReadFacts> = reports.iter().map(ReadFacts::from).collect();
+    let facts: Vec<ProcessFacts> = streams.iter().map(ProcessFacts::from).collect();
     Ok(pythonize(py, &facts)?)
 }

@@ -1,61 +1,109 @@
-//! Conversion of traces to the project's own Parquet.
+//! Conversion of traces to any format that can be written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use clockhand_trace::{ParquetWriter, ReadReport, Request};
+use clockhand_trace::{
+    AnonymousPages, OptionalColumns, ReadReport, Request, Target, TraceWriter, WriteOptions,
+    find_target, target_of_path,
+};
 
 use crate::{Progress, SimError, TraceInput};
 
 /// How many batches are read while an earlier one is written.
 const BATCHES_AHEAD: usize = 4;
-/// Labels of an input that the file keeps: they say that its requests are synthetic, and how they were made.
-const LASTING_LABELS: [&str; 4] = ["synthetic", "kind", "recipe", "stands for"];
 /// How often a conversion whose input stalls looks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The label that says which command wrote a trace.
+const MADE_BY: &str = "made by";
+/// The same about the trace that another was made from.
+const MADE_FROM: &str = "made from";
 
-/// Writes `inputs` to one Parquet file, one after the other as one timeline, and gives what was met in each.
+/// What to write, and where.
+#[derive(Clone, Debug)]
+pub struct Conversion {
+    /// The file, compressed as its ending says.
+    pub out: PathBuf,
+    /// The name of the format; the ending of the file tells it if `None`.
+    pub to: Option<String>,
+    /// Whether requests are widened to whole sectors, blocks or cache lines where the format has no
+    /// others.
+    pub widen: bool,
+    /// Key and value pairs to keep with the trace; those of the inputs are kept too.
+    pub labels: Vec<(String, String)>,
+}
+
+/// What a conversion met and did.
+#[derive(Clone, Debug)]
+pub struct Converted {
+    /// What was met in each input.
+    pub reports: Vec<ReadReport>,
+    /// The format that was written.
+    pub format: &'static str,
+    /// What it could not hold, a sentence each.
+    pub losses: Vec<String>,
+}
+
+/// Writes `inputs` to one file, one after the other as one timeline.
 ///
-/// A single input keeps its streams and times. Those of several never alias: their streams are numbered in the
-/// order of their first request, and they have no times, since their clocks have no common origin. Whatever is made of a
-/// synthetic trace keeps the labels that say so.
+/// The streams of a single input keep their numbers. Those of several never alias: they are numbered in the
+/// order of their first request, and times are left out, since the clocks have no common origin. Classes of
+/// records are kept where the format can, unless an input is seen in a view of its own.
 ///
 /// # Errors
 ///
-/// Those of the readers and the writer, or [`SimError::Interrupted`]; then there is no file at `out`, or
+/// Those of the readers and the writer, or [`SimError::Interrupted`]; then there is no file at the place, or
 /// still the old one.
-pub fn convert_to_parquet(
+pub fn convert(
     inputs: &[TraceInput],
-    out: &Path,
-    labels: &[(String, String)],
+    conversion: &Conversion,
     progress: &Arc<Progress>,
-) -> Result<Vec<ReadReport>, SimError> {
-    let mut conversion = Conversion {
+) -> Result<Converted, SimError> {
+    let target = match &conversion.to {
+        Some(name) => find_target(name)?,
+        None => target_of_path(&conversion.out)?,
+    };
+    let mut writing = Writing {
         is_single: inputs.len() == 1,
-        out,
-        labels,
+        out: &conversion.out,
+        target,
+        widen: conversion.widen,
+        labels: conversion.labels.clone(),
         writer: None,
         streams: BTreeMap::new(),
+        stream_names: Vec::new(),
     };
     let mut reports = Vec::new();
     for (input, trace) in inputs.iter().enumerate() {
-        reports.push(read_ahead(trace, progress, &mut |batch| conversion.write(input, batch))?);
+        let trace = if target.holds_classes() { trace.keeping_classes() } else { trace.clone() };
+        let report = read_ahead(&trace, progress, &mut |batch| writing.write(input, batch))?;
+        reports.push(report);
     }
+    writing.keep_address_spaces(&reports);
     let nothing = || SimError::Usage("no trace is given; name one to convert".to_owned());
-    let mut writer = conversion.writer.ok_or_else(nothing)?;
-    let lasting: BTreeSet<_> = reports
-        .iter()
-        .flat_map(|report| &report.labels)
-        .filter(|(key, _)| LASTING_LABELS.contains(&key.as_str()))
-        .collect();
-    lasting.into_iter().for_each(|(key, value)| writer.add_label(key, value));
-    writer.finish()?;
-    Ok(reports)
+    let mut losses = writing.writer.ok_or_else(nothing)?.finish()?;
+    let viewed = reports.iter().find_map(|report| report.view).filter(|_| !target.holds_classes());
+    losses.extend(viewed.map(|view| {
+        format!(
+            "classes of records are lost: {} has none, and the requests are those of view {view}",
+            target.name()
+        )
+    }));
+    Ok(Converted { reports, format: target.name(), losses })
+}
+
+/// What is handed from the thread that reads to the one that writes.
+struct Batch {
+    requests: Vec<Request>,
+    /// Labels of the trace, with its first batch.
+    labels: Vec<(String, String)>,
+    /// Names of streams that no batch before has brought.
+    new_stream_names: Vec<String>,
 }
 
 /// Hands all requests to `take` while another thread reads on: a conversion whose pipe has stalled can still be
@@ -63,13 +111,20 @@ pub fn convert_to_parquet(
 fn read_ahead(
     trace: &TraceInput,
     progress: &Arc<Progress>,
-    take: &mut dyn FnMut(Vec<Request>) -> Result<(), SimError>,
+    take: &mut dyn FnMut(Batch) -> Result<(), SimError>,
 ) -> Result<ReadReport, SimError> {
     let (sender, receiver) = mpsc::sync_channel(BATCHES_AHEAD);
     let (trace, reading) = (trace.clone(), Arc::clone(progress));
     let reader = thread::spawn(move || {
-        trace.for_each_batch(&reading, &mut |batch| {
-            sender.send(batch.to_vec()).map_err(|_| SimError::Interrupted)
+        let (mut labels_sent, mut names_sent) = (0, 0);
+        trace.for_each_reported_batch(&reading, &mut |requests, report| {
+            let batch = Batch {
+                requests: requests.to_vec(),
+                labels: report.labels[labels_sent..].to_vec(),
+                new_stream_names: report.stream_names[names_sent..].to_vec(),
+            };
+            (labels_sent, names_sent) = (report.labels.len(), report.stream_names.len());
+            sender.send(batch).map_err(|_| SimError::Interrupted)
         })
     });
     loop {
@@ -86,29 +141,78 @@ fn read_ahead(
     }
 }
 
-struct Conversion<'a> {
+struct Writing<'a> {
     is_single: bool,
     out: &'a Path,
-    labels: &'a [(String, String)],
-    writer: Option<ParquetWriter>,
+    target: &'static Target,
+    widen: bool,
+    labels: Vec<(String, String)>,
+    writer: Option<TraceWriter>,
     /// (input, its stream) → stream in the file.
     streams: BTreeMap<(usize, u32), u32>,
+    /// Of a single input, whose streams keep their numbers.
+    stream_names: Vec<String>,
 }
 
-impl Conversion<'_> {
-    fn write(&mut self, input: usize, mut requests: Vec<Request>) -> Result<(), SimError> {
-        for request in requests.iter_mut().filter(|_| !self.is_single) {
-            let next_stream = self.streams.len() as u32;
-            request.stream = *self.streams.entry((input, request.stream)).or_insert(next_stream);
-            request.time_ns = None;
+impl Writing<'_> {
+    fn write(&mut self, input: usize, mut batch: Batch) -> Result<(), SimError> {
+        if self.is_single {
+            self.stream_names.append(&mut batch.new_stream_names);
+        } else {
+            for request in &mut batch.requests {
+                let next_stream = self.streams.len() as u32;
+                request.stream =
+                    *self.streams.entry((input, request.stream)).or_insert(next_stream);
+                request.time_ns = None;
+            }
+        }
+        for (key, value) in batch.labels {
+            self.keep_label(key, value);
         }
         let writer = match &mut self.writer {
             Some(writer) => writer,
             none => {
-                let has_times = requests.first().is_some_and(|request| request.time_ns.is_some());
-                none.insert(ParquetWriter::create(self.out, self.labels, has_times)?)
+                let options = WriteOptions {
+                    target: self.target,
+                    widen: self.widen,
+                    labels: self.labels.clone(),
+                };
+                let columns = OptionalColumns::of(&batch.requests);
+                none.insert(TraceWriter::create(self.out, &options, columns)?)
             }
         };
-        Ok(writer.write(&requests)?)
+        Ok(writer.write(&batch.requests, &self.stream_names)?)
+    }
+
+    /// Keeps a label of an input unless there is one of its key.
+    fn keep_label(&mut self, key: String, value: String) {
+        let key = if key == MADE_BY { MADE_FROM.to_owned() } else { key };
+        if self.labels.iter().any(|(known, _)| *known == key) {
+            return;
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.add_label(&key, &value);
+        }
+        self.labels.push((key, value));
+    }
+
+    /// Keeps the address spaces of captured programs, if each input tells its own.
+    fn keep_address_spaces(&mut self, reports: &[ReadReport]) {
+        let (mut segments, mut all_pages) = (Vec::new(), AnonymousPages::default());
+        for (input, report) in reports.iter().enumerate() {
+            let Some(pages) = &report.anonymous_pages else { return };
+            let new_stream = |stream| match self.is_single {
+                true => Some(stream),
+                false => self.streams.get(&(input, stream)).copied(),
+            };
+            all_pages = all_pages.joined(pages.renumbered(new_stream));
+            segments.extend(report.segments.iter().filter_map(|segment| {
+                let (stream, rest) = segment.split_once(' ')?;
+                Some(format!("{} {rest}", new_stream(stream.parse().ok()?)?))
+            }));
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.keep_address_space(&segments, &all_pages);
+        }
     }
 }

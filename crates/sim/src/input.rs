@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clockhand_trace::{
-    ColumnReader, CpuCacheConfig, OpenOptions, ReadReport, Reader, Recipe, Request, RequestColumns,
-    SyntheticReader, TraceInfo, TraceInfoBuilder, TraceReader,
+    Classes, ColumnReader, CpuCacheConfig, OpenOptions, Progress as StoredProgress, ReadReport,
+    Reader, Recipe, Request, RequestColumns, SelectedReader, Selection, SyntheticReader,
+    TraceError, TraceInfo, TraceInfoBuilder, TraceReader,
 };
 
 use crate::{Phase, Progress, SimError};
@@ -21,6 +22,13 @@ pub enum TraceInput {
         format: Option<String>,
         /// A CPU cache between a trace of processor accesses and memory.
         cpu_cache: Option<CpuCacheConfig>,
+        /// Whether requests of which the trace tells no operation are reads; such traces are
+        /// refused otherwise.
+        assume_reads: bool,
+        /// What becomes of the classes of records.
+        classes: Classes,
+        /// Only the pages of a captured program that would go to swap.
+        only_anonymous: bool,
     },
     /// Requests in memory.
     Table {
@@ -31,6 +39,13 @@ pub enum TraceInput {
     },
     /// Requests that are made while they are read.
     Synthetic(Arc<Recipe>),
+    /// A part of another trace.
+    Part {
+        /// The other trace.
+        whole: Box<TraceInput>,
+        /// Which of its requests.
+        selection: Selection,
+    },
 }
 
 /// The columns of a trace in memory; row `i` of each belongs to request `i`.
@@ -60,10 +75,68 @@ impl RequestTable {
     }
 }
 
+/// Takes a batch of requests, and what was met so far.
+type TakeReported<'a> = dyn FnMut(&[Request], &ReadReport) -> Result<(), SimError> + 'a;
+
+/// A reader, and how far it has read the stored bytes.
+type Opened<'a> = (Box<dyn Reader + 'a>, StoredProgress);
+
 impl TraceInput {
     /// A file whose format is found by content.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        TraceInput::File { path: path.into(), format: None, cpu_cache: None }
+        TraceInput::File {
+            path: path.into(),
+            format: None,
+            cpu_cache: None,
+            assume_reads: false,
+            classes: Classes::default(),
+            only_anonymous: false,
+        }
+    }
+
+    /// The part of this trace that a selection wants.
+    pub fn part(self, selection: Selection) -> Self {
+        if selection.is_all() {
+            return self;
+        }
+        TraceInput::Part { whole: Box::new(self), selection }
+    }
+
+    /// Only the pages of a captured program that would go to swap.
+    ///
+    /// # Errors
+    ///
+    /// The trace is no file, so that it tells no address space.
+    pub fn only_anonymous(self) -> Result<Self, SimError> {
+        match self {
+            TraceInput::File { path, format, cpu_cache, assume_reads, classes, .. } => {
+                let only_anonymous = true;
+                Ok(TraceInput::File {
+                    path,
+                    format,
+                    cpu_cache,
+                    assume_reads,
+                    classes,
+                    only_anonymous,
+                })
+            }
+            TraceInput::Part { whole, selection } => Ok(whole.only_anonymous()?.part(selection)),
+            other => Err(TraceError::NoAddressSpace { file: other.name() }.into()),
+        }
+    }
+
+    /// The same trace for a file that is to hold its classes, unless it is seen in a view that was
+    /// asked for.
+    pub(crate) fn keeping_classes(&self) -> Self {
+        let mut input = self.clone();
+        match &mut input {
+            TraceInput::File { classes, .. } if *classes == Classes::DefaultView => {
+                *classes = Classes::Kept;
+            }
+            TraceInput::Part { whole, .. } => **whole = whole.keeping_classes(),
+            _ => {}
+        }
+        input
     }
 
     /// What the rows of a result call it.
@@ -74,6 +147,7 @@ impl TraceInput {
             TraceInput::Synthetic(recipe) => {
                 recipe.name.clone().unwrap_or_else(|| recipe.pattern())
             }
+            TraceInput::Part { whole, .. } => whole.name(),
         }
     }
 
@@ -87,29 +161,74 @@ impl TraceInput {
         progress: &Progress,
         take: &mut dyn FnMut(&[Request]) -> Result<(), SimError>,
     ) -> Result<ReadReport, SimError> {
-        match self {
-            TraceInput::File { path, format, cpu_cache } => {
-                let options = OpenOptions { format: format.as_deref(), cpu_cache: *cpu_cache };
-                let mut reader = TraceReader::open(path, &options)?;
-                let stored = reader.progress();
-                progress.enter(Phase::Reading, stored.total_bytes().unwrap_or(0));
-                pull(&mut reader, progress, &mut |batch| {
-                    progress.set_done(stored.read_bytes());
-                    take(batch)
-                })
+        self.for_each_reported_batch(progress, &mut |batch, _| take(batch))
+    }
+
+    /// The same, with what was met so far beside each batch: labels, and the names of its streams.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader and of `take`, or [`SimError::Interrupted`].
+    pub fn for_each_reported_batch(
+        &self,
+        progress: &Progress,
+        take: &mut TakeReported<'_>,
+    ) -> Result<ReadReport, SimError> {
+        let (mut reader, stored) = self.open()?;
+        match self.requests_to_make() {
+            Some(requests) => progress.enter(Phase::Synthesizing, requests),
+            None => progress.enter(Phase::Reading, stored.total_bytes().unwrap_or(0)),
+        }
+        let mut batch = Vec::new();
+        while reader.next_batch(&mut batch)? {
+            match self.requests_to_make() {
+                Some(_) => progress.add_done(batch.len() as u64),
+                None => progress.set_done(stored.read_bytes()),
             }
-            TraceInput::Table { table, .. } => {
-                progress.enter(Phase::Reading, 0);
-                pull(&mut ColumnReader::new(table.columns())?, progress, take)
-            }
-            TraceInput::Synthetic(recipe) => {
-                progress.enter(Phase::Synthesizing, recipe.requests);
-                pull(&mut SyntheticReader::new(recipe), progress, &mut |batch| {
-                    progress.add_done(batch.len() as u64);
-                    take(batch)
-                })
+            take(&batch, reader.report())?;
+            if progress.is_cancelled() {
+                return Err(SimError::Interrupted);
             }
         }
+        Ok(reader.report().clone())
+    }
+
+    /// How many requests are made while the trace is read; none if they are stored.
+    fn requests_to_make(&self) -> Option<u64> {
+        match self {
+            TraceInput::Synthetic(recipe) => Some(recipe.requests),
+            TraceInput::Part { whole, .. } => whole.requests_to_make(),
+            TraceInput::File { .. } | TraceInput::Table { .. } => None,
+        }
+    }
+
+    /// A reader, and how far it has read the stored bytes, if there are any.
+    fn open(&self) -> Result<Opened<'_>, SimError> {
+        Ok(match self {
+            TraceInput::File { path, format, cpu_cache, assume_reads, classes, only_anonymous } => {
+                let options = OpenOptions {
+                    format: format.as_deref(),
+                    cpu_cache: *cpu_cache,
+                    assume_reads: *assume_reads,
+                    classes: *classes,
+                    only_anonymous: *only_anonymous,
+                };
+                let reader = TraceReader::open(path, &options)?;
+                let stored = reader.progress();
+                (Box::new(reader), stored)
+            }
+            TraceInput::Table { table, .. } => {
+                (Box::new(ColumnReader::new(table.columns())?), StoredProgress::default())
+            }
+            TraceInput::Synthetic(recipe) => {
+                (Box::new(SyntheticReader::new(recipe)), StoredProgress::default())
+            }
+            TraceInput::Part { whole, selection } => {
+                let (reader, stored) = whole.open()?;
+                let part = SelectedReader::new(reader, &whole.name(), selection.clone());
+                (Box::new(part), stored)
+            }
+        })
     }
 
     /// Reads the trace to its end and tells what it is like.
@@ -125,19 +244,4 @@ impl TraceInput {
         })?;
         Ok(builder.finish(report)?)
     }
-}
-
-fn pull(
-    reader: &mut dyn Reader,
-    progress: &Progress,
-    take: &mut dyn FnMut(&[Request]) -> Result<(), SimError>,
-) -> Result<ReadReport, SimError> {
-    let mut batch = Vec::new();
-    while reader.next_batch(&mut batch)? {
-        take(&batch)?;
-        if progress.is_cancelled() {
-            return Err(SimError::Interrupted);
-        }
-    }
-    Ok(reader.report().clone())
 }

@@ -5,6 +5,7 @@
 //! for write buffers × flash drives × traces, at original addresses.
 
 mod bound;
+mod capture;
 mod contestant;
 mod convert;
 mod error;
@@ -22,8 +23,9 @@ mod ssd;
 mod stack_distance;
 
 pub use bound::Bound;
+pub use capture::convert_capture;
 pub use contestant::{Contestant, parse_buffer};
-pub use convert::convert_to_parquet;
+pub use convert::{Conversion, Converted, convert};
 pub use error::SimError;
 pub use input::{RequestTable, TraceInput};
 pub use locality::{

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use clockhand_trace::{
-    Folding, Op, OpenOptions, PageViewBuilder, ParquetWriter, Reader, Request, TraceReader,
+    Folding, Op, OpenOptions, OptionalColumns, PageViewBuilder, ParquetWriter, Reader, Request,
+    TraceReader,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -78,7 +79,8 @@ const BLOCK_LINES: [(&str, WriteLine); 8] = [
 
 fn read_all(path: &Path) -> u64 {
     // Files are named after their formats, which some of them need to be read at all.
-    let options = OpenOptions { format: path.file_name().unwrap().to_str(), cpu_cache: None };
+    let options =
+        OpenOptions { format: path.file_name().unwrap().to_str(), ..OpenOptions::default() };
     let mut reader = TraceReader::open(path, &options).unwrap();
     let mut batch = Vec::new();
     while reader.next_batch(&mut batch).unwrap() {
@@ -103,7 +105,8 @@ fn readers(criterion: &mut Criterion) {
     for (name, line) in BLOCK_LINES {
         write_text(&path(name), "", &requests, line);
     }
-    let mut writer = ParquetWriter::create(path("parquet"), &[], false).unwrap();
+    let mut writer =
+        ParquetWriter::create(path("parquet"), &[], OptionalColumns::default()).unwrap();
     requests.chunks(10_000).for_each(|batch| writer.write(batch).unwrap());
     writer.finish().unwrap();
 
@@ -118,11 +121,27 @@ fn readers(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// References to pages anywhere among a million, with `pages_apart - 1` unused ones between any two.
+fn scattered(pages_apart: u64) -> Vec<Request> {
+    let mut state = 1_u64;
+    let request = |_| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let op = if state >> 62 == 0 { Op::Write } else { Op::Read };
+        Request::new(op, (state >> 33) % 1_000_000 * pages_apart * 4096, 8)
+    };
+    (0..REQUESTS).map(request).collect()
+}
+
 fn page_view(criterion: &mut Criterion) {
-    let requests = requests();
     let mut group = criterion.benchmark_group("page view");
     group.sample_size(10).throughput(Throughput::Elements(REQUESTS));
-    for (name, folding) in [("runs", Folding::Runs), ("unfolded", Folding::None)] {
+    for (name, folding, requests) in [
+        ("runs", Folding::Runs, requests()),
+        ("unfolded", Folding::None, requests()),
+        ("scattered pages", Folding::Runs, scattered(1)),
+        ("scattered pages far apart", Folding::Runs, scattered(1 << 20)),
+    ] {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let mut builder = PageViewBuilder::new(4096, folding).unwrap();

@@ -1,6 +1,6 @@
 //! Requests per second that each synthetic pattern makes, and what a file of them costs.
 
-use clockhand_trace::{Overrides, ParquetWriter, Reader, Recipe, SyntheticReader};
+use clockhand_trace::{OptionalColumns, Overrides, ParquetWriter, Reader, Recipe, SyntheticReader};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 const REQUESTS: u64 = 1_000_000;
@@ -45,7 +45,8 @@ fn synthesis(criterion: &mut Criterion) {
     group.bench_function("zipf, skew 0.9, to Parquet", |bencher| {
         bencher.iter(|| {
             let path = folder.path().join("made.parquet");
-            let mut writer = ParquetWriter::create(path, &recipe.labels(), false).unwrap();
+            let mut writer =
+                ParquetWriter::create(path, &recipe.labels(), OptionalColumns::default()).unwrap();
             make(&recipe, |batch| writer.write(batch).unwrap());
             writer.finish().unwrap();
         });

@@ -20,6 +20,8 @@ pub(crate) enum Role {
         unit_ns: Option<u64>,
     },
     Stream,
+    /// Why a cache let the request through.
+    Class,
     /// A place on a device in a unit that the name does not tell.
     UnitUnknown,
     Other,
@@ -38,6 +40,7 @@ impl Role {
             "time_s" => Self::Time { unit_ns: Some(1_000_000_000) },
             "time" | "timestamp" => Self::Time { unit_ns: None },
             "stream" | "stream_id" | "device" | "volume" | "disk" => Self::Stream,
+            "class" => Self::Class,
             "lba" | "block" | "sector" => Self::UnitUnknown,
             _ => Self::Other,
         }
@@ -50,6 +53,7 @@ impl Role {
             Self::Size => "a size",
             Self::Time { .. } => "a time",
             Self::Stream => "a stream",
+            Self::Class => "a class",
             Self::UnitUnknown | Self::Other => "a column",
         }
     }
@@ -71,6 +75,7 @@ pub(crate) struct Columns {
     pub(crate) size: Option<usize>,
     pub(crate) time: Option<TimeColumn>,
     pub(crate) stream: Option<usize>,
+    pub(crate) class: Option<usize>,
     /// How many there are, those that are ignored included.
     pub(crate) count: usize,
 }
@@ -86,6 +91,7 @@ impl Columns {
         report: &mut ReadReport,
     ) -> Result<Self, String> {
         let (mut op, mut address, mut size, mut time, mut stream) = (None, None, None, None, None);
+        let mut class = None;
         let mut count = 0;
         for (index, name) in names.enumerate() {
             count += 1;
@@ -96,6 +102,7 @@ impl Columns {
                 Role::Size => size.replace(index).is_some(),
                 Role::Time { unit_ns } => time.replace(TimeColumn { index, unit_ns }).is_some(),
                 Role::Stream => stream.replace(index).is_some(),
+                Role::Class => class.replace(index).is_some(),
                 Role::UnitUnknown => return Err(unit_unknown(name.trim())),
                 Role::Other => {
                     report.ignored_columns.push(name.trim().to_owned());
@@ -118,7 +125,7 @@ impl Columns {
         if size.is_none() {
             report.notes.push("there is no size column: each request touches 1 byte".to_owned());
         }
-        Ok(Self { op, address, size, time, stream, count })
+        Ok(Self { op, address, size, time, stream, class, count })
     }
 
     /// Leaves the times out because nothing tells their unit.

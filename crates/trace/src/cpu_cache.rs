@@ -5,14 +5,15 @@
 //! set, cold at the start:
 //!
 //! - a fetch or load that misses reads its line;
-//! - a store that misses allocates its line *without* reading it, unless `fetch_on_write_miss` is
-//!   set;
+//! - a store that misses allocates its line: whether that reads memory, the [`View`](crate::View)
+//!   decides;
 //! - a dirty line that is evicted is written *before* the read that caused it;
 //! - an access that spans lines touches each, ascending;
 //! - lines that are dirty at the end stay where they are.
 
 use crate::error::TraceError;
-use crate::request::{Access, AccessKind, Op, Request};
+use crate::request::{Access, AccessKind, Request};
+use crate::view::RecordClass;
 
 /// Shape and rules of a [`CpuCache`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,21 +26,12 @@ pub struct CpuCacheConfig {
     pub ways: u32,
     /// Bytes of a line, a power of two.
     pub line_bytes: u32,
-    /// Whether a store that misses reads its line first.
-    pub fetch_on_write_miss: bool,
 }
 
 impl Default for CpuCacheConfig {
-    /// 16 KiB of instructions and 16 KiB of data, 4 ways, lines of 32 bytes, stores allocate
-    /// without reading.
+    /// 16 KiB of instructions and 16 KiB of data, 4 ways, lines of 32 bytes.
     fn default() -> Self {
-        Self {
-            instruction_bytes: 16 * 1024,
-            data_bytes: 16 * 1024,
-            ways: 4,
-            line_bytes: 32,
-            fetch_on_write_miss: false,
-        }
+        Self { instruction_bytes: 16 * 1024, data_bytes: 16 * 1024, ways: 4, line_bytes: 32 }
     }
 }
 
@@ -49,7 +41,6 @@ pub struct CpuCache {
     instructions: Cache,
     data: Cache,
     line_shift: u32,
-    fetch_on_write_miss: bool,
 }
 
 impl CpuCache {
@@ -70,7 +61,6 @@ impl CpuCache {
             instructions: Cache::new("instruction", config.instruction_bytes, &config)?,
             data: Cache::new("data", config.data_bytes, &config)?,
             line_shift: config.line_bytes.trailing_zeros(),
-            fetch_on_write_miss: config.fetch_on_write_miss,
         })
     }
 
@@ -79,21 +69,24 @@ impl CpuCache {
     /// there.
     pub fn access(&mut self, access: Access, mut emit: impl FnMut(Request)) {
         let line_bytes = 1 << self.line_shift;
-        let request = |op, line: u64| Request::new(op, line << self.line_shift, line_bytes);
-        let cache = match access.kind {
-            AccessKind::Fetch => &mut self.instructions,
-            AccessKind::Load | AccessKind::Store => &mut self.data,
+        let request = |class: RecordClass, line: u64| Request {
+            class: Some(class),
+            ..Request::new(class.bus_op(), line << self.line_shift, line_bytes)
         };
-        let is_store = access.kind == AccessKind::Store;
+        let (cache, missed) = match access.kind {
+            AccessKind::Fetch => (&mut self.instructions, RecordClass::Fetch),
+            AccessKind::Load => (&mut self.data, RecordClass::LoadMiss),
+            AccessKind::Store => (&mut self.data, RecordClass::StoreFill),
+        };
         for line in Request::from(access).pages(self.line_shift) {
-            match cache.touch(line, is_store) {
+            match cache.touch(line, access.kind == AccessKind::Store) {
                 Touch::Hit => continue,
-                Touch::Miss { written_back: Some(victim) } => emit(request(Op::Write, victim)),
+                Touch::Miss { written_back: Some(victim) } => {
+                    emit(request(RecordClass::WriteBack, victim));
+                }
                 Touch::Miss { written_back: None } => {}
             }
-            if !is_store || self.fetch_on_write_miss {
-                emit(request(Op::Read, line));
-            }
+            emit(request(missed, line));
         }
     }
 }
@@ -160,78 +153,68 @@ mod tests {
     use super::*;
 
     /// Two lines of 32 bytes, one set: small enough to follow by hand.
-    const TINY: CpuCacheConfig = CpuCacheConfig {
-        instruction_bytes: 64,
-        data_bytes: 64,
-        ways: 2,
-        line_bytes: 32,
-        fetch_on_write_miss: false,
-    };
+    const TINY: CpuCacheConfig =
+        CpuCacheConfig { instruction_bytes: 64, data_bytes: 64, ways: 2, line_bytes: 32 };
 
-    fn filter(config: CpuCacheConfig, accesses: &[(AccessKind, u64, u32)]) -> Vec<(Op, u64)> {
+    fn filter(config: CpuCacheConfig, accesses: &[(AccessKind, u64, u32)]) -> Vec<(char, u64)> {
         let mut cache = CpuCache::new(config).unwrap();
         let mut seen = Vec::new();
         for &(kind, address, bytes) in accesses {
             cache.access(Access { kind, address, bytes }, |request| {
                 assert_eq!(request.bytes, config.line_bytes);
-                seen.push((request.op, request.address));
+                let class = request.class.unwrap();
+                assert_eq!(request.op, class.bus_op());
+                seen.push((class.letter(), request.address));
             });
         }
         seen
     }
 
     use AccessKind::{Fetch, Load, Store};
-    use Op::{Read, Write};
 
     #[test]
     fn a_hit_reaches_no_memory() {
-        assert_eq!(filter(TINY, &[(Load, 0, 4), (Load, 28, 4), (Store, 8, 4)]), [(Read, 0)]);
+        assert_eq!(filter(TINY, &[(Load, 0, 4), (Load, 28, 4), (Store, 8, 4)]), [('R', 0)]);
     }
 
     #[test]
-    fn a_store_miss_allocates_without_reading() {
-        assert_eq!(filter(TINY, &[(Store, 0, 4), (Load, 0, 4)]), []);
-    }
-
-    #[test]
-    fn a_store_miss_reads_when_told_to() {
-        let config = CpuCacheConfig { fetch_on_write_miss: true, ..TINY };
-        assert_eq!(filter(config, &[(Store, 0, 4)]), [(Read, 0)]);
+    fn a_store_miss_fills_its_line() {
+        assert_eq!(filter(TINY, &[(Store, 0, 4), (Load, 0, 4)]), [('A', 0)]);
     }
 
     #[test]
     fn a_dirty_victim_is_written_before_the_read_that_evicts_it() {
         let accesses = [(Store, 0, 4), (Load, 32, 4), (Load, 64, 4)];
-        assert_eq!(filter(TINY, &accesses), [(Read, 32), (Write, 0), (Read, 64)]);
+        assert_eq!(filter(TINY, &accesses), [('A', 0), ('R', 32), ('W', 0), ('R', 64)]);
     }
 
     #[test]
     fn the_least_recently_used_line_leaves() {
         let accesses = [(Store, 0, 4), (Store, 32, 4), (Load, 0, 4), (Load, 64, 4)];
-        assert_eq!(filter(TINY, &accesses), [(Write, 32), (Read, 64)]);
+        assert_eq!(filter(TINY, &accesses), [('A', 0), ('A', 32), ('W', 32), ('R', 64)]);
     }
 
     #[test]
     fn instructions_and_data_do_not_share_lines() {
         assert_eq!(
             filter(TINY, &[(Fetch, 0, 4), (Load, 0, 4), (Fetch, 4, 4)]),
-            [(Read, 0), (Read, 0)]
+            [('I', 0), ('R', 0)]
         );
     }
 
     #[test]
     fn an_access_that_spans_lines_touches_each_ascending() {
-        assert_eq!(filter(TINY, &[(Load, 30, 36)]), [(Read, 0), (Read, 32), (Read, 64)]);
+        assert_eq!(filter(TINY, &[(Load, 30, 36)]), [('R', 0), ('R', 32), ('R', 64)]);
     }
 
     #[test]
     fn dirty_lines_at_the_end_are_not_written() {
-        assert_eq!(filter(TINY, &[(Store, 0, 4), (Store, 32, 4)]), []);
+        assert_eq!(filter(TINY, &[(Store, 0, 4), (Store, 32, 4)]), [('A', 0), ('A', 32)]);
     }
 
     #[test]
     fn an_access_at_the_end_of_the_address_space_ends_there() {
-        assert_eq!(filter(TINY, &[(Load, u64::MAX, 8)]), [(Read, u64::MAX - 31)]);
+        assert_eq!(filter(TINY, &[(Load, u64::MAX, 8)]), [('R', u64::MAX - 31)]);
     }
 
     #[test]
@@ -240,7 +223,7 @@ mod tests {
         let stride = 128 * 32;
         let mut accesses: Vec<_> = (0..5).map(|index| (Load, index * stride, 4)).collect();
         accesses.extend([(Load, 4 * stride, 4), (Load, 0, 4)]);
-        let expected: Vec<_> = [0, 1, 2, 3, 4, 0].map(|index| (Read, index * stride)).to_vec();
+        let expected: Vec<_> = [0, 1, 2, 3, 4, 0].map(|index| ('R', index * stride)).to_vec();
         assert_eq!(filter(CpuCacheConfig::default(), &accesses), expected);
     }
 

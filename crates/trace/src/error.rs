@@ -228,16 +228,65 @@ pub enum TraceError {
         /// The formats the filter can be put behind.
         fitting: String,
     },
+    /// A view was asked for of a trace without classes.
+    #[error(
+        "{file}: the view {view} needs records with classes and this {format} trace has none; leave --view and \
+         --fetches out, or use a trace of clockhand trace capture"
+    )]
+    NoClasses {
+        /// The path as it was given.
+        file: String,
+        /// The format it is read as.
+        format: &'static str,
+        /// The view.
+        view: &'static str,
+    },
+    /// Anonymous pages were asked for of a trace that does not tell them.
+    #[error(
+        "{file}: the trace does not tell which pages are anonymous; leave --only anonymous out, or use a trace of \
+         clockhand trace capture"
+    )]
+    NoAddressSpace {
+        /// The path as it was given.
+        file: String,
+    },
     /// The format of the trace has no operations.
     #[error(
-        "{file}: {format} traces do not tell reads from writes; use the original trace, or convert this \
-         one to csv with an op column"
+        "{file}: {format} traces do not tell reads from writes; use the original trace, or take all \
+         requests as reads with --assume-reads"
     )]
     NoOperations {
         /// The path as it was given.
         file: String,
         /// The format it is read as.
         format: &'static str,
+    },
+    /// A selection makes no sense.
+    #[error("{reason}")]
+    Selection {
+        /// What is wrong with it and what to give.
+        reason: String,
+    },
+    /// A selection leaves no request.
+    #[error(
+        "{file}: the selection leaves none of the {requests} requests, of which {chosen} have its operation \
+         and streams; choose more of them (see: clockhand trace info)"
+    )]
+    NothingSelected {
+        /// The path as it was given.
+        file: String,
+        /// Requests of the trace.
+        requests: u64,
+        /// Requests of the operation and the streams that are wanted.
+        chosen: u64,
+    },
+    /// The format to write does not exist or cannot be written.
+    #[error("{reason}; traces can be written as {writable}")]
+    NotWritable {
+        /// Which name or ending is wrong, and why.
+        reason: String,
+        /// All names that can be written.
+        writable: String,
     },
     /// Columns that describe the same requests have different lengths.
     #[error(

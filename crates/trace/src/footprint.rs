@@ -5,30 +5,118 @@ use rustc_hash::FxHashMap;
 /// A page: its stream and its number in the stream.
 pub(crate) type PageKey = (u32, u64);
 
+/// Pages of a line, which share one cache line of the processor.
+const LINE_PAGES: u64 = 16;
+/// Lines of a region.
+const REGION_LINES: u64 = 1024;
+const REGION_PAGES: u64 = LINE_PAGES * REGION_LINES;
+/// A region takes the memory of so many pages that are numbered singly, so it must have as many on average.
+const MIN_PAGES_PER_REGION: usize = 64;
+/// Regions that a trace may have without a look at how many pages are in them.
+const FREE_REGIONS: usize = 256;
+/// There is no number, line or table.
+const NONE: u32 = u32::MAX;
+
 /// Numbers pages in the order of their first touch and remembers which were written.
-#[derive(Default)]
+///
+/// A page is found in a table of its region (16,384 neighbours), which leads to the line of its 16 nearest
+/// neighbours. There are few regions, so that all but the line stays in the processor's cache. Where a trace has many
+/// regions of few pages, further regions have no table and their pages are found by hashing.
 pub(crate) struct Footprint {
-    ids: FxHashMap<PageKey, u32>,
-    keys: Vec<PageKey>,
+    /// The table of each region, or [`NONE`] if its pages are in `single_pages`.
+    tables: FxHashMap<PageKey, u32>,
+    last_region: PageKey,
+    last_table: u32,
+    /// Numbers of lines, [`REGION_LINES`] for each table.
+    lines_of_tables: Vec<u32>,
+    /// Numbers of pages, [`LINE_PAGES`] for each line.
+    pages_of_lines: Vec<u32>,
+    single_pages: FxHashMap<PageKey, u32>,
     dirty: Vec<bool>,
     dirty_pages: u32,
+}
+
+impl Default for Footprint {
+    fn default() -> Self {
+        Footprint {
+            tables: FxHashMap::default(),
+            last_region: (0, u64::MAX),
+            last_table: NONE,
+            lines_of_tables: Vec::new(),
+            pages_of_lines: Vec::new(),
+            single_pages: FxHashMap::default(),
+            dirty: Vec::new(),
+            dirty_pages: 0,
+        }
+    }
 }
 
 impl Footprint {
     /// The number of a page, given now if it is new; `None` when it would be number `limit_pages`.
     #[inline]
     pub(crate) fn number(&mut self, key: PageKey, limit_pages: u32) -> Option<u32> {
-        if let Some(&id) = self.ids.get(&key) {
+        let region = (key.0, key.1 / REGION_PAGES);
+        if region != self.last_region {
+            self.last_region = region;
+            self.last_table = self.tables.get(&region).copied().unwrap_or_else(|| self.add(region));
+        }
+        if self.last_table == NONE {
+            return self.number_single(key, limit_pages);
+        }
+        let in_tables =
+            u64::from(self.last_table) * REGION_LINES + key.1 / LINE_PAGES % REGION_LINES;
+        let line = self.lines_of_tables[in_tables as usize];
+        if line != NONE {
+            let in_lines = u64::from(line) * LINE_PAGES + key.1 % LINE_PAGES;
+            let id = self.pages_of_lines[in_lines as usize];
+            if id != NONE {
+                return Some(id);
+            }
+        }
+        self.add_to_table(in_tables as usize, key.1 % LINE_PAGES, limit_pages)
+    }
+
+    /// Gives a region that is new a table, unless there are too many with few pages.
+    #[cold]
+    fn add(&mut self, region: PageKey) -> u32 {
+        let tables = self.lines_of_tables.len() / REGION_LINES as usize;
+        let mut table = NONE;
+        if tables < FREE_REGIONS + self.dirty.len() / MIN_PAGES_PER_REGION {
+            table = tables as u32;
+            self.lines_of_tables.resize(self.lines_of_tables.len() + REGION_LINES as usize, NONE);
+        }
+        self.tables.insert(region, table);
+        table
+    }
+
+    #[inline(never)]
+    fn add_to_table(&mut self, in_tables: usize, in_line: u64, limit_pages: u32) -> Option<u32> {
+        let id = self.next_number(limit_pages)?;
+        let mut line = self.lines_of_tables[in_tables];
+        if line == NONE {
+            line = (self.pages_of_lines.len() / LINE_PAGES as usize) as u32;
+            self.lines_of_tables[in_tables] = line;
+            self.pages_of_lines.extend([NONE; LINE_PAGES as usize]);
+        }
+        self.pages_of_lines[(u64::from(line) * LINE_PAGES + in_line) as usize] = id;
+        Some(id)
+    }
+
+    fn number_single(&mut self, key: PageKey, limit_pages: u32) -> Option<u32> {
+        if let Some(&id) = self.single_pages.get(&key) {
             return Some(id);
         }
-        let id = self.keys.len() as u32;
-        if id >= limit_pages {
-            return None;
-        }
-        self.ids.insert(key, id);
-        self.keys.push(key);
-        self.dirty.push(false);
+        let id = self.next_number(limit_pages)?;
+        self.single_pages.insert(key, id);
         Some(id)
+    }
+
+    fn next_number(&mut self, limit_pages: u32) -> Option<u32> {
+        let id = self.pages();
+        (id < limit_pages).then(|| {
+            self.dirty.push(false);
+            id
+        })
     }
 
     /// Remembers that the page was written.
@@ -40,14 +128,100 @@ impl Footprint {
     }
 
     pub(crate) fn pages(&self) -> u32 {
-        self.keys.len() as u32
+        self.dirty.len() as u32
     }
 
     pub(crate) fn dirty_pages(&self) -> u32 {
         self.dirty_pages
     }
 
-    pub(crate) fn into_keys(self) -> Vec<PageKey> {
-        self.keys
+    /// All pages with their numbers, ascending by stream and page.
+    pub(crate) fn into_pages_by_address(self) -> Vec<(PageKey, u32)> {
+        let mut pages = Vec::with_capacity(self.dirty.len());
+        let mut regions: Vec<(PageKey, u32)> =
+            self.tables.iter().map(|(&region, &table)| (region, table)).collect();
+        regions.retain(|&(_, table)| table != NONE);
+        regions.sort_unstable();
+        for ((stream, region), table) in regions {
+            let first = table as usize * REGION_LINES as usize;
+            let lines = &self.lines_of_tables[first..first + REGION_LINES as usize];
+            for (in_region, &line) in lines.iter().enumerate().filter(|&(_, &line)| line != NONE) {
+                let first_page = region * REGION_PAGES + in_region as u64 * LINE_PAGES;
+                let first = line as usize * LINE_PAGES as usize;
+                let ids = &self.pages_of_lines[first..first + LINE_PAGES as usize];
+                let keys = (0..LINE_PAGES).map(|in_line| (stream, first_page + in_line));
+                pages.extend(keys.zip(ids.iter().copied()).filter(|&(_, id)| id != NONE));
+            }
+        }
+        if !self.single_pages.is_empty() {
+            pages.extend(self.single_pages);
+            // The larger part is sorted already, which a stable sort makes use of.
+            pages.sort();
+        }
+        pages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Numbers the keys twice over and compares with an ordered map.
+    fn assert_numbered(keys: &[PageKey]) -> Footprint {
+        let mut expected = BTreeMap::new();
+        for &key in keys {
+            let next = expected.len() as u32;
+            expected.entry(key).or_insert(next);
+        }
+        let mut footprint = Footprint::default();
+        for key in keys.iter().chain(keys) {
+            assert_eq!(footprint.number(*key, NONE), Some(expected[key]));
+        }
+        let mut numbered = Footprint::default();
+        keys.iter().for_each(|&key| assert!(numbered.number(key, NONE).is_some()));
+        assert_eq!(numbered.into_pages_by_address(), Vec::from_iter(expected));
+        footprint
+    }
+
+    fn random_numbers() -> impl Iterator<Item = u64> {
+        let mut number = 1_u64;
+        std::iter::repeat_with(move || {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            number >> 16
+        })
+    }
+
+    #[test]
+    fn pages_near_each_other_are_numbered_through_tables() {
+        let near = random_numbers().map(|number| ((number % 3) as u32, number >> 8 & 0xffff));
+        let footprint = assert_numbered(&Vec::from_iter(near.take(20_000)));
+        assert!(footprint.single_pages.is_empty());
+    }
+
+    #[test]
+    fn pages_far_from_each_other_are_hashed_and_keep_the_order_of_addresses() {
+        let far = random_numbers().map(|number| ((number % 3) as u32, number));
+        let footprint = assert_numbered(&Vec::from_iter(far.take(20_000)));
+        let tables = footprint.lines_of_tables.len() / REGION_LINES as usize;
+        assert!(tables <= FREE_REGIONS + 20_000 / MIN_PAGES_PER_REGION, "{tables} tables");
+        assert!(footprint.single_pages.len() > 10_000);
+    }
+
+    #[test]
+    fn both_ends_of_the_address_space_are_pages() {
+        let last = u64::MAX / 512;
+        assert_numbered(&[(u32::MAX, last), (0, 0), (0, last), (u32::MAX, 0), (0, last - 1)]);
+    }
+
+    #[test]
+    fn a_footprint_beyond_the_limit_takes_no_more_pages() {
+        let mut footprint = Footprint::default();
+        assert_eq!(footprint.number((0, 7), 2), Some(0));
+        assert_eq!(footprint.number((0, 8), 2), Some(1));
+        assert_eq!(footprint.number((0, 9), 2), None);
+        assert_eq!(footprint.number((0, 8), 2), Some(1));
+        assert_eq!(footprint.pages(), 2);
     }
 }

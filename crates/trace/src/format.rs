@@ -5,6 +5,7 @@ use crate::lines::{self, LineFormat};
 use crate::output::Output;
 use crate::sample::Sample;
 use crate::source::Source;
+use crate::target::Target;
 
 /// How well the first bytes of a file fit a format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,6 +37,10 @@ pub struct Format {
     /// What the trace consists of: `line`, `record` or `row`.
     pub(crate) record_noun: &'static str,
     pub(crate) holds_processor_accesses: bool,
+    /// What a stream number counts: `volume`, for example.
+    pub(crate) stream_noun: &'static str,
+    /// As what the format can be written.
+    pub(crate) targets: &'static [Target],
     pub(crate) sniff: fn(&Sample) -> Confidence,
     pub(crate) open: Open,
 }
@@ -53,9 +58,21 @@ impl Format {
             module,
             record_noun: "line",
             holds_processor_accesses: false,
+            stream_noun: "stream",
+            targets: &[],
             sniff: lines::sniff::<F>,
             open: lines::open::<F>,
         }
+    }
+
+    /// The same format, which can also be written.
+    pub(crate) const fn written_as(self, targets: &'static [Target]) -> Self {
+        Self { targets, ..self }
+    }
+
+    /// The same format, whose stream numbers count these.
+    pub(crate) const fn with_streams_of(self, stream_noun: &'static str) -> Self {
+        Self { stream_noun, ..self }
     }
 
     /// The name users write after `--trace-format`.
@@ -68,6 +85,16 @@ impl Format {
         self.summary
     }
 
+    /// What a stream number counts: `volume`, `device`; `stream` where the format has none.
+    pub fn stream_noun(&self) -> &'static str {
+        self.stream_noun
+    }
+
+    /// As what the format can be written; nothing when it can only be read.
+    pub fn targets(&self) -> &'static [Target] {
+        self.targets
+    }
+
     /// Whether the requests are what a processor issues, so that a [`CpuCache`](crate::CpuCache)
     /// can be put behind.
     pub fn holds_processor_accesses(&self) -> bool {
@@ -77,7 +104,13 @@ impl Format {
     /// The documentation page, in Markdown: fields, units, traps and what is skipped.
     pub fn page(&self) -> String {
         let comment = self.module.lines().map_while(|line| line.strip_prefix("//!"));
-        comment.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
-            + "\n"
+        let page = comment.map(|line| line.strip_prefix(' ').unwrap_or(line));
+        let mut page = page.collect::<Vec<_>>().join("\n");
+        page += "\n\n**Written** by `clockhand trace convert`: ";
+        page += if self.targets.is_empty() { "no.\n" } else { "yes.\n\n" };
+        for target in self.targets {
+            page += &format!("- As `{}`: {}.\n", target.name, target.holds());
+        }
+        page
     }
 }

@@ -19,6 +19,8 @@ mod lcs;
 mod mqsim;
 mod msr;
 mod msr_req;
+mod oracle_general;
+mod oracle_general_opns;
 mod os_course;
 pub(crate) mod parquet;
 mod ramulator;
@@ -52,6 +54,8 @@ static FORMATS: &[Format] = &[
     mqsim::FORMAT,
     msr::FORMAT,
     msr_req::FORMAT,
+    oracle_general::FORMAT,
+    oracle_general_opns::FORMAT,
     os_course::FORMAT,
     parquet::FORMAT,
     ramulator::FORMAT,

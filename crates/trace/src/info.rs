@@ -1,6 +1,6 @@
 //! What a trace is like, as `clockhand trace info` shows it.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use crate::error::TraceError;
 use crate::footprint::Footprint;
@@ -8,6 +8,19 @@ use crate::page_view::page_shift;
 use crate::reader::Reader;
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
+
+/// The requests of one stream.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StreamCounts {
+    /// Its number, which a [`Selection`](crate::Selection) names it by.
+    pub number: u32,
+    /// Its name, if the trace has names.
+    pub name: Option<String>,
+    /// Requests that read.
+    pub read_requests: u64,
+    /// Requests that write.
+    pub write_requests: u64,
+}
 
 /// Counts over a whole trace.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,6 +51,8 @@ pub struct TraceInfo {
     pub dirty_footprint_pages: u32,
     /// Different streams.
     pub streams: u32,
+    /// The requests of each stream, by number.
+    pub stream_counts: Vec<StreamCounts>,
     /// From the earliest time to the latest, in nanoseconds; `None` without times.
     pub span_ns: Option<u64>,
     /// Whether no request is earlier than the one before; `None` without times.
@@ -91,7 +106,12 @@ struct Times {
 pub struct TraceInfoBuilder {
     page_shift: u32,
     footprint: Footprint,
-    streams: FxHashSet<u32>,
+    /// Place in `stream_requests` of each stream.
+    streams: FxHashMap<u32, usize>,
+    /// Streams with their reads and writes, in the order of their appearance.
+    stream_requests: Vec<(u32, [u64; 2])>,
+    /// Place of the stream of the last request, which is often that of the next.
+    last_stream: usize,
     /// Reads, then writes.
     requests: [u64; 2],
     bytes: [u64; 2],
@@ -111,7 +131,9 @@ impl TraceInfoBuilder {
         Ok(Self {
             page_shift: page_shift(page_bytes)?,
             footprint: Footprint::default(),
-            streams: FxHashSet::default(),
+            streams: FxHashMap::default(),
+            stream_requests: Vec::new(),
+            last_stream: 0,
             requests: [0; 2],
             bytes: [0; 2],
             references: [0; 2],
@@ -135,7 +157,7 @@ impl TraceInfoBuilder {
         self.bytes[kind] += u64::from(request.bytes);
         self.min_request_bytes = self.min_request_bytes.min(request.bytes);
         self.max_request_bytes = self.max_request_bytes.max(request.bytes);
-        self.streams.insert(request.stream);
+        self.push_stream(request.stream, kind);
         if let Some(time_ns) = request.time_ns {
             self.push_time(time_ns);
         }
@@ -147,6 +169,33 @@ impl TraceInfoBuilder {
                 None => self.has_too_many_pages = true,
             }
         }
+    }
+
+    fn push_stream(&mut self, stream: u32, kind: usize) {
+        if self.stream_requests.get(self.last_stream).is_none_or(|&(last, _)| last != stream) {
+            let next = self.stream_requests.len();
+            self.last_stream = *self.streams.entry(stream).or_insert(next);
+            if self.last_stream == next {
+                self.stream_requests.push((stream, [0; 2]));
+            }
+        }
+        self.stream_requests[self.last_stream].1[kind] += 1;
+    }
+
+    /// The streams by number, with the names that the reader has met.
+    fn stream_counts(&self, names: &[String]) -> Vec<StreamCounts> {
+        let mut counts: Vec<_> = self
+            .stream_requests
+            .iter()
+            .map(|&(number, [read_requests, write_requests])| StreamCounts {
+                number,
+                name: names.get(number as usize).cloned(),
+                read_requests,
+                write_requests,
+            })
+            .collect();
+        counts.sort_by_key(|stream| stream.number);
+        counts
     }
 
     fn push_time(&mut self, time_ns: u64) {
@@ -172,6 +221,8 @@ impl TraceInfoBuilder {
             return Err(TraceError::TooManyPages { limit_pages: u64::from(u32::MAX), page_bytes });
         }
         Ok(TraceInfo {
+            streams: self.stream_requests.len() as u32,
+            stream_counts: self.stream_counts(&report.stream_names),
             report,
             read_requests: self.requests[0],
             write_requests: self.requests[1],
@@ -184,7 +235,6 @@ impl TraceInfoBuilder {
             write_references: self.references[1],
             footprint_pages: self.footprint.pages(),
             dirty_footprint_pages: self.footprint.dirty_pages(),
-            streams: self.streams.len() as u32,
             span_ns: self.times.as_ref().map(|times| times.latest_ns - times.earliest_ns),
             sorted_by_time: self.times.as_ref().map(|times| times.are_sorted),
         })

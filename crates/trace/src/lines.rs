@@ -34,7 +34,8 @@ pub(crate) trait LineFormat: Default + Send {
     fn end(&mut self, _report: &mut ReadReport) {}
 }
 
-const BUFFER_BYTES: usize = 256 * 1024;
+/// Twice what the source buffers, so that it reads into this buffer and not into its own first.
+const BUFFER_BYTES: usize = 512 * 1024;
 /// No format has lines near as long; a binary file named as text must not fill the memory.
 const LONGEST_LINE_BYTES: usize = 1024 * 1024;
 

@@ -11,6 +11,7 @@ use crate::error::TraceError;
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::source::Source;
+use crate::target::Entry;
 
 /// The place of one object: a page of the usual size.
 pub(crate) const OBJECT_BYTES: u32 = 4096;
@@ -53,6 +54,7 @@ impl Objects {
             bytes: request.size_bytes.min(u64::from(OBJECT_BYTES)) as u32,
             stream,
             time_ns: Some(u64::from(request.time_s) * 1_000_000_000),
+            class: None,
         })
     }
 
@@ -68,10 +70,13 @@ impl Objects {
 /// What one operation code of libCacheSim does.
 pub(crate) fn op(code: u8, output: &mut Output) -> Result<Option<Op>, Fault> {
     match code {
-        0 if output.assume_reads => Ok(Some(Op::Read)),
+        0 if output.assume_reads => {
+            output.report.assumed_reads += 1;
+            Ok(Some(Op::Read))
+        }
         0 => Err(Fault::Trace(
             "the operation of this request is not recorded, so nothing tells reads from writes; \
-             use the original trace, or convert this one to csv with an op column"
+             use the original trace, or take such requests as reads with --assume-reads"
                 .to_owned(),
         )),
         1 | 2 | 12 => Ok(Some(Op::Read)),
@@ -84,13 +89,29 @@ pub(crate) fn op(code: u8, output: &mut Output) -> Result<Option<Op>, Fault> {
     }
 }
 
+/// How libCacheSim writes that no request for the object follows. Writers
+/// read no further than they write, so they know of none.
+pub(crate) const NO_NEXT_REQUEST: i64 = -1;
+
+/// The operation code of a read or write.
+pub(crate) fn code(op: Op) -> u8 {
+    match op {
+        Op::Read => 12,
+        Op::Write => 13,
+    }
+}
+
+/// The time of an entry, which the writer has kept within 32 bits.
+pub(crate) fn seconds(entry: &Entry) -> u32 {
+    (entry.time_ns / 1_000_000_000) as u32
+}
+
 /// Refuses a trace whose format has no operations, unless the user said that all are reads.
 pub(crate) fn require_assumed_reads(
     source: &Source,
     output: &mut Output,
 ) -> Result<(), TraceError> {
     if output.assume_reads {
-        output.report.notes.push("all requests are taken as reads, as asked".to_owned());
         return Ok(());
     }
     Err(TraceError::NoOperations { file: source.file().to_owned(), format: output.report.format })

@@ -38,6 +38,8 @@ pub(crate) struct Output {
     pub(crate) requests: Vec<Request>,
     pub(crate) report: ReadReport,
     pub(crate) cpu_cache: Option<CpuCache>,
+    /// Whether the requests tell why a cache let them through.
+    pub(crate) has_classes: bool,
     /// Whether requests of which the trace tells no operation are reads.
     pub(crate) assume_reads: bool,
     /// Where the unit of the trace's times can be mistaken.
@@ -47,7 +49,7 @@ pub(crate) struct Output {
 impl Output {
     /// An output without requests.
     pub(crate) fn new(report: ReadReport, cpu_cache: Option<CpuCache>) -> Self {
-        Self { report, cpu_cache, ..Self::default() }
+        Self { report, has_classes: cpu_cache.is_some(), cpu_cache, ..Self::default() }
     }
 
     pub(crate) fn is_full(&self) -> bool {

@@ -272,7 +272,7 @@ impl PageViewBuilder {
         }
         let dirty_footprint_pages = self.footprint.dirty_pages();
         let mut records = self.records;
-        let page_keys = renumber_by_address(self.footprint.into_keys(), &mut records);
+        let page_keys = renumber_by_address(self.footprint, &mut records);
         Ok(PageView {
             records,
             run_lengths: (self.longest_run > 1).then_some(self.run_lengths),
@@ -288,17 +288,16 @@ impl PageViewBuilder {
 
 /// Turns ids by first touch into ids by address, so that a policy that breaks ties by the smallest
 /// page can compare ids.
-fn renumber_by_address(keys_by_first_touch: Vec<PageKey>, records: &mut [Record]) -> Vec<PageKey> {
-    let mut order: Vec<u32> = (0..keys_by_first_touch.len() as u32).collect();
-    order.sort_unstable_by_key(|&id| keys_by_first_touch[id as usize]);
-    let mut ids_by_address = vec![0; order.len()];
-    for (by_address, &by_first_touch) in order.iter().enumerate() {
+fn renumber_by_address(footprint: Footprint, records: &mut [Record]) -> Vec<PageKey> {
+    let pages = footprint.into_pages_by_address();
+    let mut ids_by_address = vec![0; pages.len()];
+    for (by_address, &(_, by_first_touch)) in pages.iter().enumerate() {
         ids_by_address[by_first_touch as usize] = by_address as u32;
     }
     for record in records {
         *record = Record(ids_by_address[record.page() as usize] << FLAG_BITS | record.0 & FLAGS);
     }
-    order.into_iter().map(|id| keys_by_first_touch[id as usize]).collect()
+    pages.into_iter().map(|(key, _)| key).collect()
 }
 
 fn period(folding: Folding) -> u64 {
@@ -330,16 +329,6 @@ mod tests {
         assert_eq!(builder.run_lengths, [u32::MAX, 1]);
         assert!(builder.records[0].rest_writes() && !builder.records[0].rest_reads());
         assert!(!builder.records[1].first_is_write() && builder.records[1].rest_flags() == 0);
-    }
-
-    #[test]
-    fn a_footprint_beyond_the_limit_takes_no_more_pages() {
-        let mut footprint = Footprint::default();
-        assert_eq!(footprint.number((0, 7), 2), Some(0));
-        assert_eq!(footprint.number((0, 8), 2), Some(1));
-        assert_eq!(footprint.number((0, 9), 2), None);
-        assert_eq!(footprint.number((0, 8), 2), Some(1));
-        assert_eq!(footprint.pages(), 2);
     }
 
     #[test]

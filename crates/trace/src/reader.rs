@@ -12,6 +12,7 @@ use crate::report::ReadReport;
 use crate::request::Request;
 use crate::source::{Progress, Source};
 use crate::time_check::TimeCheck;
+use crate::view::{self, Classes, View};
 
 /// Gives the requests of a trace in batches, in the order of the trace.
 ///
@@ -36,8 +37,15 @@ pub trait Reader: Send {
 pub struct OpenOptions<'a> {
     /// The name of the format; without it the format is found by content.
     pub format: Option<&'a str>,
+    /// Takes requests as reads where the trace does not tell their operation; such traces are
+    /// refused otherwise.
+    pub assume_reads: bool,
     /// Puts a first-level cache between the processor accesses of the trace and memory.
     pub cpu_cache: Option<CpuCacheConfig>,
+    /// What becomes of the classes of records.
+    pub classes: Classes,
+    /// Takes only the pages of a captured program that would go to swap.
+    pub only_anonymous: bool,
 }
 
 /// A [`Reader`] of a trace file or of standard input.
@@ -46,6 +54,8 @@ pub struct TraceReader {
     decoder: Box<dyn Decoder>,
     output: Output,
     record_noun: &'static str,
+    classes: Classes,
+    only_anonymous: bool,
     ended: bool,
 }
 
@@ -97,8 +107,33 @@ impl TraceReader {
             ..ReadReport::default()
         };
         let mut output = Output::new(report, cpu_cache);
+        output.assume_reads = options.assume_reads;
         let decoder = (format.open)(&mut source, &mut output)?;
-        Ok(Self { source, decoder, output, record_noun: format.record_noun, ended: false })
+        let only_anonymous = options.only_anonymous;
+        if only_anonymous && output.report.anonymous_pages.is_none() {
+            return Err(TraceError::NoAddressSpace { file: source.file().to_owned() });
+        }
+        let (classes, record_noun) = (options.classes, format.record_noun);
+        Ok(Self { source, decoder, output, record_noun, classes, only_anonymous, ended: false })
+    }
+
+    /// Takes the view of what was decoded, and of that only what was asked for.
+    fn view(&mut self) -> Result<(), TraceError> {
+        let Output { requests, report, has_classes, .. } = &mut self.output;
+        if *has_classes {
+            report.view = self.classes.view().map(View::name);
+            view::apply(self.classes, requests, report.classes.get_or_insert_default());
+        } else if let Classes::Viewed(view) = self.classes {
+            return Err(TraceError::NoClasses {
+                file: self.source.file().to_owned(),
+                format: report.format,
+                view: view.name(),
+            });
+        }
+        if let Some(pages) = report.anonymous_pages.as_ref().filter(|_| self.only_anonymous) {
+            requests.retain(|request| pages.contains(request.stream, request.address));
+        }
+        Ok(())
     }
 
     /// How far the stored file has been read, for a progress bar on another thread.
@@ -113,6 +148,11 @@ impl TraceReader {
         report.sha256 = Some(sha256);
         report.stored_bytes = Some(stored_bytes);
         report.note_passed_over();
+        report.note_assumed_reads();
+        report.note_view();
+        if self.only_anonymous {
+            report.notes.push("only pages that would go to swap".to_owned());
+        }
         report.notes.extend(self.output.time_check.as_ref().and_then(TimeCheck::doubt));
         let file = self.source.file();
         if report.skipped_too_many() || (report.requests == 0 && report.skipped_records > 0) {
@@ -145,6 +185,7 @@ impl Reader for TraceReader {
         std::mem::swap(batch, &mut self.output.requests);
         while !self.ended && self.output.requests.is_empty() {
             self.ended = !self.decoder.decode(&mut self.source, &mut self.output)?;
+            self.view()?;
             self.output.report.requests += self.output.requests.len() as u64;
             if let Some(check) = &mut self.output.time_check {
                 check.observe(&self.output.requests);

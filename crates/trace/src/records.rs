@@ -26,7 +26,8 @@ pub(crate) trait RecordFormat: Send {
     fn note(&self, _output: &mut Output) {}
 }
 
-const BUFFER_BYTES: usize = 256 * 1024;
+/// Twice what the source buffers, so that it reads into this buffer and not into its own first.
+const BUFFER_BYTES: usize = 512 * 1024;
 /// No record of any format is as long; a damaged length must not fill the memory.
 pub(crate) const LONGEST_RECORD_BYTES: usize = 64 * 1024;
 

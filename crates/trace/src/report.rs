@@ -1,5 +1,8 @@
 //! What a reader tells about a trace besides its requests.
 
+use crate::anonymous::AnonymousPages;
+use crate::view::ClassCounts;
+
 /// A line or record that holds no request although it should.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SkippedRecord {
@@ -31,6 +34,10 @@ pub struct ReadReport {
     pub passed_over: Vec<(&'static str, u64)>,
     /// Requests that were skipped because they touch no byte.
     pub zero_size_requests: u64,
+    /// Requests that a [`Selection`](crate::Selection) left out; a note says by what.
+    pub left_out_requests: u64,
+    /// Requests of which the trace tells no operation and that were taken as reads, as asked.
+    pub assumed_reads: u64,
     /// Columns of the trace that no request uses.
     pub ignored_columns: Vec<String>,
     /// What the reader had to assume.
@@ -39,6 +46,16 @@ pub struct ReadReport {
     pub stream_names: Vec<String>,
     /// Key and value pairs that the maker of the trace stored in it.
     pub labels: Vec<(String, String)>,
+    /// How many records of each class there were before a view was taken; `None` where the trace has
+    /// no classes.
+    pub classes: Option<ClassCounts>,
+    /// The view that was taken: `paper`; `None` where the trace has no classes or keeps them.
+    pub view: Option<&'static str>,
+    /// The address space of a captured program, a line per segment: stream, first byte, end,
+    /// permissions, kind, name.
+    pub segments: Vec<String>,
+    /// The pages of a captured program that would go to swap, where the trace tells them.
+    pub anonymous_pages: Option<AnonymousPages>,
     /// SHA-256 of the stored bytes (`sha256sum FILE`), once the trace has ended.
     pub sha256: Option<[u8; 32]>,
     /// Number of stored bytes, once the trace has ended.
@@ -84,6 +101,23 @@ impl ReadReport {
         let counts: Vec<_> =
             self.passed_over.iter().map(|(what, count)| format!("{what} ({count})")).collect();
         self.notes.push(format!("passed over because they hold no request: {}", counts.join(", ")));
+    }
+
+    /// Turns the count of [`ReadReport::assumed_reads`] into a note, at the end of the trace.
+    pub(crate) fn note_assumed_reads(&mut self) {
+        if self.assumed_reads > 0 {
+            self.notes.push(format!(
+                "{} requests of which the trace tells no operation are taken as reads, as asked",
+                self.assumed_reads
+            ));
+        }
+    }
+
+    /// Says in a note which view was taken, and of what, at the end of the trace.
+    pub(crate) fn note_view(&mut self) {
+        if let (Some(view), Some(classes)) = (self.view, self.classes) {
+            self.notes.push(format!("view {view} of the record classes {classes}"));
+        }
     }
 
     /// More than 10 and more than 0.1 % of the records are malformed.

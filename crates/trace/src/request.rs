@@ -3,6 +3,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::view::RecordClass;
+
 /// Whether a request reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
@@ -27,12 +29,14 @@ pub struct Request {
     /// When it was issued, in nanoseconds from an origin that the trace chooses; `None` where the
     /// trace has no times.
     pub time_ns: Option<u64>,
+    /// Why a cache let it through to memory; `None` where the trace does not tell.
+    pub class: Option<RecordClass>,
 }
 
 impl Request {
     /// A request of stream 0 without a time.
     pub fn new(op: Op, address: u64, bytes: u32) -> Self {
-        Self { op, address, bytes, stream: 0, time_ns: None }
+        Self { op, address, bytes, stream: 0, time_ns: None, class: None }
     }
 
     /// The numbers of the pages of `1 << page_shift` bytes that the request touches, ascending;

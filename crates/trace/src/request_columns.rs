@@ -1,11 +1,11 @@
 //! Requests that are in memory already, column by column, such as arrays of a notebook.
 
-use crate::digest::RequestDigest;
 use crate::error::TraceError;
 use crate::output::BATCH_REQUESTS;
 use crate::reader::Reader;
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
+use crate::request_digest::RequestDigest;
 
 /// The columns of a trace in memory; row `i` of each belongs to request `i`.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +68,7 @@ impl<'a> ColumnReader<'a> {
             bytes: self.columns.sizes_bytes.map_or(1, |sizes| sizes[row]),
             stream: self.columns.streams.map_or(0, |streams| streams[row]),
             time_ns: self.columns.times_ns.map(|times| times[row]),
+            class: None,
         }
     }
 

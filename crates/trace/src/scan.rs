@@ -35,16 +35,17 @@ pub(crate) fn leading_hex(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// 64 bits.
 #[inline]
 pub(crate) fn leading_decimal(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    const EIGHT_DIGITS: u64 = 100_000_000;
     let mut number: u64 = 0;
     let mut rest = bytes;
-    while number < u64::MAX / EIGHT_DIGITS
-        && let Some((&chunk, after)) = rest.split_first_chunk()
-        && let Some(eight) = eight_digits(chunk)
-    {
-        number = number * EIGHT_DIGITS + eight;
-        rest = after;
+    while let Some(&chunk) = rest.first_chunk() {
+        let (digits, value) = leading_digits(chunk);
+        number = number.checked_mul(POWERS_OF_TEN[digits])?.checked_add(value)?;
+        rest = &rest[digits..];
+        if digits < 8 {
+            return (rest.len() < bytes.len()).then_some((number, rest));
+        }
     }
+    // Fewer than eight bytes are left, and a multiple of eight digits came before.
     while let [byte @ b'0'..=b'9', after @ ..] = rest {
         number = number.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
         rest = after;
@@ -52,19 +53,25 @@ pub(crate) fn leading_decimal(bytes: &[u8]) -> Option<(u64, &[u8])> {
     (rest.len() < bytes.len()).then_some((number, rest))
 }
 
-/// The number that eight bytes make, if all are digits, without a loop: each step joins neighbours,
-/// so digits become pairs, fours and the number.
+const POWERS_OF_TEN: [u64; 9] =
+    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// How many of eight bytes are digits, up to the first that is none, and the number they make. No
+/// loop: digits are moved behind zeros, and each step joins neighbours to pairs, fours and the
+/// number.
 #[inline]
-fn eight_digits(bytes: [u8; 8]) -> Option<u64> {
+fn leading_digits(bytes: [u8; 8]) -> (usize, u64) {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    let digits = u64::from_le_bytes(bytes) ^ (ONES * b'0' as u64);
-    // Adding 0x76 carries a byte above 9, and none that is not, into its highest bit.
-    if (digits | digits.wrapping_add(ONES * 0x76)) & (ONES * 0x80) != 0 {
-        return None;
-    }
-    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
-    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
-    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+    let values = u64::from_le_bytes(bytes) ^ (ONES * b'0' as u64);
+    // Adding 0x76 carries a byte above 9 into its highest bit; what it carries into later bytes
+    // does not matter.
+    let no_digits = (values | values.wrapping_add(ONES * 0x76)) & (ONES * 0x80);
+    let digits = no_digits.trailing_zeros() / 8;
+    let Some(values) = values.checked_shl(64 - 8 * digits) else { return (0, 0) };
+    let pairs = (values.wrapping_mul(10).wrapping_add(values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let number = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff;
+    (digits as usize, number)
 }
 
 /// A whole field of decimal digits.

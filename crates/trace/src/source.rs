@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
 use crate::error::TraceError;
+use crate::stored_digest::StoredDigest;
 
 /// How much of the decompressed trace detection may look at.
 const HEAD_BYTES: usize = 64 * 1024;
@@ -56,18 +56,26 @@ struct Stored {
     start: usize,
     end: usize,
     read_bytes: u64,
-    hasher: Sha256,
+    digest: StoredDigest,
     progress: Progress,
 }
 
 impl Stored {
     fn new(inner: Box<dyn Read + Send>, progress: Progress) -> Self {
         let buffer = vec![0; STORED_BUFFER_BYTES].into_boxed_slice();
-        Self { inner, buffer, start: 0, end: 0, read_bytes: 0, hasher: Sha256::new(), progress }
+        Self {
+            inner,
+            buffer,
+            start: 0,
+            end: 0,
+            read_bytes: 0,
+            digest: StoredDigest::new(),
+            progress,
+        }
     }
 
     fn account(&mut self, range: &[u8]) {
-        self.hasher.update(range);
+        self.digest.update(range);
         self.read_bytes += range.len() as u64;
         self.progress.reach(self.read_bytes);
     }
@@ -179,6 +187,16 @@ impl Content {
             Self::Xz(decoder) => decoder.get_ref(),
             Self::Zstd(decoder) => decoder.get_ref(),
             Self::Bz2(decoder) => decoder.get_ref(),
+        }
+    }
+
+    fn stored_mut(&mut self) -> &mut Stored {
+        match self {
+            Self::Plain(stored) => stored,
+            Self::Gz(decoder) => decoder.get_mut(),
+            Self::Xz(decoder) => decoder.get_mut(),
+            Self::Zstd(decoder) => decoder.get_mut(),
+            Self::Bz2(decoder) => decoder.get_mut(),
         }
     }
 }
@@ -379,7 +397,7 @@ impl Source {
     pub(crate) fn finish(&mut self) -> Result<([u8; 32], u64), TraceError> {
         let mut rest = vec![0; STORED_BUFFER_BYTES];
         while self.read(&mut rest)? > 0 {}
-        let stored = self.content.stored();
-        Ok((stored.hasher.clone().finalize().into(), stored.read_bytes))
+        let stored = self.content.stored_mut();
+        Ok((stored.digest.finish(), stored.read_bytes))
     }
 }

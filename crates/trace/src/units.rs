@@ -1,6 +1,7 @@
 //! From the units of block traces to bytes and stream numbers.
 
 use crate::output::Fault;
+use crate::target::Entry;
 
 /// What block traces count in, whatever the sectors of the device are.
 pub(crate) const SECTOR_BYTES: u64 = 512;
@@ -18,6 +19,11 @@ pub(crate) fn sector_range(first_sector: u64, sectors: u64) -> Result<(u64, u32)
         .checked_mul(SECTOR_BYTES)
         .ok_or("begins past the end of the 64-bit address space")?;
     Ok((address, request_bytes(sectors.saturating_mul(SECTOR_BYTES))?))
+}
+
+/// First sector and number of sectors of an entry that consists of whole ones.
+pub(crate) fn sectors(entry: &Entry) -> (u64, u64) {
+    (entry.address / SECTOR_BYTES, u64::from(entry.bytes) / SECTOR_BYTES)
 }
 
 /// The stream of a device or volume that has a number.

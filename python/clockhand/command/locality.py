@@ -17,6 +17,17 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.command.reading import (
+    AssumeReads,
+    Fetches,
+    Limit,
+    Only,
+    Skip,
+    Streams,
+    TraceFormat,
+    View,
+    as_bool,
+)
 from clockhand.command.simulation import (
     Device,
     Out,
@@ -24,7 +35,6 @@ from clockhand.command.simulation import (
     PageSize,
     Plots,
     Report,
-    TraceFormat,
     Traces,
 )
 from clockhand.facts import trace_label
@@ -84,6 +94,13 @@ def _locality(
     report: Report = None,
     plots: Plots = None,
     trace_format: TraceFormat = None,
+    assume_reads: AssumeReads = False,
+    view: View = None,
+    fetches: Fetches = None,
+    only: Only = None,
+    streams: Streams = None,
+    skip: Skip = 0,
+    limit: Limit = None,
 ) -> None:
     """Show recency and frequency rankings of reads and writes, working sets and miss curves."""
     if out is not None and out == report:
@@ -101,6 +118,13 @@ def _locality(
             seed=seed,
             ties=ties,
             trace_format=trace_format,
+            assume_reads=assume_reads,
+            view=view,
+            fetches=as_bool(fetches),
+            only=only,
+            streams=streams,
+            skip=skip,
+            limit=limit,
             watch=watch,
             command=command_line(),
         )

@@ -56,6 +56,21 @@ def command_line() -> str:
     return printable(shlex.join(["clockhand", *sys.argv[1:]]))
 
 
+def labels_of(texts: list[str] | None) -> list[tuple[str, str]]:
+    """Return the pairs of ``--label KEY=VALUE``.
+
+    Raises:
+        UsageError: one is not of this form.
+    """
+    labels = []
+    for text in texts or []:
+        key, separator, value = text.partition("=")
+        if not separator:
+            raise UsageError(f"--label {text!r} is not of the form KEY=VALUE; add the =")
+        labels.append((key, value))
+    return labels
+
+
 def print_markdown(page: str) -> None:
     """Print a documentation page; plain Markdown where there is no terminal."""
     if sys.stdout.isatty():

@@ -18,8 +18,9 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.command.reading import TraceFormat
 from clockhand.command.simulation import Device, Frames, Jobs, Out, OutputFormat, PageSize
-from clockhand.command.traces import TraceFile, TraceFormat
+from clockhand.command.traces import TraceFile
 from clockhand.comparison import BOUND
 from clockhand.facts import printable
 from clockhand.files import check_places, publish

@@ -19,6 +19,17 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.command.reading import (
+    AssumeReads,
+    Fetches,
+    Limit,
+    Only,
+    Skip,
+    Streams,
+    TraceFormat,
+    View,
+    as_bool,
+)
 from clockhand.comparison import SETTING_COLUMNS, io_time_over_bound
 from clockhand.facts import Facts, trace_label
 from clockhand.files import check_places, publish
@@ -72,9 +83,6 @@ OutputFormat = Annotated[
 Out = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
 Report = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
 Plots = Annotated[Path | None, typer.Option(help="Write the figures as SVG and PNG.")]
-TraceFormat = Annotated[
-    str | None, typer.Option(help="Format of the traces. See: clockhand formats.")
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -102,6 +110,13 @@ def _simulate(
     report: Report = None,
     plots: Plots = None,
     trace_format: TraceFormat = None,
+    assume_reads: AssumeReads = False,
+    only: Only = None,
+    streams: Streams = None,
+    skip: Skip = 0,
+    limit: Limit = None,
+    view: View = None,
+    fetches: Fetches = None,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
     if out is not None and out == report:
@@ -127,6 +142,13 @@ def _simulate(
             seed=seed,
             jobs=jobs,
             trace_format=trace_format,
+            assume_reads=assume_reads,
+            only=only,
+            streams=streams,
+            skip=skip,
+            limit=limit,
+            view=view,
+            fetches=as_bool(fetches),
             watch=watch,
             command=command_line(),
         )

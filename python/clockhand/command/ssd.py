@@ -18,15 +18,18 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.command.simulation import (
-    Jobs,
-    Out,
-    OutputFormat,
-    Plots,
-    Report,
+from clockhand.command.reading import (
+    AssumeReads,
+    Fetches,
+    Limit,
+    Only,
+    Skip,
+    Streams,
     TraceFormat,
-    Traces,
+    View,
+    as_bool,
 )
+from clockhand.command.simulation import Jobs, Out, OutputFormat, Plots, Report, Traces
 from clockhand.facts import printable, trace_label
 from clockhand.files import check_places, publish
 from clockhand.ssd import SsdRun, run_ssd
@@ -90,6 +93,13 @@ def _ssd(
     report: Report = None,
     plots: Plots = None,
     trace_format: TraceFormat = None,
+    assume_reads: AssumeReads = False,
+    only: Only = None,
+    streams: Streams = None,
+    skip: Skip = 0,
+    limit: Limit = None,
+    view: View = None,
+    fetches: Fetches = None,
 ) -> None:
     """Put write buffers before flash drives: hits, pages to flash, erases, write amplification."""
     if out is not None and out == report:
@@ -107,6 +117,13 @@ def _ssd(
             seed=seed,
             jobs=jobs,
             trace_format=trace_format,
+            assume_reads=assume_reads,
+            only=only,
+            streams=streams,
+            skip=skip,
+            limit=limit,
+            view=view,
+            fetches=as_bool(fetches),
             watch=watch,
             command=command_line(),
         )

@@ -1,4 +1,4 @@
-"""``clockhand trace``: what a trace is like, and its conversion."""
+"""``clockhand trace``: what a trace is like, its conversion, and its capture."""
 
 import datetime
 from typing import Annotated, Any
@@ -6,25 +6,36 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from clockhand import UsageError
-from clockhand.command import synthesis
+from clockhand.command import capture, synthesis
 from clockhand.command.output import (
     UNKNOWN,
     Format,
     command_line,
     format_for,
+    labels_of,
     print_table,
     say,
     write_rows,
 )
 from clockhand.command.progress import shown_progress
+from clockhand.command.reading import (
+    AssumeReads,
+    Fetches,
+    Limit,
+    Only,
+    Skip,
+    Streams,
+    TraceFormat,
+    View,
+    as_bool,
+)
 from clockhand.facts import origin_of, synthetic_mark
 from clockhand.traces import Trace, convert_traces, reading_notes
 
+STREAMS_SHOWN = 16
+"""So many streams are listed one by one."""
+
 TraceFile = Annotated[str, typer.Argument(help="A trace, compressed or not; - is standard input.")]
-TraceFormat = Annotated[
-    str | None, typer.Option(help="Format of the trace. See: clockhand formats.")
-]
 OutputFormat = Annotated[
     Format | None,
     typer.Option("--format", help="How the facts are written; table if not given."),
@@ -34,11 +45,13 @@ OutputFormat = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     trace = typer.Typer(
-        help="Look at traces, convert them, make synthetic ones.", no_args_is_help=True
+        help="Capture traces, look at them, convert them, make synthetic ones.",
+        no_args_is_help=True,
     )
     trace.command(name="info")(_info)
     trace.command(name="convert")(_convert)
     synthesis.register(trace)
+    capture.register(trace)
     app.add_typer(trace, name="trace")
 
 
@@ -46,10 +59,27 @@ def _info(
     trace: TraceFile,
     page_size: Annotated[str, typer.Option(help="Page size, a power of two.")] = "4KiB",
     trace_format: TraceFormat = None,
+    assume_reads: AssumeReads = False,
+    only: Only = None,
+    streams: Streams = None,
+    skip: Skip = 0,
+    limit: Limit = None,
+    view: View = None,
+    fetches: Fetches = None,
     format: OutputFormat = None,
 ) -> None:
     """Tell what a trace is like: format, requests, reads and writes, footprint, skipped lines."""
-    source = Trace(trace, format=trace_format)
+    source = Trace(
+        trace,
+        format=trace_format,
+        assume_reads=assume_reads,
+        only=only,
+        streams=streams,
+        skip=skip,
+        limit=limit,
+        view=view,
+        fetches=as_bool(fetches),
+    )
     with shown_progress() as watch:
         info = source.info(page_size=page_size, watch=watch)
     facts = _facts(info)
@@ -65,8 +95,28 @@ def _info(
 def _flat(info: dict[str, Any]) -> dict[str, Any]:
     """Return the facts as one row: texts of several lines are joined."""
     labels = [f"{key}: {value}" for key, value in info["labels"]]
-    lists = {"first_skipped": info["first_skipped"], "notes": info["notes"], "labels": labels}
+    lists = {
+        "first_skipped": info["first_skipped"],
+        "notes": info["notes"],
+        "labels": labels,
+        "stream_counts": [f"{name}: {value}" for name, value in _stream_facts(info).items()],
+        "segments": info["segments"],
+    }
+    if info["classes"] is not None:
+        lists["classes"] = [f"{letter} {count}" for letter, count in info["classes"].items()]
     return info | {name: "; ".join(items) for name, items in lists.items()}
+
+
+def _stream_facts(info: dict[str, Any]) -> dict[str, str]:
+    """Return a fact for each of the first streams, and one that counts the others."""
+    facts = {}
+    for counts in info["stream_counts"][:STREAMS_SHOWN]:
+        name = "" if counts["name"] is None else f" ({counts['name']})"
+        facts[f"stream {counts['stream']}{name}"] = (
+            f"{counts['read_requests']:,} reads, {counts['write_requests']:,} writes"
+        )
+    more = info["streams"] - STREAMS_SHOWN
+    return facts | ({"other streams": f"{more:,}"} if more > 0 else {})
 
 
 def _facts(info: dict[str, Any]) -> dict[str, str]:
@@ -84,12 +134,16 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
         "footprint": f"{info['footprint_pages']:,} pages, "
         f"{info['footprint_pages'] * info['page_bytes'] / 2**20:,.4g} MiB",
         "dirty footprint": f"{info['dirty_footprint_pages']:,} pages",
-        "streams": f"{info['streams']:,}",
+        **_captured_facts(info),
+        "streams": f"{info['streams']:,}"
+        + ("" if info["stream_noun"] == "stream" else f", by {info['stream_noun']}"),
         "span": _span(info["span_ns"]),
         "sorted by time": {True: "yes", False: "no", None: "no times"}[info["sorted_by_time"]],
         "skipped": f"{info['skipped_records']:,} malformed records, "
         f"{info['zero_size_requests']:,} requests of size 0",
     }
+    if info["streams"] > 1:
+        facts |= _stream_facts(info)
     for position, reason in enumerate(info["first_skipped"], 1):
         facts[f"skipped {position}"] = reason
     for position, note in enumerate(info["notes"], 1):
@@ -97,6 +151,16 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
     for key, value in info["labels"]:
         facts[f"label {key}"] = value
     facts["SHA-256"] = info["sha256"] or UNKNOWN
+    return facts
+
+
+def _captured_facts(info: dict[str, Any]) -> dict[str, str]:
+    """Return what only captured traces tell."""
+    facts = {}
+    if info["anonymous_pages"] is not None:
+        mib = info["anonymous_pages"] * 4096 / 2**20
+        facts["anonymous, written"] = f"{info['anonymous_pages']:,} pages of 4 KiB, {mib:,.4g} MiB"
+        facts["address space"] = f"{len(info['segments']):,} segments (--format json lists them)"
     return facts
 
 
@@ -108,8 +172,22 @@ def _span(span_ns: int | None) -> str:
 
 def _convert(
     traces: Annotated[
-        list[str], typer.Argument(metavar="TRACE... OUT.parquet", help="Traces, then the file.")
+        list[str], typer.Argument(metavar="TRACE... OUT", help="Traces, then the file to write.")
     ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Format to write; as the file's name ends if not given. See: clockhand formats."
+        ),
+    ] = None,
+    widen: Annotated[
+        bool,
+        typer.Option(
+            "--widen",
+            help="Widen requests to whole sectors, blocks or cache lines if the format has no "
+            "others.",
+        ),
+    ] = False,
     cpu_cache: Annotated[
         bool,
         typer.Option(
@@ -121,19 +199,43 @@ def _convert(
         list[str] | None, typer.Option(help="KEY=VALUE to keep with the trace.")
     ] = None,
     trace_format: TraceFormat = None,
+    assume_reads: AssumeReads = False,
+    only: Only = None,
+    streams: Streams = None,
+    skip: Skip = 0,
+    limit: Limit = None,
+    view: View = None,
+    fetches: Fetches = None,
 ) -> None:
-    """Write traces to one Parquet file; several become one timeline with a stream each."""
+    """Write traces to one file in any format that can be written, and name what it cannot hold.
+
+    Several traces become one timeline with a stream each. The file is compressed if its name ends
+    in .gz, .xz, .zst or .bz2.
+    """
     *inputs, out = traces
-    labels = [("made by", command_line())]
-    for text in label or []:
-        key, separator, value = text.partition("=")
-        if not separator:
-            raise UsageError(f"--label {text!r} is not of the form KEY=VALUE; add the =")
-        labels.append((key, value))
-    sources = [Trace(path, format=trace_format, cpu_cache=cpu_cache) for path in inputs]
+    labels = [("made by", command_line()), *labels_of(label)]
+    sources = [
+        Trace(
+            path,
+            format=trace_format,
+            cpu_cache=cpu_cache,
+            assume_reads=assume_reads,
+            only=only,
+            streams=streams,
+            skip=skip,
+            limit=limit,
+            view=view,
+            fetches=as_bool(fetches),
+        )
+        for path in inputs
+    ]
     with shown_progress() as watch:
-        reports = convert_traces(sources, out, labels=labels, watch=watch)
+        converted = convert_traces(sources, out, to=to, widen=widen, labels=labels, watch=watch)
+    reports = converted["traces"]
     for source, report in zip(sources, reports, strict=True):
         for note in reading_notes(report):
             say(f"{source.name}: {note}")
-    say(f"{out}: {sum(report['requests'] for report in reports):,} requests")
+    for loss in converted["losses"]:
+        say(f"{out}: {loss}")
+    requests = sum(report["requests"] for report in reports)
+    say(f"{out}: {requests:,} requests as {converted['format']}")

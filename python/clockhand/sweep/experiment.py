@@ -17,8 +17,11 @@ from clockhand.sweep.analysis import Analysis, read_analysis
 DETECTED = "detected"
 """The trace format of an experiment that leaves it to the traces' contents."""
 
-VIEWS = ("none",)
-"""What a trace may be seen as; ``none`` for a trace without record classes."""
+OWN_VIEW = "none"
+"""The view of a trace without record classes; one with classes has its default view."""
+
+VIEWS = (OWN_VIEW, "paper", "bus", "fault")
+"""What the store-miss fills of a trace with record classes may count as."""
 
 GLOB_CHARACTERS = frozenset("*?[")
 KEYS = (
@@ -194,7 +197,7 @@ class _Reader:
         yield from expanded
 
     def _settings(self) -> Iterator[Setting]:
-        views = self._list("views", str, "none")
+        views = self._list("views", str, OWN_VIEW)
         for view in views:
             if view not in VIEWS:
                 self._refuse(f"views: {view!r} is unknown; there is: {', '.join(VIEWS)}")

@@ -13,9 +13,9 @@ import polars as pl
 from clockhand import _engine
 from clockhand._engine import ClockhandError
 from clockhand.facts import Facts, TraceFacts
-from clockhand.simulation import MAXIMUM_JOBS, check_range, report_trace
+from clockhand.simulation import MAXIMUM_JOBS, check_range, trace_facts
 from clockhand.sweep.dataset import BUILT_IN, CELL_SCHEMA, KEY, Dataset
-from clockhand.sweep.experiment import DETECTED, Experiment, Setting, cell_plan
+from clockhand.sweep.experiment import DETECTED, OWN_VIEW, Experiment, Setting, cell_plan
 from clockhand.traces import reading_notes, sources
 
 SECONDS_BETWEEN_PARTS = 2.0
@@ -77,7 +77,11 @@ def run_sweep(
     with kept.at_work():
         try:
             return run.run()
+        except ClockhandError:
+            run.flush()
+            raise
         except KeyboardInterrupt:
+            run.forget_watch()
             run.flush()
             raise ClockhandError(
                 f"interrupted; {run.done:,} of {run.total:,} cells are kept in {kept.folder}; "
@@ -165,12 +169,16 @@ class _Run:
         self._last_write_s = time.monotonic()
         self._show()
 
+    def forget_watch(self) -> None:
+        """Show no more progress."""
+        self._watch = None
+
     def _show(self) -> None:
         if self._watch is not None:
             self._watch(self._trace, self.done + self._unwritten_cells, self.total)
 
     def _run_trace(self, trace: str, digest: str) -> list[_Group]:
-        """Run the missing cells of one trace, which is read once, or not at all if none is."""
+        """Run the missing cells of one trace, which is read once per view, or not at all."""
         known = self.dataset.cells()
         footprints = _footprints(known, digest, self.experiment.trace_format)
         keys = set(known.select(KEY).iter_rows())
@@ -188,15 +196,19 @@ class _Run:
         self._show()
         if not incomplete:
             return groups
-        prepared = self._prepare(trace, incomplete)
-        at = {facts["page_bytes"]: facts for facts in prepared.traces}
-        for setting in incomplete:
-            facts = at[setting.page_bytes]
-            if facts["sha256"] != digest:
-                raise ClockhandError(f"{trace} changed while it was read; run the command again")
-            group = self._group(trace, digest, setting, facts["footprint_pages"])
-            self._run_group(prepared, group, facts, keys)
-            groups.append(group)
+        for view in dict.fromkeys(setting.view for setting in incomplete):
+            seen_so = [setting for setting in incomplete if setting.view == view]
+            prepared = self._prepare(trace, view, seen_so)
+            at = {facts["page_bytes"]: facts for facts in prepared.traces}
+            for setting in seen_so:
+                facts = at[setting.page_bytes]
+                if facts["sha256"] != digest:
+                    raise ClockhandError(
+                        f"{trace} changed while it was read; run the command again"
+                    )
+                group = self._group(trace, digest, setting, facts["footprint_pages"])
+                self._run_group(prepared, group, facts, keys)
+                groups.append(group)
         place = {setting: position for position, setting in enumerate(self.experiment.settings)}
         return sorted(groups, key=lambda group: place[group.setting])
 
@@ -207,9 +219,9 @@ class _Run:
         plan = cell_plan(self.experiment, setting, footprint_pages)
         return _Group(trace, digest, setting, device_sha256, plan)
 
-    def _prepare(self, trace: str, settings: Sequence[Setting]) -> _engine.PreparedTrace:
+    def _prepare(self, trace: str, view: str, settings: Sequence[Setting]) -> _engine.PreparedTrace:
         given = None if self.experiment.trace_format == DETECTED else self.experiment.trace_format
-        [source] = sources(trace, given)
+        [source] = sources(trace, given, view=None if view == OWN_VIEW else view)
         prepared = _engine.PreparedTrace.read(
             source,
             list(self.experiment.policies),
@@ -224,7 +236,7 @@ class _Run:
         self,
         prepared: _engine.PreparedTrace,
         group: _Group,
-        trace_facts: Mapping[str, Any],
+        read: Mapping[str, Any],
         known: set[tuple[Any, ...]],
     ) -> None:
         missing = _missing(group, self.experiment, known)
@@ -241,7 +253,7 @@ class _Run:
             "flush_at_end": self.experiment.flush_at_end,
             "hand_ns": self.experiment.hand_ns,
         }
-        self._facts = self._part_facts(group, trace_facts)
+        self._facts = self._part_facts(group, read)
 
         def keep(finished: list[tuple[int, dict[str, Any]]]) -> None:
             for position, row in finished:
@@ -265,8 +277,9 @@ class _Run:
             known |= missing.keys()
         self.flush()
 
-    def _part_facts(self, group: _Group, trace_facts: Mapping[str, Any]) -> Facts:
-        return self._facts_of([report_trace(group.trace, trace_facts)], [group])
+    def _part_facts(self, group: _Group, read: Mapping[str, Any]) -> Facts:
+        about = trace_facts(read, group.setting.page_bytes) | {"name": group.trace}
+        return self._facts_of([cast(TraceFacts, about)], [group])
 
     def _facts_of(self, traces: Sequence[TraceFacts], groups: Sequence[_Group]) -> Facts:
         devices = {group.setting.device: group.plan["device"] for group in groups}

@@ -38,7 +38,7 @@
 //!
 //! **Cost per hit and per victim.** One OR; constant on average. `HAND_cold` and `HAND_test` pass over no
 //! other pages, since those that they stop at have lists of their own. 16 bytes per page of the footprint, 9
-//! per frame and 12 per page in its test period.
+//! per frame and up to 16 per page in its test period.
 //!
 //! **Deviations from the paper.** The paper leaves open where `m_c` begins and ends, and what happens to a
 //! hot page that becomes cold (it gets no test period: it has the largest recency), to a bit that is set when

@@ -21,7 +21,7 @@
 //! `lazy` (default), or at once, `eager`.
 //!
 //! **Cost per hit and per victim.** One OR; constant on average, at most six steps per frame. 12 bytes per
-//! page of the footprint and up to 54 per frame.
+//! page of the footprint and up to 66 per frame.
 //!
 //! **Deviations from the paper.** The figure's 0/0 would end in an endless loop: an empty area has ratio 0. If
 //! a scan empties `W1`, `RECLAIM` returns without a page. Sizes are exact rationals. The dirty state belongs

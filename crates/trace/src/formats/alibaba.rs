@@ -30,13 +30,22 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
 use crate::scan;
+use crate::target::{Entry, StreamField, Target, TimeField, append, letter};
 use crate::units;
 
 pub(super) const FORMAT: Format = Format::text::<Alibaba>(
     "alibaba",
     "`419,W,8792731648,16384,1577808000000046`: block traces of Alibaba Cloud",
     include_str!("alibaba.rs"),
-);
+)
+.with_streams_of("volume")
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    time: Some(TimeField::MICROSECONDS),
+    streams: StreamField::NUMBERS,
+    ..Target::new("alibaba", write_entry)
+}];
 
 const MICROSECOND_NS: u64 = 1_000;
 
@@ -61,7 +70,20 @@ impl LineFormat for Alibaba {
             time_us.checked_mul(MICROSECOND_NS).ok_or("has a time after the year 2554")?;
         let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(device)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let time_us = entry.time_ns / MICROSECOND_NS;
+    let (op, Entry { address, bytes, stream, .. }) = (letter(entry.op), entry);
+    append(line, format_args!("{stream},{op},{address},{bytes},{time_us}\n"))
 }

@@ -43,16 +43,30 @@ use crate::request::{Op, Request};
 use crate::sample::Sample;
 use crate::scan;
 use crate::source::Source;
+use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append, letter};
 use crate::units;
 
 pub(super) const FORMAT: Format = Format {
     open,
+    stream_noun: "device",
+    targets: TARGETS,
     ..Format::text::<BlkParse>(
         "blkparse",
         "`8,0 3 1 0.000000000 697 Q W 223490 + 8 [kjournald]`: block traces from blktrace and blkparse",
         include_str!("blkparse.rs"),
     )
 };
+
+const TARGETS: &[Target] = &[Target {
+    extent: Extent::SECTORS,
+    time: Some(TimeField::NANOSECONDS),
+    streams: StreamField::Names {
+        given: |name| is_device(name.as_bytes()).then(|| name.to_owned()),
+        numbered: |stream| format!("0,{stream}"),
+    },
+    made_up: Some("processors and processes are written as 0"),
+    ..Target::new("blkparse", write_entry)
+}];
 
 fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
     let sample = Sample::new(source.head(), source.head_is_all());
@@ -136,7 +150,14 @@ impl LineFormat for BlkParse {
         };
         let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = self.devices.number(device, &mut output.report)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
 }
@@ -174,4 +195,17 @@ fn is_device(field: &[u8]) -> bool {
 fn begins_summary(text: &[u8]) -> bool {
     let is_processor = text.strip_prefix(b"CPU").and_then(scan::leading_decimal).is_some();
     is_processor || text.starts_with(b"Total (")
+}
+
+/// A line of action Q, aligned as blkparse aligns it.
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let time = Decimal { time_ns: entry.time_ns, unit_ns: 1_000_000_000, decimals: 9 }.to_string();
+    let (sector, sectors) = units::sectors(entry);
+    let (op, device, sequence) = (letter(entry.op), entry.stream_name, entry.index + 1);
+    append(
+        line,
+        format_args!(
+            "{device:>5}    0 {sequence:>8} {time:>14}     0  Q   {op} {sector} + {sectors} [0]\n"
+        ),
+    )
 }

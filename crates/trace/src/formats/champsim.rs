@@ -38,6 +38,8 @@ pub(super) const FORMAT: Format = Format {
     module: include_str!("champsim.rs"),
     record_noun: "record",
     holds_processor_accesses: true,
+    stream_noun: "stream",
+    targets: &[],
     sniff,
     open,
 };

@@ -15,6 +15,7 @@
 //! | `size` (optional) | `bytes`, `length`, `len`, `byte_len` | bytes, decimal or `0x` hexadecimal; without the column each request touches 1 byte |
 //! | `time_ns`, `time_us`, `time_ms` or `time_s` (optional) | | decimal, from any origin; digits below a nanosecond are cut |
 //! | `stream` (optional) | `stream_id`, `device`, `volume`, `disk` | a number, or a name: see below |
+//! | `class` (optional) | | why a cache let it through: `I` fetch, `R` load miss, `A` store-miss fill, `W` write-back; `--view` makes reads and writes of it |
 //!
 //! - Case does not matter in column names and operations; columns may come in any order; quotes are
 //!   those of RFC 4180, but a field cannot span lines.
@@ -22,24 +23,32 @@
 //!   them to a byte address.
 //! - If the first `stream` is a number then all must be, and each is its own stream number.
 //!   Otherwise all are names, numbered in the order of their appearance.
+//! - Lines before the header that begin with `#` are comments; one such as `# synthetic: zipf` is a
+//!   label, which `clockhand trace info` shows.
 //! - Other columns are ignored, and so is a `time` or `timestamp` without a unit; `clockhand trace
 //!   info` names them.
 //!
-//! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
+//! **Skipped**: blank lines and comments, silently. Every other line that is not a request is counted as
 //! malformed.
 
 use csv_core::{ReadRecordResult, Reader};
+use memchr::memchr;
 
 use crate::columns::{Columns, Role, Streams, TimeColumn};
 use crate::format::{Confidence, Format};
+use crate::labels;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
 use crate::sample::{Sample, quoted};
 use crate::scan;
+use crate::target::{Entry, Head, StreamField, Target, TimeField, append, letter};
+use crate::view::RecordClass;
 
 pub(super) const FORMAT: Format = Format {
     sniff,
+    stream_noun: "stream",
+    targets: TARGETS,
     ..Format::text::<Csv>(
         "csv",
         "a table with a header: op, address and optionally size, time, stream",
@@ -47,10 +56,22 @@ pub(super) const FORMAT: Format = Format {
     )
 };
 
+const TARGETS: &[Target] = &[Target {
+    time: Some(TimeField::OPTIONAL),
+    streams: StreamField::NumbersOrNames {
+        given: quoted_name,
+        numbered: |stream| format!("stream {stream}"),
+    },
+    keeps_labels: true,
+    ..Target::new("csv", write_entry)
+}
+.with_head(write_head)];
+
 /// A header that names an operation and a place is a mark of its own; columns that are refused
 /// count too, so that the user is told what is wrong with them.
 fn sniff(sample: &Sample) -> Confidence {
-    let Some(header) = sample.lines().find(|line| !line.is_empty()) else {
+    let Some(header) = sample.lines().find(|line| !line.is_empty() && !line.starts_with(b"#"))
+    else {
         return Confidence::Unfit;
     };
     let mut fields = Fields::default();
@@ -72,6 +93,12 @@ struct Csv {
 impl LineFormat for Csv {
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
         if scan::trimmed(line).is_empty() {
+            return Ok(Line::Passed);
+        }
+        if self.columns.is_none()
+            && let Some(comment) = line.strip_prefix(b"#")
+        {
+            output.report.labels.extend(labels::read(scan::trimmed(comment)));
             return Ok(Line::Passed);
         }
         self.fields.split(line);
@@ -108,7 +135,11 @@ impl LineFormat for Csv {
             Some(index) => self.streams.number(field(index), &mut output.report)?,
             None => 0,
         };
-        output.request(Request { op, address, bytes, stream, time_ns })?;
+        let class = match columns.class {
+            Some(index) => Some(class(field(index))?),
+            None => None,
+        };
+        output.request(Request { op, address, bytes, stream, time_ns, class })?;
         Ok(Line::Taken)
     }
 }
@@ -116,10 +147,16 @@ impl LineFormat for Csv {
 fn header(fields: &Fields, output: &mut Output) -> Result<Columns, Fault> {
     let names = fields.iter().map(String::from_utf8_lossy);
     let mut columns = Columns::find(names, &mut output.report).map_err(Fault::Trace)?;
+    output.has_classes |= columns.class.is_some();
     if let Some(TimeColumn { index, unit_ns: None }) = columns.time {
         columns.ignore_time(&String::from_utf8_lossy(fields.get(index)), &mut output.report);
     }
     Ok(columns)
+}
+
+fn class(field: &[u8]) -> Result<RecordClass, Fault> {
+    let class = std::str::from_utf8(field).ok().and_then(RecordClass::of_letter);
+    Ok(class.ok_or_else(|| format!("has the class {}, none of I, R, A, W", quoted(field)))?)
 }
 
 #[cold]
@@ -141,13 +178,35 @@ struct Fields {
 
 impl Default for Fields {
     fn default() -> Self {
-        Self { splitter: Reader::new(), text: vec![0; 256], ends: vec![0; 32], count: 0 }
+        Self { splitter: Reader::new(), text: Vec::new(), ends: Vec::new(), count: 0 }
     }
 }
 
 impl Fields {
     fn split(&mut self, line: &[u8]) {
+        if memchr(b'"', line).is_none() {
+            self.split_unquoted(line);
+        } else {
+            self.split_quoted(line);
+        }
+    }
+
+    /// Most lines have no quotes, and splitting them at their commas is several times as fast.
+    fn split_unquoted(&mut self, line: &[u8]) {
+        self.text.clear();
+        self.ends.clear();
+        for field in line.split(|&byte| byte == b',') {
+            self.text.extend_from_slice(field);
+            self.ends.push(self.text.len());
+        }
+        self.count = self.ends.len();
+    }
+
+    fn split_quoted(&mut self, line: &[u8]) {
         self.splitter.reset();
+        // Unquoted text is never longer than the line, nor has it more fields than that and one.
+        self.text.resize(line.len() + 1, 0);
+        self.ends.resize(line.len() + 1, 0);
         let (mut input, mut text_length) = (line, 0);
         self.count = 0;
         loop {
@@ -182,4 +241,33 @@ impl Fields {
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.count).map(|index| self.get(index))
     }
+}
+
+fn write_head(head: &Head, text: &mut Vec<u8>) {
+    for label in head.labels {
+        text.extend_from_slice(b"# ");
+        labels::write(label, text);
+    }
+    text.extend_from_slice(b"op,address,size,stream");
+    text.extend_from_slice(if head.has_times { b",time_ns\n" } else { b"\n" });
+}
+
+/// The name of a stream as a field; one that could be taken for a number, or that a line cannot
+/// hold, is none.
+fn quoted_name(name: &str) -> Option<String> {
+    let is_number = scan::decimal(name.as_bytes()).is_some();
+    let fits = !is_number && name.trim() == name && !name.contains(['\n', '\r']);
+    fits.then(|| match name.contains([',', '"']) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_owned(),
+    })
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let (op, Entry { address, bytes, stream_name, .. }) = (letter(entry.op), entry);
+    append(line, format_args!("{op},{address},{bytes},{stream_name}"))?;
+    if entry.has_time {
+        append(line, format_args!(",{}", entry.time_ns))?;
+    }
+    append(line, format_args!("\n"))
 }

@@ -25,19 +25,28 @@ use crate::fields::BlankFields;
 use crate::format::{Confidence, Format};
 use crate::lines::{self, Line, LineFormat};
 use crate::output::{Fault, Output};
-use crate::request::{Access, AccessKind};
+use crate::request::{Access, AccessKind, Op};
 use crate::sample::Sample;
 use crate::scan;
+use crate::target::{Entry, Extent, Target, append};
 
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,
     sniff,
+    stream_noun: "stream",
+    targets: TARGETS,
     ..Format::text::<Dinero>(
         "dinero",
         "`0 10019d94`: loads, stores and fetches for the cache simulator Dinero (din)",
         include_str!("dinero.rs"),
     )
 };
+
+const TARGETS: &[Target] = &[Target {
+    endings: &["din"],
+    extent: Extent::FIRST_BYTES,
+    ..Target::new("dinero", write_entry)
+}];
 
 const HIGHEST_LABEL: u64 = 4;
 
@@ -92,4 +101,9 @@ impl LineFormat for Dinero {
         output.access(Access { kind, address, bytes: 1 })?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let label = u8::from(entry.op == Op::Write);
+    append(line, format_args!("{label} {:x}\n", entry.address))
 }

@@ -33,6 +33,7 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::scan;
+use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
 
@@ -40,7 +41,16 @@ pub(super) const FORMAT: Format = Format::text::<DiskSim>(
     "disksim",
     "`12.754000 5 97712 16 1`: block traces in DiskSim's ASCII format (ms, 512-byte blocks, 1 reads)",
     include_str!("disksim.rs"),
-);
+)
+.with_streams_of("device")
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    extent: Extent::SECTORS,
+    time: Some(TimeField::NANOSECONDS),
+    streams: StreamField::NUMBERS,
+    ..Target::new("disksim", write_entry)
+}];
 
 const FLAG_READ: u64 = 1;
 
@@ -66,7 +76,21 @@ impl LineFormat for DiskSim {
         let op = if flags & FLAG_READ != 0 { Op::Read } else { Op::Write };
         let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = units::stream(device)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let time = Decimal { time_ns: entry.time_ns, unit_ns: 1_000_000, decimals: 6 };
+    let (sector, sectors) = units::sectors(entry);
+    let (device, flags) = (entry.stream, u8::from(entry.op == Op::Read));
+    append(line, format_args!("{time} {device} {sector} {sectors} {flags}\n"))
 }

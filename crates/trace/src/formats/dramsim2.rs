@@ -26,12 +26,20 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::scan;
+use crate::target::{Entry, Extent, Target, append};
 
 pub(super) const FORMAT: Format = Format::text::<Dramsim2>(
     "dramsim2",
     "`0x7fff0c40 READ 12`: memory traces of DRAMSim2 in its mase form",
     include_str!("dramsim2.rs"),
-);
+)
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    extent: Extent::FIRST_BYTES,
+    made_up: Some("each line's cycle is its number"),
+    ..Target::new("dramsim2", write_entry)
+}];
 
 #[derive(Default)]
 struct Dramsim2;
@@ -55,4 +63,9 @@ impl LineFormat for Dramsim2 {
         output.request(Request::new(op, address, 1))?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let command = if entry.op == Op::Read { "READ" } else { "WRITE" };
+    append(line, format_args!("{:#010x} {command} {}\n", entry.address, entry.index))
 }

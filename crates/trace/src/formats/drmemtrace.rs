@@ -45,6 +45,8 @@ pub(super) const FORMAT: Format = Format {
     module: include_str!("drmemtrace.rs"),
     record_noun: "record",
     holds_processor_accesses: true,
+    stream_noun: "process",
+    targets: &[],
     sniff,
     open,
 };

@@ -38,16 +38,27 @@ use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::sample::Sample;
 use crate::scan;
+use crate::target::{Entry, StreamField, Target, TimeField, append};
 use crate::units;
 
 pub(super) const FORMAT: Format = Format {
     sniff,
+    stream_noun: "disk",
+    targets: TARGETS,
     ..Format::text::<Etw>(
         "etw",
         "`DiskRead, 4721, …, 0x0a4be1a000, 0x00002000, …`: events of Windows servers, dumped by xperf",
         include_str!("etw.rs"),
     )
 };
+
+const TARGETS: &[Target] = &[Target {
+    time: Some(TimeField::MICROSECONDS),
+    streams: StreamField::NUMBERS,
+    made_up: Some("processes, threads, packets and elapsed times are written as 0"),
+    ..Target::new("etw", write_entry)
+}
+.with_head(|_, text| text.extend_from_slice(HEADER))];
 
 const MICROSECOND_NS: u64 = 1_000;
 const HEADER_BEGIN: &[u8] = b"BeginHeader";
@@ -98,11 +109,36 @@ impl LineFormat for Etw {
         let disk = fields.nth(1).and_then(scan::decimal);
         let stream = units::stream(disk.ok_or("has no decimal disk in field 9")?)?;
         let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
 }
 
 fn hexadecimal(field: &[u8]) -> Option<u64> {
     scan::hex(scan::without_hex_prefix(field).unwrap_or(field))
+}
+
+const HEADER: &[u8] = b"BeginHeader
+                DiskRead,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,   ByteOffset,     IOSize, ElapsedTime,  DiskNum
+               DiskWrite,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,   ByteOffset,     IOSize, ElapsedTime,  DiskNum
+EndHeader
+";
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let event = if entry.op == Op::Read { "DiskRead" } else { "DiskWrite" };
+    let time_us = entry.time_ns / MICROSECOND_NS;
+    let Entry { address, bytes, stream, .. } = entry;
+    append(
+        line,
+        format_args!(
+            "{event:>24}, {time_us:>10}, unknown (0), 0, 0x0, {address:#012x}, {bytes:#010x}, 0, {stream}\n"
+        ),
+    )
 }

@@ -46,17 +46,63 @@ use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::sample::{Sample, quoted};
 use crate::scan;
+use crate::target::{Entry, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
 
 pub(super) const FORMAT: Format = Format {
     sniff,
+    stream_noun: "file",
+    targets: TARGETS,
     ..Format::text::<FioIolog>(
         "fio-iolog",
         "`/dev/sdb write 8192 4096`: logs of fio, write_iolog, versions 2 and 3",
         include_str!("fio_iolog.rs"),
     )
 };
+
+const TARGETS: &[Target] = &[
+    Target {
+        time: Some(TimeField::MICROSECONDS),
+        endings: &["iolog"],
+        streams: FILES,
+        ..VERSION_3
+    },
+    Target { streams: FILES, ..VERSION_2 },
+];
+
+const VERSION_3: Target = Target::new("fio-iolog-v3", |entry, text| {
+    let time_us = entry.time_ns / MICROSECOND_NS;
+    write_actions(entry, format_args!("{time_us} "), text)
+})
+.with_head(|_, text| text.extend_from_slice(b"fio version 3 iolog\n"));
+
+const VERSION_2: Target =
+    Target::new("fio-iolog-v2", |entry, text| write_actions(entry, format_args!(""), text))
+        .with_head(|_, text| text.extend_from_slice(b"fio version 2 iolog\n"));
+
+const FILES: StreamField = StreamField::Names {
+    given: |name| is_file(name).then(|| name.to_owned()),
+    numbered: |stream| format!("stream-{stream}"),
+};
+
+fn is_file(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|character: char| character.is_ascii_whitespace())
+}
+
+/// A file is added and opened before its first request, which is what fio asks for.
+fn write_actions(
+    entry: &Entry,
+    time: std::fmt::Arguments,
+    text: &mut Vec<u8>,
+) -> Result<(), &'static str> {
+    let Entry { stream_name: file, address, bytes, .. } = entry;
+    if entry.begins_stream {
+        append(text, format_args!("{time}{file} add\n{time}{file} open\n"))?;
+    }
+    let action = if entry.op == Op::Read { "read" } else { "write" };
+    append(text, format_args!("{time}{file} {action} {address} {bytes}\n"))
+}
 
 const MICROSECOND_NS: u64 = 1_000;
 
@@ -126,7 +172,7 @@ impl LineFormat for FioIolog {
         }
         let bytes = units::request_bytes(length)?;
         let stream = self.files.number(file, &mut output.report)?;
-        output.request(Request { op, address, bytes, stream, time_ns })?;
+        output.request(Request { op, address, bytes, stream, time_ns, class: None })?;
         Ok(Line::Taken)
     }
 }

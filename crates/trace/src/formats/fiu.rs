@@ -37,6 +37,7 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
 use crate::scan;
+use crate::target::{Entry, Extent, StreamField, Target, TimeField, append, letter};
 use crate::time_check::TimeUnit;
 use crate::units;
 
@@ -44,7 +45,20 @@ pub(super) const FORMAT: Format = Format::text::<Fiu>(
     "fiu",
     "`89968195792462 20782 gzip 283193184 8 R 6 0 56f1…4523`: block traces of FIU",
     include_str!("fiu.rs"),
-);
+)
+.with_streams_of("device")
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    extent: Extent::SECTORS,
+    time: Some(TimeField::NANOSECONDS),
+    streams: StreamField::Names {
+        given: major_and_minor,
+        numbered: |stream| format!("0 {stream}"),
+    },
+    made_up: Some("processes and digests are written as 0"),
+    ..Target::new("fiu", write_entry)
+}];
 
 struct Fiu {
     devices: Streams,
@@ -84,7 +98,27 @@ impl LineFormat for Fiu {
         self.device.extend_from_slice(minor);
         let stream = self.devices.number(&self.device, &mut output.report)?;
         let (address, bytes) = units::sector_range(sector, sectors)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
+}
+
+/// A device such as `6,0` as the fields major and minor.
+fn major_and_minor(name: &str) -> Option<String> {
+    let (major, minor) = name.split_once(',')?;
+    let is_number = |text: &str| scan::decimal(text.as_bytes()).is_some();
+    (is_number(major) && is_number(minor)).then(|| format!("{major} {minor}"))
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let (sector, sectors) = units::sectors(entry);
+    let (op, Entry { time_ns, stream_name: device, .. }) = (letter(entry.op), entry);
+    append(line, format_args!("{time_ns} 0 - {sector} {sectors} {op} {device} {:032x}\n", 0))
 }

@@ -32,6 +32,7 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::scan;
+use crate::target::{Decimal, Entry, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
 
@@ -39,7 +40,15 @@ pub(super) const FORMAT: Format = Format::text::<HeimdallRaw>(
     "heimdall-raw",
     "`223.412 0 3159347200 36864 0`: block traces for FlashNet and Heimdall (ms, bytes, 1 reads)",
     include_str!("heimdall_raw.rs"),
-);
+)
+.with_streams_of("device")
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    time: Some(TimeField::NANOSECONDS),
+    streams: StreamField::NUMBERS,
+    ..Target::new("heimdall-raw", write_entry)
+}];
 
 #[derive(Default)]
 struct HeimdallRaw;
@@ -64,7 +73,20 @@ impl LineFormat for HeimdallRaw {
         }
         let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(device)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let time = Decimal { time_ns: entry.time_ns, unit_ns: 1_000_000, decimals: 3 };
+    let (kind, Entry { address, bytes, stream, .. }) = (u8::from(entry.op == Op::Read), entry);
+    append(line, format_args!("{time} {stream} {address} {bytes} {kind}\n"))
 }

@@ -39,17 +39,27 @@ use crate::reorder::Reordered;
 use crate::request::{Op, Request};
 use crate::scan;
 use crate::source::Source;
+use crate::target::{Decimal, Entry, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
 
 pub(super) const FORMAT: Format = Format {
     open,
+    stream_noun: "stream",
+    targets: TARGETS,
     ..Format::text::<HeimdallReplay>(
         "heimdall-replay",
         "`59.973,110,0,4096,8427704320,60.031,4096`: replay logs of FlashNet and Heimdall",
         include_str!("heimdall_replay.rs"),
     )
 };
+
+const TARGETS: &[Target] = &[Target {
+    time: Some(TimeField::NANOSECONDS),
+    orders_by_time: true,
+    made_up: Some("latencies are written as 0 and each submission at the time it was due"),
+    ..Target::new("heimdall-replay", write_entry)
+}];
 
 fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
     Ok(Box::new(Reordered::new(lines::open::<HeimdallReplay>(source, output)?)))
@@ -86,7 +96,20 @@ impl LineFormat for HeimdallReplay {
             return Err("does not end after the result in field 7".into());
         }
         let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request { op, address, bytes, stream: 0, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream: 0,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let time = Decimal { time_ns: entry.time_ns, unit_ns: MILLISECOND_NS, decimals: 3 };
+    let (kind, Entry { address, bytes, .. }) = (u8::from(entry.op == Op::Read), entry);
+    append(line, format_args!("{time},0,{kind},{bytes},{address},{time},{bytes}\n"))
 }

@@ -51,6 +51,8 @@ pub(super) const FORMAT: Format = Format {
     module: include_str!("hp_srt.rs"),
     record_noun: "record",
     holds_processor_accesses: false,
+    stream_noun: "disk",
+    targets: &[],
     sniff,
     open,
 };
@@ -125,6 +127,7 @@ impl RecordFormat for HpSrt {
             bytes: number(24),
             stream,
             time_ns: Some(time_us * 1_000),
+            class: None,
         })
     }
 }

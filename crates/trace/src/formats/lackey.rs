@@ -21,24 +21,34 @@
 //! - Fetches and loads are reads. Behind the CPU cache filter fetches go to the instruction cache,
 //!   the rest to the data cache.
 //!
+//! A line such as `==0== label synthetic: zipf` is a label that `clockhand trace convert` wrote and
+//! `clockhand trace info` shows.
+//!
 //! **Skipped**: blank lines and valgrind's own lines (`==pid==`, `--pid--`, `**pid**`), silently.
 //! Every other line is counted as malformed; a program's own output ends up in the trace unless
 //! `--log-file` keeps them apart.
 
 use crate::format::Format;
+use crate::labels;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
-use crate::request::{Access, AccessKind};
+use crate::request::{Access, AccessKind, Op};
 use crate::scan;
+use crate::target::{Entry, Head, Target, append};
 
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,
+    stream_noun: "stream",
+    targets: TARGETS,
     ..Format::text::<Lackey>(
         "lackey",
         "` L 1ffefffe8,8`: accesses of a program, from valgrind --tool=lackey --trace-mem=yes",
         include_str!("lackey.rs"),
     )
 };
+
+const TARGETS: &[Target] =
+    &[Target { keeps_labels: true, ..Target::new("lackey", write_entry) }.with_head(write_head)];
 
 #[derive(Default)]
 struct Lackey;
@@ -50,6 +60,10 @@ impl LineFormat for Lackey {
             [b' ', b'L', b' ', fields @ ..] => (&[AccessKind::Load], fields),
             [b' ', b'S', b' ', fields @ ..] => (&[AccessKind::Store], fields),
             [b' ', b'M', b' ', fields @ ..] => (&[AccessKind::Load, AccessKind::Store], fields),
+            _ if line.starts_with(LABEL) => {
+                output.report.labels.extend(labels::read(&line[LABEL.len()..]));
+                return Ok(Line::Passed);
+            }
             _ if scan::trimmed(line).is_empty() || is_valgrinds_own(line) => {
                 return Ok(Line::Passed);
             }
@@ -74,4 +88,19 @@ fn is_valgrinds_own(line: &[u8]) -> bool {
         let number = line.strip_prefix(mark).and_then(scan::leading_decimal);
         number.is_some_and(|(_, rest)| rest.starts_with(mark))
     })
+}
+
+/// What begins a line that valgrind would not print: no process has the number 0.
+const LABEL: &[u8] = b"==0== label ";
+
+fn write_head(head: &Head, text: &mut Vec<u8>) {
+    for label in head.labels {
+        text.extend_from_slice(LABEL);
+        labels::write(label, text);
+    }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let kind = if entry.op == Op::Read { 'L' } else { 'S' };
+    append(line, format_args!(" {kind} {:08x},{}\n", entry.address, entry.bytes))
 }

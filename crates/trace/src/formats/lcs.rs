@@ -21,8 +21,8 @@
 //! | features | | | 0, 1, 2, 4, 8, 16 times u32 | |
 //! | record | 24 bytes | 28 bytes | 36 bytes and the features | |
 //!
-//! - Version 1, and an older trace without an operation field, are refused unless the library
-//!   is told (`OpenOptions::assume_reads`) that all requests are reads; so is, at the first one, an operation that is not recorded.
+//! - Version 1, and an older trace without an operation field, are refused unless `--assume-reads`
+//!   says that all requests are reads; so is, at the first one, an operation that is not recorded.
 //! - An object is one block of 4096 bytes, as in `oracle-general`.
 //!
 //! **Skipped**: deletes, counted in a note, and requests of size 0, counted. Unknown operations and
@@ -30,12 +30,13 @@
 
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format};
-use crate::objects::{self, ObjectRequest, Objects};
+use crate::objects::{self, OBJECT_BYTES, ObjectRequest, Objects};
 use crate::output::{Fault, Output};
 use crate::records::{self, RecordFormat, field};
 use crate::request::Op;
 use crate::sample::Sample;
 use crate::source::Source;
+use crate::target::{Entry, Extent, StreamField, Target, TimeField};
 
 const NAME: &str = "lcs";
 const MAGIC: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
@@ -48,9 +49,31 @@ pub(super) const FORMAT: Format = Format {
     module: include_str!("lcs.rs"),
     record_noun: "record",
     holds_processor_accesses: false,
+    stream_noun: "tenant",
+    targets: TARGETS,
     sniff,
     open,
 };
+
+const TARGETS: &[Target] = &[Target {
+    extent: Extent::units(OBJECT_BYTES as u64),
+    time: Some(TimeField { highest: u32::MAX as u64, ..TimeField::SECONDS }),
+    streams: StreamField::Numbers { highest: HIGHEST_TENANT },
+    made_up: Some(
+        "next requests are written as none (so the file is useless for Belady's algorithm), statistics of the \
+         header and lifetimes as 0",
+    ),
+    ..Target::new("lcs", write_entry)
+}
+.with_head(|_, header| {
+    header.extend(MAGIC);
+    header.extend(WRITTEN_VERSION.to_le_bytes());
+    header.resize(HEADER_BYTES - MAGIC.len(), 0);
+    header.extend(MAGIC);
+})];
+
+const WRITTEN_VERSION: u64 = 3;
+const HIGHEST_TENANT: u32 = (1 << 24) - 1;
 
 fn sniff(sample: &Sample) -> Confidence {
     if sample.head().starts_with(&MAGIC) { Confidence::Certain } else { Confidence::Unfit }
@@ -220,7 +243,10 @@ impl RecordFormat for Lcs {
     fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault> {
         let layout = &self.layout;
         let op = match layout.op {
-            None => Op::Read,
+            None => {
+                output.report.assumed_reads += 1;
+                Op::Read
+            }
             Some(code) => {
                 let code = code.get(record).and_then(|code| u8::try_from(code).ok());
                 match objects::op(code.ok_or("has an operation above 255")?, output)? {
@@ -246,4 +272,16 @@ impl RecordFormat for Lcs {
     fn note(&self, output: &mut Output) {
         self.objects.note(output);
     }
+}
+
+/// A record of version 3, without a lifetime.
+fn write_entry(entry: &Entry, record: &mut Vec<u8>) -> Result<(), &'static str> {
+    const LIFETIME: u32 = 0;
+    record.extend(objects::seconds(entry).to_le_bytes());
+    record.extend((entry.address / u64::from(OBJECT_BYTES)).to_le_bytes());
+    record.extend(i64::from(entry.bytes).to_le_bytes());
+    record.extend((u32::from(objects::code(entry.op)) | entry.stream << 8).to_le_bytes());
+    record.extend(LIFETIME.to_le_bytes());
+    record.extend(objects::NO_NEXT_REQUEST.to_le_bytes());
+    Ok(())
 }

@@ -33,6 +33,7 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::scan;
+use crate::target::{Entry, Extent, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
 
@@ -40,7 +41,16 @@ pub(super) const FORMAT: Format = Format::text::<MqSim>(
     "mqsim",
     "`4851300 1 524288 16 0`: block traces of MQSim and SSDSim (ns, 512-byte sectors, 1 reads)",
     include_str!("mqsim.rs"),
-);
+)
+.with_streams_of("device")
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    extent: Extent::SECTORS,
+    time: Some(TimeField::NANOSECONDS),
+    streams: StreamField::NUMBERS,
+    ..Target::new("mqsim", write_entry)
+}];
 
 #[derive(Default)]
 struct MqSim;
@@ -67,7 +77,20 @@ impl LineFormat for MqSim {
         }
         let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = units::stream(device)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let (sector, sectors) = units::sectors(entry);
+    let (time_ns, device, kind) = (entry.time_ns, entry.stream, u8::from(entry.op == Op::Read));
+    append(line, format_args!("{time_ns} {device} {sector} {sectors} {kind}\n"))
 }

@@ -35,8 +35,9 @@ use crate::fields::CommaFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
-use crate::request::Request;
+use crate::request::{Op, Request};
 use crate::scan;
+use crate::target::{Entry, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
 
@@ -44,7 +45,18 @@ pub(super) const FORMAT: Format = Format::text::<Msr>(
     "msr",
     "`128166372003061629,hm,0,Read,383496192,32768,1331`: block traces of MSR Cambridge",
     include_str!("msr.rs"),
-);
+)
+.with_streams_of("volume")
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    time: Some(TimeField::of(TICK_NS, "units of 100 ns")),
+    streams: StreamField::Names {
+        given: host_and_disk,
+        numbered: |stream| format!("stream,{stream}"),
+    },
+    ..Target::new("msr", write_entry)
+}];
 
 const TICK_NS: u64 = 100;
 
@@ -91,7 +103,28 @@ impl LineFormat for Msr {
         self.volume.extend_from_slice(disk);
         let stream = self.volumes.number(&self.volume, &mut output.report)?;
         let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
+}
+
+/// A volume such as `hm_0` as the fields host and disk.
+fn host_and_disk(name: &str) -> Option<String> {
+    let (host, disk) = name.rsplit_once('_')?;
+    let is_host = !host.is_empty() && !host.contains([',', '\n', '\r']) && host.trim() == host;
+    (is_host && scan::decimal(disk.as_bytes()).is_some()).then(|| format!("{host},{disk}"))
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let (ticks, volume) = (entry.time_ns / TICK_NS, entry.stream_name);
+    let kind = if entry.op == Op::Read { "Read" } else { "Write" };
+    let Entry { address, bytes, .. } = entry;
+    append(line, format_args!("{ticks},{volume},{kind},{address},{bytes},0\n"))
 }

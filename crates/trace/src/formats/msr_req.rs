@@ -32,13 +32,21 @@ use crate::output::{Fault, Output};
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
 use crate::scan;
+use crate::target::{Entry, Extent, Target, append};
 use crate::units::SECTOR_BYTES;
 
 pub(super) const FORMAT: Format = Format::text::<MsrReq>(
     "msr-req",
     "`1 0 3154124800`: operations and offsets of MSR Cambridge traces, as SAC reads them (.csv.req)",
     include_str!("msr_req.rs"),
-);
+)
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    endings: &["req"],
+    extent: Extent::FIRST_BYTES,
+    ..Target::new("msr-req", write_entry)
+}];
 
 #[derive(Default)]
 struct MsrReq {
@@ -75,4 +83,9 @@ impl LineFormat for MsrReq {
             ));
         }
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let action = if entry.op == Op::Read { 9 } else { 1 };
+    append(line, format_args!("{action} 0 {}\n", entry.address))
 }

@@ -1,8 +1,8 @@
 //! # oracle-general
 //!
 //! Cache traces in the format `oracleGeneral` of libCacheSim (`.oracleGeneral.bin`). They have no
-//! operation: reads and writes cannot be told apart, so they are refused unless the
-//! library is told (`OpenOptions::assume_reads`) that all are reads.
+//! operation: reads and writes cannot be told apart, so they are refused unless `--assume-reads`
+//! says that all are reads.
 //!
 //! **A record** has 24 packed, little-endian bytes:
 //!
@@ -34,10 +34,12 @@ const RECORD_BYTES: usize = 24;
 
 pub(super) const FORMAT: Format = Format {
     name: "oracle-general",
-    summary: "binary cache traces of libCacheSim without operations; refused by the command",
+    summary: "binary cache traces of libCacheSim without operations; read with --assume-reads",
     module: include_str!("oracle_general.rs"),
     record_noun: "record",
     holds_processor_accesses: false,
+    stream_noun: "stream",
+    targets: &[],
     sniff,
     open,
 };
@@ -86,6 +88,7 @@ impl RecordFormat for OracleGeneral {
 
     #[inline]
     fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault> {
+        output.report.assumed_reads += 1;
         let request = ObjectRequest {
             op: Op::Read,
             id: u64::from_le_bytes(field(record, 4)),

@@ -16,8 +16,8 @@
 //!
 //! - 1 get, 2 gets and 12 read are reads; 3 set, 4 add, 5 compare-and-swap, 6 replace, 7 append,
 //!   8 prepend, 10 increment, 11 decrement, 13 write and 14 update are writes. At the first 0, an
-//!   operation that is not recorded, the trace is refused unless the library is told
-//!   (`OpenOptions::assume_reads`) that such requests are reads.
+//!   operation that is not recorded, the trace is refused unless `--assume-reads` says that such
+//!   requests are reads.
 //! - An object is one block of 4096 bytes, as in `oracle-general`.
 //!
 //! **Skipped**: 9 delete, counted in a note, and requests of size 0, counted. Other operations are
@@ -26,11 +26,12 @@
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format};
 use crate::formats::oracle_general;
-use crate::objects::{self, ObjectRequest, Objects};
+use crate::objects::{self, OBJECT_BYTES, ObjectRequest, Objects};
 use crate::output::{Fault, Output};
 use crate::records::{self, RecordFormat, field};
 use crate::sample::Sample;
 use crate::source::Source;
+use crate::target::{Entry, Extent, StreamField, Target, TimeField};
 
 const RECORD_BYTES: usize = 27;
 
@@ -40,9 +41,22 @@ pub(super) const FORMAT: Format = Format {
     module: include_str!("oracle_general_opns.rs"),
     record_noun: "record",
     holds_processor_accesses: false,
+    stream_noun: "namespace",
+    targets: TARGETS,
     sniff,
     open,
 };
+
+const TARGETS: &[Target] = &[Target {
+    endings: &["oraclegeneralopns"],
+    extent: Extent::units(OBJECT_BYTES as u64),
+    time: Some(TimeField { highest: u32::MAX as u64, ..TimeField::SECONDS }),
+    streams: StreamField::Numbers { highest: u16::MAX as u32 },
+    made_up: Some(
+        "next requests are written as none (so the file is useless for Belady's algorithm)",
+    ),
+    ..Target::new("oracle-general-opns", write_entry)
+}];
 
 fn sniff(sample: &Sample) -> Confidence {
     const HIGHEST_OPERATION: u8 = 14;
@@ -83,4 +97,14 @@ impl RecordFormat for OracleGeneralOpNs {
     fn note(&self, output: &mut Output) {
         self.objects.note(output);
     }
+}
+
+fn write_entry(entry: &Entry, record: &mut Vec<u8>) -> Result<(), &'static str> {
+    record.extend(objects::seconds(entry).to_le_bytes());
+    record.extend((entry.address / u64::from(OBJECT_BYTES)).to_le_bytes());
+    record.extend(entry.bytes.to_le_bytes());
+    record.push(objects::code(entry.op));
+    record.extend((entry.stream as u16).to_le_bytes());
+    record.extend(objects::NO_NEXT_REQUEST.to_le_bytes());
+    Ok(())
 }

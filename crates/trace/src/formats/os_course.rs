@@ -23,15 +23,21 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::scan;
+use crate::target::{Entry, Extent, Target, append, letter};
 
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,
+    stream_noun: "stream",
+    targets: TARGETS,
     ..Format::text::<OsCourse>(
         "os-course",
         "`0041f7a0 R`: hexadecimal addresses of memory references, as used in courses",
         include_str!("os_course.rs"),
     )
 };
+
+const TARGETS: &[Target] =
+    &[Target { extent: Extent::FIRST_BYTES, ..Target::new("os-course", write_entry) }];
 
 #[derive(Default)]
 struct OsCourse;
@@ -56,4 +62,8 @@ impl LineFormat for OsCourse {
         output.request(Request::new(op, address, 1))?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    append(line, format_args!("{:08x} {}\n", entry.address, letter(entry.op)))
 }

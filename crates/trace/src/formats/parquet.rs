@@ -10,6 +10,7 @@
 //! | `size` (optional) | `bytes`, `length`, `len` | integer of any width, in bytes; without the column each request touches 1 byte |
 //! | `time_ns`, `time_us`, `time_ms` or `time_s` (optional) | `time`, `timestamp` | integer in the unit of the name, or an Arrow timestamp or duration |
 //! | `stream` (optional) | `device`, `volume`, `disk` | integer, or a string: names are numbered in the order of appearance |
+//! | `class` (optional) | | string: why a cache let it through, `I` fetch, `R` load miss, `A` store-miss fill, `W` write-back; `--view` makes reads and writes of it |
 //!
 //! - Case does not matter in column names; columns may come in any order.
 //! - Columns named `lba`, `block` or `sector` are refused because their unit is unknown.
@@ -40,16 +41,20 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::reader::ChunkReader;
 
+use crate::anonymous::AnonymousPages;
 use crate::columns::{Columns, Streams, TimeColumn};
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format};
 use crate::output::{BATCH_REQUESTS, Fault, Output};
 use crate::panics;
+use crate::parquet_writer::{ANONYMOUS_PAGES_KEY, SEGMENTS_KEY};
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
 use crate::sample::{Sample, quoted};
 use crate::scan;
 use crate::source::{Seekable, Source};
+use crate::target::Target;
+use crate::view::RecordClass;
 
 const NAME: &str = "parquet";
 const MAGIC: &[u8] = b"PAR1";
@@ -62,9 +67,13 @@ pub(super) const FORMAT: Format = Format {
     module: include_str!("parquet.rs"),
     record_noun: "row",
     holds_processor_accesses: false,
+    stream_noun: "stream",
+    targets: TARGETS,
     sniff,
     open,
 };
+
+const TARGETS: &[Target] = &[Target::parquet(NAME)];
 
 fn sniff(sample: &Sample) -> Confidence {
     if sample.head().starts_with(MAGIC) { Confidence::Certain } else { Confidence::Unfit }
@@ -124,14 +133,17 @@ impl Table {
         let metadata = builder.metadata().file_metadata();
         let total_rows = u64::try_from(metadata.num_rows()).unwrap_or(0);
         output.report.labels = labels(metadata.key_value_metadata());
+        take_address_space(source, &mut output.report)?;
         let schema = builder.schema().clone();
         let columns = find_columns(&schema, source, &mut output.report)?;
+        output.has_classes = columns.class.is_some();
         let used = [
             Some(columns.op),
             Some(columns.address),
             columns.size,
             columns.time.map(|time| time.index),
             columns.stream,
+            columns.class,
         ];
         let mask = ProjectionMask::roots(builder.parquet_schema(), used.into_iter().flatten());
         let builder = builder.with_projection(mask).with_batch_size(BATCH_REQUESTS);
@@ -155,11 +167,13 @@ impl Table {
             Some(column) => Some(column.streams(&mut self.streams, &mut output.report)?),
             None => None,
         };
+        let classes = self.columns.class.map(|index| column(index).classes()).transpose()?;
         for (row, (op, address)) in ops.into_iter().zip(addresses).enumerate() {
             let bytes = sizes.as_ref().map_or(1, |sizes| sizes[row]);
             let stream = streams.as_ref().map_or(0, |streams| streams[row]);
             let time_ns = times.as_ref().map(|times| times[row]);
-            let request = Request { op, address, bytes, stream, time_ns };
+            let class = classes.as_ref().map(|classes| classes[row]);
+            let request = Request { op, address, bytes, stream, time_ns, class };
             output
                 .request(request)
                 .map_err(|fault| column(self.columns.address).bad(row, fault_text(fault)))?;
@@ -216,6 +230,25 @@ fn labels(pairs: Option<&Vec<KeyValue>>) -> Vec<(String, String)> {
     ours.map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default())).collect()
 }
 
+/// Takes what a capture says about the address space out of the labels, which people read.
+fn take_address_space(source: &Source, report: &mut ReadReport) -> Result<(), TraceError> {
+    let mut take = |key| {
+        let position = report.labels.iter().position(|(label, _)| label == key)?;
+        Some(report.labels.remove(position).1)
+    };
+    let (segments, pages) = (take(SEGMENTS_KEY), take(ANONYMOUS_PAGES_KEY));
+    report.segments = segments.unwrap_or_default().lines().map(str::to_owned).collect();
+    report.anonymous_pages = match pages {
+        Some(text) => Some(AnonymousPages::parse(&text).ok_or_else(|| TraceError::Content {
+            file: source.file().to_owned(),
+            place: format!("metadata {ANONYMOUS_PAGES_KEY:?}"),
+            reason: "it holds no ascending ranges of pages; capture the trace again".to_owned(),
+        })?),
+        None => None,
+    };
+    Ok(())
+}
+
 type TypeTest = fn(&DataType) -> bool;
 
 /// Finds the columns and refuses types that are not read, before any row is.
@@ -237,12 +270,13 @@ fn find_columns(
     {
         columns.ignore_time(schema.field(index).name(), report);
     }
-    let checks: [(_, TypeTest, _); 5] = [
+    let checks: [(_, TypeTest, _); 6] = [
         (Some(columns.op), is_text, "strings R and W"),
         (Some(columns.address), DataType::is_integer, "integers"),
         (columns.size, DataType::is_integer, "integers"),
         (columns.time.map(|time| time.index), is_time, "integers, timestamps or durations"),
         (columns.stream, is_stream, "integers or strings"),
+        (columns.class, is_text, "strings I, R, A and W"),
     ];
     for (index, fits, wanted) in checks {
         let Some(field) = index.map(|index| schema.field(index)) else { continue };
@@ -381,6 +415,15 @@ impl<'a> Column<'a> {
             })
         };
         self.texts()?.into_iter().enumerate().map(op).collect()
+    }
+
+    fn classes(&self) -> Result<Vec<RecordClass>, BadCell> {
+        let class = |(row, text): (usize, &str)| {
+            RecordClass::of_letter(text).ok_or_else(|| {
+                self.bad(row, format!("is {}, none of I, R, A, W", quoted(text.as_bytes())))
+            })
+        };
+        self.texts()?.into_iter().enumerate().map(class).collect()
     }
 
     fn streams(&self, streams: &mut Streams, report: &mut ReadReport) -> Result<Vec<u32>, BadCell> {

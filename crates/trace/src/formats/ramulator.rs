@@ -31,15 +31,25 @@ use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::sample::Sample;
 use crate::scan;
+use crate::target::{Encoding, Entry, Extent, Target, append, no_head};
 
 pub(super) const FORMAT: Format = Format {
     sniff,
+    stream_noun: "stream",
+    targets: TARGETS,
     ..Format::text::<Ramulator>(
         "ramulator",
         "`1 20846400 20734016`: reads and write-backs of cache lines, CPU traces of Ramulator",
         include_str!("ramulator.rs"),
     )
 };
+
+const TARGETS: &[Target] = &[Target {
+    extent: Extent::units(LINE_BYTES as u64),
+    made_up: Some("counts of instructions are written as 0"),
+    encoding: Encoding::Entries { head: no_head, entry: write_entry, tail: b"\n" },
+    ..Target::new("ramulator", write_entry)
+}];
 
 const LINE_BYTES: u32 = 64;
 
@@ -84,4 +94,18 @@ impl LineFormat for Ramulator {
 
 fn cache_line(op: Op, address: u64) -> Request {
     Request::new(op, address & !u64::from(LINE_BYTES - 1), LINE_BYTES)
+}
+
+/// A read begins a line and its write-back ends it, so a line end comes before the next read.
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let address = entry.address;
+    match (entry.op, entry.previous_op) {
+        (Op::Read, None) => append(line, format_args!("0 {address}")),
+        (Op::Read, Some(_)) => append(line, format_args!("\n0 {address}")),
+        (Op::Write, Some(Op::Read)) => append(line, format_args!(" {address}")),
+        (Op::Write, _) => {
+            Err("writes without a read before it, and ramulator has only write-backs that \
+             reads cause; choose another format, or reads with --only reads")
+        }
+    }
 }

@@ -33,13 +33,23 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
 use crate::scan;
+use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append, letter};
 use crate::units::{self, SECTOR_BYTES};
 
 pub(super) const FORMAT: Format = Format::text::<Spc>(
     "spc",
     "`0,303567,3584,w,0.026214`: block traces Financial and WebSearch of the UMass repository",
     include_str!("spc.rs"),
-);
+)
+.with_streams_of("ASU")
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    extent: Extent::FROM_SECTORS,
+    time: Some(TimeField::NANOSECONDS),
+    streams: StreamField::NUMBERS,
+    ..Target::new("spc", write_entry)
+}];
 
 #[derive(Default)]
 struct Spc;
@@ -67,7 +77,17 @@ impl LineFormat for Spc {
             bytes: units::request_bytes(size_bytes)?,
             stream: units::stream(stream)?,
             time_ns: Some(time_ns),
+            class: None,
         })?;
         Ok(Line::Taken)
     }
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let time = Decimal { time_ns: entry.time_ns, unit_ns: SECOND_NS, decimals: 6 };
+    let sector = entry.address / SECTOR_BYTES;
+    let (op, Entry { bytes, stream, .. }) = (letter(entry.op), entry);
+    append(line, format_args!("{stream},{sector},{bytes},{op},{time}\n"))
 }

@@ -33,13 +33,23 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
 use crate::scan;
+use crate::target::{Decimal, Entry, StreamField, Target, TimeField, append, letter};
 use crate::units;
 
 pub(super) const FORMAT: Format = Format::text::<Systor17>(
     "systor17",
     "`1456135200.013118000,0.000806,R,4,899056122368,131072`: block traces of SYSTOR '17",
     include_str!("systor17.rs"),
-);
+)
+.with_streams_of("LUN")
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    time: Some(TimeField::NANOSECONDS),
+    streams: StreamField::NUMBERS,
+    ..Target::new("systor17", write_entry)
+}
+.with_head(|_, text| text.extend_from_slice(b"Timestamp,Response,IOType,LUN,Offset,Size\n"))];
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -73,7 +83,20 @@ impl LineFormat for Systor17 {
         let op = scan::op(kind).ok_or("has a type other than R and W in field 3")?;
         let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(unit)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let time = Decimal { time_ns: entry.time_ns, unit_ns: SECOND_NS, decimals: 9 };
+    let (op, Entry { address, bytes, stream, .. }) = (letter(entry.op), entry);
+    append(line, format_args!("{time},,{op},{stream},{address},{bytes}\n"))
 }

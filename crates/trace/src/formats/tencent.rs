@@ -31,13 +31,23 @@ use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::scan;
+use crate::target::{Entry, Extent, StreamField, Target, TimeField, append};
 use crate::units;
 
 pub(super) const FORMAT: Format = Format::text::<Tencent>(
     "tencent",
     "`1538323200,12910952,128,0,1063`: block traces of Tencent Cloud",
     include_str!("tencent.rs"),
-);
+)
+.with_streams_of("volume")
+.written_as(TARGETS);
+
+const TARGETS: &[Target] = &[Target {
+    extent: Extent::SECTORS,
+    time: Some(TimeField::SECONDS),
+    streams: StreamField::NUMBERS,
+    ..Target::new("tencent", write_entry)
+}];
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -65,7 +75,21 @@ impl LineFormat for Tencent {
         let time_ns = time_s.checked_mul(SECOND_NS).ok_or("has a time after the year 2554")?;
         let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = units::stream(volume)?;
-        output.request(Request { op, address, bytes, stream, time_ns: Some(time_ns) })?;
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream,
+            time_ns: Some(time_ns),
+            class: None,
+        })?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let (time_s, volume) = (entry.time_ns / SECOND_NS, entry.stream);
+    let (sector, sectors) = units::sectors(entry);
+    let kind = u8::from(entry.op == Op::Write);
+    append(line, format_args!("{time_s},{sector},{sectors},{kind},{volume}\n"))
 }

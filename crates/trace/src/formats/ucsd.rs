@@ -26,17 +26,26 @@ use crate::fields::BlankFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
-use crate::request::{Access, AccessKind};
+use crate::request::{Access, AccessKind, Op};
 use crate::scan;
+use crate::target::{Entry, Extent, Target, append};
 
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,
+    stream_noun: "stream",
+    targets: TARGETS,
     ..Format::text::<Ucsd>(
         "ucsd",
         "`l 0x1fffff50 1`: loads and stores of programs, as used in courses at UCSD",
         include_str!("ucsd.rs"),
     )
 };
+
+const TARGETS: &[Target] = &[Target {
+    extent: Extent::FIRST_BYTES,
+    made_up: Some("distances in instructions are written as 0"),
+    ..Target::new("ucsd", write_entry)
+}];
 
 #[derive(Default)]
 struct Ucsd;
@@ -60,4 +69,9 @@ impl LineFormat for Ucsd {
         output.access(Access { kind, address, bytes: 1 })?;
         Ok(Line::Taken)
     }
+}
+
+fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
+    let kind = if entry.op == Op::Read { 'l' } else { 's' };
+    append(line, format_args!("{kind} {:#010x} 0\n", entry.address))
 }

@@ -30,6 +30,7 @@ use crate::records::{self, RecordFormat, field};
 use crate::request::{Op, Request};
 use crate::sample::Sample;
 use crate::source::Source;
+use crate::target::{Entry, Extent, Target, TimeField};
 
 const BLOCK_BYTES: u64 = 512;
 
@@ -39,8 +40,22 @@ pub(super) const FORMAT: Format = Format {
     module: include_str!("vscsi.rs"),
     record_noun: "record",
     holds_processor_accesses: false,
+    stream_noun: "stream",
+    targets: TARGETS,
     sniff,
     open,
+};
+
+const TARGETS: &[Target] = &[
+    Target { endings: &["vscsi"], ..WRITTEN },
+    Target { name: "vscsi-v2", ..WRITTEN.with_entry(write_version_2) },
+];
+
+const WRITTEN: Target = Target {
+    extent: Extent::FROM_SECTORS,
+    time: Some(TimeField::MICROSECONDS),
+    made_up: Some("each request has one scatter-gather element"),
+    ..Target::new("vscsi-v1", write_version_1)
 };
 
 /// Where the fields of one version stand.
@@ -140,6 +155,52 @@ impl RecordFormat for Vscsi {
         let address = block.checked_mul(BLOCK_BYTES).ok_or("has a block past 64-bit addresses")?;
         let time_us = u64::from_le_bytes(field(record, 24));
         let time_ns = time_us.checked_mul(1_000).ok_or("has a time above 64 bits of ns")?;
-        output.request(Request { op, address, bytes, stream: 0, time_ns: Some(time_ns) })
+        output.request(Request {
+            op,
+            address,
+            bytes,
+            stream: 0,
+            time_ns: Some(time_ns),
+            class: None,
+        })
     }
+}
+
+/// Serial number, bytes, scatter-gather elements, operation code, block and time of an entry.
+fn written_fields(entry: &Entry) -> (u32, u32, u32, u16, u64, u64) {
+    let block = entry.address / BLOCK_BYTES;
+    // READ(10) and WRITE(10) have block numbers of 32 bits, READ(16) and WRITE(16) of 64.
+    let command = match (entry.op, u32::try_from(block)) {
+        (Op::Read, Ok(_)) => 0x28,
+        (Op::Write, Ok(_)) => 0x2a,
+        (Op::Read, Err(_)) => 0x88,
+        (Op::Write, Err(_)) => 0x8a,
+    };
+    (entry.index as u32, entry.bytes, 1, command, block, entry.time_ns / 1_000)
+}
+
+fn write_version_1(entry: &Entry, record: &mut Vec<u8>) -> Result<(), &'static str> {
+    let (serial, bytes, elements, command, block, time_us) = written_fields(entry);
+    for number in [serial, bytes, elements] {
+        record.extend(number.to_le_bytes());
+    }
+    record.extend(command.to_le_bytes());
+    record.extend(0x0100_u16.to_le_bytes());
+    record.extend(block.to_le_bytes());
+    record.extend(time_us.to_le_bytes());
+    Ok(())
+}
+
+fn write_version_2(entry: &Entry, record: &mut Vec<u8>) -> Result<(), &'static str> {
+    const RESPONSE_TIME_US: u64 = 0;
+    let (serial, bytes, elements, command, block, time_us) = written_fields(entry);
+    record.extend(command.to_le_bytes());
+    record.extend(0x0200_u16.to_le_bytes());
+    for number in [serial, bytes, elements] {
+        record.extend(number.to_le_bytes());
+    }
+    for number in [block, time_us, RESPONSE_TIME_US] {
+        record.extend(number.to_le_bytes());
+    }
+    Ok(())
 }

@@ -2,12 +2,12 @@
 
 use super::recipe::Recipe;
 use super::running::Generator;
-use crate::digest::RequestDigest;
 use crate::error::TraceError;
 use crate::output::BATCH_REQUESTS;
 use crate::reader::Reader;
 use crate::report::ReadReport;
 use crate::request::Request;
+use crate::request_digest::RequestDigest;
 
 /// A [`Reader`] of the requests of a recipe.
 ///

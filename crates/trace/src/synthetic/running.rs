@@ -144,7 +144,7 @@ impl Run {
             Walk::Loop(bodies) => bodies.next(bytes),
         };
         let address = self.start_bytes + offset;
-        Request { op, address, bytes, stream: self.stream, time_ns: None }
+        Request { op, address, bytes, stream: self.stream, time_ns: None, class: None }
     }
 }
 

@@ -31,7 +31,14 @@ fn five_columns_mean_what_the_named_format_says() {
         ("mqsim", 8192 * 512, 4096 * 512, 1000),
     ] {
         let (requests, _) = read(format, lines);
-        let first = Request { op: Op::Read, address, bytes, stream: 3, time_ns: Some(time_ns) };
+        let first = Request {
+            op: Op::Read,
+            address,
+            bytes,
+            stream: 3,
+            time_ns: Some(time_ns),
+            class: None,
+        };
         assert_eq!((requests[0], requests[1].op), (first, Op::Write), "{format}");
     }
 }
@@ -99,7 +106,14 @@ fn fio_version_2_has_no_times_and_version_3_has() {
                  /dev/sdc read 0 512\n/dev/sdb wait 100 0\n/dev/sdb sync 0 0\n/dev/sdb close\n";
     let (requests, report) = read_bytes(lines.as_bytes(), None).unwrap();
     assert_eq!(report.format, "fio-iolog");
-    let first = Request { op: Op::Write, address: 8192, bytes: 4096, stream: 0, time_ns: None };
+    let first = Request {
+        op: Op::Write,
+        address: 8192,
+        bytes: 4096,
+        stream: 0,
+        time_ns: None,
+        class: None,
+    };
     assert_eq!((requests[0], requests[1].stream), (first, 1));
     assert_eq!(report.stream_names, ["/dev/sdb", "/dev/sdc"]);
     assert_eq!(

@@ -2,6 +2,7 @@
 
 mod binary_formats;
 mod block_formats;
+mod classes;
 mod compression;
 mod csv;
 mod errors;
@@ -13,3 +14,4 @@ mod reading;
 mod request_columns;
 mod shared_traces;
 mod synthetic;
+mod writing;

@@ -92,7 +92,7 @@ fn check_against_twin(requests: &[Request], page_bytes: u64, folding: Folding) {
 prop_compose! {
     fn a_request()(is_write: bool, address in 0_u64..600, bytes in 0_u32..120, stream in 0_u32..3) -> Request {
         let op = if is_write { Op::Write } else { Op::Read };
-        Request { op, address, bytes, stream, time_ns: None }
+        Request { op, address, bytes, stream, time_ns: None, class: None }
     }
 }
 

@@ -9,7 +9,7 @@ use arrow_array::{
     LargeStringArray, RecordBatch, StringArray, StringViewArray, TimestampSecondArray, UInt16Array,
     UInt64Array,
 };
-use clockhand_trace::{Op, ParquetWriter, Request};
+use clockhand_trace::{Op, OptionalColumns, ParquetWriter, Request};
 use parquet::arrow::ArrowWriter;
 use proptest::prelude::*;
 
@@ -73,6 +73,7 @@ fn numbers_may_be_integers_of_any_width_and_times_of_any_unit() {
             bytes: 1,
             stream: 127,
             time_ns: Some(127 * unit_ns),
+            class: None,
         };
         assert_eq!((requests[1].bytes, requests[2]), (65_535, last), "{name}");
     }
@@ -207,7 +208,7 @@ prop_compose! {
         is_write: bool, address in 0_u64..u64::MAX / 2, bytes in 1_u32.., stream: u32, time_ns: u64,
     ) -> Request {
         let op = if is_write { Op::Write } else { Op::Read };
-        Request { op, address, bytes, stream, time_ns: has_times.then_some(time_ns) }
+        Request { op, address, bytes, stream, time_ns: has_times.then_some(time_ns), class: None }
     }
 }
 
@@ -223,7 +224,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("the.parquet");
         let labels = [("origin".to_owned(), "synthetic".to_owned()), ("seed".to_owned(), "7".to_owned())];
-        let mut writer = ParquetWriter::create(&path, &labels, has_times).unwrap();
+        let mut writer = ParquetWriter::create(&path, &labels, OptionalColumns { times: has_times, classes: false }).unwrap();
         for batch in requests.chunks(batch_requests) {
             writer.write(batch).unwrap();
         }
@@ -239,7 +240,7 @@ fn a_dropped_writer_leaves_nothing_and_keeps_what_was_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("the.parquet");
     std::fs::write(&path, "before").unwrap();
-    let mut writer = ParquetWriter::create(&path, &[], false).unwrap();
+    let mut writer = ParquetWriter::create(&path, &[], OptionalColumns::default()).unwrap();
     writer.write(&[Request::new(Op::Read, 0, 1)]).unwrap();
     drop(writer);
     assert_eq!(std::fs::read(&path).unwrap(), b"before");
@@ -255,7 +256,12 @@ fn requests_with_and_without_times_do_not_mix() {
         [(true, untimed, "has no time"), (false, timed, "has a time")]
     {
         let fitting = if has_times { timed } else { untimed };
-        let mut writer = ParquetWriter::create(folder.path().join("x"), &[], has_times).unwrap();
+        let mut writer = ParquetWriter::create(
+            folder.path().join("x"),
+            &[],
+            OptionalColumns { times: has_times, classes: false },
+        )
+        .unwrap();
         writer.write(&[fitting; 5]).unwrap();
         let message = writer.write(&[fitting, odd_one]).unwrap_err().to_string();
         assert!(message.contains("request 6") && message.contains(words), "{message}");
@@ -265,6 +271,9 @@ fn requests_with_and_without_times_do_not_mix() {
 #[test]
 fn a_folder_that_is_missing_is_an_error_of_one_sentence() {
     let message =
-        ParquetWriter::create("no/such/folder/x.parquet", &[], false).err().unwrap().to_string();
+        ParquetWriter::create("no/such/folder/x.parquet", &[], OptionalColumns::default())
+            .err()
+            .unwrap()
+            .to_string();
     assert!(message.starts_with("no/such/folder/x.parquet: creating failed"), "{message}");
 }

@@ -26,12 +26,14 @@ pub fn drain(reader: &mut dyn Reader) -> Result<(Vec<Request>, ReadReport), Trac
     Ok((requests, reader.report().clone()))
 }
 
-/// Reads a file, in a named format or in the one that is detected.
+/// Reads a file, in a named format or in the one that is detected; requests of unknown operation are
+/// taken as reads.
 pub fn read_file(
     path: &Path,
     format: Option<&str>,
 ) -> Result<(Vec<Request>, ReadReport), TraceError> {
-    drain(&mut TraceReader::open(path, &OpenOptions { format, cpu_cache: None })?)
+    let options = OpenOptions { format, assume_reads: true, ..OpenOptions::default() };
+    drain(&mut TraceReader::open(path, &options)?)
 }
 
 /// Reads bytes through a file.

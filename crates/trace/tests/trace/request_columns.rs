@@ -17,7 +17,7 @@ fn missing_columns_have_their_documented_values() {
     let (requests, report) = drain(&mut ColumnReader::new(COLUMNS).unwrap()).unwrap();
     assert_eq!(
         requests[0],
-        Request { op: Op::Read, address: 4096, bytes: 1, stream: 0, time_ns: None }
+        Request { op: Op::Read, address: 4096, bytes: 1, stream: 0, time_ns: None, class: None }
     );
     assert_eq!((requests.len(), report.format, report.records), (3, "columns", 3));
 }
@@ -31,7 +31,14 @@ fn all_columns_are_used_and_rows_without_bytes_counted() {
         ..COLUMNS
     };
     let (requests, report) = drain(&mut ColumnReader::new(columns).unwrap()).unwrap();
-    let last = Request { op: Op::Write, address: 8192, bytes: 1024, stream: 2, time_ns: Some(7) };
+    let last = Request {
+        op: Op::Write,
+        address: 8192,
+        bytes: 1024,
+        stream: 2,
+        time_ns: Some(7),
+        class: None,
+    };
     assert_eq!((requests.len(), requests[1], report.zero_size_requests), (2, last, 1));
 }
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use clockhand_trace::{
-    ColumnReader, Op, Overrides, ParquetWriter, ReadReport, Recipe, Request, RequestColumns,
-    SyntheticReader, named_recipes,
+    ColumnReader, Op, OptionalColumns, Overrides, ParquetWriter, ReadReport, Recipe, Request,
+    RequestColumns, SyntheticReader, named_recipes,
 };
 
 use proptest::collection::vec;
@@ -269,7 +269,12 @@ fn columns_and_file_hold_what_was_made_and_say_that_it_is_synthetic() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("made.parquet");
-    let mut writer = ParquetWriter::create(&path, &report.labels, true).unwrap();
+    let mut writer = ParquetWriter::create(
+        &path,
+        &report.labels,
+        OptionalColumns { times: true, ..OptionalColumns::default() },
+    )
+    .unwrap();
     requests.chunks(999).for_each(|batch| writer.write(batch).unwrap());
     writer.finish().unwrap();
     let (of_file, file_report) = read_file(&path, None).unwrap();

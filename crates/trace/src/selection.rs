@@ -1,0 +1,249 @@
+//! A part of a trace: some of its streams, reads or writes only, a stretch of its requests.
+//!
+//! The order is fixed: `only` and `streams` choose first, then `skip` and `limit` count the requests
+//! that are left, so that `--streams 3 --limit 1000` gives a thousand requests of stream 3. The
+//! trace is still read to its end: what was left out is counted, a damaged end is noticed, and the
+//! digest is that of the whole file.
+
+use std::ops::RangeInclusive;
+
+use crate::error::TraceError;
+use crate::reader::Reader;
+use crate::report::ReadReport;
+use crate::request::{Op, Request};
+use crate::scan;
+
+/// Which requests of a trace are wanted; the default is all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Requests of one operation only.
+    pub only: Option<Op>,
+    /// Requests of these streams only, by the numbers of the trace's own streams.
+    pub streams: Option<Vec<RangeInclusive<u32>>>,
+    /// How many of the chosen requests are passed over at the start.
+    pub skip: u64,
+    /// How many are taken then; all of them without a limit.
+    pub limit: Option<u64>,
+}
+
+impl Selection {
+    /// Whether all requests are wanted.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The operation that `reads` or `writes` names.
+    ///
+    /// # Errors
+    /// [`TraceError::Selection`] for any other word.
+    pub fn parse_only(text: &str) -> Result<Op, TraceError> {
+        match text {
+            "reads" => Ok(Op::Read),
+            "writes" => Ok(Op::Write),
+            _ => Err(TraceError::Selection {
+                reason: format!("--only {text:?} is unknown; give reads, writes or anonymous"),
+            }),
+        }
+    }
+
+    /// The streams of a list such as `0,3-5`.
+    ///
+    /// # Errors
+    /// [`TraceError::Selection`] unless it consists of numbers of 32 bits and ascending ranges.
+    pub fn parse_streams(text: &str) -> Result<Vec<RangeInclusive<u32>>, TraceError> {
+        let number = |text: &str| u32::try_from(scan::decimal(text.trim().as_bytes())?).ok();
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let range = number(first)?..=number(last)?;
+            (!range.is_empty()).then_some(range)
+        };
+        text.split(',').map(range).collect::<Option<_>>().ok_or_else(|| TraceError::Selection {
+            reason: format!(
+                "--streams {text:?} is no list of stream numbers; give numbers and ranges such as 0,3-5"
+            ),
+        })
+    }
+
+    fn chooses(&self, request: &Request) -> bool {
+        self.only.is_none_or(|op| op == request.op)
+            && self
+                .streams
+                .as_ref()
+                .is_none_or(|ranges| ranges.iter().any(|streams| streams.contains(&request.stream)))
+    }
+}
+
+/// Gives the part of another reader's requests that a [`Selection`] wants.
+pub struct SelectedReader<R> {
+    reader: R,
+    /// What messages call the trace.
+    file: String,
+    selection: Selection,
+    read_requests: u64,
+    chosen_requests: u64,
+    given_requests: u64,
+    /// The report of the reader, with what was left out; once the trace has ended.
+    report: Option<ReadReport>,
+}
+
+impl<R: Reader> SelectedReader<R> {
+    /// A reader of the part of `reader`'s requests, whose trace messages call `file`.
+    pub fn new(reader: R, file: &str, selection: Selection) -> Self {
+        Self {
+            reader,
+            file: file.to_owned(),
+            selection,
+            read_requests: 0,
+            chosen_requests: 0,
+            given_requests: 0,
+            report: None,
+        }
+    }
+
+    fn select(&mut self, batch: &mut Vec<Request>) {
+        let Self { selection, chosen_requests, given_requests, .. } = self;
+        self.read_requests += batch.len() as u64;
+        let end = selection.skip.saturating_add(selection.limit.unwrap_or(u64::MAX));
+        batch.retain(|request| {
+            if !selection.chooses(request) {
+                return false;
+            }
+            let place = *chosen_requests;
+            *chosen_requests += 1;
+            (selection.skip..end).contains(&place)
+        });
+        *given_requests += batch.len() as u64;
+    }
+
+    fn end(&mut self) -> Result<(), TraceError> {
+        if self.given_requests == 0 {
+            return Err(TraceError::NothingSelected {
+                file: self.file.clone(),
+                requests: self.read_requests,
+                chosen: self.chosen_requests,
+            });
+        }
+        let mut report = self.reader.report().clone();
+        report.requests = self.given_requests;
+        let left_out = self.read_requests - self.given_requests;
+        report.left_out_requests += left_out;
+        if left_out > 0 {
+            report.notes.push(format!(
+                "a part of the trace: {} of {} requests; {} are left out by operation or stream, {} by skip and limit",
+                self.given_requests,
+                self.read_requests,
+                self.read_requests - self.chosen_requests,
+                self.chosen_requests - self.given_requests
+            ));
+        }
+        self.report = Some(report);
+        Ok(())
+    }
+}
+
+impl<R: Reader> Reader for SelectedReader<R> {
+    fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, TraceError> {
+        while self.report.is_none() && self.reader.next_batch(batch)? {
+            self.select(batch);
+            if !batch.is_empty() {
+                return Ok(true);
+            }
+        }
+        batch.clear();
+        if self.report.is_none() {
+            self.end()?;
+        }
+        Ok(false)
+    }
+
+    fn report(&self) -> &ReadReport {
+        self.report.as_ref().unwrap_or_else(|| self.reader.report())
+    }
+}
+
+impl<R: Reader + ?Sized> Reader for Box<R> {
+    fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, TraceError> {
+        (**self).next_batch(batch)
+    }
+
+    fn report(&self) -> &ReadReport {
+        (**self).report()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reader::{OpenOptions, TraceReader};
+
+    /// Ten requests of streams 0 to 4 in turn; every third writes; the address is the position.
+    fn trace() -> TraceReader {
+        let mut text = "op,address,size,stream\n".to_owned();
+        for place in 0..10 {
+            let op = if place % 3 == 0 { 'W' } else { 'R' };
+            text += &format!("{op},{place},1,{}\n", place % 5);
+        }
+        TraceReader::from_bytes("the.csv", text.into_bytes(), &OpenOptions::default()).unwrap()
+    }
+
+    fn selected(selection: Selection) -> Result<(Vec<u64>, ReadReport), TraceError> {
+        let mut reader = SelectedReader::new(trace(), "the.csv", selection);
+        let (mut places, mut batch) = (Vec::new(), Vec::new());
+        while reader.next_batch(&mut batch)? {
+            places.extend(batch.iter().map(|request| request.address));
+        }
+        assert!(!reader.next_batch(&mut batch)? && batch.is_empty());
+        Ok((places, reader.report().clone()))
+    }
+
+    #[test]
+    fn skip_and_limit_count_what_operation_and_stream_leave() {
+        let streams = Some(Selection::parse_streams("0,3-4").unwrap());
+        let only = Some(Op::Read);
+        let (places, report) =
+            selected(Selection { only, streams: streams.clone(), skip: 1, limit: Some(2) })
+                .unwrap();
+        // Of 0, 3, 4, 5, 8, 9 the reads are 4, 5, 8.
+        assert_eq!(places, [5, 8]);
+        assert_eq!((report.requests, report.left_out_requests, report.records), (2, 8, 11));
+        let note = report.notes.last().unwrap();
+        assert!(note.contains("2 of 10 requests; 7 are left out by operation or stream, 1 by"));
+        let (places, _) = selected(Selection { streams, ..Selection::default() }).unwrap();
+        assert_eq!(places, [0, 3, 4, 5, 8, 9]);
+    }
+
+    #[test]
+    fn all_requests_are_no_part() {
+        let (places, report) =
+            selected(Selection { limit: Some(10), ..Selection::default() }).unwrap();
+        assert_eq!((places.len(), report.left_out_requests, report.notes.len()), (10, 0, 0));
+        assert!(Selection::default().is_all());
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_whole_trace() {
+        let (_, part) = selected(Selection { limit: Some(1), ..Selection::default() }).unwrap();
+        let (_, whole) = selected(Selection::default()).unwrap();
+        assert_eq!(part.sha256, whole.sha256);
+        assert!(part.sha256.is_some());
+    }
+
+    #[test]
+    fn a_selection_of_nothing_is_an_error_that_counts() {
+        let beyond = Selection { skip: u64::MAX, limit: Some(7), ..Selection::default() };
+        let message = selected(beyond).unwrap_err().to_string();
+        assert!(message.contains("none of the 10 requests"), "{message}");
+        let nowhere = Selection { streams: Some(vec![9..=9]), ..Selection::default() };
+        assert!(selected(nowhere).is_err());
+    }
+
+    #[test]
+    fn streams_are_numbers_and_ascending_ranges() {
+        assert_eq!(Selection::parse_streams("0, 3-5,7").unwrap(), [0..=0, 3..=5, 7..=7]);
+        for wrong in ["", "a", "1,", "5-3", "1-2-3", "-1", "4294967296"] {
+            let message = Selection::parse_streams(wrong).unwrap_err().to_string();
+            assert!(message.contains("0,3-5"), "{message}");
+        }
+        assert!(Selection::parse_only("Writes").is_err());
+    }
+}

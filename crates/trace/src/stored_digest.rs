@@ -1,0 +1,115 @@
+//! The SHA-256 of the stored bytes, computed beside the reading.
+//!
+//! Hashing costs a third of the time in which a binary trace is read. So once a file is longer than
+//! a few buffers a thread of its own hashes copies of them, which cost next to nothing.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
+
+use sha2::{Digest, Sha256};
+
+/// Shorter files are not worth a thread.
+const BYTES_WITHOUT_THREAD: u64 = 1024 * 1024;
+/// How many buffers may wait to be hashed.
+const BUFFERS_AHEAD: usize = 4;
+
+/// Takes the stored bytes in order and gives their digest.
+pub(crate) struct StoredDigest {
+    hashing: Hashing,
+    bytes: u64,
+}
+
+enum Hashing {
+    Here(Box<Sha256>),
+    Beside(Worker),
+}
+
+/// A thread that hashes.
+struct Worker {
+    full: SyncSender<Vec<u8>>,
+    /// Buffers that were hashed, to be filled again.
+    emptied: Receiver<Vec<u8>>,
+    thread: JoinHandle<Sha256>,
+}
+
+impl StoredDigest {
+    pub(crate) fn new() -> Self {
+        Self { hashing: Hashing::Here(Box::default()), bytes: 0 }
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        match &mut self.hashing {
+            Hashing::Here(hasher) => {
+                hasher.update(bytes);
+                if self.bytes > BYTES_WITHOUT_THREAD
+                    && let Some(worker) = Worker::start(hasher)
+                {
+                    self.hashing = Hashing::Beside(worker);
+                }
+            }
+            Hashing::Beside(worker) => worker.hash(bytes),
+        }
+    }
+
+    /// The digest of all bytes so far.
+    pub(crate) fn finish(&mut self) -> [u8; 32] {
+        let none_yet = Hashing::Here(Box::default());
+        let hasher = match std::mem::replace(&mut self.hashing, none_yet) {
+            Hashing::Here(hasher) => hasher,
+            Hashing::Beside(worker) => Box::new(worker.finish()),
+        };
+        self.hashing = Hashing::Here(hasher.clone());
+        hasher.finalize().into()
+    }
+}
+
+impl Worker {
+    /// A thread that goes on where `hasher` is; none where the system gives no thread.
+    fn start(hasher: &Sha256) -> Option<Self> {
+        let (full, to_hash) = mpsc::sync_channel::<Vec<u8>>(BUFFERS_AHEAD);
+        let (hashed, emptied) = mpsc::channel();
+        let mut hasher = hasher.clone();
+        let work = move || {
+            for buffer in to_hash {
+                hasher.update(&buffer);
+                // Nobody wants the buffer back when the trace is dropped before its end.
+                _ = hashed.send(buffer);
+            }
+            hasher
+        };
+        let thread = thread::Builder::new().name("digest".to_owned()).spawn(work).ok()?;
+        Some(Self { full, emptied, thread })
+    }
+
+    fn hash(&self, bytes: &[u8]) {
+        let mut buffer = self.emptied.try_recv().unwrap_or_default();
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
+        // The thread ends before this end of the channel only by a panic, which `finish` passes on.
+        _ = self.full.send(buffer);
+    }
+
+    fn finish(self) -> Sha256 {
+        drop(self.full);
+        self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_is_that_of_all_bytes_with_and_without_a_thread() {
+        let bytes: Vec<u8> = (0..3_000_000_u32).map(|index| ((index * 7) >> 3) as u8).collect();
+        for length in [0, 1000, 1024 * 1024, 1024 * 1024 + 1, bytes.len()] {
+            let mut digest = StoredDigest::new();
+            bytes[..length].chunks(100_003).for_each(|part| digest.update(part));
+            let expected: [u8; 32] = Sha256::digest(&bytes[..length]).into();
+            assert_eq!(digest.finish(), expected);
+            assert_eq!(digest.finish(), expected, "asked twice");
+        }
+    }
+}

@@ -1,0 +1,489 @@
+//! The driver of all writers: checks what a format can hold, splits and cuts where it must, counts
+//! what is lost, and writes beside the file's place.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use crate::anonymous::AnonymousPages;
+use crate::error::TraceError;
+use crate::parquet_writer::{OptionalColumns, ParquetWriter};
+use crate::request::{Op, Request};
+use crate::sink::{Compression, Sink};
+use crate::target::{Encoding, Entry, Head, StreamField, Target, WriteEntry};
+use crate::unfinished::Unfinished;
+
+/// How a trace is written.
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// The format.
+    pub target: &'static Target,
+    /// Widens requests to whole sectors, blocks or cache lines where the format has no others;
+    /// such requests are errors otherwise.
+    pub widen: bool,
+    /// Key and value pairs to keep with the trace, where the format can.
+    pub labels: Vec<(String, String)>,
+}
+
+/// Writes requests to a file in any format that can be written, compressed as the ending of its
+/// name says.
+///
+/// The file appears at its path in [`finish`](Self::finish); a writer that is dropped before leaves
+/// nothing.
+pub struct TraceWriter {
+    rows: Rows,
+}
+
+enum Rows {
+    Parquet { writer: Box<ParquetWriter>, has_named_streams: bool },
+    Entries(Box<EntryWriter>),
+}
+
+impl TraceWriter {
+    /// Begins a file at `path` for requests that have these columns.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] when nothing can be written beside `path`, and
+    /// [`TraceError::NotWritable`] for compressed Parquet, which is compressed inside.
+    pub fn create(
+        path: impl AsRef<Path>,
+        options: &WriteOptions,
+        columns: OptionalColumns,
+    ) -> Result<Self, TraceError> {
+        let path = path.as_ref();
+        let rows = match options.target.encoding {
+            Encoding::Parquet => {
+                if Compression::of(path).0.is_some() {
+                    let file = path.display();
+                    return Err(TraceError::NotWritable {
+                        reason: format!(
+                            "{file}: Parquet is compressed inside; leave the second ending out"
+                        ),
+                        writable: "parquet, or as compressed text in other formats".to_owned(),
+                    });
+                }
+                let writer = ParquetWriter::create(path, &options.labels, columns)?;
+                Rows::Parquet { writer: Box::new(writer), has_named_streams: false }
+            }
+            Encoding::Entries { entry, .. } => {
+                Rows::Entries(Box::new(EntryWriter::create(path, options, entry, columns.times)?))
+            }
+        };
+        Ok(Self { rows })
+    }
+
+    /// Keeps another label, if the format can do so this late.
+    pub fn add_label(&mut self, key: &str, value: &str) {
+        match &mut self.rows {
+            Rows::Parquet { writer, .. } => writer.add_label(key, value),
+            Rows::Entries(writer) => writer.losses.labels.push(key.to_owned()),
+        }
+    }
+
+    /// Keeps the address space of a captured program, and which of its pages would go to swap, if
+    /// the format can.
+    pub fn keep_address_space(&mut self, segments: &[String], pages: &AnonymousPages) {
+        if let Rows::Parquet { writer, .. } = &mut self.rows {
+            writer.keep_address_space(segments, pages);
+        }
+    }
+
+    /// Appends requests. `stream_names` has the names of the streams so far, by number, if the
+    /// trace names them.
+    ///
+    /// # Errors
+    /// [`TraceError::Unwritable`] for a request that the format cannot hold; [`TraceError::Io`]
+    /// when the disk refuses.
+    pub fn write(
+        &mut self,
+        requests: &[Request],
+        stream_names: &[String],
+    ) -> Result<(), TraceError> {
+        match &mut self.rows {
+            Rows::Parquet { writer, has_named_streams } => {
+                *has_named_streams |= !stream_names.is_empty();
+                writer.write(requests)
+            }
+            Rows::Entries(writer) => writer.write(requests, stream_names),
+        }
+    }
+
+    /// Completes the file and puts it at its path, in place of what was there. Gives what the
+    /// format could not hold, a sentence each.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] when the disk refuses; then nothing has changed at the path.
+    pub fn finish(self) -> Result<Vec<String>, TraceError> {
+        match self.rows {
+            Rows::Parquet { writer, has_named_streams } => {
+                writer.finish()?;
+                let lost = "the names of streams are lost: parquet numbers them".to_owned();
+                Ok(Vec::from_iter(has_named_streams.then_some(lost)))
+            }
+            Rows::Entries(writer) => writer.finish(),
+        }
+    }
+}
+
+/// How many bytes are encoded before they are written.
+const BUFFER_BYTES: usize = 256 * 1024;
+/// The distance of requests without times in a format that needs them.
+const MADE_UP_GAP_NS: u64 = 1_000;
+
+const TIME_UNLIKE_FIRST: &str =
+    "has a time although the first has none; leave the times out of all";
+const NO_TIME_UNLIKE_FIRST: &str =
+    "has no time although the first has one; leave the times out of all";
+
+/// Writes one entry after the other.
+struct EntryWriter {
+    target: &'static Target,
+    entry: WriteEntry,
+    widen: bool,
+    has_times: bool,
+    /// Where times begin, for formats that cannot hold the trace's own.
+    origin_ns: u64,
+    unfinished: Unfinished,
+    sink: Sink,
+    buffer: Vec<u8>,
+    written_bytes: u64,
+    requests: u64,
+    entries: u64,
+    streams: Streams,
+    previous_op: Option<Op>,
+    previous_time_ns: u64,
+    losses: Losses,
+}
+
+/// How many requests lost what, and the keys of the labels that are lost.
+#[derive(Default)]
+struct Losses {
+    times: u64,
+    cut_times: u64,
+    sizes: u64,
+    widened: u64,
+    labels: Vec<String>,
+    out_of_order: u64,
+}
+
+impl EntryWriter {
+    fn create(
+        path: &Path,
+        options: &WriteOptions,
+        entry: WriteEntry,
+        has_times: bool,
+    ) -> Result<Self, TraceError> {
+        let (file, unfinished) = Unfinished::create(path)?;
+        let sink = Sink::new(file, Compression::of(path).0)
+            .map_err(|source| unfinished.failed(0, source))?;
+        let target = options.target;
+        let mut losses = Losses::default();
+        if !target.keeps_labels {
+            losses.labels = options.labels.iter().map(|(key, _)| key.clone()).collect();
+        }
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+        if let Encoding::Entries { head, .. } = target.encoding {
+            head(&Head { labels: &options.labels, has_times }, &mut buffer);
+        }
+        Ok(Self {
+            target,
+            entry,
+            widen: options.widen,
+            has_times,
+            origin_ns: 0,
+            unfinished,
+            sink,
+            buffer,
+            written_bytes: 0,
+            requests: 0,
+            entries: 0,
+            streams: Streams::default(),
+            previous_op: None,
+            previous_time_ns: 0,
+            losses,
+        })
+    }
+
+    fn write(&mut self, requests: &[Request], stream_names: &[String]) -> Result<(), TraceError> {
+        for request in requests {
+            self.request(request, stream_names).map_err(|reason| TraceError::Unwritable {
+                file: self.unfinished.path().display().to_string(),
+                index: self.requests,
+                reason: reason.into_owned(),
+            })?;
+            self.requests += 1;
+            if self.buffer.len() >= BUFFER_BYTES {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), TraceError> {
+        let written = self.sink.write_all(&self.buffer);
+        written.map_err(|source| self.unfinished.failed(self.written_bytes, source))?;
+        self.written_bytes += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn request(&mut self, request: &Request, stream_names: &[String]) -> Result<(), Reason> {
+        let time_ns = self.time_ns(request)?;
+        let begins_stream = self.streams.take(request.stream, self.target, stream_names)?;
+        let (mut address, last) = self.place(request)?;
+        let stretch_bytes = self.target.extent.stretch_bytes;
+        loop {
+            let stretch_last = match stretch_bytes {
+                Some(bytes) => last.min(address | (bytes - 1)),
+                None => last,
+            };
+            let entry = Entry {
+                op: request.op,
+                address,
+                bytes: (stretch_last - address + 1) as u32,
+                stream: request.stream,
+                stream_name: &self.streams.last_name,
+                begins_stream: begins_stream && address == request.address,
+                time_ns,
+                has_time: self.has_times,
+                index: self.entries,
+                previous_op: self.previous_op,
+            };
+            (self.entry)(&entry, &mut self.buffer)?;
+            self.entries += 1;
+            self.previous_op = Some(request.op);
+            if stretch_last == last {
+                return Ok(());
+            }
+            address = stretch_last + 1;
+        }
+    }
+
+    /// The time of a request as the target can hold it, from the target's origin on.
+    fn time_ns(&mut self, request: &Request) -> Result<u64, Reason> {
+        let Some(field) = self.target.time else {
+            self.losses.times += u64::from(request.time_ns.is_some());
+            return Ok(0);
+        };
+        let time_ns = match (request.time_ns, self.has_times) {
+            (Some(time_ns), true) => time_ns,
+            (None, false) => self.requests * MADE_UP_GAP_NS,
+            (Some(_), false) => return Err(TIME_UNLIKE_FIRST.into()),
+            (None, true) => return Err(NO_TIME_UNLIKE_FIRST.into()),
+        };
+        if self.requests == 0 && time_ns / field.unit_ns > field.highest {
+            self.origin_ns = time_ns;
+        }
+        let from_origin = time_ns.checked_sub(self.origin_ns);
+        let time_ns = from_origin.ok_or_else(|| {
+            format!(
+                "is earlier than the first, from which {} would count; choose another format",
+                self.target.name
+            )
+        })?;
+        if time_ns / field.unit_ns > field.highest {
+            return Err(format!(
+                "is {} {} after the first, more than {} can hold; convert fewer with --limit",
+                time_ns / field.unit_ns,
+                field.unit,
+                self.target.name
+            )
+            .into());
+        }
+        self.losses.out_of_order += u64::from(time_ns < self.previous_time_ns);
+        self.previous_time_ns = time_ns;
+        self.losses.cut_times += u64::from(self.has_times && time_ns % field.unit_ns != 0);
+        Ok(time_ns - time_ns % field.unit_ns)
+    }
+
+    /// First and last byte of a request as the target can hold them.
+    fn place(&mut self, request: &Request) -> Result<(u64, u64), Reason> {
+        let extent = self.target.extent;
+        let Some(to_last_byte) = request.bytes.checked_sub(1) else {
+            return Err("touches no byte; leave it out".into());
+        };
+        let past_the_end = "runs past the end of the 64-bit address space; correct its size";
+        let last = request.address.checked_add(u64::from(to_last_byte)).ok_or(past_the_end)?;
+        if extent.stretch_bytes.is_some_and(|bytes| u64::from(request.bytes) != bytes)
+            && (extent.size_unit > 1 || request.bytes > 1)
+        {
+            self.losses.sizes += 1;
+        }
+        let is_whole = request.address.is_multiple_of(extent.address_unit)
+            && u64::from(request.bytes).is_multiple_of(extent.size_unit);
+        if is_whole {
+            return Ok((request.address, last));
+        }
+        let unit_bytes = extent.address_unit;
+        if !self.widen {
+            return Err(format!(
+                "begins at byte {} and has {} bytes, and {} counts in units of {unit_bytes} bytes; \
+                 widen such requests with --widen, or choose a format that counts bytes",
+                request.address, request.bytes, self.target.name
+            )
+            .into());
+        }
+        self.losses.widened += 1;
+        let first = request.address & !(unit_bytes - 1);
+        let last = last | (extent.size_unit - 1);
+        if last - first >= u64::from(u32::MAX) {
+            return Err("has 4294967295 bytes or more when it is widened; split it".into());
+        }
+        Ok((first, last))
+    }
+
+    fn finish(mut self) -> Result<Vec<String>, TraceError> {
+        if let Encoding::Entries { tail, .. } = self.target.encoding {
+            self.buffer.extend_from_slice(tail);
+        }
+        self.flush()?;
+        let losses = self.lost();
+        let Self { sink, unfinished, written_bytes, .. } = self;
+        let file = sink.finish().map_err(|source| unfinished.failed(written_bytes, source))?;
+        unfinished.finish(&file, written_bytes)?;
+        Ok(losses)
+    }
+
+    /// What the target could not hold, a sentence each.
+    fn lost(&self) -> Vec<String> {
+        let Self { target, losses, requests, entries, .. } = self;
+        let name = target.name;
+        let mut lost = Vec::new();
+        if losses.times > 0 {
+            lost.push(format!("times are lost: {name} has none"));
+        }
+        if let Some(field) = target.time {
+            if losses.cut_times > 0 {
+                let cut = losses.cut_times;
+                lost.push(format!("{cut} times are cut to whole {}", field.unit));
+            }
+            if !self.has_times && !field.is_optional {
+                lost.push("the trace has no times: requests are written 1 µs apart".to_owned());
+            }
+            if self.origin_ns > 0 {
+                lost.push("times count from the first request on".to_owned());
+            }
+        }
+        if target.orders_by_time && losses.out_of_order > 0 {
+            lost.push(format!("the order is lost: {name} puts requests in the order of times"));
+        }
+        if losses.widened > 0 {
+            let unit_bytes = target.extent.address_unit;
+            let widened = losses.widened;
+            lost.push(format!("{widened} requests were widened to units of {unit_bytes} bytes"));
+        }
+        if let (1.., Some(bytes)) = (losses.sizes, target.extent.stretch_bytes) {
+            lost.push(format!(
+                "sizes are lost: {name} has none, so each request becomes an entry per {bytes} bytes that it \
+                 touches ({requests} requests, {entries} entries)"
+            ));
+        }
+        lost.extend(self.streams.lost(target));
+        if !losses.labels.is_empty() {
+            lost.push(format!("labels are lost: {}", losses.labels.join(", ")));
+        }
+        lost.extend(target.made_up.map(|what| format!("{what}, which the trace does not have")));
+        lost
+    }
+}
+
+/// Why a request cannot be written, as the end of a sentence.
+type Reason = Cow<'static, str>;
+
+/// The streams that were written, and how each is named.
+#[derive(Default)]
+struct Streams {
+    names: FxHashMap<u32, String>,
+    numbers_of_names: FxHashMap<String, u32>,
+    last: Option<u32>,
+    last_name: String,
+    has_given_names: bool,
+    has_lost_names: bool,
+}
+
+impl Streams {
+    /// Prepares to write a request of this stream; true when it is the stream's first.
+    fn take(
+        &mut self,
+        stream: u32,
+        target: &Target,
+        given_names: &[String],
+    ) -> Result<bool, Reason> {
+        if self.last == Some(stream) {
+            return Ok(false);
+        }
+        let is_new = !self.names.contains_key(&stream);
+        if is_new {
+            self.add(stream, target, given_names)?;
+        }
+        self.last = Some(stream);
+        self.last_name.clone_from(&self.names[&stream]);
+        Ok(is_new)
+    }
+
+    fn add(&mut self, stream: u32, target: &Target, given_names: &[String]) -> Result<(), Reason> {
+        self.has_given_names |= !given_names.is_empty();
+        let given_name = given_names.get(stream as usize);
+        let name = match target.streams {
+            StreamField::None => {
+                if let Some(first) = self.last {
+                    return Err(format!(
+                        "is of stream {stream} and those before of stream {first}, and {} has no streams; \
+                         choose one with --streams",
+                        target.name
+                    )
+                    .into());
+                }
+                String::new()
+            }
+            StreamField::Numbers { highest } => {
+                if stream > highest {
+                    return Err(format!(
+                        "is of stream {stream} and {} has streams up to {highest}; choose others \
+                         with --streams",
+                        target.name
+                    )
+                    .into());
+                }
+                String::new()
+            }
+            StreamField::NumbersOrNames { .. } if !self.has_given_names => stream.to_string(),
+            StreamField::Names { given, numbered }
+            | StreamField::NumbersOrNames { given, numbered } => {
+                let written = given_name.and_then(|name| given(name));
+                self.has_lost_names |= written.is_none() && given_name.is_some();
+                written.unwrap_or_else(|| numbered(stream))
+            }
+        };
+        let is_name = !matches!(target.streams, StreamField::None | StreamField::Numbers { .. });
+        if is_name && let Some(other) = self.numbers_of_names.insert(name.clone(), stream) {
+            return Err(format!(
+                "is of stream {stream}, which would be written {name:?} as stream {other} is; \
+                 choose another format"
+            )
+            .into());
+        }
+        self.names.insert(stream, name);
+        Ok(())
+    }
+
+    fn lost(&self, target: &Target) -> Option<String> {
+        let name = target.name;
+        match target.streams {
+            StreamField::None if self.last.is_some_and(|stream| stream != 0) => {
+                Some(format!("the stream's number is lost: {name} has no streams"))
+            }
+            StreamField::None | StreamField::Numbers { .. } if self.has_given_names => {
+                Some(format!("the names of streams are lost: {name} has none"))
+            }
+            _ if self.has_lost_names => {
+                Some(format!("names of streams that {name} cannot hold are replaced"))
+            }
+            StreamField::Names { .. } if !self.has_given_names && self.names.len() > 1 => {
+                Some(format!("stream numbers become names, which {name} has instead"))
+            }
+            _ => None,
+        }
+    }
+}

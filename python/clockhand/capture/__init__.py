@@ -1,0 +1,185 @@
+"""Capture: a program runs as usual, and its memory references become a trace.
+
+The program runs under Valgrind or QEMU with a tool of our own (the C sources are beside this file),
+which filters its accesses through a model of the processor's caches and writes what misses. The
+tool is a separate program; it is built on first use and talks to us through files.
+"""
+
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clockhand import _engine
+from clockhand.capture.caches import Caches
+from clockhand.capture.front_ends import FrontEnd, Run, find_front_end
+from clockhand.capture.programs import Program
+from clockhand.files import check_places
+from clockhand.traces import Watch
+
+__all__ = ["Caches", "Capture", "Process", "capture"]
+
+SECONDS_TO_END = 10
+"""How long an interrupted program may take to end before it is killed."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a capture, which is one stream of its trace.
+
+    Attributes:
+        command: The program and its arguments.
+        end: ``"exit"``; ``"signal"`` if a signal ended it; ``"exec"`` if it became another program,
+            whose references are a stream of their own; ``"cut"`` if it was killed at once, or still
+            ran when the command had ended.
+        exit_code: Its exit code where it exited.
+        records: Records by class: ``I`` instruction fetches, ``R`` load misses, ``A`` store-miss
+            fills, ``W`` write-backs.
+    """
+
+    command: list[str]
+    end: str
+    exit_code: int | None
+    records: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What a capture gave.
+
+    Attributes:
+        path: The trace.
+        processes: Its processes, in the order in which they began; the index is the stream.
+        exit_code: That of the command; negative if a signal ended it.
+        interrupted: Whether the command was told to end.
+        caches: The caches in words.
+    """
+
+    path: Path
+    processes: list[Process]
+    exit_code: int
+    interrupted: bool
+    caches: str
+
+    def records(self) -> dict[str, int]:
+        """Return the records of all processes by class."""
+        return {
+            letter: sum(process.records[letter] for process in self.processes) for letter in "IRAW"
+        }
+
+
+def capture(
+    command: Sequence[str],
+    out: str | os.PathLike[str],
+    *,
+    front_end: str | None = None,
+    caches: Caches | None = None,
+    children: bool = True,
+    system_call_memory: bool | None = None,
+    labels: Iterable[tuple[str, str]] = (),
+    made_by: str | None = None,
+    watch: Watch | None = None,
+) -> Capture:
+    """Run a command to its end and write its memory references as a trace.
+
+    Standard input and output are those of the caller. An interrupt ends the command, and what it
+    did until then is kept.
+
+    Args:
+        command: The program and its arguments.
+        out: The trace, whose name ends in ``.parquet``; it appears whole or not at all.
+        front_end: ``"valgrind"`` for x86-64 programs, or ``"qemu"`` for x86-64, arm and aarch64;
+            by the kind of the program if not given.
+        caches: The caches that references must miss to be part of the trace.
+        children: Whether the processes that the program starts are captured too; QEMU follows
+            forks but no other programs.
+        system_call_memory: Whether memory that the kernel reads and writes for the program counts;
+            it does under Valgrind if not given, and cannot under QEMU.
+        labels: Pairs of key and value to keep with the trace.
+        made_by: The command line for the labels; the equivalent one if not given.
+        watch: Called now and then with the progress of the conversion.
+
+    Raises:
+        UsageError: the command cannot be found or captured, or an option does not fit it.
+        ClockhandError: a tool is missing or failed, or the trace cannot be written.
+        OSError: there is no place for the trace.
+    """
+    path = Path(out)
+    if path.suffix != ".parquet":
+        raise _engine.UsageError(
+            f"{out}: a capture is written as Parquet; end its name in .parquet"
+        )
+    caches = caches or Caches()
+    program = Program.find(command)
+    tool = find_front_end(front_end, program)
+    included = tool.includes_system_calls(system_call_memory)
+    check_places([path])
+    with tempfile.TemporaryDirectory(prefix=".clockhand-capture-", dir=path.parent) as folder:
+        tool.prepare()
+        run = Run(Path(folder), caches, children, included)
+        exit_code, interrupted = _run(tool, program, run)
+        streams = _streams(Path(folder))
+        if not any(stream.stat().st_size for stream in streams):
+            raise _engine.ClockhandError(tool.complaint(Path(folder), program))
+        facts = {
+            "made by": made_by or _equivalent_command(path, tool, command),
+            "command": shlex.join(command),
+            "capture": f"{tool.version()}, clockhand {_engine.__version__}",
+            "cpu cache": str(caches),
+            "memory touched by system calls": "included" if included else "not included",
+            "ended": _ended(exit_code, interrupted),
+        }
+        paths: list[str | os.PathLike[str]] = list(streams)
+        rows = _engine.convert_capture(paths, path, [*facts.items(), *labels], watch)
+    processes = [_process(row) for row in rows]
+    return Capture(path, processes, exit_code, interrupted, str(caches))
+
+
+def _run(tool: FrontEnd, program: Program, run: Run) -> tuple[int, bool]:
+    """Run the program under the tool; its exit code, and whether it was interrupted."""
+    arguments, environment = tool.command(program, run)
+    process = subprocess.Popen(arguments, env={**os.environ, **environment})
+    interrupted = False
+    while True:
+        try:
+            return process.wait(), interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+            process.send_signal(signal.SIGTERM)
+            try:
+                return process.wait(SECONDS_TO_END), interrupted
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                process.kill()
+
+
+def _streams(folder: Path) -> list[Path]:
+    """Return the files of the front end in the order in which the processes began."""
+    return sorted(folder.glob("stream.*"), key=_begin)
+
+
+def _begin(stream: Path) -> tuple[int, int, int]:
+    _, process, number = stream.name.split(".")
+    with open(stream, "rb") as file:
+        # The header block begins after the magic number; its time after tag and length.
+        head = file.read(8 + 1 + 4 + 8)
+    return int.from_bytes(head[13:21], "little"), int(process), int(number)
+
+
+def _ended(exit_code: int, interrupted: bool) -> str:
+    if interrupted:
+        return "interrupted"
+    return f"exit code {exit_code}" if exit_code >= 0 else signal.Signals(-exit_code).name
+
+
+def _process(row: dict[str, Any]) -> Process:
+    return Process(row["command"], row["end"], row["exit_code"], row["classes"])
+
+
+def _equivalent_command(path: Path, tool: FrontEnd, command: Sequence[str]) -> str:
+    options = ["--out", str(path), "--front-end", tool.name]
+    return shlex.join(["clockhand", "trace", "capture", *options, "--", *command])

@@ -1,0 +1,101 @@
+"""Capture the committed traces again: every session of sessions.py, or those that are named.
+
+    .venv/bin/python traces/capture.py [NAME...]
+
+Each program runs under `clockhand trace capture`; it must have done its session's work, else
+nothing is written. Programs with a window are used on a virtual screen (desktop.py). It takes
+half an hour.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from desktop import Desktop, SessionError
+from sessions import SESSIONS, Session
+
+import clockhand
+
+TRACES = Path(__file__).parent
+CLOCKHAND = Path(sys.executable).parent / "clockhand"
+SECOND_CACHE = ["--second-cache", "2MiB", "--second-ways", "16"]
+"""A second level of today's size, for programs whose traces would be too long to commit."""
+LONGEST = 1_200_000
+"""Records of a committed trace; of a longer one these are taken from the middle on."""
+
+
+def capture(session: Session) -> None:
+    """Run one session and put its trace beside this file.
+
+    Raises:
+        SessionError: the program did not do what its session asked for.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"{session.name}-") as name:
+        folder = Path(name)
+        if session.use is None:
+            for number, command in enumerate(session.prepare(folder)):
+                environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+                run = [*launcher(session, f"part-{number}.parquet"), *command]
+                subprocess.run(run, cwd=folder, env=environment, check=True)
+        else:
+            with Desktop(folder) as desktop:
+                desktop.environment()
+                (command,) = session.prepare(folder)
+                desktop.start([*launcher(session, "part-0.parquet"), *command])
+                session.use(desktop)
+                desktop.finish()
+        session.check(folder)
+        keep(session, folder)
+
+
+def launcher(session: Session, out: str) -> list[str]:
+    """The words before a program's command line."""
+    second = SECOND_CACHE if session.is_large else []
+    labels = ["--label", f"session={session.does}"]
+    if session.equivalent_of is not None:
+        labels += ["--label", f"equivalent of={session.equivalent_of} (CRAW, 2014)"]
+    return [str(CLOCKHAND), "trace", "capture", "--out", out, *second, *labels, "--"]
+
+
+def keep(session: Session, folder: Path) -> None:
+    """Join the parts of a session to one trace of one timeline, and put it into place."""
+    parts = sorted(part.name for part in folder.glob("part-*.parquet"))
+    whole = f"{session.name}.parquet"
+    if len(parts) > 1:
+        join = [CLOCKHAND, "trace", "convert", *parts, whole]
+        subprocess.run(join, cwd=folder, check=True)
+    else:
+        (folder / parts[0]).rename(folder / whole)
+    records = clockhand.Trace(folder / whole).info()["records"]
+    if records > LONGEST:
+        rule = f"{LONGEST:,} records from the middle of {records:,} on"
+        window = ["--skip", str(records // 2), "--limit", str(LONGEST)]
+        convert = [CLOCKHAND, "trace", "convert", *window, "--label", f"window={rule}"]
+        subprocess.run([*convert, whole, "window.parquet"], cwd=folder, check=True)
+        (folder / "window.parquet").rename(folder / whole)
+    shutil.move(folder / whole, TRACES / whole)
+
+
+def main() -> int:
+    """Capture what is asked for; the number of sessions that failed."""
+    wanted = sys.argv[1:] or [session.name for session in SESSIONS]
+    known = {session.name: session for session in SESSIONS}
+    if unknown := [name for name in wanted if name not in known]:
+        print(f"there is no session {unknown[0]}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    failed = 0
+    for name in wanted:
+        print(name, flush=True)
+        try:
+            capture(known[name])
+        except (SessionError, subprocess.CalledProcessError) as error:
+            print(f"  {name}: {error}; its trace was left as it was", file=sys.stderr)
+            failed += 1
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
