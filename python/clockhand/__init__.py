@@ -8,7 +8,9 @@
 * :func:`convert_traces` writes traces to a Parquet file.
 * :func:`recommend` says which policy suits a program, a device and a memory size.
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
-* :func:`policies`, :func:`devices` and :func:`formats` list what there is.
+* :func:`run_ssd` puts write buffers before flash drives.
+* :func:`policies`, :func:`write_buffers`, :func:`devices`, :func:`ssds` and :func:`formats` list
+  what there is.
 * :mod:`clockhand.report` turns rows into figures and an HTML report.
 
 Everything that cannot be done raises :class:`ClockhandError`, whose message is one sentence that
@@ -16,10 +18,11 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 """
 
 from clockhand._engine import ClockhandError, UsageError, __version__
-from clockhand.catalogs import devices, formats, policies
+from clockhand.catalogs import devices, formats, policies, ssds, write_buffers
 from clockhand.recommendation import Recommendation, recommend
 from clockhand.reference_locality import Locality, locality
 from clockhand.simulation import Simulation, run_simulation, simulate
+from clockhand.ssd import SsdRun, run_ssd
 from clockhand.synthetic import recipes, synthesize
 from clockhand.traces import Trace, convert_traces
 
@@ -28,6 +31,7 @@ __all__ = [
     "Locality",
     "Recommendation",
     "Simulation",
+    "SsdRun",
     "Trace",
     "UsageError",
     "__version__",
@@ -39,6 +43,9 @@ __all__ = [
     "recipes",
     "recommend",
     "run_simulation",
+    "run_ssd",
     "simulate",
+    "ssds",
     "synthesize",
+    "write_buffers",
 ]

@@ -65,6 +65,50 @@ class Facts(TypedDict):
     policies: list[PolicyFacts]
 
 
+class AgedFacts(TypedDict):
+    """What was written to a drive before the traces; pages, and erases of blocks."""
+
+    host_writes: int
+    erases: int
+    write_amplification: float | None
+    is_steady: bool
+
+
+class SsdFacts(TypedDict):
+    """One drive: how much of it is for what, in pages, and how it was aged."""
+
+    name: str
+    resolved: str
+    summary: str
+    source: str
+    geometry: str
+    blocks: int
+    pages_per_block: int
+    page_bytes: int
+    raw_pages: int
+    logical_pages: int
+    reserve_pages: int
+    reserve_of_raw: float
+    reserve_of_logical: float
+    minimum_free_pages: int
+    alpha: float
+    endurance_erases: int | None
+    preconditioned: AgedFacts
+
+
+class SsdRunFacts(TypedDict):
+    """Everything a reader needs to repeat a run of write buffers on drives."""
+
+    command: str
+    version: str
+    created: str
+    seed: int
+    options: dict[str, Any]
+    traces: list[TraceFacts]
+    ssds: list[SsdFacts]
+    buffers: list[PolicyFacts]
+
+
 def printable(value: Value) -> Value:
     """Return ``value`` with control, direction and surrogate characters spelled out in every text.
 
@@ -103,7 +147,7 @@ def synthetic_mark(origin: Origin) -> str:
     return "(synthetic stand-in)" if origin.get("stand_in") else "(synthetic)"
 
 
-def trace_label(name: str, facts: Facts | None) -> str:
+def trace_label(name: str, facts: Facts | SsdRunFacts | None) -> str:
     """Return the printable name of a trace, with its mark where the facts call it synthetic.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from clockhand import Trace, locality
+from clockhand import Trace, locality, run_ssd
 from clockhand.report import write_report
 from conftest import scattered_pages
 from report_example import example_facts, example_rows
@@ -60,7 +60,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Reports: one trace, two traces (one hostile, without CLOCK), a single memory size; locality
-    of one trace, of two (one hostile, without writes), and of a sample."""
+    of one trace, of two (one hostile, without writes), and of a sample; write buffers on a drive,
+    at one size, and at two on two traces (one hostile, without writes)."""
     folder = tmp_path_factory.mktemp("reports")
     write_report(example_rows(), example_facts(), folder / "lines.html")
     traces = ["example-gcc", HOSTILE]
@@ -75,6 +76,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     locality(writing).write_report(folder / "locality.html")
     locality([writing, reading]).write_report(folder / "locality-traces.html")
     locality(writing, sample=0.5).write_report(folder / "locality-sample.html")
+    buffers = ["fab:total=8", "clock-dnv:total=8"]
+    on_small = {"ssds": "small:blocks_per_plane=32", "precondition": "random"}
+    run_ssd(writing, buffers=buffers, **on_small).write_report(folder / "ssd-bars.html")
+    sizes = [f"{name}:total={size}" for name in ("fab", "cbm") for size in (4, 16)]
+    run_ssd([writing, reading], buffers=sizes, **on_small).write_report(folder / "ssd.html")
     return folder
 
 
@@ -137,6 +143,8 @@ def aria_sort(page: Any, name: str) -> str | None:
         ("locality", 10),
         ("locality-traces", 17),
         ("locality-sample", 3),
+        ("ssd-bars", 11),
+        ("ssd", 12),
     ],
 )
 def test_every_figure_is_drawn_and_the_console_stays_silent(

@@ -1,7 +1,7 @@
 //! What there is: policies, devices and formats.
 
 use clockhand_device::{Device, built_in};
-use clockhand_policy::catalog::{CATALOG, Entry};
+use clockhand_policy::catalog::{CATALOG, Description, Entry};
 use clockhand_sim::{Contestant, SimError};
 use clockhand_trace::{Target, find_format, formats as trace_formats, named_recipes};
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ struct ParameterFacts {
 }
 
 #[derive(Serialize)]
-struct PolicyFacts {
+pub(crate) struct PolicyFacts {
     name: &'static str,
     kind: String,
     summary: &'static str,
@@ -28,7 +28,11 @@ struct PolicyFacts {
 }
 
 fn policy_facts(entry: &Entry) -> PolicyFacts {
-    let description = entry.description;
+    described(entry.description, entry.kind.to_string())
+}
+
+/// What a policy's own file says of it.
+pub(crate) fn described(description: Description, kind: String) -> PolicyFacts {
     let parameter_facts = |parameter: &clockhand_policy::parameters::Parameter| ParameterFacts {
         name: parameter.name,
         summary: parameter.summary,
@@ -37,7 +41,7 @@ fn policy_facts(entry: &Entry) -> PolicyFacts {
     };
     PolicyFacts {
         name: description.name,
-        kind: entry.kind.to_string(),
+        kind,
         summary: description.summary,
         paper: description.paper,
         parameters: description.parameters.iter().map(parameter_facts).collect(),
@@ -65,10 +69,10 @@ pub(crate) fn policy_page(name: &str) -> PyResult<String> {
 }
 
 #[derive(Serialize)]
-struct NamedFacts {
-    name: String,
-    summary: String,
-    source: Option<String>,
+pub(crate) struct NamedFacts {
+    pub(crate) name: String,
+    pub(crate) summary: String,
+    pub(crate) source: Option<String>,
 }
 
 /// All built-in devices, as dictionaries.

@@ -24,7 +24,12 @@ pub(crate) fn exception(error: SimError) -> PyErr {
     match error {
         SimError::Interrupted => PyKeyboardInterrupt::new_err(sentence),
         SimError::Usage(_)
-        | SimError::Device(DeviceError::UnknownName { .. } | DeviceError::Option { .. })
+        | SimError::Device(
+            DeviceError::UnknownName { .. }
+            | DeviceError::Option { .. }
+            | DeviceError::UnknownSsd { .. }
+            | DeviceError::Ssd { .. },
+        )
         | SimError::Trace(
             TraceError::UnknownFormat { .. }
             | TraceError::PageSize { .. }

@@ -7,6 +7,7 @@ mod catalogs;
 mod errors;
 mod locality;
 mod simulation;
+mod ssd;
 mod supervision;
 mod sweep;
 mod trace;
@@ -26,6 +27,8 @@ mod _engine {
     use crate::locality::locality;
     #[pymodule_export]
     use crate::simulation::{parse_page_bytes, simulate};
+    #[pymodule_export]
+    use crate::ssd::{run_ssd, ssd_page, ssds, write_buffer_page, write_buffers};
     #[pymodule_export]
     use crate::sweep::{PreparedTrace, plan_cells};
     #[pymodule_export]

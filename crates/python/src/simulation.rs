@@ -66,9 +66,9 @@ pub(crate) fn device_facts(written: &str, device: &Device, page_cost: &PageCost)
 
 #[derive(Serialize)]
 pub(crate) struct PolicyFacts {
-    name: String,
-    summary: &'static str,
-    paper: &'static str,
+    pub(crate) name: String,
+    pub(crate) summary: &'static str,
+    pub(crate) paper: &'static str,
 }
 
 pub(crate) fn policy_facts(contestant: &Contestant) -> PolicyFacts {

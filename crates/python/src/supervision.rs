@@ -65,6 +65,7 @@ pub(crate) fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progres
         Phase::Reading => "reading",
         Phase::Replaying => "replaying",
         Phase::Synthesizing => "synthesizing",
+        Phase::Preconditioning => "preconditioning",
     };
     watch.call1(py, (phase, done, total)).map(drop)
 }

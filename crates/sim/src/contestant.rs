@@ -1,8 +1,8 @@
 //! What stands in a column of results: a policy of the catalog, or the bound.
 
-use clockhand_policy::buffer::catalog::BUFFERS;
+use clockhand_policy::buffer::catalog::{self as buffer_catalog, BUFFERS, BufferSpec};
 use clockhand_policy::catalog::{self, CATALOG, PolicySpec};
-use clockhand_policy::parameters::SettingsError;
+use clockhand_policy::parameters::{Parameter, SettingsError};
 
 use crate::SimError;
 
@@ -33,7 +33,10 @@ impl Contestant {
         if text == Self::BOUND {
             return Ok(Contestant::Bound);
         }
-        PolicySpec::parse(text).map(Contestant::Policy).map_err(|error| explained(&error))
+        let parameters =
+            |policy: &str| catalog::find(policy).map(|entry| entry.description.parameters);
+        let policy = PolicySpec::parse(text).map_err(|error| explained(&error, parameters))?;
+        Ok(Contestant::Policy(policy))
     }
 
     /// What the user wrote.
@@ -53,7 +56,21 @@ impl Contestant {
     }
 }
 
-fn explained(error: &SettingsError) -> SimError {
+/// Reads a write buffer, `NAME:total=SIZE` with further parameters; whether the total is a size shows later.
+///
+/// # Errors
+///
+/// A sentence that names the nearest write buffer or parameter, or the allowed range.
+pub fn parse_buffer(text: &str) -> Result<BufferSpec, SimError> {
+    let parameters =
+        |buffer: &str| buffer_catalog::find(buffer).map(|entry| entry.description.parameters);
+    BufferSpec::parse(text).map_err(|error| explained(&error, parameters))
+}
+
+fn explained(
+    error: &SettingsError,
+    parameters: impl Fn(&str) -> Option<&'static [Parameter]>,
+) -> SimError {
     let (name, names): (&str, Vec<&str>) = match error {
         SettingsError::UnknownPolicy { name } => {
             let policies = CATALOG.iter().map(|entry| entry.description.name);
@@ -63,8 +80,7 @@ fn explained(error: &SettingsError) -> SimError {
             (name, BUFFERS.iter().map(|entry| entry.description.name).collect())
         }
         SettingsError::UnknownParameter { policy, name } => {
-            let parameters =
-                catalog::find(policy).map_or(&[][..], |entry| entry.description.parameters);
+            let parameters = parameters(policy).unwrap_or_default();
             (name, parameters.iter().map(|parameter| parameter.name).collect())
         }
         SettingsError::Refused(sentence) => return SimError::Usage(sentence.clone()),
@@ -100,5 +116,13 @@ mod tests {
         let error = Contestant::parse("clock:insert=1").unwrap_err().to_string();
         assert!(error.contains(r#"did you mean "insert_ref"?"#), "{error}");
         assert!(Contestant::parse("lru:x=1").unwrap_err().to_string().ends_with("it takes none"));
+    }
+
+    #[test]
+    fn an_unknown_write_buffer_or_parameter_of_one_names_the_nearest() {
+        let error = parse_buffer("clock-dvn:total=4").unwrap_err().to_string();
+        assert!(error.contains(r#"did you mean "clock-dnv"?"#), "{error}");
+        let error = parse_buffer("lru:cache_read=true").unwrap_err().to_string();
+        assert!(error.contains(r#"did you mean "cache_reads"?"#), "{error}");
     }
 }

@@ -1,7 +1,8 @@
 //! Simulation: a trace is replayed against policies, and every step is priced by a device.
 //!
 //! [`simulate`] runs a grid of cells (policies × memory sizes × traces) over all cores and gives one
-//! [`Row`] per cell. Each trace is read once; all its cells share one page view.
+//! [`Row`] per cell. Each trace is read once; all its cells share one page view. [`run_ssd`] does the same
+//! for write buffers × flash drives × traces, at original addresses.
 
 mod bound;
 mod capture;
@@ -18,11 +19,12 @@ mod progress;
 mod replay;
 mod row;
 mod simulate;
+mod ssd;
 mod stack_distance;
 
 pub use bound::Bound;
 pub use capture::convert_capture;
-pub use contestant::Contestant;
+pub use contestant::{Contestant, parse_buffer};
 pub use convert::{Conversion, Converted, convert};
 pub use error::SimError;
 pub use input::{RequestTable, TraceInput};
@@ -37,3 +39,4 @@ pub use progress::{Phase, Progress};
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use row::Row;
 pub use simulate::{Experiment, Observation, Outcome, ReadTrace, simulate};
+pub use ssd::{AddressMap, SsdCell, SsdExperiment, SsdOutcome, SsdRow, run_ssd};

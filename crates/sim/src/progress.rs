@@ -11,12 +11,15 @@ pub enum Phase {
     Replaying,
     /// A synthetic trace is made; the unit is a request.
     Synthesizing,
+    /// A drive is aged before it is used; the unit is a page, and the total is unknown.
+    Preconditioning,
 }
 
 /// Phases in the byte that threads share; a run begins with reading.
 const READING: u8 = 0;
 const REPLAYING: u8 = 1;
 const SYNTHESIZING: u8 = 2;
+const PRECONDITIONING: u8 = 3;
 
 /// Shared between the threads of a run and whoever watches it.
 #[derive(Debug, Default)]
@@ -43,7 +46,8 @@ impl Progress {
         let phase = match self.phase.load(Ordering::Relaxed) {
             READING => Phase::Reading,
             REPLAYING => Phase::Replaying,
-            _ => Phase::Synthesizing,
+            SYNTHESIZING => Phase::Synthesizing,
+            _ => Phase::Preconditioning,
         };
         (phase, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
@@ -55,6 +59,7 @@ impl Progress {
             Phase::Reading => READING,
             Phase::Replaying => REPLAYING,
             Phase::Synthesizing => SYNTHESIZING,
+            Phase::Preconditioning => PRECONDITIONING,
         };
         self.phase.store(code, Ordering::Relaxed);
     }

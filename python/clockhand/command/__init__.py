@@ -20,6 +20,7 @@ from clockhand.command import (
     recommendation,
     reproduction,
     simulation,
+    ssd,
     sweeps,
     traces,
 )
@@ -65,6 +66,7 @@ def _options(
 
 
 simulation.register(app)
+ssd.register(app)
 recommendation.register(app)
 sweeps.register(app)
 reproduction.register(app)

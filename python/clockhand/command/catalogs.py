@@ -1,12 +1,13 @@
-"""``clockhand policies``, ``devices`` and ``formats``: what there is."""
+"""``clockhand policies``, ``devices`` and ``formats``: what there is, each kind with its pages."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
 
 import clockhand
 from clockhand import _engine
+from clockhand.catalogs import describes_ssd
 from clockhand.command.output import print_markdown, print_table
 
 Name = Annotated[str | None, typer.Argument(help="Show the page of this one.")]
@@ -20,13 +21,30 @@ def register(app: typer.Typer) -> None:
 
 
 def _policies(name: Name = None) -> None:
-    """List the policies, or show one: what it keeps, victim, parameters, cost, paper."""
+    """List the policies and write buffers, or show one: victim, parameters, cost, paper."""
     if name is None:
         columns = ["name", "kind", "parameters", "summary", "paper"]
         print_table("policies", clockhand.policies().select(columns))
+        print_table(
+            "write buffers of flash drives, for clockhand ssd; all take total=SIZE",
+            clockhand.write_buffers().select(columns),
+        )
         return
-    print_markdown(_engine.policy_page(name))
-    policy = next(policy for policy in _engine.policies() if policy["name"] == name.split(":")[0])
+    word = name.partition(":")[0]
+    policies = {entry["name"]: entry for entry in _engine.policies()}
+    buffers = {entry["name"]: entry for entry in _engine.write_buffers()}
+    if word not in buffers:
+        # Of an unknown name it says which policy is near.
+        page = _engine.policy_page(name)
+        _show(page, policies[word])
+        return
+    if word in policies:
+        _show(_engine.policy_page(word), policies[word])
+    _show(_engine.write_buffer_page(word), buffers[word])
+
+
+def _show(page: str, entry: dict[str, Any]) -> None:
+    print_markdown(page)
     parameters = [
         {
             "parameter": p["name"],
@@ -34,19 +52,28 @@ def _policies(name: Name = None) -> None:
             "default": p["default"],
             "meaning": p["summary"],
         }
-        for p in policy["parameters"]
+        for p in entry["parameters"]
     ]
     if parameters:
         typer.echo()
-        print_table(f"parameters of {policy['name']} ({policy['kind']})", pl.DataFrame(parameters))
+        print_table(f"parameters of {entry['name']} ({entry['kind']})", pl.DataFrame(parameters))
 
 
 def _devices(name: Name = None) -> None:
-    """List the devices, or show one, built-in or from a TOML file: costs and their source."""
+    """List the devices and flash drives, or show one, built-in or from a TOML file."""
     if name is None:
         print_table("devices", clockhand.devices().select("name", "summary"))
+        print_table("flash drives, for clockhand ssd", clockhand.ssds().select("name", "summary"))
         return
-    print_markdown(_engine.device_page(name))
+    print_markdown(_page(name))
+
+
+def _page(name: str) -> str:
+    """Return the page of a device or a drive; a file is a drive if it describes one."""
+    word = name.partition(":")[0]
+    if word in clockhand.ssds()["name"] or describes_ssd(name) or describes_ssd(word):
+        return _engine.ssd_page(name)
+    return _engine.device_page(name)
 
 
 def _formats(name: Name = None) -> None:

@@ -12,6 +12,7 @@ LABELS = {
     "reading": "reading the trace",
     "replaying": "replaying",
     "synthesizing": "making the trace",
+    "preconditioning": "ageing the drive",
 }
 
 

@@ -17,23 +17,41 @@ from clockhand.command.output import (
     say,
     write_rows,
 )
+from clockhand.command.progress import shown_progress
 from clockhand.command.simulation import Jobs, Out, OutputFormat
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
 from clockhand.files import check_places, publish
-from clockhand.reproduce import Reproduction, reproduce_craw
+from clockhand.reproduce import (
+    ClockDnvReproduction,
+    Reproduction,
+    read_clock_dnv_experiment,
+    reproduce_clock_dnv,
+    reproduce_craw,
+)
 from clockhand.reproduce.craw import claim_table
 from clockhand.sweep import read_experiment
 from clockhand.sweep.tables import table_files
 
-PAPERS = ("craw",)
+CLOCK_DNV = "clock-dnv"
+PAPERS = ("craw", CLOCK_DNV)
 
-Paper = Annotated[str, typer.Argument(help="What to reproduce: craw.")]
+Paper = Annotated[str, typer.Argument(help=f"What to reproduce: {', '.join(PAPERS)}.")]
 ExperimentFile = Annotated[
     Path | None,
     typer.Option("--experiment", help="experiments/PAPER.toml if not given."),
 ]
 Html = Annotated[Path | None, typer.Option(help="Write all claims and figures as one HTML page.")]
 Tables = Annotated[Path | None, typer.Option(help="Write the tables as CSV into this folder.")]
+
+RealTraces = Annotated[
+    Path | None,
+    typer.Option(
+        "--traces",
+        envvar="CLOCKHAND_SHARED_TRACES",
+        help="clock-dnv: a folder with the real traces that the experiment names; those that are "
+        "there are taken along.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -45,13 +63,14 @@ def _reproduce(
     paper: Paper,
     experiment: ExperimentFile = None,
     dataset: DatasetFolder = None,
+    real_traces: RealTraces = None,
     jobs: Jobs = None,
     html: Html = None,
     tables: Tables = None,
     format: OutputFormat = None,
     out: Out = None,
 ) -> None:
-    """Run a paper's experiment on the committed traces and judge each of its claims."""
+    """Run a paper's experiment and judge each of its claims."""
     if paper not in PAPERS:
         raise UsageError(f"there is no reproduction of {paper!r}; there is: {', '.join(PAPERS)}")
     file = Path("experiments") / f"{paper}.toml" if experiment is None else experiment
@@ -61,9 +80,15 @@ def _reproduce(
             "--experiment"
         )
     check_places([path for path in (out, html) if path is not None], folder=tables)
-    read = read_experiment(file)
-    with sweep_progress() as watch:
-        made = reproduce_craw(read, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
+    made: Reproduction | ClockDnvReproduction
+    if paper == CLOCK_DNV:
+        made = _run_clock_dnv(file, dataset, real_traces, jobs)
+    else:
+        read = read_experiment(file)
+        with sweep_progress() as watch:
+            made = reproduce_craw(
+                read, dataset=dataset, jobs=jobs, watch=watch, command=command_line()
+            )
     for warning in made.warnings:
         say(warning)
     claims = claim_table(made.claims)
@@ -71,12 +96,37 @@ def _reproduce(
     print_for_people = partial(_print_claims, claims)
     files = {} if tables is None else table_files(tables, made.tables, made.facts)
     if html is not None:
-        files[html] = _page(made).encode()
+        page = _page(made) if isinstance(made, Reproduction) else _clock_dnv_page(made)
+        files[html] = page.encode()
     if out is not None:
         files[out] = encoded(claims, written_as, print_for_people)
     publish(files, folder=tables)
     if out is None:
         write_rows(claims, written_as, print_for_people)
+
+
+def _run_clock_dnv(
+    file: Path, dataset: Path | None, traces: Path | None, jobs: int | None
+) -> ClockDnvReproduction:
+    if dataset is not None:
+        raise UsageError("clock-dnv takes minutes and keeps no dataset; leave --dataset out")
+    read = read_clock_dnv_experiment(file)
+    with shown_progress() as watch:
+        return reproduce_clock_dnv(
+            read, traces=traces, jobs=jobs, watch=watch, command=command_line()
+        )
+
+
+def _clock_dnv_page(made: ClockDnvReproduction) -> str:
+    from clockhand.report.clock_dnv import render_clock_dnv  # Altair takes a while to import.
+
+    return render_clock_dnv(
+        claims=made.claims,
+        paper_tables=made.paper_tables,
+        ablation=made.ablation,
+        rows=made.rows,
+        facts=made.facts,
+    )
 
 
 def _page(made: Reproduction) -> str:

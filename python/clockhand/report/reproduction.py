@@ -87,21 +87,22 @@ def render_reproduction(
     payload: list[dict[str, Any]] = []
     parts = [_locality_part(localities, labels, payload)]
     for key, title, text, panels in _topics(rows, gauges, traces):
-        parts.append(_part(key, title, text, panels, labels, everywhere, payload))
+        parts.append(draw_part(key, title, text, panels, labels, everywhere, payload))
     counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
     return template("reproduction.html.j2").render(
-        title=_title(paper, counts, len(traces)),
+        title=title_of(paper, counts, len(traces)),
         paper=paper,
         claims=[printable(vars(claim)) for claim in claims],
         counts=counts,
-        paper_tables={name: _texts(table) for name, table in paper_tables.items()},
+        paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
         parts=parts,
         facts=printable(facts),
         payload=script_json(payload),
     )
 
 
-def _title(paper: str, counts: Mapping[Verdict, int], traces: int) -> str:
+def title_of(paper: str, counts: Mapping[Verdict, int], traces: int) -> str:
+    """Return the title of a reproduction: how many claims were judged how."""
     told = sum(counts.values())
     inputs = "1 trace" if traces == 1 else f"{traces} traces"
     return (
@@ -117,7 +118,8 @@ def _marks(rows: pl.DataFrame) -> list[Mark]:
     return [*drawn, Mark(BOUND, PAGE.muted, "", BOUND_DASH)]
 
 
-def _texts(table: pl.DataFrame) -> tuple[list[tuple[str, bool]], list[tuple[str, ...]]]:
+def texts_of(table: pl.DataFrame) -> tuple[list[tuple[str, bool]], list[tuple[str, ...]]]:
+    """Return the columns of a table, each with whether it is numeric, and its rows as text."""
     columns = [(name, kind.is_numeric()) for name, kind in table.schema.items()]
     return columns, [tuple(number_text(value) for value in row) for row in table.iter_rows()]
 
@@ -227,7 +229,7 @@ def _areas(gauges: pl.DataFrame, trace: str) -> Lines:
     )
 
 
-def _part(
+def draw_part(
     key: str,
     title: str,
     text: str,
@@ -236,6 +238,7 @@ def _part(
     everywhere: Mapping[str, Mark],
     payload: list[dict[str, Any]],
 ) -> Part:
+    """Draw one of the paper's figures; what the page's script needs of it is added to payload."""
     rows, records, drawn = [], [], []
     for index, (trace, of_trace) in enumerate(panels.items()):
         figures = []

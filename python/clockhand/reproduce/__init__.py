@@ -5,6 +5,19 @@ rules that are stated beside them, and gives tables that a report shows.
 """
 
 from clockhand.claims import Claim, Verdict
+from clockhand.reproduce.clock_dnv import (
+    ClockDnvReproduction,
+    read_clock_dnv_experiment,
+    reproduce_clock_dnv,
+)
 from clockhand.reproduce.craw import Reproduction, reproduce_craw
 
-__all__ = ["Claim", "Reproduction", "Verdict", "reproduce_craw"]
+__all__ = [
+    "Claim",
+    "ClockDnvReproduction",
+    "Reproduction",
+    "Verdict",
+    "read_clock_dnv_experiment",
+    "reproduce_clock_dnv",
+    "reproduce_craw",
+]

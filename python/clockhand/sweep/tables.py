@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts, printable
+from clockhand.facts import Facts, SsdRunFacts, printable
 
 PROCESSORS = Path("/proc/cpuinfo")
 
@@ -23,7 +23,9 @@ class Table:
     content: pl.DataFrame
 
 
-def table_files(folder: Path, tables: Iterable[Table], facts: Facts) -> dict[Path, bytes]:
+def table_files(
+    folder: Path, tables: Iterable[Table], facts: Facts | SsdRunFacts
+) -> dict[Path, bytes]:
     """Return a CSV file per table in ``folder``."""
     return {
         folder / f"{table.slug}.csv": csv_with_origin(table.title, table.content, facts)
@@ -31,7 +33,7 @@ def table_files(folder: Path, tables: Iterable[Table], facts: Facts) -> dict[Pat
     }
 
 
-def csv_with_origin(title: str, table: pl.DataFrame, facts: Facts) -> bytes:
+def csv_with_origin(title: str, table: pl.DataFrame, facts: Facts | SsdRunFacts) -> bytes:
     """Return a table as CSV after comments that name title, command, version, machine and traces.
 
     Read it with ``polars.read_csv(path, comment_prefix="#")``.

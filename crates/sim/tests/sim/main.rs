@@ -12,6 +12,7 @@ mod memory_use;
 mod observation;
 mod real_traces;
 mod rows;
+mod ssd;
 mod twin;
 #[path = "../../benches/workload/mod.rs"]
 mod workload;

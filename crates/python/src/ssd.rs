@@ -1,0 +1,206 @@
+//! `run_ssd`: write buffers on flash drives, as rows and facts; and what buffers and drives there are.
+
+use clockhand_device::flash::{Capacity, Geometry, Precondition, Preconditioned};
+use clockhand_device::{Ssd, built_in_ssds};
+use clockhand_policy::buffer::catalog::{BUFFERS, BufferSpec};
+use clockhand_sim::{AddressMap, SimError, SsdCell, SsdExperiment, SsdRow, parse_buffer};
+use pyo3::prelude::*;
+use pythonize::pythonize;
+use serde::Serialize;
+
+use crate::catalogs::{NamedFacts, PolicyFacts as CatalogFacts, described};
+use crate::errors::exception;
+use crate::simulation::{PolicyFacts, TraceFacts};
+use crate::supervision::supervised;
+use crate::trace::TraceSource;
+
+/// All write buffers, as dictionaries.
+#[pyfunction]
+pub(crate) fn write_buffers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let kind = |is_hybrid: bool| match is_hybrid {
+        true => "write buffer, DRAM and NVM",
+        false => "write buffer",
+    };
+    let facts: Vec<CatalogFacts> = BUFFERS
+        .iter()
+        .map(|entry| described(entry.description, kind(entry.is_hybrid).to_owned()))
+        .collect();
+    Ok(pythonize(py, &facts)?)
+}
+
+/// The documentation page of a write buffer, in Markdown.
+#[pyfunction]
+pub(crate) fn write_buffer_page(name: &str) -> PyResult<String> {
+    Ok(parse_buffer(name).map_err(exception)?.entry().page())
+}
+
+/// All built-in drives, as dictionaries.
+#[pyfunction]
+pub(crate) fn ssds(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let named = |ssd: clockhand_device::BuiltIn| NamedFacts {
+        name: ssd.name,
+        summary: ssd.summary,
+        source: Some(ssd.source),
+    };
+    let facts: Vec<_> = built_in_ssds().into_iter().map(named).collect();
+    Ok(pythonize(py, &facts)?)
+}
+
+/// The page of a drive, built-in or from a file.
+#[pyfunction]
+pub(crate) fn ssd_page(ssd: &str) -> PyResult<String> {
+    let ssd = Ssd::named_or_file(ssd).map_err(|error| exception(SimError::from(error)))?;
+    Ok(ssd.description())
+}
+
+#[derive(Serialize)]
+struct AgedFacts {
+    host_writes: u64,
+    erases: u64,
+    write_amplification: Option<f64>,
+    is_steady: bool,
+}
+
+#[derive(Serialize)]
+struct SsdFacts {
+    name: String,
+    resolved: String,
+    summary: String,
+    source: String,
+    geometry: String,
+    blocks: u64,
+    pages_per_block: u32,
+    page_bytes: u32,
+    raw_pages: u64,
+    logical_pages: u64,
+    reserve_pages: u64,
+    reserve_of_raw: f64,
+    reserve_of_logical: f64,
+    minimum_free_pages: u64,
+    alpha: f64,
+    endurance_erases: Option<u32>,
+    preconditioned: AgedFacts,
+}
+
+fn ssd_facts(written: &str, ssd: &Ssd, done: &Preconditioned) -> SsdFacts {
+    let Geometry { channels, dies_per_channel, planes_per_die, blocks_per_plane, .. } =
+        *ssd.geometry();
+    let Capacity { raw_pages, logical_pages, reserve_pages, minimum_free_pages, page_bytes } =
+        ssd.capacity();
+    let pages_per_block = ssd.geometry().pages_per_block;
+    SsdFacts {
+        name: written.to_owned(),
+        resolved: ssd.resolved(),
+        summary: ssd.summary().to_owned(),
+        source: ssd.source().to_owned(),
+        geometry: format!(
+            "{channels} channels × {dies_per_channel} dies × {planes_per_die} planes × {blocks_per_plane} blocks × \
+             {pages_per_block} pages × {page_bytes} bytes"
+        ),
+        blocks: raw_pages / u64::from(pages_per_block),
+        pages_per_block,
+        page_bytes,
+        raw_pages,
+        logical_pages,
+        reserve_pages,
+        reserve_of_raw: ssd.capacity().reserve_of_raw(),
+        reserve_of_logical: ssd.capacity().reserve_of_logical(),
+        minimum_free_pages,
+        alpha: ssd.capacity().alpha(),
+        endurance_erases: ssd.endurance_erases(),
+        preconditioned: AgedFacts {
+            host_writes: done.host_writes,
+            erases: done.erases,
+            write_amplification: done.write_amplification,
+            is_steady: done.is_steady,
+        },
+    }
+}
+
+/// How many blocks were erased how often; `row` is the position of the row that it belongs to.
+#[derive(Default, Serialize)]
+struct WearColumns {
+    row: Vec<usize>,
+    erases: Vec<u32>,
+    blocks: Vec<u32>,
+}
+
+#[derive(Serialize)]
+struct SsdResult {
+    rows: Vec<SsdRow>,
+    wear: WearColumns,
+    traces: Vec<TraceFacts>,
+    ssds: Vec<SsdFacts>,
+    buffers: Vec<PolicyFacts>,
+}
+
+fn buffer_facts(spec: &BufferSpec) -> PolicyFacts {
+    let description = spec.entry().description;
+    PolicyFacts {
+        name: spec.written().to_owned(),
+        summary: description.summary,
+        paper: description.paper,
+    }
+}
+
+fn rows_and_wear(cells: Vec<SsdCell>) -> (Vec<SsdRow>, WearColumns) {
+    let (mut rows, mut wear) = (Vec::new(), WearColumns::default());
+    for (position, cell) in cells.into_iter().enumerate() {
+        for (erases, blocks) in cell.wear.blocks_by_erases {
+            wear.row.push(position);
+            wear.erases.push(erases);
+            wear.blocks.push(blocks);
+        }
+        rows.push(cell.row);
+    }
+    (rows, wear)
+}
+
+/// Runs write buffers on drives; a dictionary of rows, wear, and facts about traces, drives and buffers.
+#[pyfunction]
+#[pyo3(signature = (
+    traces, buffers, ssds, *, precondition, map, drain, endurance, seed, jobs, watch=None
+))]
+#[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
+pub(crate) fn run_ssd<'py>(
+    py: Python<'py>,
+    traces: Vec<PyRef<'py, TraceSource>>,
+    buffers: Vec<String>,
+    ssds: Vec<String>,
+    precondition: &str,
+    map: &str,
+    drain: bool,
+    endurance: Option<u32>,
+    seed: u64,
+    jobs: Option<usize>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let specs: Result<Vec<BufferSpec>, SimError> =
+        buffers.iter().map(|text| parse_buffer(text)).collect();
+    let specs = specs.map_err(exception)?;
+    let precondition: Precondition =
+        precondition.parse().map_err(|sentence| exception(SimError::Usage(sentence)))?;
+    let experiment = SsdExperiment {
+        traces: traces.iter().map(|trace| trace.0.clone()).collect(),
+        buffers: specs.clone(),
+        ssds: ssds.clone(),
+        precondition,
+        map: map.parse::<AddressMap>().map_err(exception)?,
+        drain,
+        endurance_erases: endurance,
+        seed,
+        jobs,
+    };
+    let outcome =
+        supervised(py, watch, move |progress| clockhand_sim::run_ssd(&experiment, progress))?;
+    let (rows, wear) = rows_and_wear(outcome.cells);
+    let drives = ssds.iter().zip(&outcome.ssds);
+    let result = SsdResult {
+        rows,
+        wear,
+        traces: outcome.traces.iter().map(TraceFacts::from).collect(),
+        ssds: drives.map(|(written, (ssd, done))| ssd_facts(written, ssd, done)).collect(),
+        buffers: specs.iter().map(buffer_facts).collect(),
+    };
+    Ok(pythonize(py, &result)?)
+}

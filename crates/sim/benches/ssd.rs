@@ -1,0 +1,65 @@
+//! Host pages per second through the whole driver: placement, write buffer, flash translation layer with
+//! collection. The 2 GB drive of 8192 blocks of 64 pages of 4 KB, 15 % of logical, under uniform random writes.
+//!
+//! Reading and ageing are not timed: the clock starts when the cells do.
+
+mod timing;
+
+use std::sync::Arc;
+
+use clockhand_device::flash::Precondition;
+use clockhand_sim::{AddressMap, RequestTable, SsdExperiment, TraceInput, parse_buffer, run_ssd};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
+const DRIVE: &str = "dnv-textbook:blocks_per_plane=8192";
+/// The host's share of the drive: 8192 blocks of 64 pages, of which 15 % of this are spare.
+const LOGICAL_PAGES: u64 = 455_902;
+const WRITES: u64 = 4_000_000;
+const PAGE_BYTES: u64 = 4096;
+
+fn random_writes() -> Arc<RequestTable> {
+    let mut state = 1_u64;
+    let mut page = || {
+        // A multiplicative generator modulo 2^64, of which the upper half is used.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        ((state >> 32) * LOGICAL_PAGES) >> 32
+    };
+    Arc::new(RequestTable {
+        is_write: vec![true; WRITES as usize],
+        addresses: (0..WRITES).map(|_| page() * PAGE_BYTES).collect(),
+        ..RequestTable::default()
+    })
+}
+
+fn experiment(table: &Arc<RequestTable>, buffer: &str, copies: usize) -> SsdExperiment {
+    let buffer = parse_buffer(buffer).expect("a write buffer");
+    SsdExperiment {
+        traces: vec![TraceInput::Table { name: "writes".to_owned(), table: Arc::clone(table) }],
+        buffers: vec![buffer; copies],
+        ssds: vec![DRIVE.to_owned()],
+        precondition: Precondition::Fill,
+        map: AddressMap::Original,
+        drain: false,
+        endurance_erases: None,
+        seed: 1,
+        jobs: Some(1),
+    }
+}
+
+fn ssd(criterion: &mut Criterion) {
+    let table = random_writes();
+    let mut group = criterion.benchmark_group("ssd");
+    group.sample_size(10).throughput(Throughput::Elements(WRITES));
+    for buffer in ["lru:total=1", "clock-dnv:total=16MiB", "fab:total=16MiB", "cbm:total=16MiB"] {
+        group.bench_function(buffer, |bencher| {
+            bencher.iter_custom(|iterations| {
+                let cells = experiment(&table, buffer, iterations as usize);
+                timing::after_reading(|progress| run_ssd(&cells, progress))
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, ssd);
+criterion_main!(benches);

@@ -1,0 +1,396 @@
+//! Write buffers on flash drives: a grid of cells, traces × drives × buffers.
+//!
+//! ```text
+//! requests → placement → write buffer → flash translation layer
+//!            (page numbers    (batches,        (programs, relocations,
+//!             of the drive)    NVM writes)      erases)
+//! ```
+
+mod cell;
+mod placement;
+mod requests;
+mod row;
+
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
+
+use clockhand_device::flash::{Drive, Precondition, Preconditioned, Wear};
+use clockhand_device::{Exact, Ssd};
+use clockhand_policy::Ratio;
+use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
+use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
+use clockhand_trace::bytes_with_unit;
+use num_traits::ToPrimitive;
+use rayon::prelude::*;
+
+use cell::{BufferCounts, Cell};
+pub use placement::AddressMap;
+use placement::{Placed, Space, place};
+use requests::RequestList;
+pub use row::SsdRow;
+
+use crate::{MemorySize, Phase, Progress, ReadTrace, SimError, TraceInput};
+
+/// Pages of a block as the papers' write buffers see it.
+const BUFFER_BLOCK_PAGES: u32 = 64;
+
+/// What a policy takes a write to cost over a read where the drive's profile states no times: the ratio of the
+/// SLC NAND flash that the papers price.
+const DEFAULT_COST_RATIO: u32 = 8;
+
+/// What to run. Rows come in the order trace, drive, buffer, each as given, doubles kept.
+#[derive(Clone, Debug)]
+pub struct SsdExperiment {
+    /// The traces.
+    pub traces: Vec<TraceInput>,
+    /// The write buffers, each with its total.
+    pub buffers: Vec<BufferSpec>,
+    /// The drives as the user wrote them.
+    pub ssds: Vec<String>,
+    /// How the drives are aged.
+    pub precondition: Precondition,
+    /// Where addresses beyond a drive's end go.
+    pub map: AddressMap,
+    /// Whether dirty pages are written when the trace ends.
+    pub drain: bool,
+    /// Erases that a block endures; what the drive's profile says if `None`.
+    pub endurance_erases: Option<u32>,
+    /// Seed of what is drawn at random.
+    pub seed: u64,
+    /// Threads; all cores if `None`.
+    pub jobs: Option<usize>,
+}
+
+/// A row and what does not fit into one.
+#[derive(Clone, Debug)]
+pub struct SsdCell {
+    /// The row.
+    pub row: SsdRow,
+    /// How often blocks were erased.
+    pub wear: Wear,
+}
+
+/// The rows of an experiment and the facts that belong to them.
+#[derive(Clone, Debug)]
+pub struct SsdOutcome {
+    /// One entry per cell.
+    pub cells: Vec<SsdCell>,
+    /// One entry per trace; its pages are those of the first drive.
+    pub traces: Vec<ReadTrace>,
+    /// The drives, and what preconditioning did with each.
+    pub ssds: Vec<(Ssd, Preconditioned)>,
+}
+
+/// Runs an experiment.
+///
+/// # Errors
+///
+/// An unknown drive or buffer, sizes that do not fit together, a trace that cannot be read or reaches beyond a
+/// drive's end, or [`SimError::Interrupted`].
+pub fn run_ssd(experiment: &SsdExperiment, progress: &Progress) -> Result<SsdOutcome, SimError> {
+    check(experiment)?;
+    let ssds =
+        experiment.ssds.iter().map(|text| AgedSsd::new(text)).collect::<Result<Vec<_>, _>>()?;
+    let cells = experiment.buffers.len() * ssds.len();
+    let jobs = experiment.jobs.map_or(0, |jobs| jobs.min(cells));
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    let threads =
+        threads.map_err(|error| SimError::Usage(format!("cannot start threads: {error}")))?;
+    let (mut cells, mut traces) = (Vec::new(), Vec::new());
+    for input in &experiment.traces {
+        let list = RequestList::read(input, progress)?;
+        let mut facts = None;
+        for ssd in &ssds {
+            let trace = place(&input.name(), &list, ssd.space(), experiment.map)?;
+            facts.get_or_insert_with(|| read_trace(input, &list, &trace));
+            let grid = Grid { experiment, input, list: &list, trace, ssd };
+            cells.extend(threads.install(|| grid.run(progress))?);
+        }
+        traces.extend(facts);
+    }
+    let aged = |ssd: AgedSsd| ssd.aged.into_inner().map(|(_, done)| (ssd.ssd, done));
+    Ok(SsdOutcome { cells, traces, ssds: ssds.into_iter().filter_map(aged).collect() })
+}
+
+fn check(experiment: &SsdExperiment) -> Result<(), SimError> {
+    let nothing =
+        |what: &str, option: &str| SimError::Usage(format!("no {what} is given; add {option}"));
+    if experiment.traces.is_empty() {
+        return Err(nothing("trace", "a file"));
+    }
+    if experiment.ssds.is_empty() {
+        return Err(nothing("drive", "--ssd NAME"));
+    }
+    if experiment.buffers.is_empty() {
+        return Err(nothing("write buffer", "--buffer NAME:total=SIZE"));
+    }
+    if experiment.endurance_erases == Some(0) {
+        return Err(SimError::Usage("--endurance is 0; give erases per block, from 1".to_owned()));
+    }
+    experiment.buffers.iter().try_for_each(|buffer| buffer_total(buffer).map(drop))
+}
+
+/// The size that a buffer was given: pages, bytes or a share of the trace's footprint.
+fn buffer_total(buffer: &BufferSpec) -> Result<MemorySize, SimError> {
+    let remedy =
+        "give pages (4096), bytes with a unit (16MiB) or a share of the trace's footprint (10%)";
+    let Some(total) = buffer.total() else {
+        return Err(SimError::Usage(format!(
+            "write buffer {} has no size; add total=SIZE, such as {}:total=16MiB",
+            buffer.written(),
+            buffer.entry().description.name
+        )));
+    };
+    let wrong = || {
+        SimError::Usage(format!(
+            "write buffer {}: total={total} is not a size; {remedy}",
+            buffer.written()
+        ))
+    };
+    if total.ends_with('%') {
+        return match MemorySize::parse_memory(total).as_deref() {
+            Ok(&[share]) => Ok(share),
+            _ => Err(wrong()),
+        };
+    }
+    let pages = total.parse().ok().filter(|&pages| pages > 0).map(MemorySize::Frames);
+    let bytes = || bytes_with_unit(total).filter(|&bytes| bytes > 0).map(MemorySize::Bytes);
+    pages.or_else(bytes).ok_or_else(wrong)
+}
+
+/// A drive, aged when it is first needed; every cell begins with a copy.
+struct AgedSsd {
+    /// As the user wrote it.
+    written: String,
+    ssd: Ssd,
+    aged: OnceLock<(Drive, Preconditioned)>,
+}
+
+impl AgedSsd {
+    fn new(text: &str) -> Result<Self, SimError> {
+        Ok(AgedSsd {
+            written: text.to_owned(),
+            ssd: Ssd::named_or_file(text)?,
+            aged: OnceLock::new(),
+        })
+    }
+
+    fn space(&self) -> Space {
+        let capacity = self.ssd.capacity();
+        Space {
+            logical_pages: capacity.logical_pages,
+            page_bytes: capacity.page_bytes,
+            pages_per_block: self.pages_per_block(),
+        }
+    }
+
+    /// The papers' 64, or less where the drive's own blocks are smaller.
+    fn pages_per_block(&self) -> u32 {
+        let drive_block_pages = self.ssd.geometry().pages_per_block;
+        match drive_block_pages.is_power_of_two() {
+            true => drive_block_pages.min(BUFFER_BLOCK_PAGES),
+            false => BUFFER_BLOCK_PAGES,
+        }
+    }
+
+    fn drive(
+        &self,
+        experiment: &SsdExperiment,
+        progress: &Progress,
+    ) -> Result<&(Drive, Preconditioned), SimError> {
+        if let Some(aged) = self.aged.get() {
+            return Ok(aged);
+        }
+        progress.enter(Phase::Preconditioning, 0);
+        let mut drive = self.ssd.drive(experiment.seed);
+        let done = drive.precondition(experiment.precondition, experiment.seed, |pages| {
+            progress.set_done(pages);
+            match progress.is_cancelled() {
+                true => ControlFlow::Break(SimError::Interrupted),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        Ok(self.aged.get_or_init(|| (drive, done)))
+    }
+
+    /// What a page write costs over a page read.
+    fn cost_ratio(&self) -> Result<Ratio, SimError> {
+        let times = self.ssd.times();
+        let (Some(read), Some(program)) = (times.read_us, times.program_us) else {
+            return Ok(Ratio::whole(DEFAULT_COST_RATIO));
+        };
+        let ratio = program / read;
+        let parts = ratio.numer().to_u128().zip(ratio.denom().to_u128());
+        parts.and_then(|(numerator, denominator)| Ratio::new(numerator, denominator).ok()).ok_or_else(
+            || {
+                SimError::Usage(format!(
+                    "drive {}: its program time over its read time is unusable as a cost ratio; change the \
+                     times of the profile",
+                    self.written
+                ))
+            },
+        )
+    }
+}
+
+fn read_trace(input: &TraceInput, list: &RequestList, trace: &Placed) -> ReadTrace {
+    ReadTrace {
+        name: input.name(),
+        report: list.report.clone(),
+        references: trace.references,
+        read_references: trace.references - trace.write_references,
+        write_references: trace.write_references,
+        footprint_pages: trace.footprint_pages,
+        dirty_footprint_pages: trace.dirty_footprint_pages,
+    }
+}
+
+/// The cells of one trace on one drive.
+struct Grid<'a> {
+    experiment: &'a SsdExperiment,
+    input: &'a TraceInput,
+    list: &'a RequestList,
+    trace: Placed,
+    ssd: &'a AgedSsd,
+}
+
+impl Grid<'_> {
+    fn run(&self, progress: &Progress) -> Result<Vec<SsdCell>, SimError> {
+        let buffers = self.experiment.buffers.iter().map(|spec| Ok((spec, self.resolve(spec)?)));
+        let buffers = buffers.collect::<Result<Vec<_>, SimError>>()?;
+        let (drive, _) = self.ssd.drive(self.experiment, progress)?;
+        progress.enter(Phase::Replaying, (buffers.len() * self.trace.ranges.len()) as u64);
+        let cell = |(spec, resolved): &(&BufferSpec, ResolvedBuffer)| {
+            let drain = self.experiment.drain;
+            let cell = Cell { trace: &self.trace, drive: drive.clone(), drain, progress };
+            let (counts, drive) = resolved.build(cell)?;
+            Ok(SsdCell { row: self.row(spec, resolved, counts, &drive), wear: drive.wear() })
+        };
+        buffers.par_iter().map(cell).collect()
+    }
+
+    /// A buffer with its size in pages.
+    fn resolve(&self, spec: &BufferSpec) -> Result<ResolvedBuffer, SimError> {
+        let Space { logical_pages, page_bytes, pages_per_block } = self.ssd.space();
+        let pages = buffer_total(spec)?.frames(self.trace.footprint_pages, page_bytes.into());
+        if u64::from(pages) > logical_pages {
+            return Err(SimError::Usage(format!(
+                "write buffer {} has {pages} pages and drive {} only {logical_pages}; give it a smaller total",
+                spec.written(),
+                self.ssd.written
+            )));
+        }
+        let pages_per_block =
+            PagesPerBlock::new(pages_per_block).expect("a power of two that is at most 64");
+        let size =
+            BufferSize { pages, pages_per_block, distinct_pages: self.trace.footprint_pages };
+        Ok(spec.resolve(size, self.ssd.cost_ratio()?)?)
+    }
+
+    fn row(
+        &self,
+        spec: &BufferSpec,
+        resolved: &ResolvedBuffer,
+        counts: BufferCounts,
+        drive: &Drive,
+    ) -> SsdRow {
+        let Grid { experiment, trace, ssd, .. } = self;
+        let flash = drive.counters();
+        let wear = drive.wear();
+        let hits = counts.read_hits + counts.write_hits;
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        let life = Life::new(self, &counts, &wear);
+        SsdRow {
+            trace: self.input.name(),
+            buffer: spec.written().to_owned(),
+            buffer_pages: resolved.size().pages,
+            ssd: ssd.written.clone(),
+            references: trace.references,
+            read_hits: counts.read_hits,
+            write_hits: counts.write_hits,
+            dirty_pages_flushed: counts.dirty_pages_flushed,
+            clean_pages_flushed: counts.clean_pages_flushed,
+            batches: counts.batches,
+            nvm_writes: counts.nvm_writes,
+            residual_dirty: counts.residual_dirty,
+            host_writes: flash.host_writes,
+            flash_programs: flash.flash_programs(),
+            erases: flash.erases,
+            waf: flash.write_amplification(),
+            read_references: trace.references - trace.write_references,
+            write_references: trace.write_references,
+            hit_ratio: hits as f64 / trace.references as f64,
+            write_hit_ratio: share(counts.write_hits, trace.write_references),
+            nvm_hits: counts.nvm_hits,
+            padding_reads: counts.padding_reads,
+            migrations: counts.migrations,
+            relocations: flash.relocations,
+            flash_reads: flash.flash_reads(),
+            collection_started: flash.collection_started(),
+            erases_mean: wear.erases_mean(),
+            erases_max: wear.erases_max(),
+            life_repetitions: life.repetitions,
+            life_repetitions_first_block: life.repetitions_first_block,
+            life_years: life.years,
+            drive_writes_per_day_5_years: life.drive_writes_per_day,
+            nvm_life_repetitions: life.nvm_repetitions,
+            nvm_life_years: life.nvm_years,
+            dram_pages: counts.dram_pages,
+            nvm_pages: counts.nvm_pages,
+            page_bytes: drive.capacity().page_bytes,
+            footprint_pages: trace.footprint_pages,
+            buffer_resolved: resolved.to_string(),
+            ssd_resolved: ssd.ssd.resolved(),
+            precondition: experiment.precondition.to_string(),
+            map: experiment.map.name(),
+            drain: experiment.drain,
+        }
+    }
+}
+
+/// Nanoseconds of a year of 365 days, as warranties count.
+const YEAR_NS: f64 = 365.0 * 24.0 * 3600.0 * 1e9;
+/// The warranty for which drive writes per day are stated.
+const WARRANTY_DAYS: f64 = 5.0 * 365.0;
+
+/// How long flash and NVM last if the trace is repeated.
+struct Life {
+    repetitions: Option<f64>,
+    repetitions_first_block: Option<f64>,
+    years: Option<f64>,
+    drive_writes_per_day: Option<f64>,
+    nvm_repetitions: Option<f64>,
+    nvm_years: Option<f64>,
+}
+
+impl Life {
+    fn new(grid: &Grid<'_>, counts: &BufferCounts, wear: &Wear) -> Life {
+        let ssd = &grid.ssd.ssd;
+        let endurance = grid.experiment.endurance_erases.or(ssd.endurance_erases());
+        let until =
+            |erases: f64| endurance.filter(|_| erases > 0.0).map(|all| f64::from(all) / erases);
+        let repetitions = until(wear.erases_mean());
+        let span_ns = grid.list.span_ns.filter(|&span_ns| span_ns > 0);
+        let years = |repetitions: Option<f64>| {
+            repetitions.zip(span_ns).map(|(times, span_ns)| times * span_ns as f64 / YEAR_NS)
+        };
+        let drive_writes = grid.trace.write_references as f64 / ssd.capacity().logical_pages as f64;
+        let nvm_repetitions = nvm_endurance(ssd)
+            .filter(|_| counts.nvm_writes > 0)
+            .map(|writes| writes * f64::from(counts.nvm_pages) / counts.nvm_writes as f64);
+        Life {
+            repetitions,
+            repetitions_first_block: until(wear.erases_max().into()),
+            years: years(repetitions),
+            drive_writes_per_day: repetitions.map(|times| times * drive_writes / WARRANTY_DAYS),
+            nvm_repetitions,
+            nvm_years: years(nvm_repetitions),
+        }
+    }
+}
+
+/// Writes that a cell of the drive's NVM endures.
+fn nvm_endurance(ssd: &Ssd) -> Option<f64> {
+    let writes: Exact = ssd.nvm()?.endurance_writes;
+    Some(writes.numer().to_f64()? / writes.denom().to_f64()?)
+}

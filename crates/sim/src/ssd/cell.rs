@@ -1,0 +1,142 @@
+//! One buffer on one drive: requests go through the buffer, and what it sends on is carried out.
+
+use clockhand_device::flash::{Drive, LogicalPage as FlashPage};
+use clockhand_policy::LogicalPage;
+use clockhand_policy::buffer::{Action, Request, Source, Step, StepPage, WriteBuffer, catalog};
+
+use super::placement::Placed;
+use crate::{Progress, SimError};
+
+/// Requests between two looks at whether the run is to end.
+const LOOK_EVERY: usize = 1 << 14;
+
+/// What a cell counts. Unit: pages, but for batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct BufferCounts {
+    pub(super) read_hits: u64,
+    pub(super) write_hits: u64,
+    pub(super) read_misses: u64,
+    pub(super) write_misses: u64,
+    pub(super) nvm_hits: u64,
+    pub(super) dirty_pages_flushed: u64,
+    pub(super) clean_pages_flushed: u64,
+    pub(super) batches: u64,
+    pub(super) padding_reads: u64,
+    pub(super) migrations: u64,
+    pub(super) nvm_writes: u64,
+    pub(super) residual_dirty: u64,
+    pub(super) dram_pages: u32,
+    pub(super) nvm_pages: u32,
+}
+
+/// A run of one buffer, before the buffer is known in its type.
+pub(super) struct Cell<'a> {
+    pub(super) trace: &'a Placed,
+    pub(super) drive: Drive,
+    pub(super) drain: bool,
+    pub(super) progress: &'a Progress,
+}
+
+impl catalog::Visitor for Cell<'_> {
+    type Output = Result<(BufferCounts, Drive), SimError>;
+
+    fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
+        let Cell { trace, drive, drain, progress } = self;
+        let mut run = Run { buffer, drive, counts: BufferCounts::default() };
+        for ranges in trace.ranges.chunks(LOOK_EVERY) {
+            if progress.is_cancelled() {
+                return Err(SimError::Interrupted);
+            }
+            for range in ranges {
+                for page in range.pages() {
+                    run.reference(LogicalPage(page.into()), range.is_write());
+                }
+            }
+            progress.add_done(ranges.len() as u64);
+        }
+        if drain {
+            run.make_room(Request::Drain);
+            run.buffer.serve(Request::Drain);
+        }
+        Ok(run.finish(trace))
+    }
+}
+
+struct Run<B> {
+    buffer: B,
+    drive: Drive,
+    counts: BufferCounts,
+}
+
+impl<B: WriteBuffer> Run<B> {
+    #[inline]
+    fn reference(&mut self, page: LogicalPage, is_write: bool) {
+        let request = if is_write { Request::Write(page) } else { Request::Read(page) };
+        self.make_room(request);
+        let served = self.buffer.serve(request);
+        let counts = &mut self.counts;
+        counts.nvm_writes += u64::from(served.nvm_writes);
+        counts.nvm_hits += u64::from(served.hit == Some(clockhand_policy::buffer::Medium::Nvm));
+        match (served.hit.is_some(), is_write) {
+            (true, false) => counts.read_hits += 1,
+            (true, true) => counts.write_hits += 1,
+            (false, true) => counts.write_misses += 1,
+            (false, false) => {
+                counts.read_misses += 1;
+                self.drive.read(on_flash(page));
+            }
+        }
+    }
+
+    #[inline]
+    fn make_room(&mut self, request: Request) {
+        while let Some(step) = self.buffer.next_step(request) {
+            carry_out(step, &mut self.drive, &mut self.counts);
+            self.buffer.commit();
+        }
+    }
+
+    /// Asserts that every reference was served and every flushed page reached the drive.
+    fn finish(self, trace: &Placed) -> (BufferCounts, Drive) {
+        let Run { buffer, drive, mut counts } = self;
+        let BufferCounts { read_hits, read_misses, write_hits, write_misses, .. } = counts;
+        assert_eq!(write_hits + write_misses, trace.write_references, "a write was not served");
+        let reads = trace.references - trace.write_references;
+        assert_eq!(read_hits + read_misses, reads, "a read was not served");
+        let flushed = counts.dirty_pages_flushed + counts.clean_pages_flushed;
+        assert_eq!(flushed, drive.counters().host_writes, "a flushed page did not reach the drive");
+        counts.residual_dirty = buffer.occupancy().dirty_pages.into();
+        let capacity = buffer.capacity();
+        (counts.dram_pages, counts.nvm_pages) = (capacity.dram_pages, capacity.nvm_pages);
+        (counts, drive)
+    }
+}
+
+fn carry_out(step: Step<'_>, drive: &mut Drive, counts: &mut BufferCounts) {
+    match step.action {
+        Action::Drop => {}
+        Action::Migrate => {
+            counts.migrations += step.pages.len() as u64;
+            counts.nvm_writes += step.pages.len() as u64;
+        }
+        Action::Flush => {
+            counts.batches += 1;
+            for &StepPage { page, dirty, source, .. } in step.pages {
+                if source == Source::Flash {
+                    counts.padding_reads += 1;
+                    drive.read(on_flash(page));
+                }
+                match dirty {
+                    true => counts.dirty_pages_flushed += 1,
+                    false => counts.clean_pages_flushed += 1,
+                }
+                drive.write(on_flash(page)).expect("the blocks of this drive last for ever");
+            }
+        }
+    }
+}
+
+/// The trace was placed below the drive's end, so that 32 bits hold every page.
+fn on_flash(page: LogicalPage) -> FlashPage {
+    FlashPage(page.0 as u32)
+}

@@ -1,0 +1,136 @@
+//! The requests of a trace as page ranges of its own address spaces, kept for all cells.
+
+use std::collections::BTreeMap;
+
+use clockhand_trace::{Op, ReadReport, Request};
+
+use crate::{Progress, SimError, TraceInput};
+
+/// One request: the bytes it touches in its stream. 16 bytes, because long traces have many.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ByteRange {
+    address: u64,
+    bytes: u32,
+    /// The stream's number among those of the trace in its low 31 bits; the top bit says that it writes.
+    stream_and_op: u32,
+}
+
+const WRITES: u32 = 1 << 31;
+
+impl ByteRange {
+    /// Whether it writes.
+    pub(super) fn is_write(self) -> bool {
+        self.stream_and_op & WRITES != 0
+    }
+
+    /// The position of its stream in [`RequestList::streams`].
+    pub(super) fn stream(self) -> usize {
+        (self.stream_and_op & !WRITES) as usize
+    }
+
+    /// The first and the last page it touches.
+    pub(super) fn pages(self, page_bytes: u32) -> (u64, u64) {
+        let page_bytes = u64::from(page_bytes);
+        let last_byte = self.address.saturating_add(u64::from(self.bytes.max(1) - 1));
+        (self.address / page_bytes, last_byte / page_bytes)
+    }
+}
+
+/// A trace in memory, with what was met while it was read.
+pub(super) struct RequestList {
+    /// The requests in their order.
+    pub(super) requests: Vec<ByteRange>,
+    /// The trace's stream numbers, ascending, and the last byte that each touches.
+    pub(super) streams: Vec<(u32, u64)>,
+    /// Nanoseconds from the first request to the last, if the trace has times.
+    pub(super) span_ns: Option<u64>,
+    /// Format, skipped lines, labels, hash.
+    pub(super) report: ReadReport,
+}
+
+impl RequestList {
+    /// Reads a trace to its end.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader; a trace without any request.
+    pub(super) fn read(input: &TraceInput, progress: &Progress) -> Result<Self, SimError> {
+        let mut requests = Vec::new();
+        let mut streams = Streams::default();
+        let mut times = Times::default();
+        let report = input.for_each_batch(progress, &mut |batch| {
+            for request in batch {
+                requests.push(streams.take(request));
+                times.take(request);
+            }
+            Ok(())
+        })?;
+        if requests.is_empty() {
+            return Err(SimError::Usage(format!(
+                "{}: the trace has no request; give one that has",
+                input.name()
+            )));
+        }
+        let streams = streams.in_order(&mut requests);
+        Ok(RequestList { requests, streams, span_ns: times.span_ns(), report })
+    }
+}
+
+/// Streams in the order in which they were met, until all are known.
+#[derive(Default)]
+struct Streams {
+    numbers: BTreeMap<u32, u32>,
+    met: Vec<(u32, u64)>,
+}
+
+impl Streams {
+    fn take(&mut self, request: &Request) -> ByteRange {
+        let next = self.met.len() as u32;
+        let position = *self.numbers.entry(request.stream).or_insert(next);
+        if position == next {
+            self.met.push((request.stream, 0));
+        }
+        let last_byte = request.address.saturating_add(u64::from(request.bytes.max(1) - 1));
+        let known = &mut self.met[position as usize].1;
+        *known = last_byte.max(*known);
+        let op = if request.op == Op::Write { WRITES } else { 0 };
+        ByteRange { address: request.address, bytes: request.bytes, stream_and_op: position | op }
+    }
+
+    /// Renumbers the streams in the order of their own numbers.
+    fn in_order(self, requests: &mut [ByteRange]) -> Vec<(u32, u64)> {
+        let mut place_of = vec![0; self.met.len()];
+        for (place, &position) in self.numbers.values().enumerate() {
+            place_of[position as usize] = place as u32;
+        }
+        for request in requests {
+            let op = request.stream_and_op & WRITES;
+            request.stream_and_op = place_of[request.stream()] | op;
+        }
+        self.numbers.values().map(|&position| self.met[position as usize]).collect()
+    }
+}
+
+/// The earliest and the latest time; none as soon as a request has none.
+#[derive(Default)]
+struct Times {
+    range: Option<(u64, u64)>,
+    missing: bool,
+}
+
+impl Times {
+    fn take(&mut self, request: &Request) {
+        match request.time_ns {
+            None => self.missing = true,
+            Some(time) => {
+                let (first, last) = self.range.unwrap_or((time, time));
+                self.range = Some((first.min(time), last.max(time)));
+            }
+        }
+    }
+
+    fn span_ns(&self) -> Option<u64> {
+        let (first, last) = self.range.filter(|_| !self.missing)?;
+        Some(last - first)
+    }
+}

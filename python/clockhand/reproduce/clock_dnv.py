@@ -1,0 +1,374 @@
+"""The CLOCK-DNV paper: its experiment, its tables and figures, and what became of its claims."""
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand._engine import UsageError
+from clockhand.claims import Claim
+from clockhand.facts import SsdRunFacts
+from clockhand.reproduce.clock_dnv_claims import judge
+from clockhand.reproduce.craw import claim_table
+from clockhand.ssd import SsdRun, run_ssd
+from clockhand.ssd_findings import FAMILY
+from clockhand.sweep.tables import Table
+from clockhand.synthetic import synthesize
+from clockhand.traces import Trace, Watch
+
+PAPERS_DRIVE = "dnv-paper"
+DEFAULT = "clock-dnv"
+
+# Table III: workload, reads : writes, trace size.
+PAPERS_WORKLOADS = (
+    ("Financial", "8.2 : 1.8", "1.8 GB"),
+    ("CAMWEBDEV", "0.8 : 9.2", "0.52 GB"),
+    ("Filebench", "5 : 5", "2.81 GB"),
+)
+# Table I: property, DRAM, NAND, NVM.
+PAPERS_MEDIA = (
+    ("read latency", "~50 ns", "~30 µs", "~50 ns"),
+    ("write latency", "~50 ns", "~300 µs", "~250 ns"),
+    ("endurance", "N/A", "10^4", "10^8"),
+)
+# Table II: parameter, value, and the fact of our profile that stands for it.
+PAPERS_PARAMETERS = (
+    ("capacity", "32 GB", "raw"),
+    ("page size, block size", "4 KB, 256 KB (64 pages)", "geometry"),
+    ("page read, page write, block erase", "25 µs, 200 µs, 1.5 ms", "times"),
+    ("overprovisioning ratio", "15 %", "reserve"),
+)
+ABLATION = ("hit_ratio", "host_writes", "batches", "nvm_writes", "erases")
+
+
+@dataclass(frozen=True)
+class RealTraces:
+    """Traces that are taken along where they are at hand: file names with their formats."""
+
+    files: tuple[tuple[str, str], ...]
+    totals: tuple[str, ...]
+    ssd: str
+    map: str
+
+
+@dataclass(frozen=True)
+class ClockDnvExperiment:
+    """A checked experiment; ``stand_ins`` are pairs of the paper's workload and our recipe."""
+
+    path: Path
+    question: str
+    expected: str
+    totals: tuple[str, ...]
+    buffers: tuple[str, ...]
+    ablation: tuple[str, ...]
+    ssd: str
+    precondition: str
+    seed: int
+    stand_ins: tuple[tuple[str, str], ...]
+    real: RealTraces
+
+
+@dataclass(frozen=True)
+class ClockDnvReproduction:
+    """What became of the CLOCK-DNV paper's claims.
+
+    Attributes:
+        claims: Every claim with our number and a verdict, in the paper's order.
+        paper_tables: The paper's Tables I to III beside ours, by title.
+        rows: The rows of all runs, with the column ``workload``: the paper's name of what a
+            stand-in stands in for, null for a real trace.
+        ablation: What each mode changes, against CLOCK-DNV's defaults.
+        tables: The tables that are kept.
+        facts: How all of it was made.
+        warnings: What the readers passed over or assumed, one sentence each.
+    """
+
+    claims: list[Claim]
+    paper_tables: Mapping[str, pl.DataFrame]
+    rows: pl.DataFrame
+    ablation: pl.DataFrame
+    tables: list[Table]
+    facts: SsdRunFacts
+    warnings: list[str]
+
+
+KEYS = {
+    "question", "expected", "totals", "buffers", "ablation", "ssd", "precondition", "seed",
+    "stand_in", "real",
+}  # fmt: skip
+
+
+def read_clock_dnv_experiment(path: str | os.PathLike[str]) -> ClockDnvExperiment:
+    """Read ``experiments/clock-dnv.toml`` or a file like it; no trace is opened.
+
+    Raises:
+        UsageError: it is not TOML, or a key is unknown, missing or of another kind.
+        OSError: the file cannot be read.
+    """
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} is not TOML: {error}; correct it there") from error
+    if wrong := sorted(KEYS ^ set(content)):
+        kind = "unknown" if wrong[0] in content else "missing"
+        raise UsageError(
+            f"{file}: the key {wrong[0]!r} is {kind}; the keys are {', '.join(sorted(KEYS))}"
+        )
+    try:
+        return _experiment(file, content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"{file}: a value is missing or not of its kind ({error}); compare it with "
+            "experiments/clock-dnv.toml"
+        ) from error
+
+
+def _experiment(file: Path, content: Mapping[str, Any]) -> ClockDnvExperiment:
+    real = content["real"]
+    known = {workload for workload, _, _ in PAPERS_WORKLOADS}
+    stand_ins = tuple((entry["workload"], entry["recipe"]) for entry in content["stand_in"])
+    if {workload for workload, _ in stand_ins} != known:
+        raise ValueError(f"the workloads are {', '.join(sorted(known))}")
+    return ClockDnvExperiment(
+        path=file,
+        question=str(content["question"]),
+        expected=str(content["expected"]),
+        totals=_texts(content["totals"]),
+        buffers=_texts(content["buffers"]),
+        ablation=_texts(content["ablation"]),
+        ssd=str(content["ssd"]),
+        precondition=str(content["precondition"]),
+        seed=int(content["seed"]),
+        stand_ins=stand_ins,
+        real=RealTraces(
+            files=tuple((entry["name"], entry["format"]) for entry in real["file"]),
+            totals=_texts(real["totals"]),
+            ssd=str(real["ssd"]),
+            map=str(real["map"]),
+        ),
+    )
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{values!r} is not a list of texts")
+    return tuple(values)
+
+
+def reproduce_clock_dnv(
+    experiment: ClockDnvExperiment,
+    *,
+    traces: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+    command: str | None = None,
+) -> ClockDnvReproduction:
+    """Run the CLOCK-DNV paper's experiment and judge the paper's claims.
+
+    Args:
+        experiment: ``experiments/clock-dnv.toml``, or one with the same buffers.
+        traces: A folder with the real traces that the experiment names; those that are there are
+            taken along.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress.
+        command: The command line for the facts; the equivalent one if not given.
+
+    Raises:
+        UsageError: the experiment names an unknown buffer, drive or recipe.
+        ClockhandError: a trace cannot be read.
+    """
+    command = command or "clockhand reproduce clock-dnv"
+    recipes = [synthesize(recipe) for _, recipe in experiment.stand_ins]
+    runs = [
+        run_ssd(
+            recipes,
+            buffers=_with_totals(experiment, experiment.totals),
+            ssds=experiment.ssd,
+            precondition=experiment.precondition,
+            seed=experiment.seed,
+            jobs=jobs,
+            watch=watch,
+            command=command,
+        )
+    ]
+    for path, format in _present(experiment.real, traces):
+        runs.append(
+            run_ssd(
+                Trace(path, format=format),
+                buffers=_with_totals(experiment, experiment.real.totals),
+                ssds=experiment.real.ssd,
+                precondition=experiment.precondition,
+                map=experiment.real.map,
+                seed=experiment.seed,
+                jobs=jobs,
+                watch=watch,
+                command=command,
+            )
+        )
+    facts = _joined_facts(runs)
+    rows = _rows(experiment, runs)
+    claims = judge(rows.filter(pl.col("workload").is_not_null()))
+    return _made(claims, rows, facts, [warning for run in runs for warning in run.warnings])
+
+
+def _made(
+    claims: list[Claim], rows: pl.DataFrame, facts: SsdRunFacts, warnings: list[str]
+) -> ClockDnvReproduction:
+    ablation = _ablation(rows)
+    is_stand_in = pl.col("workload").is_not_null()
+    tables = [
+        Table("Claims of the CLOCK-DNV paper", "claims", claim_table(claims)),
+        Table("Figures 5 to 8 on stand-ins", "rows", rows.filter(is_stand_in).drop("policy")),
+        Table("What each mode changes, relative to clock-dnv", "ablation", ablation),
+    ]
+    real = rows.filter(~is_stand_in)
+    if not real.is_empty():
+        tables.append(Table("Real traces, not the paper's", "real-traces", real.drop("policy")))
+    return ClockDnvReproduction(
+        claims=claims,
+        paper_tables={
+            "Table I: memory media": _media(),
+            "Table II: parameters of the simulator": _parameters(),
+            "Table III: workloads": _workloads(rows),
+        },
+        rows=rows,
+        ablation=ablation,
+        tables=tables,
+        facts=facts,
+        warnings=warnings,
+    )
+
+
+def _with_totals(experiment: ClockDnvExperiment, totals: Sequence[str]) -> list[str]:
+    buffers = []
+    for total in totals:
+        for buffer in (*experiment.buffers, *experiment.ablation):
+            name, _, parameters = buffer.partition(":")
+            buffers.append(f"{name}:total={total}" + (f",{parameters}" if parameters else ""))
+    return buffers
+
+
+def _present(real: RealTraces, folder: str | os.PathLike[str] | None) -> list[tuple[Path, str]]:
+    if folder is None:
+        return []
+    found = [(Path(folder) / name, format) for name, format in real.files]
+    return [(path, format) for path, format in found if path.exists()]
+
+
+def _rows(experiment: ClockDnvExperiment, runs: Sequence[SsdRun]) -> pl.DataFrame:
+    workloads = {recipe: workload for workload, recipe in experiment.stand_ins}
+    rows = pl.concat([run.rows for run in runs])
+    names = {name: Path(name).name.partition(".")[0] for name in rows["trace"].unique()}
+    return rows.with_columns(
+        FAMILY,
+        pl.col("trace").replace_strict(workloads, default=None).alias("workload"),
+        pl.col("trace").replace_strict(names, return_dtype=pl.String),
+    )
+
+
+def _joined_facts(runs: Sequence[SsdRun]) -> SsdRunFacts:
+    """Facts of all runs as those of one; traces are called as in the rows."""
+    first = runs[0].facts
+    traces = [trace for run in runs for trace in run.facts["traces"]]
+    for trace in traces:
+        trace["name"] = Path(trace["name"]).name.partition(".")[0]
+    ssds = [ssd for run in runs for ssd in run.facts["ssds"]]
+    buffers = [buffer for run in runs for buffer in run.facts["buffers"]]
+    return cast(
+        SsdRunFacts,
+        {
+            **first,
+            "traces": traces,
+            "ssds": list({ssd["name"]: ssd for ssd in ssds}.values()),
+            "buffers": list({buffer["name"]: buffer for buffer in buffers}.values()),
+        },
+    )
+
+
+def _ablation(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return how many percent each measure changes against CLOCK-DNV's defaults of that size."""
+    key = ["trace", "buffer_pages"]
+    base = rows.filter(pl.col("policy") == DEFAULT).select(
+        *key, *(pl.col(name).alias(f"{name} of {DEFAULT}") for name in ABLATION)
+    )
+    joined = rows.join(base.unique(key), on=key, how="left", maintain_order="left")
+    changes = [
+        pl.when(pl.col(f"{name} of {DEFAULT}") > 0)
+        .then((100 * (pl.col(name) / pl.col(f"{name} of {DEFAULT}") - 1)).round(2))
+        .alias(f"{name} change %")
+        for name in ABLATION
+    ]
+    others = joined.filter(pl.col("policy") != DEFAULT)
+    return others.select("trace", "buffer_pages", pl.col("policy").alias("buffer"), *changes)
+
+
+def drive_facts(ssd: str) -> dict[str, str]:
+    """Return the facts of a drive's page, by name."""
+    lines = _engine.ssd_page(ssd).splitlines()
+    pairs = (line.strip().partition("  ") for line in lines if line.startswith("  "))
+    return {name: text.strip() for name, _, text in pairs}
+
+
+def _media() -> pl.DataFrame:
+    facts = drive_facts(PAPERS_DRIVE)
+    rows = [
+        {"property": name, "DRAM, paper": dram, "NAND, paper": nand, "NVM, paper": nvm}
+        for name, dram, nand, nvm in PAPERS_MEDIA
+    ]
+    ours = f"{facts['times']}; {facts['endurance']}"
+    rows.append(
+        {
+            "property": f"our profile {PAPERS_DRIVE}",
+            "DRAM, paper": "not timed",
+            "NAND, paper": ours,
+            "NVM, paper": facts["NVM"],
+        }
+    )
+    return pl.DataFrame(rows).rename(lambda name: name.replace(", paper", ""))
+
+
+def _parameters() -> pl.DataFrame:
+    facts = drive_facts(PAPERS_DRIVE)
+    return pl.DataFrame(
+        [
+            {"parameter": name, "paper": value, f"our profile {PAPERS_DRIVE}": facts[fact]}
+            for name, value, fact in PAPERS_PARAMETERS
+        ]
+    )
+
+
+def _workloads(rows: pl.DataFrame) -> pl.DataFrame:
+    papers = [
+        {"workload": f"{name} (paper)", "reads : writes": ratio, "size": size}
+        for name, ratio, size in PAPERS_WORKLOADS
+    ]
+    columns = ("read_references", "write_references", "page_bytes", "references", "footprint_pages")
+    ours = [
+        {
+            "workload": _told(row),
+            "reads : writes": _ratio(row["read_references"], row["write_references"]),
+            "size": f"{row['references'] * row['page_bytes'] / 1e9:.2f} GB",
+            "footprint": f"{row['footprint_pages'] * row['page_bytes'] / (1 << 20):,.0f} MiB",
+        }
+        for row in rows.select("trace", "workload", *columns)
+        .unique("trace", maintain_order=True)
+        .iter_rows(named=True)
+    ]
+    return pl.DataFrame([{**row, "footprint": "not stated"} for row in papers] + ours)
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    if row["workload"] is None:
+        return f"{row['trace']} (real, not the paper's)"
+    return f"{row['trace']} (stand-in for {row['workload']})"
+
+
+def _ratio(reads: int, writes: int) -> str:
+    share = 10 * reads / (reads + writes)
+    return f"{share:.1f} : {10 - share:.1f}"

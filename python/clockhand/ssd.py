@@ -1,0 +1,244 @@
+"""Write buffers on flash drives: what they make of traces, at the traces' own addresses."""
+
+import datetime
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack, cast
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.facts import SsdRunFacts
+from clockhand.files import publish
+from clockhand.simulation import MAXIMUM_JOBS, MAXIMUM_SEED, check_range, trace_facts
+from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_words, sources
+
+SSD_SCHEMA: Mapping[str, type[pl.DataType]] = {
+    "trace": pl.String,
+    "buffer": pl.String,
+    "buffer_pages": pl.UInt64,
+    "ssd": pl.String,
+    "references": pl.UInt64,
+    "read_hits": pl.UInt64,
+    "write_hits": pl.UInt64,
+    "dirty_pages_flushed": pl.UInt64,
+    "clean_pages_flushed": pl.UInt64,
+    "batches": pl.UInt64,
+    "nvm_writes": pl.UInt64,
+    "residual_dirty": pl.UInt64,
+    "host_writes": pl.UInt64,
+    "flash_programs": pl.UInt64,
+    "erases": pl.UInt64,
+    "waf": pl.Float64,
+    "read_references": pl.UInt64,
+    "write_references": pl.UInt64,
+    "hit_ratio": pl.Float64,
+    "write_hit_ratio": pl.Float64,
+    "nvm_hits": pl.UInt64,
+    "padding_reads": pl.UInt64,
+    "migrations": pl.UInt64,
+    "relocations": pl.UInt64,
+    "flash_reads": pl.UInt64,
+    "collection_started": pl.Boolean,
+    "erases_mean": pl.Float64,
+    "erases_max": pl.UInt64,
+    "life_repetitions": pl.Float64,
+    "life_repetitions_first_block": pl.Float64,
+    "life_years": pl.Float64,
+    "drive_writes_per_day_5_years": pl.Float64,
+    "nvm_life_repetitions": pl.Float64,
+    "nvm_life_years": pl.Float64,
+    "dram_pages": pl.UInt64,
+    "nvm_pages": pl.UInt64,
+    "page_bytes": pl.UInt64,
+    "footprint_pages": pl.UInt64,
+    "buffer_resolved": pl.String,
+    "ssd_resolved": pl.String,
+    "precondition": pl.String,
+    "map": pl.String,
+    "drain": pl.Boolean,
+}
+"""Names, order and types of the columns of a result; the first sixteen are the contract."""
+
+WEAR_SCHEMA: Mapping[str, type[pl.DataType]] = {
+    "trace": pl.String,
+    "buffer": pl.String,
+    "buffer_pages": pl.UInt64,
+    "ssd": pl.String,
+    "erases": pl.UInt64,
+    "blocks": pl.UInt64,
+}
+
+MAXIMUM_ENDURANCE = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class SsdRun:
+    """A result with the facts that belong to it.
+
+    Attributes:
+        rows: One row per cell, in the order trace, drive, buffer, with the columns of
+            :data:`SSD_SCHEMA`. Counts are of pages, but for batches and erases (blocks).
+        wear: How many blocks of each cell's drive were erased how often.
+        facts: Command, version, trace hashes, drives and buffers, for a report.
+        warnings: What the readers passed over or assumed, one sentence each.
+    """
+
+    rows: pl.DataFrame
+    wear: pl.DataFrame
+    facts: SsdRunFacts
+    warnings: list[str]
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Write one HTML file with figures, table and facts that opens without a network."""
+        publish(self.report_files(Path(path), None))
+
+    def write_plots(self, folder: str | os.PathLike[str]) -> None:
+        """Write each figure as SVG and PNG into a folder, which is made if absent."""
+        publish(self.report_files(None, Path(folder)), folder=Path(folder))
+
+    def report_files(self, report: Path | None, plots: Path | None) -> dict[Path, bytes]:
+        """Return the content of each file of a report and of a folder of figures."""
+        if report is None and plots is None:
+            return {}
+        from clockhand.report.ssd import pictures, render  # Altair takes a while to import.
+
+        files: dict[Path, bytes] = {}
+        if report is not None:
+            files[report] = render(self.rows, self.wear, self.facts).encode()
+        if plots is not None:
+            files |= pictures(self.rows, self.wear, plots, self.facts)
+        return files
+
+
+def run_ssd(
+    traces: Traces,
+    *,
+    buffers: str | Sequence[str],
+    ssds: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = "dnv-textbook",
+    precondition: str = "fill",
+    map: str = "original",
+    drain: bool = False,
+    endurance: int | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    trace_format: str | None = None,
+    watch: Watch | None = None,
+    command: str | None = None,
+    **reading: Unpack[Reading],
+) -> SsdRun:
+    """Put write buffers before flash drives and count what becomes of traces.
+
+    Args:
+        traces: One trace or several, as :class:`Trace` or as paths. Addresses are the trace's own;
+            its streams get ranges of their own that begin with a block.
+        buffers: Names with their size and parameters, such as
+            ``"clock-dnv:total=16MiB,dram_share=0.1"``. ``total`` is in pages, bytes with a unit or
+            a share of the trace's footprint (``"10%"``).
+        ssds: Drives with options, such as ``"dnv-textbook:size=8GiB"``, or TOML files.
+        precondition: How drives are aged: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
+            ``"random"`` (until steady) or ``"none"``.
+        map: Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes
+            blocks modulo the drive's, ``"compact"`` numbers the touched blocks.
+        drain: Whether dirty pages are written when the trace ends.
+        endurance: Erases that a block endures; the profile's if not given.
+        seed: Seed of ageing and of victim rules with random choices, from 0.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        trace_format: Format of all traces that are given as paths.
+        watch: Called now and then with the progress.
+        command: The command line for the facts; the equivalent one if not given.
+        reading: How traces that are given as paths are read, and which requests of each trace are
+            wanted; see :class:`clockhand.traces.Reading`.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: a trace or a drive's file cannot be read.
+    """
+    check_range("--seed", seed, 0, MAXIMUM_SEED)
+    if jobs is not None:
+        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+    if endurance is not None:
+        check_range("--endurance", endurance, 1, MAXIMUM_ENDURANCE)
+    buffers = [buffers] if isinstance(buffers, str) else list(buffers)
+    drives = [ssds] if isinstance(ssds, str | os.PathLike) else list(ssds)
+    drive_names = [os.fspath(drive) for drive in drives]
+    options: dict[str, Any] = {
+        "precondition": precondition,
+        "map": map,
+        "drain": drain,
+        "endurance": endurance,
+    }
+    trace_sources = sources(traces, trace_format, **reading)
+    result = _engine.run_ssd(
+        trace_sources, buffers, drive_names, seed=seed, jobs=jobs, watch=watch, **options
+    )
+    if command is None:
+        names = [source.name for source in trace_sources]
+        settings = {**options, "seed": seed}
+        command = _equivalent_command(
+            names, buffers, drive_names, settings, reading_words(trace_format, reading)
+        )
+    rows = pl.DataFrame(result["rows"], schema=SSD_SCHEMA)
+    facts = _facts(result, rows, command, seed, {**options, "jobs": jobs})
+    warnings = [
+        f"{trace['name']}: {note}" for trace in result["traces"] for note in reading_notes(trace)
+    ]
+    return SsdRun(rows, _wear(result["wear"], rows), facts, warnings)
+
+
+def _wear(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
+    """Join erase counts, whose column ``row`` counts result rows from 0, with their rows."""
+    wear = pl.DataFrame(
+        columns, schema={"row": pl.UInt32, "erases": pl.UInt64, "blocks": pl.UInt64}
+    )
+    about = rows.with_row_index("row").select("row", "trace", "buffer", "buffer_pages", "ssd")
+    return wear.join(about, on="row", how="left", maintain_order="left").select(list(WEAR_SCHEMA))
+
+
+def _equivalent_command(
+    names: Iterable[str],
+    buffers: Iterable[str],
+    ssds: Iterable[str],
+    settings: Mapping[str, object],
+    reading: Sequence[str],
+) -> str:
+    words = ["clockhand", "ssd", *names]
+    for buffer in buffers:
+        words += ["--buffer", buffer]
+    for ssd in ssds:
+        words += ["--ssd", ssd]
+    for option, value in settings.items():
+        if value is True:
+            words.append(f"--{option}")
+        elif value is not None and value is not False:
+            words += [f"--{option}", str(value)]
+    return shlex.join([*words, *reading])
+
+
+def _facts(
+    result: Mapping[str, Any],
+    rows: pl.DataFrame,
+    command: str,
+    seed: int,
+    options: Mapping[str, Any],
+) -> SsdRunFacts:
+    resolved = dict(rows.select("buffer", "buffer_resolved").unique(keep="first").iter_rows())
+    page_bytes = int(rows["page_bytes"][0])
+    return cast(
+        SsdRunFacts,
+        {
+            "command": command,
+            "version": _engine.__version__,
+            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "seed": seed,
+            "options": dict(options),
+            "traces": [trace_facts(trace, page_bytes) for trace in result["traces"]],
+            "ssds": result["ssds"],
+            "buffers": [
+                {**buffer, "resolved": resolved[buffer["name"]]} for buffer in result["buffers"]
+            ],
+        },
+    )

@@ -1,0 +1,196 @@
+"""The reproduction of the CLOCK-DNV paper: rules judge as they say, rows are those of `ssd`."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import clockhand
+from clockhand.claims import Claim, Verdict
+from clockhand.reproduce import (
+    ClockDnvReproduction,
+    read_clock_dnv_experiment,
+    reproduce_clock_dnv,
+)
+from clockhand.reproduce.clock_dnv import drive_facts
+from clockhand.reproduce.clock_dnv_claims import CBM_MODES, FAB_MODES, OURS, PROMOTE, judge
+from conftest import Clockhand, assert_one_sentence
+
+ROOT = Path(__file__).resolve().parents[2]
+EXPERIMENT = ROOT / "experiments" / "clock-dnv.toml"
+WORKLOADS = ("Financial", "CAMWEBDEV", "Filebench")
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The committed experiment at one size, aged less, with few of its other modes."""
+    text = EXPERIMENT.read_text()
+    path = tmp_path_factory.mktemp("reproduction") / "clock-dnv.toml"
+    for committed, small in (
+        ('totals = ["16MiB", "32MiB", "64MiB", "128MiB"]', 'totals = ["16MiB"]'),
+        ('precondition = "random"', 'precondition = "fill"'),
+        ('totals = ["1%", "2%", "5%", "10%"]', 'totals = ["10%"]'),
+        ('"hplajw_1week.srt.xz"', '"real.trace"'),
+        ('format = "hp-srt"', 'format = "os-course"'),
+    ):
+        assert committed in text, committed
+        text = text.replace(committed, small)
+    text = re.sub(r"ablation = \[.*?\]", f'ablation = ["{PROMOTE}"]', text, flags=re.DOTALL)
+    path.write_text(text)
+    (path.parent / "real.trace").write_text(
+        "".join(f"{page * 4096:08x} W\n" for page in range(0, 4000, 7))
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(experiment: Path) -> ClockDnvReproduction:
+    return reproduce_clock_dnv(read_clock_dnv_experiment(experiment), traces=experiment.parent)
+
+
+def rows_of(values: dict[str, dict[str, float]]) -> pl.DataFrame:
+    """Rows of one size for every workload: by buffer, columns that differ from 100."""
+    rows = []
+    for workload in WORKLOADS:
+        for policy in (OURS, PROMOTE, *FAB_MODES, *CBM_MODES, "bplru"):
+            row = {
+                "workload": workload,
+                "policy": policy,
+                "buffer_pages": 4096,
+                "hit_ratio": 0.5,
+                "host_writes": 100.0,
+                "nvm_writes": 100.0,
+                "erases": 100.0,
+                "clean_pages_flushed": 0 if policy.startswith(OURS) else 10,
+            }
+            rows.append(row | values.get(policy, {}))
+    return pl.DataFrame(rows)
+
+
+def verdict(claims: list[Claim], key: str) -> Verdict:
+    [claim] = [claim for claim in claims if claim.key == key]
+    return claim.verdict
+
+
+def test_rows_are_those_of_ssd(made: ClockDnvReproduction) -> None:
+    run = clockhand.run_ssd(
+        clockhand.synthesize("camwebdev-stand-in"),
+        buffers=["fab:total=16MiB,clean_padding=false"],
+        ssds="dnv-textbook:size=1GiB",
+        seed=1,
+    )
+    same = made.rows.filter(
+        (pl.col("workload") == "CAMWEBDEV") & (pl.col("policy") == "fab:clean_padding=false")
+    )
+    assert same.select(run.rows.columns).rows() == run.rows.rows()
+
+
+def test_stand_ins_meet_the_papers_table_and_are_called_so(made: ClockDnvReproduction) -> None:
+    table = made.paper_tables["Table III: workloads"]
+    stated = dict(table.select("workload", "reads : writes").rows())
+    sizes = dict(table.select("workload", "size").rows())
+    for workload in WORKLOADS:
+        [ours] = [name for name in stated if f"(stand-in for {workload})" in name]
+        papers = f"{workload} (paper)"
+        assert sizes[ours] == sizes[papers].replace("1.8 GB", "1.80 GB")
+        ratio = [float(part) for part in stated[papers].split(" : ")]
+        assert [float(part) for part in stated[ours].split(" : ")] == pytest.approx(ratio, abs=0.1)
+    for claim in made.claims:
+        assert "stand-in" in claim.rule
+    assert all(trace["stand_in"] for trace in made.facts["traces"][:3])
+
+
+def test_a_real_trace_that_is_at_hand_is_taken_along_and_not_judged(
+    made: ClockDnvReproduction,
+) -> None:
+    real = made.rows.filter(pl.col("workload").is_null())
+    assert set(real["trace"]) == {"real"} and set(real["map"]) == {"compact"}
+    assert "real-traces" in {table.slug for table in made.tables}
+    assert judge(made.rows.filter(pl.col("workload").is_not_null())) == made.claims
+    named = made.paper_tables["Table III: workloads"]["workload"]
+    assert any("not the paper's" in name for name in named)
+
+
+def test_the_papers_parameters_stand_in_the_profile() -> None:
+    facts = drive_facts("dnv-paper")
+    assert facts["times"] == "read 25 µs, program 200 µs, erase 1500 µs"
+    assert "15.00 % of raw" in facts["reserve"] and "32.000 GiB" in facts["raw"]
+    assert facts["NVM"].endswith("endurance 100000000 writes")
+
+
+def test_a_claim_of_up_to_is_reproduced_only_in_every_mode() -> None:
+    best = rows_of({OURS: {"host_writes": 50.0}, PROMOTE: {"host_writes": 50.0}})
+    assert verdict(judge(best), "write-requests-financial") is Verdict.REPRODUCED
+    in_one_mode = {OURS: {"host_writes": 50.0}, "fab:cache_reads=false": {"host_writes": 40.0}}
+    one_mode = rows_of(in_one_mode)
+    assert verdict(judge(one_mode), "write-requests-financial") is Verdict.PARTLY
+    worse = rows_of({OURS: {"host_writes": 150.0}})
+    assert verdict(judge(worse), "write-requests-financial") is Verdict.NOT
+
+
+def test_twice_the_hit_ratio_is_twice() -> None:
+    twice = rows_of({OURS: {"hit_ratio": 1.0}})
+    assert verdict(judge(twice), "hit-ratio-financial") is Verdict.REPRODUCED
+    less = rows_of({OURS: {"hit_ratio": 0.99}})
+    assert verdict(judge(less), "hit-ratio-financial") is Verdict.PARTLY
+
+
+def test_lifetime_is_the_inverse_of_erases() -> None:
+    # 100 / 73 = 1.3699: 37 % longer needs 27 % fewer erases.
+    short, enough = rows_of({OURS: {"erases": 73.0}}), rows_of({OURS: {"erases": 72.9}})
+    assert verdict(judge(short), "lifetime-financial") is Verdict.NOT
+    assert verdict(judge(enough), "lifetime-financial") is Verdict.REPRODUCED
+    [claim] = [claim for claim in judge(enough) if claim.key == "lifetime-financial"]
+    assert "lifetime +37.2 %" in claim.found and "erases -27.1 %" in claim.found
+
+
+def test_a_clean_page_of_clock_dnv_refutes_the_claim_that_there_is_none() -> None:
+    assert verdict(judge(rows_of({})), "no-clean-pages") is Verdict.REPRODUCED
+    one = rows_of({OURS: {"clean_pages_flushed": 1}})
+    assert verdict(judge(one), "no-clean-pages") is Verdict.NOT
+
+
+def test_sizes_at_which_nothing_is_written_are_left_out() -> None:
+    nothing = rows_of({OURS: {"host_writes": 0.0, "erases": 0.0}})
+    assert verdict(judge(nothing), "lifetime-camwebdev") is Verdict.NOT
+
+
+def test_the_command_writes_claims_tables_and_a_page(
+    clockhand: Clockhand, experiment: Path, tmp_path: Path
+) -> None:
+    run = clockhand(
+        "reproduce", "clock-dnv", "--experiment", str(experiment), "--html", "page.html",
+        "--tables", "tables", "--out", "claims.json",
+    )  # fmt: skip
+    assert (run.code, run.out) == (0, b""), run.err
+    page = (tmp_path / "page.html").read_text()
+    for words in (
+        "Figure 5: cache hit ratios", "Figure 8", "synthetic stand-in", "Table II",
+        "cannot be shipped",
+    ):  # fmt: skip
+        assert words in page
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
+        "claims.csv", "rows.csv", "ablation.csv",
+    }  # fmt: skip
+    assert len(pl.read_json(tmp_path / "claims.json")) == 17
+
+
+def test_what_is_wrong_is_refused_in_one_sentence(clockhand: Clockhand, tmp_path: Path) -> None:
+    text = EXPERIMENT.read_text()
+    (tmp_path / "unknown.toml").write_text('colour = "red"\n' + text)
+    (tmp_path / "kind.toml").write_text(text.replace("seed = 1", 'seed = "one"'))
+    (tmp_path / "workload.toml").write_text(text.replace('"Filebench"', '"Filebunch"'))
+    (tmp_path / "broken.toml").write_text(text + "=")
+    for words, expected in (
+        (["--experiment", "unknown.toml"], "'colour' is unknown"),
+        (["--experiment", "kind.toml"], "not of its kind"),
+        (["--experiment", "workload.toml"], "the workloads are CAMWEBDEV, Filebench"),
+        (["--experiment", "broken.toml"], "is not TOML"),
+        (["--experiment", str(EXPERIMENT), "--dataset", "x"], "leave --dataset out"),
+        ([], "--experiment"),
+    ):
+        run = clockhand("reproduce", "clock-dnv", *words)
+        assert run.code == 2
+        assert_one_sentence(run)
+        assert expected in run.err, run.err
