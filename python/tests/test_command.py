@@ -210,7 +210,7 @@ def test_skipped_lines_are_counted_and_shown(clockhand: Clockhand, tmp_path: Pat
     assert json.loads(run.out)[0]["references"] == 40
     assert "trace: malformed records that were skipped: 1 (record 21: " in run.err
     converted = clockhand("trace", "convert", "trace", "trace.parquet")
-    assert converted.err == run.err + "trace.parquet: 40 requests\n"
+    assert converted.err == run.err + "trace.parquet: 40 requests as parquet\n"
 
 
 @pytest.mark.usefixtures("textbook")

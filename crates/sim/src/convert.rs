@@ -24,6 +24,9 @@ const MADE_BY: &str = "made by";
 /// The same about the trace that another was made from.
 const MADE_FROM: &str = "made from";
 
+/// How the labels begin that tell of one stream.
+const OF_STREAM: &str = "stream ";
+
 /// What to write, and where.
 #[derive(Clone, Debug)]
 pub struct Conversion {
@@ -74,6 +77,7 @@ pub fn convert(
         target,
         widen: conversion.widen,
         labels: conversion.labels.clone(),
+        given_labels: conversion.labels.len(),
         writer: None,
         streams: BTreeMap::new(),
         stream_names: Vec::new(),
@@ -147,6 +151,8 @@ struct Writing<'a> {
     target: &'static Target,
     widen: bool,
     labels: Vec<(String, String)>,
+    /// How many of the labels, from the first on, the caller gave.
+    given_labels: usize,
     writer: Option<TraceWriter>,
     /// (input, its stream) → stream in the file.
     streams: BTreeMap<(usize, u32), u32>,
@@ -167,7 +173,7 @@ impl Writing<'_> {
             }
         }
         for (key, value) in batch.labels {
-            self.keep_label(key, value);
+            self.keep_label(input, key, value);
         }
         let writer = match &mut self.writer {
             Some(writer) => writer,
@@ -184,12 +190,22 @@ impl Writing<'_> {
         Ok(writer.write(&batch.requests, &self.stream_names)?)
     }
 
-    /// Keeps a label of an input unless there is one of its key.
-    fn keep_label(&mut self, key: String, value: String) {
-        let key = if key == MADE_BY { MADE_FROM.to_owned() } else { key };
-        if self.labels.iter().any(|(known, _)| *known == key) {
+    /// Keeps a label of an input unless it is known or the caller gave another of its key.
+    fn keep_label(&mut self, input: usize, key: String, value: String) {
+        let key = match key.as_str() {
+            MADE_BY => MADE_FROM.to_owned(),
+            // Numbers of streams are those of the input.
+            stream if stream.starts_with(OF_STREAM) && !self.is_single => {
+                format!("{stream} of trace {}", input + 1)
+            }
+            _ => key,
+        };
+        let label = (key, value);
+        let is_given = self.labels[..self.given_labels].iter().any(|(given, _)| *given == label.0);
+        if is_given || self.labels.contains(&label) {
             return;
         }
+        let (key, value) = label;
         if let Some(writer) = &mut self.writer {
             writer.add_label(&key, &value);
         }
