@@ -23,7 +23,7 @@ TRACES = Path(__file__).parent
 CLOCKHAND = Path(sys.executable).parent / "clockhand"
 SECOND_CACHE = ["--second-cache", "2MiB", "--second-ways", "16"]
 """A second level of today's size, for programs whose traces would be too long to commit."""
-LONGEST = 1_200_000
+LONGEST = 1_500_000
 """Records of a committed trace; of a longer one these are taken from the middle on."""
 
 

@@ -66,6 +66,7 @@ class Desktop:
             "GSETTINGS_BACKEND": "memory",
             "GIO_USE_VFS": "local",
             "NO_AT_BRIDGE": "1",
+            "DBUS_SESSION_BUS_ADDRESS": "disabled:",
             "LIBGL_ALWAYS_SOFTWARE": "1",
         }
 

@@ -74,12 +74,12 @@ def test_an_inversion_displaces_what_stands_above_its_ranges_mean() -> None:
 def test_the_curve_holds_what_lru_counts_at_every_size() -> None:
     curve = clockhand.locality(COMMITTED, device="mlc-nand").miss_curve
     simulated = clockhand.simulate(
-        COMMITTED, policies="lru", frames=[1, 33, 110, 551], device="mlc-nand"
+        COMMITTED, policies="lru", frames=[1, 33, 110, 581], device="mlc-nand"
     )
     shared = ["frames", "references", "misses", "read_misses", "write_misses", "read_ios",
               "write_ios", "io_time_us", "footprint_pages", "memory_share"]  # fmt: skip
     assert curve["frames"].to_list() == list(range(1, 552))
-    at = curve.filter(pl.col("frames").is_in([1, 33, 110, 551]))
+    at = curve.filter(pl.col("frames").is_in([1, 33, 110, 581]))
     assert_frame_equal(at.select(shared), simulated.select(shared))
 
 
@@ -134,7 +134,7 @@ def test_a_sample_of_all_pages_is_exact_and_one_of_some_states_its_error() -> No
     assert everything["misses_standard_error"].to_list() == [0.0] * everything.height
     columns = ["frames", "misses", "write_ios"]
     beside = everything.select(columns).join(exact.select(columns), on="frames")
-    assert beside.height == everything.filter(pl.col("frames") <= 551).height
+    assert beside.height == everything.filter(pl.col("frames") <= 581).height
     assert (beside["misses"] == beside["misses_right"]).all()
     assert (beside["write_ios"] == beside["write_ios_right"]).all()
     some = clockhand.locality(COMMITTED, sample=128, seed=3)
