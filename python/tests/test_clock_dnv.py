@@ -15,6 +15,7 @@ from clockhand.reproduce import (
 )
 from clockhand.reproduce.clock_dnv import drive_facts
 from clockhand.reproduce.clock_dnv_claims import CBM_MODES, FAB_MODES, OURS, PROMOTE, judge
+from clockhand.ssd import SSD_SCHEMA
 from conftest import Clockhand, assert_one_sentence
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -194,3 +195,20 @@ def test_what_is_wrong_is_refused_in_one_sentence(clockhand: Clockhand, tmp_path
         assert run.code == 2
         assert_one_sentence(run)
         assert expected in run.err, run.err
+
+
+def test_committed_results_are_made_again() -> None:
+    path = ROOT / "experiments" / "results" / "clock-dnv" / "rows.csv"
+    committed = pl.read_csv(path, comment_prefix="#", schema_overrides=SSD_SCHEMA).filter(
+        (pl.col("trace") == "camwebdev-stand-in") & (pl.col("buffer_pages") == 4096)
+    )
+    assert committed.height > 20
+    experiment = read_clock_dnv_experiment(EXPERIMENT)
+    run = clockhand.run_ssd(
+        clockhand.synthesize("camwebdev-stand-in"),
+        buffers=committed["buffer"].to_list(),
+        ssds=experiment.ssd,
+        precondition=experiment.precondition,
+        seed=experiment.seed,
+    )
+    assert committed.select(run.rows.columns).rows() == run.rows.rows()

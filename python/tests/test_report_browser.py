@@ -143,8 +143,8 @@ def aria_sort(page: Any, name: str) -> str | None:
         ("locality", 10),
         ("locality-traces", 17),
         ("locality-sample", 3),
-        ("ssd-bars", 11),
-        ("ssd", 12),
+        ("ssd-bars", 9),
+        ("ssd", 10),
     ],
 )
 def test_every_figure_is_drawn_and_the_console_stays_silent(
@@ -166,7 +166,7 @@ def test_every_figure_is_drawn_and_the_console_stays_silent(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [380, 1280])
-@pytest.mark.parametrize("name", ["lines", "traces", "bars", "locality", "locality-traces"])
+@pytest.mark.parametrize("name", ["lines", "traces", "bars", "locality", "locality-traces", "ssd"])
 def test_the_page_never_scrolls_sideways(opened: Open, name: str, width: int, scheme: str) -> None:
     page = opened(name, width, scheme)
     inner, content = page.execute_script(
