@@ -78,7 +78,7 @@ def test_the_curve_holds_what_lru_counts_at_every_size() -> None:
     )
     shared = ["frames", "references", "misses", "read_misses", "write_misses", "read_ios",
               "write_ios", "io_time_us", "footprint_pages", "memory_share"]  # fmt: skip
-    assert curve["frames"].to_list() == list(range(1, 552))
+    assert curve["frames"].to_list() == list(range(1, 582))
     at = curve.filter(pl.col("frames").is_in([1, 33, 110, 581]))
     assert_frame_equal(at.select(shared), simulated.select(shared))
 

