@@ -76,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     locality(writing).write_report(folder / "locality.html")
     locality([writing, reading]).write_report(folder / "locality-traces.html")
     locality(writing, sample=0.5).write_report(folder / "locality-sample.html")
-    buffers = ["fab:total=8", "clock-dnv:total=8"]
+    buffers = ["cbm:total=8", "clock-dnv:total=8"]
     on_small = {"ssds": "small:blocks_per_plane=32", "precondition": "random"}
     run_ssd(writing, buffers=buffers, **on_small).write_report(folder / "ssd-bars.html")
     sizes = [f"{name}:total={size}" for name in ("fab", "cbm") for size in (4, 16)]

@@ -114,7 +114,7 @@ def measure_chart(
     title = None if canvas.on_page else measure.title
     if len(sizes) == 1:
         layers = _bars(base, measure, looks, canvas, tooltip)
-        return _figure(layers, records, canvas, measure.title, label, BAR_HEIGHT * len(looks) + 40)
+        return _figure(layers, records, canvas, measure.title, label, BAR_HEIGHT * len(looks) + 60)
     scale = alt.Scale(type="log", base=2, domain=[sizes[0], sizes[-1]], nice=False, padding=14)
     encoded = base.encode(
         x=alt.X(

@@ -300,7 +300,7 @@ def _ablation(rows: pl.DataFrame) -> pl.DataFrame:
     joined = rows.join(base.unique(key), on=key, how="left", maintain_order="left")
     changes = [
         pl.when(pl.col(f"{name} of {DEFAULT}") > 0)
-        .then((100 * (pl.col(name) / pl.col(f"{name} of {DEFAULT}") - 1)).round(2))
+        .then((100 * (pl.col(name) / pl.col(f"{name} of {DEFAULT}") - 1)).round(2) + 0.0)
         .alias(f"{name} change %")
         for name in ABLATION
     ]
