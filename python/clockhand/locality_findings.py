@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 # Below one part in two thousand a difference would be printed as 0.0 %.
@@ -32,13 +31,13 @@ def knee(frames: Sequence[int], values: Sequence[float]) -> int | None:
     It is the size at which the curve lies farthest below the straight line between its ends, on
     linear axes (Kneedle: Satopää et al. 2011); none where it nowhere does.
     """
-    sizes, heights = np.asarray(frames, np.float64), np.asarray(values, np.float64)
+    sizes, heights = pl.Series(frames, dtype=pl.Float64), pl.Series(values, dtype=pl.Float64)
     if len(sizes) < 3 or heights[0] <= heights[-1]:
         return None
     slope = (heights[-1] - heights[0]) / (sizes[-1] - sizes[0])
     below = heights[0] + slope * (sizes - sizes[0]) - heights
-    farthest = int(np.argmax(below))
-    return int(frames[farthest]) if below[farthest] > 0 else None
+    farthest = below.arg_max()
+    return None if farthest is None or below[farthest] <= 0 else int(frames[farthest])
 
 
 def write_verdict(summary: pl.DataFrame) -> Verdict:

@@ -5,10 +5,10 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Unpack, cast
 
-import numpy as np
 import polars as pl
 
 from clockhand import _engine
@@ -247,7 +247,7 @@ def locality(
 
 def _sample_text(sample: float | int | str) -> str:
     """Return a sample as the engine reads it; a float is a rate, whatever its size."""
-    return np.format_float_positional(sample) if isinstance(sample, float) else str(sample)
+    return format(Decimal(str(sample)), "f") if isinstance(sample, float) else str(sample)
 
 
 def _frame(schema: Schema, parts: Iterator[list[pl.DataFrame]]) -> pl.DataFrame:
@@ -278,10 +278,10 @@ def _summary(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
 def _shares(ranking: Mapping[str, Any]) -> dict[str, Any]:
     references, pages = ranking["references"], ranking["pages"]
     re_references = references - pages
-    up_to = np.concatenate([[0], np.cumsum(ranking["counts"], dtype=np.uint64)])
+    up_to = [0, *pl.Series(ranking["counts"], dtype=pl.UInt64).cum_sum()]
 
     def share(ranks: int) -> float | None:
-        return int(up_to[min(ranks, pages)]) / references if references else None
+        return up_to[min(ranks, pages)] / references if references else None
 
     ranges = ranking["inverted_ranges"]
     displaced = sum(found["displaced_references"] for found in ranges)
@@ -306,7 +306,7 @@ def _ranks(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
         _labelled(
             result,
             page_bytes,
-            rank=np.arange(1, ranking["pages"] + 1, dtype=np.uint64),
+            rank=pl.int_range(1, ranking["pages"] + 1, dtype=pl.UInt64, eager=True),
             references=ranking["counts"],
             re_reference_probability=ranking["probabilities"],
         ).with_columns(
@@ -371,7 +371,7 @@ def _recency(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
         _labelled(
             result,
             page_bytes,
-            recency_pages=np.arange(len(counts["reads"]), dtype=np.uint64),
+            recency_pages=pl.int_range(len(counts["reads"]), dtype=pl.UInt64, eager=True),
             read_references=counts["reads"],
             write_references=counts["writes"],
         )

@@ -1,0 +1,72 @@
+"""Columns of a trace in memory, checked and in the types of the engine."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clockhand import _engine
+
+
+def checked_columns(
+    op: npt.ArrayLike,
+    address: npt.ArrayLike,
+    size: npt.ArrayLike | None,
+    stream: npt.ArrayLike | None,
+    time_ns: npt.ArrayLike | None,
+) -> list[Any]:
+    """Return the five columns as arrays of one length; None where one is not given.
+
+    Raises:
+        UsageError: a column has another length, or values that do not fit.
+    """
+    columns: dict[str, Any] = {
+        "op": _is_write(op),
+        "address": _column("address", address, np.uint64),
+        "size": _column("size", size, np.uint32),
+        "stream": _column("stream", stream, np.uint32),
+        "time_ns": _column("time_ns", time_ns, np.uint64),
+    }
+    for column, values in columns.items():
+        if values is not None and len(values) != len(columns["address"]):
+            raise _engine.UsageError(
+                f"column {column} has {len(values)} rows and address has "
+                f"{len(columns['address'])}; give all columns the same length"
+            )
+    return list(columns.values())
+
+
+def _is_write(op: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    values = np.asarray(op)
+    if values.ndim != 1:
+        raise _engine.UsageError("column op is not a one-dimensional array; convert it first")
+    if values.dtype == np.bool_:
+        return np.ascontiguousarray(values)
+    letters = values.astype(np.str_)
+    is_write = np.isin(letters, ["W", "w"])
+    is_known = is_write | np.isin(letters, ["R", "r"])
+    if not is_known.all():
+        row = int(np.argmin(is_known))
+        raise _engine.UsageError(
+            f"column op, row {row}: {str(letters[row])!r} is neither R nor W; "
+            "give these letters, or booleans that say whether the request writes"
+        )
+    return np.ascontiguousarray(is_write)
+
+
+def _column(
+    name: str, values: npt.ArrayLike | None, dtype: type[np.unsignedinteger[Any]]
+) -> npt.NDArray[Any] | None:
+    if values is None:
+        return None
+    given = np.asarray(values)
+    if given.ndim != 1 or not (given.dtype.kind in "iu" or given.size == 0):
+        raise _engine.UsageError(
+            f"column {name} is not a one-dimensional array of whole numbers; convert it first"
+        )
+    limits = np.iinfo(dtype)
+    if given.size and (int(given.min()) < 0 or int(given.max()) > int(limits.max)):
+        raise _engine.UsageError(
+            f"column {name} has values outside 0 to {limits.max}; correct or drop these requests"
+        )
+    return np.ascontiguousarray(given, dtype=dtype)
