@@ -43,9 +43,7 @@ PEERS = {
     "craw": "Clock",
     "craw-a": "Clock",
 }
-CAPTURED = Path(__file__).parent.parent / "traces" / "tar-gzip.parquet"
-CAPTURED_FRAMES = 58
-"""A tenth of its footprint."""
+CAPTURED = Path(__file__).parent.parent / "traces"
 # Policies that both define alike, to the last miss.
 SAME_ALGORITHM = ("fifo", "lru", "clock")
 
@@ -192,19 +190,15 @@ def row_of(
     return row
 
 
-def folding() -> dict[str, Any]:
-    """Return by how much runs of one page shorten a captured trace, and how fast CLOCK replays it."""
-    columns = pl.read_parquet(CAPTURED).filter(pl.col("class").cast(pl.String) != "A")
-    page = pl.struct("stream", pl.col("address") // PAGE_BYTES)
-    records = columns.select((page != page.shift()).fill_null(True).sum()).item()
-    replay_seconds, _, _ = of_clockhand(clockhand.Trace(CAPTURED), "clock", CAPTURED_FRAMES)
-    return {
-        "trace": f"traces/{CAPTURED.name}, view paper",
-        "references": columns.height,
-        "records": records,
-        "references_per_record": columns.height / records,
-        "clock_replay_million_per_cpu_second": columns.height / replay_seconds / 1e6,
-    }
+def folding() -> dict[str, float]:
+    """Return the references per record of each captured trace: what a replay gains from runs."""
+    factors = {}
+    for trace in sorted(CAPTURED.glob("*.parquet")):
+        columns = pl.read_parquet(trace).filter(pl.col("class").cast(pl.String) != "A")
+        page = pl.struct("stream", pl.col("address") // PAGE_BYTES)
+        records = columns.select((page != page.shift()).fill_null(True).sum()).item()
+        factors[trace.stem] = columns.height / records
+    return factors
 
 
 def shown(value: Any) -> str:
@@ -222,7 +216,10 @@ def main() -> None:
     options = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     folded = folding()
-    print("folding  " + "  ".join(f"{name}={shown(value)}" for name, value in folded.items()))
+    print(
+        "references per folded record  "
+        + "  ".join(f"{name}={shown(value)}" for name, value in folded.items())
+    )
     rows = measure(options.references, options.rounds)
     result = {
         "command": f"benches/compare.py --references {options.references} "
