@@ -2,6 +2,7 @@
 //! what is lost, and writes beside the file's place.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
@@ -381,7 +382,10 @@ impl EntryWriter {
         }
         lost.extend(self.streams.lost(target));
         if !losses.labels.is_empty() {
-            lost.push(format!("labels are lost: {}", losses.labels.join(", ")));
+            // A label may stand more than once; its name is told once.
+            let names: BTreeSet<&str> = losses.labels.iter().map(String::as_str).collect();
+            let names: Vec<&str> = names.into_iter().collect();
+            lost.push(format!("labels are lost: {}", names.join(", ")));
         }
         lost.extend(target.made_up.map(|what| format!("{what}, which the trace does not have")));
         lost
