@@ -9,12 +9,11 @@ from rich.console import Console
 
 from clockhand import UsageError
 from clockhand.command.output import (
+    check_outputs,
     command_line,
-    encoded,
-    format_for,
+    deliver,
     print_table,
     say,
-    write_rows,
 )
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import (
@@ -38,7 +37,6 @@ from clockhand.command.simulation import (
     Traces,
 )
 from clockhand.facts import trace_label
-from clockhand.files import check_places, publish
 from clockhand.locality_findings import TOP_COLUMNS, knee, write_verdict
 from clockhand.reference_locality import TABLES, Locality, locality
 
@@ -103,12 +101,10 @@ def _locality(
     limit: Limit = None,
 ) -> None:
     """Show recency and frequency rankings of reads and writes, working sets and miss curves."""
-    if out is not None and out == report:
-        raise UsageError(f"--out and --report both name {out}; give them different names")
     name = rows or ("summary" if sample is None else "miss-curve")
     if name not in TABLES:
         raise UsageError(f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}")
-    check_places([path for path in (out, report) if path is not None], folder=plots)
+    check_outputs(out, report, plots)
     with shown_progress() as watch:
         found = locality(
             traces,
@@ -130,17 +126,12 @@ def _locality(
         )
     for warning in found.warnings:
         say(warning)
-    table, written_as = found.table(name), format_for(format, out)
+    table = found.table(name)
     if rows is None:
         print_for_people = partial(_print_summary, found)
     else:
         print_for_people = partial(print_table, name, table)
-    files = found.report_files(report, plots)
-    if out is not None:
-        files[out] = encoded(table, written_as, print_for_people)
-    publish(files, folder=plots)
-    if out is None:
-        write_rows(table, written_as, print_for_people)
+    deliver(table, format, out, print_for_people, found.report_files(report, plots), plots)
 
 
 def _print_summary(found: Locality, console: Console) -> None:

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from clockhand._engine import UsageError
 from clockhand.facts import printable
+from clockhand.files import check_places, publish
 
 UNKNOWN = "–"
 """What stands for a value that is not known."""
@@ -143,6 +144,42 @@ def write_rows(
         raise UsageError("Parquet is binary and standard output is a terminal; add --out FILE")
     else:
         sys.stdout.buffer.write(encoded(rows, format, print_for_people))
+
+
+def check_outputs(
+    out: Path | None, report: Path | None, plots: Path | None, *others: Path | None
+) -> None:
+    """Find out before the work that rows, report and figures have places of their own.
+
+    Raises:
+        UsageError: ``--out`` and ``--report`` name one file.
+        OSError: a place cannot be written.
+    """
+    if out is not None and out == report:
+        raise UsageError(f"--out and --report both name {out}; give them different names")
+    check_places([path for path in (out, report, *others) if path is not None], folder=plots)
+
+
+def deliver(
+    rows: pl.DataFrame,
+    format: Format | None,
+    out: Path | None,
+    print_for_people: Callable[[Console], None],
+    files: dict[Path, bytes],
+    plots: Path | None = None,
+) -> None:
+    """Publish files, the rows among them if they have one; else write the rows to standard output.
+
+    Raises:
+        UsageError: Parquet is asked for on a terminal.
+        OSError: a file cannot be written; then none is.
+    """
+    written_as = format_for(format, out)
+    if out is not None:
+        files[out] = encoded(rows, written_as, print_for_people)
+    publish(files, folder=plots)
+    if out is None:
+        write_rows(rows, written_as, print_for_people)
 
 
 def _shown(value: object) -> str:

@@ -11,11 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from clockhand.command.output import (
-    encoded,
-    format_for,
+    deliver,
     print_table,
     say,
-    write_rows,
 )
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import TraceFormat
@@ -23,7 +21,7 @@ from clockhand.command.simulation import Device, Frames, Jobs, Out, OutputFormat
 from clockhand.command.traces import TraceFile
 from clockhand.comparison import BOUND
 from clockhand.facts import printable
-from clockhand.files import check_places, publish
+from clockhand.files import check_places
 from clockhand.recommendation import BASELINE, OPTIMUM, Recommendation, recommend
 
 BAR_WIDTH = 40
@@ -83,13 +81,7 @@ def _recommend(
     for warning in answer.warnings:
         say(warning)
     files = {} if figure is None else {figure: _picture(answer, figure)}
-    written_as = format_for(format, out)
-    print_for_people = partial(_print_answer, answer)
-    if out is not None:
-        files[out] = encoded(answer.situations, written_as, print_for_people)
-    publish(files)
-    if out is None:
-        write_rows(answer.situations, written_as, print_for_people)
+    deliver(answer.situations, format, out, partial(_print_answer, answer), files)
 
 
 def _picture(answer: Recommendation, path: Path) -> bytes:

@@ -11,12 +11,13 @@ from rich.console import Console
 from clockhand import UsageError
 from clockhand.command.output import (
     Format,
+    check_outputs,
     command_line,
+    deliver,
     encoded,
     format_for,
     print_table,
     say,
-    write_rows,
 )
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import (
@@ -32,7 +33,6 @@ from clockhand.command.reading import (
 )
 from clockhand.comparison import SETTING_COLUMNS, io_time_over_bound
 from clockhand.facts import Facts, trace_label
-from clockhand.files import check_places, publish
 from clockhand.simulation import run_simulation
 
 Traces = Annotated[
@@ -119,13 +119,11 @@ def _simulate(
     fetches: Fetches = None,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
-    if out is not None and out == report:
-        raise UsageError(f"--out and --report both name {out}; give them different names")
     if gauges is None and gauge_every is not None:
         raise UsageError("--gauge-every needs a file to write to; add --gauges FILE.parquet")
     if gauges is not None and gauges in (out, report):
         raise UsageError(f"--gauges names {gauges}, as another option does; give another name")
-    check_places([path for path in (out, report, gauges) if path is not None], folder=plots)
+    check_outputs(out, report, plots, gauges)
     with shown_progress() as watch:
         simulation = run_simulation(
             traces,
@@ -154,16 +152,11 @@ def _simulate(
         )
     for warning in simulation.warnings:
         say(warning)
-    rows, written_as = simulation.rows, format_for(format, out)
-    print_for_people = partial(print_rows, rows, simulation.facts)
     files = simulation.report_files(report, plots)
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
-    if out is not None:
-        files[out] = encoded(rows, written_as, print_for_people)
-    publish(files, folder=plots)
-    if out is None:
-        write_rows(rows, written_as, print_for_people)
+    print_for_people = partial(print_rows, simulation.rows, simulation.facts)
+    deliver(simulation.rows, format, out, print_for_people, files, plots)
 
 
 def encoded_gauges(gauges: pl.DataFrame, path: Path) -> bytes:

@@ -8,14 +8,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand import UsageError
 from clockhand.command.output import (
+    check_outputs,
     command_line,
-    encoded,
-    format_for,
+    deliver,
     print_table,
     say,
-    write_rows,
 )
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import (
@@ -31,7 +29,6 @@ from clockhand.command.reading import (
 )
 from clockhand.command.simulation import Jobs, Out, OutputFormat, Plots, Report, Traces
 from clockhand.facts import printable, trace_label
-from clockhand.files import check_places, publish
 from clockhand.ssd import SsdRun, run_ssd
 from clockhand.ssd_findings import findings, geometry_line
 
@@ -102,9 +99,7 @@ def _ssd(
     fetches: Fetches = None,
 ) -> None:
     """Put write buffers before flash drives: hits, pages to flash, erases, write amplification."""
-    if out is not None and out == report:
-        raise UsageError(f"--out and --report both name {out}; give them different names")
-    check_places([path for path in (out, report) if path is not None], folder=plots)
+    check_outputs(out, report, plots)
     with shown_progress() as watch:
         run = run_ssd(
             traces,
@@ -129,14 +124,8 @@ def _ssd(
         )
     for warning in run.warnings:
         say(warning)
-    written_as = format_for(format, out)
-    print_for_people = partial(_print_tables, run)
     files = run.report_files(report, plots)
-    if out is not None:
-        files[out] = encoded(run.rows, written_as, print_for_people)
-    publish(files, folder=plots)
-    if out is None:
-        write_rows(run.rows, written_as, print_for_people)
+    deliver(run.rows, format, out, partial(_print_tables, run), files, plots)
 
 
 def _print_tables(run: SsdRun, console: Console) -> None:

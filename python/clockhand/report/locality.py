@@ -15,7 +15,7 @@ from clockhand.report.locality_charts import look, panel_chart, panel_records
 from clockhand.report.locality_panels import Tables, Topic, topics
 from clockhand.report.page import script_json, template
 from clockhand.report.sections import free_slug, unique
-from clockhand.report.table import SHOWN_ROWS, Column, Table, cells
+from clockhand.report.table import Table, table_without_filter
 
 CANVAS = Canvas(PAGE, on_page=True)
 PICTURE = Canvas(LIGHT, on_page=False)
@@ -161,21 +161,4 @@ def _table_title(tables: Tables) -> str:
 
 def _table(tables: Tables, facts: Facts) -> Table:
     rows = tables["miss-curve"] if tables["summary"].is_empty() else tables["summary"]
-    labels = {name: trace_label(name, facts) for name in rows["trace"].unique()}
-    shown = rows.with_columns(
-        pl.col("trace").replace_strict(labels, return_dtype=pl.String),
-    )
-    columns = [
-        Column(name, HEADINGS.get(name, name.replace("_", " ")), dtype.is_numeric())
-        for name, dtype in shown.schema.items()
-    ]
-    texts = [cells(shown[name]) for name in shown.columns]
-    return Table(
-        columns=columns,
-        rows=list(zip(*texts, strict=True)),
-        constants=[],
-        traces=[],
-        policies=[],
-        has_filter=False,
-        shown_rows=SHOWN_ROWS,
-    )
+    return table_without_filter(rows, facts, HEADINGS)

@@ -22,7 +22,7 @@ from clockhand.report.ssd_charts import (
     wear_chart,
     wear_records,
 )
-from clockhand.report.table import SHOWN_ROWS, Column, Table, cells
+from clockhand.report.table import table_without_filter
 from clockhand.ssd_findings import FAMILY, findings, geometry_line
 
 CANVAS = Canvas(PAGE, on_page=True)
@@ -110,7 +110,7 @@ def render(rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts) -> str:
         geometries=[geometry_line(ssd) for ssd in _once(facts["ssds"])],
         parts=parts,
         facts=printable({**facts, "ssds": _once(facts["ssds"])}),
-        table=_table(rows, facts),
+        table=table_without_filter(rows, facts, HEADINGS),
         payload=script_json(payload),
     )
 
@@ -201,24 +201,3 @@ def _title(split: Sequence[_Section], sentences: Sequence[str]) -> str:
     if len(split) == 1 and sentences:
         return sentences[0].rstrip(".")
     return f"Write buffers on flash drives, {len(split)} inputs"
-
-
-def _table(rows: pl.DataFrame, facts: SsdRunFacts) -> Table:
-    labels = {name: trace_label(name, facts) for name in rows["trace"].unique()}
-    shown = rows.with_columns(
-        pl.col("trace").replace_strict(labels, return_dtype=pl.String),
-    )
-    columns = [
-        Column(name, HEADINGS.get(name, name.replace("_", " ")), dtype.is_numeric())
-        for name, dtype in shown.schema.items()
-    ]
-    texts = [cells(shown[name]) for name in shown.columns]
-    return Table(
-        columns=columns,
-        rows=list(zip(*texts, strict=True)),
-        constants=[],
-        traces=[],
-        policies=[],
-        has_filter=False,
-        shown_rows=SHOWN_ROWS,
-    )

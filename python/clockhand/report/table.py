@@ -1,13 +1,14 @@
 """The table of all rows, with every number printed for reading."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from clockhand.comparison import SETTING_COLUMNS, io_time_over_bound
-from clockhand.facts import Facts, printable, trace_label
+from clockhand.facts import Facts, SsdRunFacts, printable, trace_label
 from clockhand.report.sections import unique
 
 UNKNOWN = "–"
@@ -90,6 +91,30 @@ def table(rows: pl.DataFrame, facts: Facts | None) -> Table:
         traces=unique(labels[name] for name in rows["trace"]),
         policies=unique(printable(policy) for policy in rows["policy"]),
         has_filter=rows.height > FILTERED_ROWS,
+        shown_rows=SHOWN_ROWS,
+    )
+
+
+def table_without_filter(
+    rows: pl.DataFrame, facts: Facts | SsdRunFacts, headings: Mapping[str, str]
+) -> Table:
+    """Lay out rows as they are, under these headings or the columns' own names."""
+    labels = {name: trace_label(name, facts) for name in rows["trace"].unique()}
+    shown = rows.with_columns(
+        pl.col("trace").replace_strict(labels, return_dtype=pl.String),
+    )
+    columns = [
+        Column(name, headings.get(name, name.replace("_", " ")), dtype.is_numeric())
+        for name, dtype in shown.schema.items()
+    ]
+    texts = [cells(shown[name]) for name in shown.columns]
+    return Table(
+        columns=columns,
+        rows=list(zip(*texts, strict=True)),
+        constants=[],
+        traces=[],
+        policies=[],
+        has_filter=False,
         shown_rows=SHOWN_ROWS,
     )
 
