@@ -1,0 +1,3 @@
+//! The policies of the catalog on real memory: a user-space pager.
+
+pub mod store;

@@ -1,0 +1,74 @@
+//! Where pages are that are not in memory.
+
+use std::io;
+use std::ptr::NonNull;
+
+/// A place for one page in a store, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot(pub u32);
+
+/// A page of memory that a store reads into or writes from: 4096 bytes, aligned to 4096.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageAddress(pub NonNull<u8>);
+
+// SAFETY: an address alone does nothing; whoever dereferences it says why the page is alive and unshared.
+unsafe impl Send for PageAddress {}
+
+/// A write that has been started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteTicket(pub u64);
+
+/// Keeps pages that are not in memory.
+///
+/// One store belongs to one paged memory and is driven by one thread. Several stores may share one file.
+///
+/// Reads are waited for. Writes are started and complete later, so that a fault's read need not stand behind them;
+/// whoever wants a synchronous write waits for it at once. A write that fails, or is short, changes no slot in a way
+/// that loses a page: the page is still in memory, and the same write may be started again.
+pub trait Store: Send {
+    /// A free slot for each of `pages` pages, next to each other if they can be: consecutive slots are written in one
+    /// operation. The slots belong to the caller until they are [released](Store::release).
+    ///
+    /// # Errors
+    ///
+    /// If the store is full or cannot grow; no slot has been taken then.
+    fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()>;
+
+    /// One owner of `slot` fewer. A slot without owner is free.
+    fn release(&mut self, slot: Slot);
+
+    /// One owner of `slot` more: a forked process shares pages that neither has changed since.
+    fn share(&mut self, slot: Slot);
+
+    /// Whether `slot` has more than one owner, so that it must not be overwritten.
+    fn is_shared(&self, slot: Slot) -> bool;
+
+    /// Reads the page in `slot` and waits for it.
+    ///
+    /// # Safety
+    ///
+    /// `into` is a writable page that nobody else touches during the call.
+    ///
+    /// # Errors
+    ///
+    /// If the page cannot be read as a whole; what is in `into` then means nothing.
+    unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()>;
+
+    /// Starts to write pages, which complete together.
+    ///
+    /// # Safety
+    ///
+    /// Every page stays mapped and readable until [`Store::finished_write`] has returned the ticket.
+    ///
+    /// # Errors
+    ///
+    /// If the write cannot be started: it is as if it had not been asked for.
+    unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket>;
+
+    /// A write that has finished since the last call, if there is one, and how it ended; waits for one if `wait`.
+    /// `None` when nothing has finished, or with `wait` when nothing is under way.
+    fn finished_write(&mut self, wait: bool) -> Option<(WriteTicket, io::Result<()>)>;
+
+    /// Bytes that the store occupies now: of the file, or of RAM.
+    fn occupied_bytes(&self) -> u64;
+}
