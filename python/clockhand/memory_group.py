@@ -90,6 +90,11 @@ class MemoryGroup:
         counts = _named_counts(Path("/proc/vmstat"))
         return Swapped(counts["pswpin"], counts["pswpout"], "/proc/vmstat, the whole machine's")
 
+    def major_faults(self) -> int:
+        """Return how many faults of the group had to wait for a drive."""
+        counts = self._counts("memory.stat")
+        return counts["pgmajfault" if self.version == 2 else "total_pgmajfault"]
+
     def kills(self) -> int:
         """Return how many processes the kernel ended because the group had too little memory."""
         name = "memory.events" if self.version == 2 else "memory.oom_control"

@@ -1,6 +1,7 @@
 """What a pager counts, looked at while a program runs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import polars as pl
@@ -10,6 +11,9 @@ Statistics = Mapping[str, Any]
 
 LiveWatch = Callable[[float, Sequence[Statistics]], None]
 """Called four times a second with the seconds since the start and the processes' statistics."""
+
+Live = Callable[[], AbstractContextManager[LiveWatch | None]]
+"""Opens something that shows statistics while a program runs."""
 
 FIRST_INTERVAL_SECONDS = 0.01
 MOST_SAMPLES = 400
@@ -42,6 +46,11 @@ SAMPLED_GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "value": pl.Float64,
 }
 """The same of the values by which a policy adapts: a row per moment, process and value."""
+
+
+def opened(live: Live | None) -> AbstractContextManager[LiveWatch | None]:
+    """Open what shows statistics, or nothing."""
+    return nullcontext() if live is None else live()
 
 
 class Countable(Protocol):
