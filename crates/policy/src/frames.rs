@@ -3,6 +3,7 @@
 //! One byte holds the state of a frame. A hit under a bit-driven policy is one OR on that byte, which is
 //! where the simulator's speed comes from; real memory has the same two bits in its page table.
 
+use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -115,7 +116,7 @@ pub trait PageTable: Frames {
 pub struct FrameTable {
     states: Vec<u8>,
     pages: Vec<PageId>,
-    write_back_requests: Vec<Frame>,
+    write_back_requests: VecDeque<Frame>,
 }
 
 impl FrameTable {
@@ -124,7 +125,7 @@ impl FrameTable {
         FrameTable {
             states: vec![0; frames as usize],
             pages: vec![PageId(u32::MAX); frames as usize],
-            write_back_requests: Vec::new(),
+            write_back_requests: VecDeque::new(),
         }
     }
 
@@ -182,7 +183,7 @@ impl PageTable for FrameTable {
 
     #[inline]
     fn take_write_back_request(&mut self) -> Option<Frame> {
-        self.write_back_requests.pop()
+        self.write_back_requests.pop_front()
     }
 
     #[inline]
@@ -243,7 +244,7 @@ impl Frames for FrameTable {
     }
 
     fn request_write_back(&mut self, frame: Frame) {
-        self.write_back_requests.push(frame);
+        self.write_back_requests.push_back(frame);
     }
 
     // These two look at many states at once, which the compiler turns into vector instructions.
