@@ -66,11 +66,14 @@ struct Known {
     write: Option<(usize, WriteTicket)>,
 }
 
+/// Pages, kept where they are, and the slots that they are written to.
+type Pages = Vec<(Slot, Box<Page>)>;
+
 struct Model {
     stores: Vec<Box<dyn Store>>,
     slots: BTreeMap<u32, Known>,
-    /// Pages of writes that have not finished, kept where they are.
-    writes: Vec<(usize, WriteTicket, Vec<(Slot, Box<Page>)>)>,
+    /// Writes that have not finished, and the stores that work on them.
+    writes: Vec<(usize, WriteTicket, Pages)>,
 }
 
 impl Model {
@@ -141,7 +144,7 @@ impl Model {
         self.start(store, slots.into_iter().zip((0..).map(content)).collect());
     }
 
-    fn start(&mut self, store: usize, mut pages: Vec<(Slot, Box<Page>)>) {
+    fn start(&mut self, store: usize, mut pages: Pages) {
         let addresses: Vec<_> =
             pages.iter_mut().map(|(slot, page)| (*slot, page.address())).collect();
         // SAFETY: the boxes stay in `writes` until the ticket has been returned.
