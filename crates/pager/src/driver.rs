@@ -227,12 +227,9 @@ impl Driver {
         faults: &mut Vec<FaultMessage>,
         affinity: &mut Affinity,
     ) -> Result<bool, PagerError> {
-        let descriptors = [
-            Some(self.userfault.as_fd()),
-            Some(self.channel.wake.as_fd()),
-            self.program.as_ref().map(AsFd::as_fd),
-        ];
-        let [has_faults, has_commands, has_ended] = wait(descriptors)?;
+        let program = self.program.as_ref().map(AsFd::as_fd);
+        let [has_faults, has_commands, has_ended] =
+            wait(self.userfault.as_fd(), self.channel.wake.as_fd(), program)?;
         if has_commands && !self.obey()? {
             return Ok(false);
         }
@@ -317,18 +314,25 @@ fn serve(
     }
 }
 
-/// Waits until one of three descriptors has something to read or has hung up.
-fn wait(descriptors: [Option<BorrowedFd<'_>>; 3]) -> io::Result<[bool; 3]> {
-    let present = descriptors.iter().flatten();
-    let mut polled: Vec<_> =
-        present.map(|descriptor| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN)).collect();
+/// Waits until there are faults, there are commands, or the program has ended; says which of the three.
+fn wait(
+    faults: BorrowedFd<'_>,
+    commands: BorrowedFd<'_>,
+    program: Option<BorrowedFd<'_>>,
+) -> io::Result<[bool; 3]> {
+    let watched = |descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN);
+    // Without a program the last place repeats another one.
+    let mut polled = [faults, commands, program.unwrap_or(commands)].map(watched);
     let timeout = Timespec { tv_sec: 0, tv_nsec: PUBLISH_EVERY.as_nanos() as i64 };
     match poll(&mut polled, Some(&timeout)) {
         Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
         result => result?,
     };
-    let mut ready = polled.iter().map(|descriptor| !descriptor.revents().is_empty());
-    Ok(descriptors.map(|descriptor| descriptor.is_some() && ready.next().unwrap_or(false)))
+    // A socket with something to read has not hung up for that.
+    let is_ready = |descriptor: &PollFd<'_>, meaning| descriptor.revents().intersects(meaning);
+    let hung_up = PollFlags::HUP | PollFlags::ERR;
+    let has_ended = program.is_some() && is_ready(&polled[2], hung_up);
+    Ok([is_ready(&polled[0], PollFlags::all()), is_ready(&polled[1], PollFlags::IN), has_ended])
 }
 
 /// Whether the other side of a socket has been closed.

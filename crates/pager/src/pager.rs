@@ -589,6 +589,17 @@ impl<P: BitDriven> Pager<P> {
     }
 }
 
+impl<P> Drop for Pager<P> {
+    /// Waits for the writes under way, whose pages are about to go, and gives all slots back.
+    fn drop(&mut self) {
+        while self.store.finished_write(true).is_some() {}
+        let pages = (0..self.program.pages()).map(PageId);
+        for slot in pages.filter_map(|page| self.pages.slot(page)) {
+            self.store.release(slot);
+        }
+    }
+}
+
 /// Bytes of a page.
 const PAGE_BYTES: u64 = clockhand_pager_protocol::PAGE_BYTES as u64;
 

@@ -233,8 +233,12 @@ impl Userfault {
 
 /// Why this machine refuses to page programs, in a sentence that says what to do; `None` if it does not.
 pub fn obstacle() -> Option<String> {
-    let error = Userfault::new().err()?;
-    Some(match error.raw_os_error() {
+    Userfault::new().err().map(|error| explained(&error))
+}
+
+/// What it means that there is no userfaultfd, in a sentence that says what to do.
+pub(crate) fn explained(error: &io::Error) -> String {
+    match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => "the kernel lets only privileged users page programs; run as root or with \
              CAP_SYS_PTRACE, or let an administrator allow it with `chmod a+rw /dev/userfaultfd` or `sysctl \
              vm.unprivileged_userfaultfd=1`"
@@ -244,5 +248,5 @@ pub fn obstacle() -> Option<String> {
         }
         Some(libc::EINVAL) => "this kernel's userfaultfd is too old; use Linux 6.4 or newer".to_owned(),
         _ => format!("userfaultfd cannot be used ({error}); use a Linux kernel 6.4 or newer"),
-    })
+    }
 }
