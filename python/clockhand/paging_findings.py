@@ -97,14 +97,12 @@ def comparison_for_people(rows: pl.DataFrame) -> pl.DataFrame:
 def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
     """Return what stands out in a run: what it cost, and how far mapped bits are from exact."""
     row = totals(rows)
-    program = printable(facts["program"])
     policy = printable(rows["policy"][0])
     memory = bytes_text(int(rows["frames"][0]) * int(rows["page_bytes"][0]))
-    who = "one process" if rows.height == 1 else f"{rows.height:,} processes"
+    each = "" if rows.height == 1 else f" for each of {rows.height:,} processes"
     sentences = [
-        f"{program} under {policy} with {memory} a process took {facts['seconds']:,.2f} s: "
-        f"{row['misses']:,} misses in {who}, {row['pages_read']:,} pages read from swap and "
-        f"{row['pages_written']:,} written."
+        f"Under {policy} with {memory}{each}: {row['misses']:,} misses, {row['pages_read']:,} pages "
+        f"read from swap and {row['pages_written']:,} written in {facts['seconds']:,.2f} s."
     ]
     known = rows.filter(pl.col("mapped_misses").is_not_null())
     if known.is_empty():
@@ -119,7 +117,7 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
             "counts the same misses, evictions, reads and writes."
         )
     sentences.append(
-        "Were every hit of this log to set its bit, there would be "
+        "With exact bits, those that every hit of this log would set, the simulator counts "
         f"{_difference(sums['exact_misses'], sums['misses'], 'misses')} and "
         f"{_difference(sums['exact_write_ios'], sums['write_ios'], 'writes')}."
     )
@@ -159,10 +157,10 @@ def comparison_findings(rows: pl.DataFrame) -> list[str]:
     least = min(known, key=lambda row: row["pages_written"])
     slowest = max(known, key=lambda row: row["seconds"])
     sentences = [
-        f"{printable(fastest['policy'])} was fastest: {fastest['seconds']:,.2f} s, "
+        f"The fastest is {printable(fastest['policy'])}: {fastest['seconds']:,.2f} s, "
         f"{slowest['seconds'] / fastest['seconds']:,.2f} times as fast as "
         f"{printable(slowest['policy'])}.",
-        f"{printable(least['policy'])} wrote the fewest pages to swap: "
+        f"The fewest pages are written to swap by {printable(least['policy'])}: "
         f"{least['pages_written']:,.0f}.",
     ]
     return sentences + _against_kernel(known)

@@ -1,0 +1,147 @@
+"""The figures of programs under the pager: lines over time, and bars per contender."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import altair as alt
+
+from clockhand.report.appearance import Theme
+from clockhand.report.charts import ROWS, Canvas, themed
+
+LINE_HEIGHT = 230
+BAR_HEIGHT = 30
+DASHES = ((1, 0), (7, 3), (2, 2))
+
+# Thousands are short, fractions are not: the prefix of a tenth of a second would be m.
+SHORT = "abs(datum.value) >= 1000 ? format(datum.value, '~s') : format(datum.value, '~g')"
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line or bar and its look; ``dash`` is in pixels."""
+
+    name: str
+    color: str
+    dash: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One figure; its records have ``series``, and ``x`` and ``y``, or ``value, least, most``."""
+
+    key: str
+    title: str
+    caption: str
+    y_title: str
+    series: list[Series]
+    records: list[Record] = field(repr=False)
+
+    def is_drawable(self) -> bool:
+        """Tell whether there is anything above 0 to see."""
+        return any(record.get("y") or record.get("value") for record in self.records)
+
+
+def looks_of(names: Sequence[str], theme: Theme) -> list[Series]:
+    """Return looks for the lines of a figure, pairwise different up to 18 lines."""
+    colors = theme.series
+    return [
+        Series(name, colors[place % len(colors)], DASHES[place // len(colors) % len(DASHES)])
+        for place, name in enumerate(names)
+    ]
+
+
+def panel_records(panel: Panel, identity: str) -> list[Record]:
+    """Return the records of a panel, marked so that all panels of a part can share one table."""
+    return [{"panel": identity, **record} for record in panel.records]
+
+
+def line_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
+    """Draw values over the seconds since the program began."""
+    base = _base(identity).encode(
+        x=alt.X(
+            "x:Q",
+            title="Seconds since the start",
+            axis=alt.Axis(grid=False, labelExpr=SHORT, tickCount=7),
+            scale=alt.Scale(zero=True, nice=False),
+        ),
+        y=alt.Y(
+            "y:Q",
+            title=None,
+            axis=alt.Axis(labelExpr=SHORT, tickCount=5),
+            scale=alt.Scale(zero=True, nice=True),
+        ),
+    )
+    names = [series.name for series in panel.series]
+    dashes = alt.Scale(domain=names, range=[list(series.dash) for series in panel.series])
+    line = base.mark_line(strokeWidth=1.5).encode(
+        color=_color(panel),
+        strokeDash=alt.StrokeDash("series:N", scale=dashes, legend=None),
+    )
+    point = base.mark_point(filled=True, size=10).encode(
+        color=_color(panel),
+        tooltip=[
+            alt.Tooltip("series:N", title="What"),
+            alt.Tooltip("x:Q", title="Seconds", format=",.4~r"),
+            alt.Tooltip("y:Q", title=panel.y_title, format=",.4~r"),
+        ],
+    )
+    return _figure([line, point], panel, canvas, LINE_HEIGHT)
+
+
+def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
+    """Draw a bar per contender, with the range of its runs where there are several."""
+    base = _base(identity).encode(
+        y=alt.Y(
+            "series:N",
+            title=None,
+            sort=[series.name for series in panel.series],
+            axis=alt.Axis(labelLimit=200, ticks=False, domain=False),
+        )
+    )
+    value = alt.X(
+        "value:Q",
+        title=None,
+        axis=alt.Axis(labelExpr=SHORT, tickCount=5),
+        scale=alt.Scale(zero=True, nice=True),
+    )
+    tooltip = [
+        alt.Tooltip("series:N", title="Under"),
+        alt.Tooltip("value:Q", title=f"{panel.y_title}, median", format=",.4~r"),
+        alt.Tooltip("least:Q", title="Least", format=",.4~r"),
+        alt.Tooltip("most:Q", title="Most", format=",.4~r"),
+        alt.Tooltip("runs:Q", title="Runs"),
+    ]
+    bar = base.mark_bar(height={"band": 0.7}).encode(x=value, color=_color(panel), tooltip=tooltip)
+    spread = base.transform_filter("datum.most > datum.least").mark_rule(
+        color=canvas.theme.ink, strokeWidth=1.5
+    )
+    text = base.mark_text(align="left", dx=6, color=canvas.theme.ink).encode(
+        x=alt.X("most:Q"), text=alt.Text("value:Q", format=",.4~r")
+    )
+    layers = [bar, spread.encode(x="least:Q", x2="most:Q"), text]
+    return _figure(layers, panel, canvas, BAR_HEIGHT * len(panel.series))
+
+
+def _base(identity: str) -> alt.Chart:
+    return alt.Chart().transform_filter(alt.datum.panel == identity)
+
+
+def _color(panel: Panel) -> alt.Color:
+    scale = alt.Scale(
+        domain=[series.name for series in panel.series],
+        range=[series.color for series in panel.series],
+    )
+    return alt.Color("series:N", scale=scale, legend=None)
+
+
+def _figure(layers: list[alt.Chart], panel: Panel, canvas: Canvas, height: int) -> alt.LayerChart:
+    figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
+        width="container",
+        height=height,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        description=f"{panel.title}. {panel.caption}",
+    )
+    return themed(figure, canvas.theme)
