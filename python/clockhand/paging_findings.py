@@ -101,8 +101,9 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
     memory = bytes_text(int(rows["frames"][0]) * int(rows["page_bytes"][0]))
     each = "" if rows.height == 1 else f" for each of {rows.height:,} processes"
     sentences = [
-        f"Under {policy} with {memory}{each}: {row['misses']:,} misses, {row['pages_read']:,} pages "
-        f"read from swap and {row['pages_written']:,} written in {facts['seconds']:,.2f} s."
+        f"Under {policy} with {memory}{each}: {row['misses']:,} misses, "
+        f"{row['pages_read']:,} pages read from swap and {row['pages_written']:,} written "
+        f"in {facts['seconds']:,.2f} s."
     ]
     known = rows.filter(pl.col("mapped_misses").is_not_null())
     if known.is_empty():
