@@ -41,10 +41,18 @@ class Charged:
 
 @dataclass(frozen=True)
 class Swapped:
-    """Pages that were read from and written to swap; ``source`` says whose count it is."""
+    """What became of a group's pages since its start.
+
+    Attributes:
+        pages_read: Pages that were read from swap, those read ahead among them.
+        pages_written: Pages that were written to swap.
+        major_faults: Faults that had to wait for a drive.
+        source: Whose count of pages it is.
+    """
 
     pages_read: int
     pages_written: int
+    major_faults: int
     source: str
 
     def since(self, before: "Swapped") -> "Swapped":
@@ -52,6 +60,7 @@ class Swapped:
         return Swapped(
             self.pages_read - before.pages_read,
             self.pages_written - before.pages_written,
+            self.major_faults - before.major_faults,
             self.source,
         )
 
@@ -85,15 +94,12 @@ class MemoryGroup:
     def swapped(self) -> Swapped:
         """Return the swap traffic of the group, or of the machine where a group does not count."""
         counts = self._counts("memory.stat")
-        if {"pswpin", "pswpout"} <= counts.keys():
-            return Swapped(counts["pswpin"], counts["pswpout"], "the cgroup's own count")
-        counts = _named_counts(Path("/proc/vmstat"))
-        return Swapped(counts["pswpin"], counts["pswpout"], "/proc/vmstat, the whole machine's")
-
-    def major_faults(self) -> int:
-        """Return how many faults of the group had to wait for a drive."""
-        counts = self._counts("memory.stat")
-        return counts["pgmajfault" if self.version == 2 else "total_pgmajfault"]
+        faults = counts["pgmajfault" if self.version == 2 else "total_pgmajfault"]
+        source = "the cgroup's own count"
+        if not {"pswpin", "pswpout"} <= counts.keys():
+            counts = _named_counts(Path("/proc/vmstat"))
+            source = "/proc/vmstat, the whole machine's"
+        return Swapped(counts["pswpin"], counts["pswpout"], faults, source)
 
     def kills(self) -> int:
         """Return how many processes the kernel ended because the group had too little memory."""

@@ -323,17 +323,18 @@ def run(
         pager = started_pager(policy, planned, paging, record=log)
         with opened(live) as watch:
             samples = Samples(pager, watch)
-            ended = run_program(program.command, environment=pager.environment(), look=samples.look)
+            ended = run_program(program.command, environment=preloading(pager), look=samples.look)
             statistics = pager.finish()
         samples.take(ended.seconds, statistics)
         rows = paged_rows(statistics, policy, program)
-        notes: list[str] = []
+        notes = swap_notes(pager)
         traces: list[Any] = []
         if simulate and log is not None:
             with nullcontext() if progress is None else progress() as watch_replay:
-                rows, traces, notes = _simulated(
+                rows, traces, left_out = _simulated(
                     rows, log, paging, record is not None, watch_replay
                 )
+            notes += left_out
     return PagedRun(
         rows=rows,
         samples=samples.counts(),
@@ -424,6 +425,25 @@ def started_pager(
         record=None if record is None else os.fspath(record),
         seed=paging.seed,
     )
+
+
+def preloading(pager: _engine.Pager) -> dict[str, str]:
+    """Return the variables by which a program is paged; what the user preloads stays."""
+    variables = dict(pager.environment())
+    own = os.environ.get("LD_PRELOAD")
+    if own:
+        variables["LD_PRELOAD"] += f":{own}"
+    return variables
+
+
+def swap_notes(pager: _engine.Pager) -> list[str]:
+    """Return what the times of a run rest on, a sentence each."""
+    if pager.is_direct():
+        return []
+    return [
+        "The swap file went through the page cache, because its file system has no direct I/O: "
+        "its times are those of memory, not of a drive."
+    ]
 
 
 def _record_place(record: str | os.PathLike[str]) -> Path:

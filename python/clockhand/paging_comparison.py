@@ -28,11 +28,13 @@ from clockhand.paging import (
     failures,
     pageable,
     paged_rows,
+    preloading,
     run_facts,
     started_pager,
+    swap_notes,
 )
 from clockhand.paging_findings import KERNEL
-from clockhand.paging_samples import COUNTS, Live, Samples, opened
+from clockhand.paging_samples import COUNTS, Live, Moments, Samples, opened
 from clockhand.simulation import check_range
 from clockhand.sizes import bytes_text
 from clockhand.watched_program import Ended, run_program
@@ -75,7 +77,6 @@ SPARE_SWAP_BYTES = 64 * 2**20
 """What the kernel's swap file has above the pages that the pager met."""
 
 MOST_RUNS = 1000
-LOOK_SECONDS = 0.01
 CHUNK_BYTES = 1 << 20
 
 
@@ -362,12 +363,13 @@ class _Comparison:
                 return samples.look(seconds)
 
             ended, digest = self._run_once(
-                environment=pager.environment(),
+                environment=preloading(pager),
                 before=None if group is None else group.join,
                 look=look,
             )
             statistics = pager.finish()
         samples.take(ended.seconds, statistics)
+        self.notes = self.notes or swap_notes(pager)
         rows = paged_rows(statistics, policy, self._program)
         self.warnings += failures(rows)
         self._most_resident_bytes = max(
@@ -424,18 +426,17 @@ class _Comparison:
             paged_bytes = max(self._paging.memory_bytes, self._most_resident_bytes)
             self._limit_bytes = paged_bytes + self._outside.total_bytes
         group.set_limit(self._limit_bytes)
-        before, faults_before = group.swapped(), group.major_faults()
+        before = group.swapped()
+        moments: Moments[Swapped] = Moments()
 
         def look(seconds: float) -> float:
-            if number == 1:
-                now = group.swapped().since(before)
-                faults = group.major_faults() - faults_before
-                self.samples.append(_kernel_sample(seconds, now, faults))
-            return LOOK_SECONDS
+            moments.add(seconds, group.swapped().since(before))
+            return moments.next_seconds - seconds
 
         ended, digest = self._run_once(before=group.join, look=look)
         group.wait_until_empty()
         swapped = group.swapped().since(before)
+        moments.add(ended.seconds, swapped)
         if group.kills():
             self.warnings.append(
                 f"{KERNEL}: the program was killed because {bytes_text(self._limit_bytes)} were "
@@ -444,16 +445,18 @@ class _Comparison:
         self.rows.append(
             {
                 **self._row(KERNEL, number, ended, digest),
-                "faults": group.major_faults() - faults_before,
-                "pages_read": swapped.pages_read,
-                "pages_written": swapped.pages_written,
+                **_swap_counts(swapped),
                 "bytes_read": swapped.pages_read * PAGE_BYTES,
                 "bytes_written": swapped.pages_written * PAGE_BYTES,
                 "limit_bytes": self._limit_bytes,
             }
         )
         if number == 1:
-            self.notes = kernel_notes(
+            self.samples += [
+                {"policy": KERNEL, "seconds": seconds, **_swap_counts(seen)}
+                for seconds, seen in moments.seen
+            ]
+            self.notes += kernel_notes(
                 self._limit_bytes, self._outside, group.version, swapped.source, kernel_settings()
             )
 
@@ -471,11 +474,9 @@ class _Comparison:
         }
 
 
-def _kernel_sample(seconds: float, swapped: Swapped, faults: int) -> dict[str, Any]:
+def _swap_counts(swapped: Swapped) -> dict[str, int]:
     return {
-        "policy": KERNEL,
-        "seconds": seconds,
-        "faults": faults,
+        "faults": swapped.major_faults,
         "pages_read": swapped.pages_read,
         "pages_written": swapped.pages_written,
     }

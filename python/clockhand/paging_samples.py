@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import polars as pl
+
+Seen = TypeVar("Seen")
 
 Statistics = Mapping[str, Any]
 """What the engine says of one process: counts since its start, and how it is."""
@@ -18,6 +20,7 @@ Live = Callable[[], AbstractContextManager[LiveWatch | None]]
 FIRST_INTERVAL_SECONDS = 0.01
 MOST_SAMPLES = 400
 LIVE_INTERVAL_SECONDS = 0.25
+SHORTEST_PAUSE_SECONDS = 0.001
 
 COUNTS = (
     "references",
@@ -60,25 +63,42 @@ class Countable(Protocol):
         """Return a mapping per process, in the order in which they came."""
 
 
-class Samples:
-    """Statistics at moments that stay evenly spaced, however long the program runs.
+class Moments(Generic[Seen]):
+    """What was seen at moments that stay evenly spaced, however long a program runs.
 
-    When there are too many of them, every second one is forgotten and the others come half as
-    often.
+    When there are too many, every second one is forgotten and the others come half as often.
     """
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, Seen]] = []
+        """Seconds since the start, and what was seen then."""
+        self.next_seconds = 0.0
+        """When it is time to look again."""
+        self._interval_seconds = FIRST_INTERVAL_SECONDS
+
+    def add(self, seconds: float, seen: Seen) -> None:
+        """Keep what was seen at a moment."""
+        if len(self.seen) >= MOST_SAMPLES:
+            self.seen = self.seen[::2]
+            self._interval_seconds *= 2
+        self.seen.append((seconds, seen))
+        self.next_seconds = seconds + self._interval_seconds
+
+
+class Samples:
+    """Statistics of a pager's processes, kept at moments and shown while the program runs."""
 
     def __init__(self, pager: Countable, watch: LiveWatch | None = None) -> None:
         self._pager = pager
         self._watch = watch
-        self._interval_seconds = FIRST_INTERVAL_SECONDS
-        self._taken: list[tuple[float, Sequence[Statistics]]] = []
-        self._next_sample = self._next_watch = 0.0
+        self._moments: Moments[Sequence[Statistics]] = Moments()
+        self._next_watch = 0.0
         self.most_resident_pages = 0
         """Of all processes together, at any of the moments."""
 
     def look(self, seconds: float) -> float:
         """Look at the statistics if it is time; return the seconds until it is again."""
-        is_sampled = seconds >= self._next_sample
+        is_sampled = seconds >= self._moments.next_seconds
         is_watched = self._watch is not None and seconds >= self._next_watch
         if is_sampled or is_watched:
             statistics = self._pager.statistics()
@@ -87,18 +107,14 @@ class Samples:
             if is_watched and self._watch is not None:
                 self._next_watch = seconds + LIVE_INTERVAL_SECONDS
                 self._watch(seconds, statistics)
-        due = self._next_sample
+        due = self._moments.next_seconds
         if self._watch is not None:
             due = min(due, self._next_watch)
-        return max(0.001, due - seconds)
+        return max(SHORTEST_PAUSE_SECONDS, due - seconds)
 
     def take(self, seconds: float, statistics: Sequence[Statistics]) -> None:
         """Keep what the processes are like at this moment."""
-        if len(self._taken) >= MOST_SAMPLES:
-            self._taken = self._taken[::2]
-            self._interval_seconds *= 2
-        self._taken.append((seconds, statistics))
-        self._next_sample = seconds + self._interval_seconds
+        self._moments.add(seconds, statistics)
         resident = sum(process["resident_pages"] for process in statistics if process["running"])
         self.most_resident_pages = max(self.most_resident_pages, resident)
 
@@ -110,7 +126,7 @@ class Samples:
                 "stream": stream,
                 **{name: process[name] for name in ("process", "name", *COUNTS)},
             }
-            for seconds, statistics in self._taken
+            for seconds, statistics in self._moments.seen
             for stream, process in enumerate(statistics)
         ]
         return pl.DataFrame(rows, schema=SAMPLE_SCHEMA)
@@ -119,7 +135,7 @@ class Samples:
         """Return the sampled gauges with the columns of :data:`SAMPLED_GAUGE_SCHEMA`."""
         rows = [
             {"seconds": seconds, "stream": stream, "gauge": gauge, "value": float(value)}
-            for seconds, statistics in self._taken
+            for seconds, statistics in self._moments.seen
             for stream, process in enumerate(statistics)
             for gauge, value in process["gauges"].items()
         ]
