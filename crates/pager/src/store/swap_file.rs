@@ -2,8 +2,11 @@
 //!
 //! The first page of the file is its header, which says what the file is; slot `n` is the page after `n` others. The
 //! file grows when no slot is free, or when a batch would be broken up although the file is not yet twice as large as
-//! what is in it: consecutive slots are written in one operation. What it grows by is written with zeros at once,
-//! since the first write into blocks that have only been reserved costs the file system a transaction.
+//! what is in it: consecutive slots are written in one operation.
+//!
+//! What it grows by is reserved, not written. On ext4 the first write into reserved blocks takes longer, since it ends
+//! with a transaction (16 pages: 150 µs instead of 100), but writing zeros first costs more than that in all: 64 MiB
+//! in writes of 16 pages took 0.07–0.14 s when reserved and 0.13–0.21 s after zeros, and half as many bytes.
 
 mod ring;
 
@@ -34,14 +37,6 @@ const HEADER_BYTES: u64 = PAGE_BYTES as u64;
 
 /// By how many slots the file grows at a time: 16 MiB.
 const GROWTH_SLOTS: usize = (16 << 20) / PAGE_BYTES;
-
-/// Zeros are written from a piece of memory of this size, again and again.
-const ZEROS_BYTES: usize = 64 << 10;
-
-#[repr(C, align(4096))]
-struct Zeros([u8; ZEROS_BYTES]);
-
-static ZEROS: Zeros = Zeros([0; ZEROS_BYTES]);
 
 /// A swap file, shared by the [stores](SwapFileStore) of any number of paged memories; clones are the same file.
 ///
@@ -176,7 +171,7 @@ impl Shared {
             return Err(io::Error::new(io::ErrorKind::StorageFull, message));
         }
         loop {
-            match self.write_zeros(slots.slots(), growth) {
+            match self.lengthen(slots.slots(), growth) {
                 Ok(()) => break,
                 Err(error) if growth == least || error.kind() != io::ErrorKind::StorageFull => {
                     let message = format!("cannot enlarge {}: {error}", self.path.display());
@@ -189,25 +184,20 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes the file longer by `growth` pages of zeros; if that fails it is as long as before.
-    fn write_zeros(&self, slots: usize, growth: usize) -> io::Result<()> {
+    /// Makes the file longer by `growth` pages.
+    ///
+    /// Where the file system cannot reserve blocks, a full one shows when a page is written.
+    fn lengthen(&self, slots: usize, growth: usize) -> io::Result<()> {
         let (start, end) = (offset_of(slots), offset_of(slots + growth));
-        // Reserved first: a full file system shows before anything is written, and the blocks lie together.
-        let mut result =
-            match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), start, end - start) {
-                Err(Errno::OPNOTSUPP) => Ok(()),
-                reserved => reserved.map_err(io::Error::from),
-            };
-        let mut offset = start;
-        while result.is_ok() && offset < end {
-            let bytes = (end - offset).min(ZEROS_BYTES as u64);
-            result = self.file.write_all_at(&ZEROS.0[..bytes as usize], offset);
-            offset += bytes;
+        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), start, end - start) {
+            Ok(()) => Ok(()),
+            Err(Errno::OPNOTSUPP) => self.file.set_len(end),
+            Err(error) => {
+                // Some of the blocks may have been reserved.
+                self.file.set_len(start)?;
+                Err(error.into())
+            }
         }
-        if result.is_err() {
-            self.file.set_len(start)?;
-        }
-        result
     }
 }
 
