@@ -406,4 +406,23 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_slot_that_is_released_while_it_is_written_is_free_when_the_write_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = SwapFile::open(&folder.path().join("swap"), None).unwrap();
+        let Some(mut store) = crate::store::tests::store_in(&file) else { return };
+        let mut pages = vec![Page::ZEROS; 64];
+        let mut slots = Vec::new();
+        store.allocate(pages.len(), &mut slots).unwrap();
+        let address = |(slot, page): (&Slot, &mut Page)| (*slot, page.address());
+        let batch: Vec<_> = slots.iter().zip(&mut pages).map(address).collect();
+        // SAFETY: the pages live until the write has finished.
+        unsafe { store.start_write(&batch) }.unwrap();
+        store.release(slots[3]);
+        assert_eq!(file.slots().owners(slots[3]), u32::from(!store.writes.is_empty()));
+        store.finished_write(true).expect("a write is under way").1.unwrap();
+        assert_eq!(file.slots().owners(slots[3]), 0);
+        assert_eq!(file.slots().owners(slots[4]), 1);
+    }
 }
