@@ -14,6 +14,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use clockhand_pager_protocol::PAGE_BYTES;
@@ -53,6 +54,9 @@ struct Shared {
     limit_slots: usize,
     is_direct: bool,
     is_created: bool,
+    /// Whether the last growth worked. While it has not, the file grows only when it must, and by what it must: asking
+    /// a full file system for space is slow.
+    has_grown: AtomicBool,
     slots: Mutex<SlotTable>,
 }
 
@@ -74,6 +78,7 @@ impl SwapFile {
             limit_slots,
             is_direct: false,
             is_created,
+            has_grown: AtomicBool::new(true),
             slots: Mutex::default(),
         };
         shared.is_direct =
@@ -124,7 +129,9 @@ impl SwapFile {
     fn allocate(&self, pages: usize, taken: &mut Vec<Slot>) -> io::Result<()> {
         let mut slots = self.slots();
         let used = slots.slots() - slots.free_slots();
-        let is_worth_growing = slots.slots() < 2 * used && slots.find_run(pages).is_none();
+        let is_worth_growing = slots.slots() < 2 * used
+            && self.0.has_grown.load(Ordering::Relaxed)
+            && slots.find_run(pages).is_none();
         if slots.free_slots() < pages || is_worth_growing {
             let grown = self.0.grow(&mut slots, pages);
             if slots.free_slots() < pages {
@@ -164,22 +171,26 @@ impl Shared {
     /// Adds slots, so that `pages` are free and side by side if the limit and the file system let it.
     fn grow(&self, slots: &mut SlotTable, pages: usize) -> io::Result<()> {
         let least = pages.saturating_sub(slots.free_slots()).max(1);
-        let mut growth = pages.max(GROWTH_SLOTS).min(self.limit_slots - slots.slots());
+        let wanted = if self.has_grown.load(Ordering::Relaxed) { GROWTH_SLOTS } else { least };
+        let mut growth = pages.max(wanted).min(self.limit_slots - slots.slots());
         if growth < least {
             let (path, bytes) = (self.path.display(), offset_of(self.limit_slots));
             let message = format!("the swap file {path} is full: it may have {bytes} bytes");
             return Err(io::Error::new(io::ErrorKind::StorageFull, message));
         }
-        loop {
+        let lengthened = loop {
             match self.lengthen(slots.slots(), growth) {
-                Ok(()) => break,
-                Err(error) if growth == least || error.kind() != io::ErrorKind::StorageFull => {
-                    let message = format!("cannot enlarge {}: {error}", self.path.display());
-                    return Err(io::Error::new(error.kind(), message));
+                Err(error) if error.kind() == io::ErrorKind::StorageFull && growth > least => {
+                    growth = (growth / 2).max(least);
                 }
-                Err(_) => growth = (growth / 2).max(least),
+                lengthened => break lengthened,
             }
-        }
+        };
+        self.has_grown.store(lengthened.is_ok(), Ordering::Relaxed);
+        lengthened.map_err(|error| {
+            let message = format!("cannot enlarge {}: {error}", self.path.display());
+            io::Error::new(error.kind(), message)
+        })?;
         slots.extend(growth);
         Ok(())
     }
@@ -232,9 +243,6 @@ fn limit_in_slots(limit_bytes: Option<u64>) -> Result<usize, StoreError> {
 fn open_locked(path: &Path) -> Result<(File, bool), StoreError> {
     loop {
         let (mut file, is_created) = open_or_create(path)?;
-        if !file.metadata().map_err(failed("examine", path))?.is_file() {
-            return Err(StoreError::NotRegular(path.into()));
-        }
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Err(StoreError::InUse(path.into())),
@@ -264,12 +272,13 @@ fn open_or_create(path: &Path) -> Result<(File, bool), StoreError> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed("create", path)(error)),
         }
+        // Looked at before it is opened, which may already do something to a device.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(StoreError::NotRegular(path.into()));
+        }
         match options.open(path) {
             Ok(file) => return Ok((file, false)),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {}
-            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
-                return Err(StoreError::NotRegular(path.into()));
-            }
             Err(error) => return Err(failed("open", path)(error)),
         }
     }

@@ -442,6 +442,7 @@ mod tests {
             limit_slots: 0,
             is_direct: false,
             is_created: false,
+            has_grown: false.into(),
             slots: std::sync::Mutex::default(),
         }));
         let scattered = [(slots[0], page.address()), (slots[2], page.address())];
