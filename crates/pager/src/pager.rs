@@ -83,12 +83,22 @@ struct PageStates {
     flags: Vec<u8>,
     /// The slot plus one, or 0 for a page that reads as zeros when it is not in memory.
     slots: Vec<u32>,
+    /// All pages that have been accessed, in that order: the others need never be looked at.
+    footprint: Vec<PageId>,
 }
 
 impl PageStates {
     fn new(pages: u32) -> Self {
         // Zeroed, so that pages which are never accessed cost address space only.
-        PageStates { flags: vec![0; pages as usize], slots: vec![0; pages as usize] }
+        let (flags, slots) = (vec![0; pages as usize], vec![0; pages as usize]);
+        PageStates { flags, slots, footprint: Vec::new() }
+    }
+
+    fn touch(&mut self, page: PageId) {
+        if !self.has(page, TOUCHED) {
+            self.set(page, TOUCHED);
+            self.footprint.push(page);
+        }
     }
 
     fn has(&self, page: PageId, flag: u8) -> bool {
@@ -215,11 +225,9 @@ impl<P: BitDriven> Pager<P> {
     /// A paged memory of `policy_frames` frames for the policy, and `reserve` for writes under way.
     pub(crate) fn new(policy: P, policy_frames: u32, reserve: u32, parts: Parts) -> Self {
         let mut pages = PageStates::new(parts.program.pages());
-        let mut counts = Counts::default();
         for &(page, slot) in &parts.initial {
             pages.set_slot(page, Some(slot));
-            pages.set(page, TOUCHED);
-            counts.footprint_pages += 1;
+            pages.touch(page);
         }
         let frames = UnmappingFrames::new(policy_frames);
         Pager {
@@ -232,7 +240,7 @@ impl<P: BitDriven> Pager<P> {
             reserve: reserve as usize,
             flight: Flight::default(),
             taken_up: None,
-            counts,
+            counts: Counts::default(),
             times: Times::default(),
         }
     }
@@ -243,10 +251,7 @@ impl<P: BitDriven> Pager<P> {
             Op::Read => self.counts.read_references += 1,
             Op::Write => self.counts.write_references += 1,
         }
-        if !self.pages.has(page, TOUCHED) {
-            self.pages.set(page, TOUCHED);
-            self.counts.footprint_pages += 1;
-        }
+        self.pages.touch(page);
         self.events.event(Event::Reference { page, op, is_miss });
     }
 
@@ -593,8 +598,7 @@ impl<P> Drop for Pager<P> {
     /// Waits for the writes under way, whose pages are about to go, and gives all slots back.
     fn drop(&mut self) {
         while self.store.finished_write(true).is_some() {}
-        let pages = (0..self.program.pages()).map(PageId);
-        for slot in pages.filter_map(|page| self.pages.slot(page)) {
+        for slot in self.pages.footprint.iter().filter_map(|&page| self.pages.slot(page)) {
             self.store.release(slot);
         }
     }
@@ -663,7 +667,8 @@ impl<P: BitDriven> Paging for Pager<P> {
         self.write_all()?;
         let mut changed = Vec::new();
         let mut copies = InitialPages::new();
-        for page in (0..self.program.pages()).map(PageId) {
+        for index in 0..self.pages.footprint.len() {
+            let page = self.pages.footprint[index];
             self.forbid_writes(page)?;
             let frame = self.memory.frame_of(page);
             let is_dirty = frame != Frame::NONE && self.memory.frames().is_dirty(frame);
@@ -689,7 +694,7 @@ impl<P: BitDriven> Paging for Pager<P> {
     }
 
     fn counts(&self) -> Counts {
-        self.counts
+        Counts { footprint_pages: self.pages.footprint.len() as u64, ..self.counts }
     }
 
     fn times(&self) -> &Times {

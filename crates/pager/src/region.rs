@@ -77,7 +77,7 @@ impl PagedRegion {
             let patience = settings.patience;
             let paging = settings.build(parts);
             let driver =
-                Driver { userfault, base: address, paging, channel, program: None, patience, process: None };
+                Driver { userfault, base: address, paging, channel, program: None, patience, process: Some(std::process::id() as i32) };
             if let Some(failure) = driver.run().failure {
                 eprintln!("clockhand: {failure}; the process ends, since a paged region cannot be served any more");
                 std::process::abort();

@@ -72,7 +72,8 @@ pub trait Store: Send {
     /// has ended.
     fn release(&mut self, slot: Slot);
 
-    /// One owner of `slot` more: a forked process shares pages that neither has changed since.
+    /// One owner of `slot`, which is not being written, more: a forked process shares pages that neither has changed
+    /// since.
     fn share(&mut self, slot: Slot);
 
     /// Whether `slot` has more than one owner, so that it must not be overwritten.

@@ -2,8 +2,11 @@
 //!
 //! The first page of the file is its header, which says what the file is; slot `n` is the page after `n` others. The
 //! file grows when no slot is free, or when a batch would be broken up although the file is not yet twice as large as
-//! what is in it: consecutive slots are written in one operation. What it grows by is written with zeros at once,
-//! since the first write into blocks that have only been reserved costs the file system a transaction.
+//! what is in it: consecutive slots are written in one operation.
+//!
+//! What it grows by is reserved, not written. On ext4 the first write into reserved blocks takes longer, since it ends
+//! with a transaction (16 pages: 150 µs instead of 100), but writing zeros first costs more than that in all: 64 MiB
+//! in writes of 16 pages took 0.07–0.14 s when reserved and 0.13–0.21 s after zeros, and half as many bytes.
 
 mod ring;
 
@@ -11,6 +14,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use clockhand_pager_protocol::PAGE_BYTES;
@@ -35,14 +39,6 @@ const HEADER_BYTES: u64 = PAGE_BYTES as u64;
 /// By how many slots the file grows at a time: 16 MiB.
 const GROWTH_SLOTS: usize = (16 << 20) / PAGE_BYTES;
 
-/// Zeros are written from a piece of memory of this size, again and again.
-const ZEROS_BYTES: usize = 64 << 10;
-
-#[repr(C, align(4096))]
-struct Zeros([u8; ZEROS_BYTES]);
-
-static ZEROS: Zeros = Zeros([0; ZEROS_BYTES]);
-
 /// A swap file, shared by the [stores](SwapFileStore) of any number of paged memories; clones are the same file.
 ///
 /// It is locked as long as one of them lives. At the end a file that did not exist before is removed, and one that did
@@ -58,6 +54,9 @@ struct Shared {
     limit_slots: usize,
     is_direct: bool,
     is_created: bool,
+    /// Whether the last growth worked. While it has not, the file grows only when it must, and by what it must: asking
+    /// a full file system for space is slow.
+    has_grown: AtomicBool,
     slots: Mutex<SlotTable>,
 }
 
@@ -79,6 +78,7 @@ impl SwapFile {
             limit_slots,
             is_direct: false,
             is_created,
+            has_grown: AtomicBool::new(true),
             slots: Mutex::default(),
         };
         shared.is_direct =
@@ -129,7 +129,9 @@ impl SwapFile {
     fn allocate(&self, pages: usize, taken: &mut Vec<Slot>) -> io::Result<()> {
         let mut slots = self.slots();
         let used = slots.slots() - slots.free_slots();
-        let is_worth_growing = slots.slots() < 2 * used && slots.find_run(pages).is_none();
+        let is_worth_growing = slots.slots() < 2 * used
+            && self.0.has_grown.load(Ordering::Relaxed)
+            && slots.find_run(pages).is_none();
         if slots.free_slots() < pages || is_worth_growing {
             let grown = self.0.grow(&mut slots, pages);
             if slots.free_slots() < pages {
@@ -169,45 +171,44 @@ impl Shared {
     /// Adds slots, so that `pages` are free and side by side if the limit and the file system let it.
     fn grow(&self, slots: &mut SlotTable, pages: usize) -> io::Result<()> {
         let least = pages.saturating_sub(slots.free_slots()).max(1);
-        let mut growth = pages.max(GROWTH_SLOTS).min(self.limit_slots - slots.slots());
+        let wanted = if self.has_grown.load(Ordering::Relaxed) { GROWTH_SLOTS } else { least };
+        let mut growth = pages.max(wanted).min(self.limit_slots - slots.slots());
         if growth < least {
             let (path, bytes) = (self.path.display(), offset_of(self.limit_slots));
             let message = format!("the swap file {path} is full: it may have {bytes} bytes");
             return Err(io::Error::new(io::ErrorKind::StorageFull, message));
         }
-        loop {
-            match self.write_zeros(slots.slots(), growth) {
-                Ok(()) => break,
-                Err(error) if growth == least || error.kind() != io::ErrorKind::StorageFull => {
-                    let message = format!("cannot enlarge {}: {error}", self.path.display());
-                    return Err(io::Error::new(error.kind(), message));
+        let lengthened = loop {
+            match self.lengthen(slots.slots(), growth) {
+                Err(error) if error.kind() == io::ErrorKind::StorageFull && growth > least => {
+                    growth = (growth / 2).max(least);
                 }
-                Err(_) => growth = (growth / 2).max(least),
+                lengthened => break lengthened,
             }
-        }
+        };
+        self.has_grown.store(lengthened.is_ok(), Ordering::Relaxed);
+        lengthened.map_err(|error| {
+            let message = format!("cannot enlarge {}: {error}", self.path.display());
+            io::Error::new(error.kind(), message)
+        })?;
         slots.extend(growth);
         Ok(())
     }
 
-    /// Makes the file longer by `growth` pages of zeros; if that fails it is as long as before.
-    fn write_zeros(&self, slots: usize, growth: usize) -> io::Result<()> {
+    /// Makes the file longer by `growth` pages.
+    ///
+    /// Where the file system cannot reserve blocks, a full one shows when a page is written.
+    fn lengthen(&self, slots: usize, growth: usize) -> io::Result<()> {
         let (start, end) = (offset_of(slots), offset_of(slots + growth));
-        // Reserved first: a full file system shows before anything is written, and the blocks lie together.
-        let mut result =
-            match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), start, end - start) {
-                Err(Errno::OPNOTSUPP) => Ok(()),
-                reserved => reserved.map_err(io::Error::from),
-            };
-        let mut offset = start;
-        while result.is_ok() && offset < end {
-            let bytes = (end - offset).min(ZEROS_BYTES as u64);
-            result = self.file.write_all_at(&ZEROS.0[..bytes as usize], offset);
-            offset += bytes;
+        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), start, end - start) {
+            Ok(()) => Ok(()),
+            Err(Errno::OPNOTSUPP) => self.file.set_len(end),
+            Err(error) => {
+                // Some of the blocks may have been reserved.
+                self.file.set_len(start)?;
+                Err(error.into())
+            }
         }
-        if result.is_err() {
-            self.file.set_len(start)?;
-        }
-        result
     }
 }
 
@@ -242,9 +243,6 @@ fn limit_in_slots(limit_bytes: Option<u64>) -> Result<usize, StoreError> {
 fn open_locked(path: &Path) -> Result<(File, bool), StoreError> {
     loop {
         let (mut file, is_created) = open_or_create(path)?;
-        if !file.metadata().map_err(failed("examine", path))?.is_file() {
-            return Err(StoreError::NotRegular(path.into()));
-        }
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Err(StoreError::InUse(path.into())),
@@ -274,12 +272,13 @@ fn open_or_create(path: &Path) -> Result<(File, bool), StoreError> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed("create", path)(error)),
         }
+        // Looked at before it is opened, which may already do something to a device.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(StoreError::NotRegular(path.into()));
+        }
         match options.open(path) {
             Ok(file) => return Ok((file, false)),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {}
-            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
-                return Err(StoreError::NotRegular(path.into()));
-            }
             Err(error) => return Err(failed("open", path)(error)),
         }
     }

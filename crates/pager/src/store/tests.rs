@@ -5,7 +5,7 @@ mod faulty;
 mod model;
 mod swap_file;
 
-use super::{Page, Store, StoreError, SwapFile};
+use super::{Page, Slot, Store, StoreError, SwapFile, SwapFileStore};
 
 /// A page with content that is told apart by `seed`: zeros for every seventh, else text that compresses, or noise.
 fn page_of(seed: u64) -> Page {
@@ -30,9 +30,9 @@ fn page_of(seed: u64) -> Page {
 }
 
 /// A store in the file, unless the kernel refuses io_uring.
-fn store_in(file: &SwapFile) -> Option<Box<dyn Store>> {
+pub(super) fn store_in(file: &SwapFile) -> Option<SwapFileStore> {
     match file.store() {
-        Ok(store) => Some(Box::new(store)),
+        Ok(store) => Some(store),
         Err(error @ StoreError::IoUringRefused(_)) => {
             eprintln!("skipped: {error}");
             None
@@ -42,7 +42,7 @@ fn store_in(file: &SwapFile) -> Option<Box<dyn Store>> {
 }
 
 /// Writes a page into a new slot, and waits for it.
-fn write(store: &mut dyn Store, page: &mut Page) -> (super::Slot, std::io::Result<()>) {
+fn write(store: &mut dyn Store, page: &mut Page) -> (Slot, std::io::Result<()>) {
     let mut slots = Vec::new();
     store.allocate(1, &mut slots).unwrap();
     // SAFETY: the page lives until the write has finished.
@@ -52,7 +52,7 @@ fn write(store: &mut dyn Store, page: &mut Page) -> (super::Slot, std::io::Resul
     (slots[0], result)
 }
 
-fn read(store: &mut dyn Store, slot: super::Slot) -> std::io::Result<Page> {
+fn read(store: &mut dyn Store, slot: Slot) -> std::io::Result<Page> {
     let mut page = page_of(5);
     // SAFETY: nobody else knows the page.
     unsafe { store.read(slot, page.address()) }?;

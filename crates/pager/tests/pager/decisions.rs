@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use clockhand_pager::store::Store;
 use clockhand_pager::{Event, InitialPages, PagerError, Paging, Parts, Settings};
 use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
 use clockhand_policy::{Op, PageId, Ratio};
@@ -198,6 +199,37 @@ proptest! {
                 prop_assert_eq!(&log, &events_of_twin(&mut *twin(policy, frames), &log), "{}", policy);
             }
         }
+    }
+
+    #[test]
+    fn a_forked_child_has_what_its_parent_had_and_neither_sees_what_the_other_writes(
+        before in steps(150), parents in steps(80), childs in steps(80), reserve in 0u32..3, pace in any::<u64>(),
+    ) {
+        let settings = settings("craw", 6 + reserve, reserve);
+        let store = ModelStore::new(0, pace);
+        let mut parent = Program::new(&settings, store.clone(), InitialPages::new());
+        before.iter().for_each(|&step| parent.step(step));
+        let copies = parent.paging.copy_for_fork().expect("the store works");
+        for page in (0..PAGES).map(PageId) {
+            prop_assert!(!parent.memory.allows(page, Op::Write), "a page changes while the child is forked");
+        }
+        let mut child = Program::new(&settings, store.another(), copies);
+        child.expected = parent.expected.clone();
+        child.written = 1_000_000;
+        for index in 0..parents.len().max(childs.len()) {
+            parents.get(index).into_iter().for_each(|&step| parent.step(step));
+            childs.get(index).into_iter().for_each(|&step| child.step(step));
+        }
+        for page in 0..PAGES {
+            parent.step(Step::Read(page));
+            child.step(Step::Read(page));
+        }
+        parent.paging.check_invariants();
+        child.paging.check_invariants();
+        let log = child.log();
+        prop_assert_eq!(&log, &events_of_twin(&mut *twin("craw", 6), &log));
+        drop((parent, child));
+        prop_assert_eq!(store.occupied_bytes(), 0, "a slot was not given back");
     }
 
     #[test]

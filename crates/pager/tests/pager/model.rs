@@ -146,13 +146,19 @@ impl ProgramMemory for ModelMemory {
     }
 }
 
-/// A store whose writes take effect as late as they may, and which fails when told to.
+/// What stores share: the contents of slots, and how many own each.
 #[derive(Default)]
-pub struct ModelStore {
+struct Slots {
     contents: HashMap<u32, [u8; PAGE_BYTES]>,
     owners: HashMap<u32, u32>,
     next_slot: u32,
-    under_way: VecDeque<(WriteTicket, Vec<(Slot, PageAddress)>)>,
+}
+
+/// A store whose writes take effect as late as they may, and which fails when told to. Clones are the same store.
+#[derive(Clone)]
+pub struct ModelStore {
+    slots: Arc<Mutex<Slots>>,
+    under_way: Arc<Mutex<VecDeque<UnderWay>>>,
     next_ticket: u64,
     /// Every so many writes one fails; 0: none does.
     fails_every: u64,
@@ -160,50 +166,74 @@ pub struct ModelStore {
     pace: u64,
 }
 
+type UnderWay = (WriteTicket, Vec<(Slot, PageAddress)>);
+
 impl ModelStore {
     pub fn new(fails_every: u64, pace: u64) -> Self {
-        ModelStore { fails_every, pace, ..ModelStore::default() }
+        ModelStore {
+            slots: Arc::default(),
+            under_way: Arc::default(),
+            next_ticket: 0,
+            fails_every,
+            pace,
+        }
+    }
+
+    /// Another store with the same slots, for another memory.
+    pub fn another(&self) -> Self {
+        ModelStore { under_way: Arc::default(), ..self.clone() }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().expect("no test panics with this lock")
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, VecDeque<UnderWay>> {
+        self.under_way.lock().expect("no test panics with this lock")
     }
 }
 
 impl Store for ModelStore {
     fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()> {
+        let mut shared = self.slots();
         for _ in 0..pages {
-            slots.push(Slot(self.next_slot));
-            self.owners.insert(self.next_slot, 1);
-            self.next_slot += 1;
+            let slot = shared.next_slot;
+            slots.push(Slot(slot));
+            shared.owners.insert(slot, 1);
+            shared.next_slot += 1;
         }
         Ok(())
     }
 
     fn release(&mut self, slot: Slot) {
-        let owners = self.owners.get_mut(&slot.0).expect("the slot has an owner");
+        let mut shared = self.slots();
+        let owners = shared.owners.get_mut(&slot.0).expect("the slot has an owner");
         *owners -= 1;
         if *owners == 0 {
-            self.owners.remove(&slot.0);
-            self.contents.remove(&slot.0);
+            shared.owners.remove(&slot.0);
+            shared.contents.remove(&slot.0);
         }
     }
 
     fn share(&mut self, slot: Slot) {
-        *self.owners.get_mut(&slot.0).expect("the slot has an owner") += 1;
+        *self.slots().owners.get_mut(&slot.0).expect("the slot has an owner") += 1;
     }
 
     fn is_shared(&self, slot: Slot) -> bool {
-        self.owners[&slot.0] > 1
+        self.slots().owners[&slot.0] > 1
     }
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
-        let content = &self.contents[&slot.0];
+        let content = self.slots().contents[&slot.0];
         // SAFETY: the caller answers for the page.
-        unsafe { into.0.cast::<[u8; PAGE_BYTES]>().write(*content) };
+        unsafe { into.0.cast::<[u8; PAGE_BYTES]>().write(content) };
         Ok(())
     }
 
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
         self.next_ticket += 1;
         let ticket = WriteTicket(self.next_ticket);
-        self.under_way.push_back((ticket, pages.to_vec()));
+        self.under_way().push_back((ticket, pages.to_vec()));
         Ok(ticket)
     }
 
@@ -212,19 +242,19 @@ impl Store for ModelStore {
         if !wait && self.pace & 1 == 0 {
             return None;
         }
-        let (ticket, pages) = self.under_way.pop_front()?;
+        let (ticket, pages) = self.under_way().pop_front()?;
         if self.fails_every > 0 && ticket.0.is_multiple_of(self.fails_every) {
             return Some((ticket, Err(io::Error::from(io::ErrorKind::StorageFull))));
         }
         for (slot, address) in pages {
             // SAFETY: whoever started the write keeps the page until now.
             let content = unsafe { address.0.cast::<[u8; PAGE_BYTES]>().read() };
-            self.contents.insert(slot.0, content);
+            self.slots().contents.insert(slot.0, content);
         }
         Some((ticket, Ok(())))
     }
 
     fn occupied_bytes(&self) -> u64 {
-        (self.contents.len() * PAGE_BYTES) as u64
+        (self.slots().owners.len() * PAGE_BYTES) as u64
     }
 }

@@ -359,6 +359,7 @@ impl Drop for SwapFileStore {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Shared;
     use super::*;
     use crate::store::Page;
 
@@ -405,5 +406,53 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_slot_that_is_released_while_it_is_written_is_free_when_the_write_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = SwapFile::open(&folder.path().join("swap"), None).unwrap();
+        let Some(mut store) = crate::store::tests::store_in(&file) else { return };
+        let mut pages = vec![Page::ZEROS; 64];
+        let mut slots = Vec::new();
+        store.allocate(pages.len(), &mut slots).unwrap();
+        let address = |(slot, page): (&Slot, &mut Page)| (*slot, page.address());
+        let batch: Vec<_> = slots.iter().zip(&mut pages).map(address).collect();
+        // SAFETY: the pages live until the write has finished.
+        unsafe { store.start_write(&batch) }.unwrap();
+        store.release(slots[3]);
+        assert_eq!(file.slots().owners(slots[3]), u32::from(!store.writes.is_empty()));
+        store.finished_write(true).expect("a write is under way").1.unwrap();
+        assert_eq!(file.slots().owners(slots[3]), 0);
+        assert_eq!(file.slots().owners(slots[4]), 1);
+    }
+
+    #[test]
+    fn a_write_that_the_kernel_refuses_ends_with_the_error_and_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("swap");
+        let file = SwapFile::open(&path, None).unwrap();
+        let Some(mut store) = crate::store::tests::store_in(&file) else { return };
+        let mut page = Page::ZEROS;
+        let mut slots = Vec::new();
+        store.allocate(3, &mut slots).unwrap();
+        store.file = SwapFile(std::sync::Arc::new(Shared {
+            file: std::fs::File::open(&path).unwrap(),
+            path,
+            limit_slots: 0,
+            is_direct: false,
+            is_created: false,
+            has_grown: false.into(),
+            slots: std::sync::Mutex::default(),
+        }));
+        let scattered = [(slots[0], page.address()), (slots[2], page.address())];
+        // SAFETY: the page lives until the write has finished.
+        let ticket = unsafe { store.start_write(&scattered) }.unwrap();
+        let (finished, result) = store.finished_write(true).unwrap();
+        assert_eq!(finished, ticket);
+        let message = result.unwrap_err().to_string();
+        assert!(message.starts_with("cannot write 4096 bytes at byte "), "{message}");
+        assert!(message.ends_with("swap: Bad file descriptor (os error 9)"), "{message}");
+        assert!(store.finished_write(true).is_none(), "the parts of a write finish together");
     }
 }

@@ -219,6 +219,10 @@ fn fault() -> impl Strategy<Value = WriteFault> {
     ]
 }
 
+fn faulty(store: impl Store + 'static, script: &FaultScript) -> Box<dyn Store> {
+    Box::new(FaultyStore::new(store, script))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -227,7 +231,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let limit_bytes = Some(4096 * 300);
         let file = SwapFile::open(&folder.path().join("swap"), limit_bytes).unwrap();
-        let stores: Option<Vec<_>> = (0..STORES).map(|_| store_in(&file)).collect();
+        let stores: Option<Vec<_>> = (0..STORES).map(|_| Some(Box::new(store_in(&file)?) as _)).collect();
         if let Some(stores) = stores {
             Model::new(stores).run(steps);
             file.check_all_free();
@@ -247,8 +251,8 @@ proptest! {
         steps in prop::collection::vec(step(), 1..200),
         faults in prop::collection::btree_map(1_u64..60, fault(), 0..20),
         are_held in any::<bool>(),
+        is_file in any::<bool>(),
     ) {
-        let ram = CompressedRam::new(DEFAULT_LEVEL, None).unwrap();
         let script = FaultScript::default();
         for (nth, fault) in faults {
             script.fail_write(nth, fault);
@@ -256,8 +260,19 @@ proptest! {
         if are_held {
             script.hold_writes();
         }
-        let store = || FaultyStore::new(ram.store().unwrap(), &script);
-        Model::new((0..STORES).map(|_| Box::new(store()) as Box<dyn Store>).collect()).run(steps);
-        ram.check_all_free();
+        let folder = tempfile::tempdir().unwrap();
+        let file = SwapFile::open(&folder.path().join("swap"), None).unwrap();
+        let ram = CompressedRam::new(DEFAULT_LEVEL, None).unwrap();
+        let stores: Option<Vec<_>> = (0..STORES)
+            .map(|_| match is_file {
+                true => Some(faulty(store_in(&file)?, &script)),
+                false => Some(faulty(ram.store().unwrap(), &script)),
+            })
+            .collect();
+        if let Some(stores) = stores {
+            Model::new(stores).run(steps);
+            file.check_all_free();
+            ram.check_all_free();
+        }
     }
 }

@@ -3,7 +3,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{page_of, read, store_in, write};
-use crate::store::{Page, StoreError, SwapFile};
+use crate::store::{Page, Store, StoreError, SwapFile, SwapFileStore};
 
 /// A folder for the test, and the name of a swap file in it.
 fn place() -> (tempfile::TempDir, PathBuf) {
@@ -58,9 +58,9 @@ fn a_store_keeps_the_file() {
     let file = SwapFile::open(&path, None).unwrap();
     let Some(mut store) = store_in(&file) else { return };
     drop(file);
-    let (slot, result) = write(&mut *store, &mut page_of(4));
+    let (slot, result) = write(&mut store, &mut page_of(4));
     result.unwrap();
-    assert_eq!(read(&mut *store, slot).unwrap(), page_of(4));
+    assert_eq!(read(&mut store, slot).unwrap(), page_of(4));
     drop(store);
     assert!(!path.exists());
 }
@@ -72,7 +72,7 @@ fn a_file_that_existed_keeps_its_header_only_and_can_be_used_again() {
     for _ in 0..2 {
         let file = SwapFile::open(&path, None).unwrap();
         let Some(mut store) = store_in(&file) else { return };
-        write(&mut *store, &mut page_of(4)).1.unwrap();
+        write(&mut store, &mut page_of(4)).1.unwrap();
         assert!(path.metadata().unwrap().len() > 4096);
         assert_eq!(path.metadata().unwrap().len(), file.occupied_bytes());
         drop((file, store));
@@ -136,6 +136,54 @@ fn a_full_file_takes_nothing_and_works_again_when_slots_are_released() {
     assert_eq!(again, [slots[3]]);
 }
 
+/// A folder on a file system of a mebibyte, for the process that the test below starts.
+const SMALL_FOLDER: &str = "CLOCKHAND_TEST_SMALL_FOLDER";
+
+#[test]
+fn a_full_file_system_takes_nothing_and_loses_nothing() {
+    let Some(folder) = std::env::var_os(SMALL_FOLDER) else { return run_on_a_small_file_system() };
+    let file = SwapFile::open(&Path::new(&folder).join("swap.img"), None).unwrap();
+    let Some(mut store) = store_in(&file) else { return };
+    let (slot, result) = write(&mut store, &mut page_of(4));
+    result.unwrap();
+    let mut slots = Vec::new();
+    let error = loop {
+        if let Err(error) = store.allocate(16, &mut slots) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::StorageFull);
+    assert!(error.to_string().contains("swap.img: No space left on device"), "{error}");
+    assert!(slots.len() >= 128 && slots.len() % 16 == 0, "{}", slots.len());
+    assert_eq!(read(&mut store, slot).unwrap(), page_of(4));
+    store.release(slot);
+    store.allocate(1, &mut slots).unwrap();
+}
+
+/// Mounts one where nobody else sees it, and runs the test that calls this there.
+fn run_on_a_small_file_system() {
+    let (folder, _) = place();
+    let output = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
+        .arg(r#"mount -t tmpfs -o size=1m none "$0" || exit 77; exec "$@""#)
+        .arg(folder.path())
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "--nocapture"])
+        .arg(std::thread::current().name().expect("tests run in threads with their names"))
+        .env(SMALL_FOLDER, folder.path())
+        .output();
+    match output {
+        Ok(output) if output.status.success() => {
+            let printed = String::from_utf8_lossy(&output.stdout);
+            assert!(printed.contains("1 passed"), "{printed}");
+        }
+        Ok(output) if output.status.code() == Some(101) => {
+            panic!("{}", String::from_utf8_lossy(&output.stderr));
+        }
+        other => eprintln!("skipped: no small file system can be mounted: {other:?}"),
+    }
+}
+
 #[test]
 fn the_file_grows_rather_than_to_break_up_a_batch() {
     let (_folder, path) = place();
@@ -158,14 +206,43 @@ fn stores_of_one_file_read_what_another_one_wrote() {
     let (_folder, path) = place();
     let file = SwapFile::open(&path, None).unwrap();
     let (Some(mut parent), Some(mut child)) = (store_in(&file), store_in(&file)) else { return };
-    let (slot, result) = write(&mut *parent, &mut page_of(12));
+    let (slot, result) = write(&mut parent, &mut page_of(12));
     result.unwrap();
     assert!(!parent.is_shared(slot));
     child.share(slot);
     assert!(parent.is_shared(slot));
     parent.release(slot);
     assert!(!child.is_shared(slot));
-    assert_eq!(read(&mut *child, slot).unwrap(), page_of(12));
+    assert_eq!(read(&mut child, slot).unwrap(), page_of(12));
+}
+
+#[test]
+fn stores_of_one_file_may_work_at_once() {
+    let (_folder, path) = place();
+    let file = SwapFile::open(&path, None).unwrap();
+    let stores: Option<Vec<_>> = (0..4).map(|_| store_in(&file)).collect();
+    let Some(stores) = stores else { return };
+    let work = |(thread, mut store): (u64, SwapFileStore)| {
+        let mut kept = Vec::new();
+        for seed in (thread * 1000..).take(200) {
+            let (slot, result) = write(&mut store, &mut page_of(seed));
+            result.unwrap();
+            kept.push((slot, seed));
+            if seed % 3 == 0 {
+                store.release(kept.swap_remove(kept.len() / 2).0);
+            }
+        }
+        for (slot, seed) in kept {
+            assert_eq!(read(&mut store, slot).unwrap(), page_of(seed));
+            store.release(slot);
+        }
+    };
+    std::thread::scope(|scope| {
+        for numbered in (0..).zip(stores) {
+            scope.spawn(move || work(numbered));
+        }
+    });
+    file.check_all_free();
 }
 
 #[test]
@@ -185,13 +262,13 @@ fn a_write_of_scattered_slots_finishes_once_and_a_read_does_not_lose_it() {
     assert_eq!(store.finished_write(true).unwrap().0, first);
     // SAFETY: as above.
     let second = unsafe { store.start_write(&scattered) }.unwrap();
-    assert_eq!(read(&mut *store, slots[1]).unwrap(), page_of(1));
+    assert_eq!(read(&mut store, slots[1]).unwrap(), page_of(1));
     let (finished, result) = store.finished_write(true).unwrap();
     assert_eq!(finished, second);
     result.unwrap();
     assert!(store.finished_write(true).is_none(), "nothing is under way");
     for (index, slot) in slots.iter().enumerate().step_by(2) {
-        assert_eq!(read(&mut *store, *slot).unwrap(), page_of(index as u64));
+        assert_eq!(read(&mut store, *slot).unwrap(), page_of(index as u64));
     }
 }
 
@@ -200,10 +277,10 @@ fn a_read_past_the_end_of_a_file_that_somebody_cut_is_an_error_with_its_place() 
     let (_folder, path) = place();
     let file = SwapFile::open(&path, None).unwrap();
     let Some(mut store) = store_in(&file) else { return };
-    let (slot, result) = write(&mut *store, &mut page_of(4));
+    let (slot, result) = write(&mut store, &mut page_of(4));
     result.unwrap();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(4096).unwrap();
-    let error = read(&mut *store, slot).unwrap_err();
+    let error = read(&mut store, slot).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
     let message = error.to_string();
     assert!(message.starts_with("cannot read 4096 bytes at byte 4096 of /"), "{message}");
@@ -233,7 +310,7 @@ fn a_file_system_in_memory_is_used_and_named_not_direct() {
     let file = SwapFile::open(&folder.path().join("swap.img"), None).unwrap();
     assert!(!file.is_direct());
     let Some(mut store) = store_in(&file) else { return };
-    let (slot, result) = write(&mut *store, &mut page_of(6));
+    let (slot, result) = write(&mut store, &mut page_of(6));
     result.unwrap();
-    assert_eq!(read(&mut *store, slot).unwrap(), page_of(6));
+    assert_eq!(read(&mut store, slot).unwrap(), page_of(6));
 }
