@@ -13,8 +13,33 @@ KERNEL = "kernel"
 
 MIB = 1 << 20
 
+MOST_SHOWN = 8
+"""So many processes are shown to people."""
+
+NOTICEABLE_SHARE = 0.01
+"""Of the references of the busiest process; processes with fewer are not shown."""
+
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
+
+
+def busiest(rows: pl.DataFrame, most: int = MOST_SHOWN) -> pl.DataFrame:
+    """Return the processes that people look at, in their order: those with the most references.
+
+    Shells and other helpers with hardly any beside the busiest are left out.
+    """
+    least = max(rows["references"].to_list(), default=0) * NOTICEABLE_SHARE
+    return rows.filter(pl.col("references") >= least).top_k(most, by="references").sort("stream")
+
+
+def left_out(rows: pl.DataFrame, shown: pl.DataFrame) -> list[str]:
+    """Return a sentence about the processes that are not shown, if there are any."""
+    hidden = rows.filter(~pl.col("stream").is_in(shown["stream"].to_list()))
+    if hidden.is_empty():
+        return []
+    references = int(hidden["references"].sum())
+    others = "one other process" if hidden.height == 1 else f"{hidden.height:,} other processes"
+    return [f"Not shown: {others} with {references:,} references; the rows have all of them."]
 
 
 def beside(rows: pl.DataFrame) -> pl.DataFrame:
@@ -60,6 +85,9 @@ def processes_for_people(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("write_protect_faults").alias("write faults"),
         pl.col("pages_read").alias("reads"),
         pl.col("pages_written").alias("writes"),
+        pl.when(pl.col("pages_copied_for_forks").sum() > 0)
+        .then("pages_copied_for_forks")
+        .alias("fork copies"),
         (pl.col("bytes_read") / MIB).alias("read MiB"),
         (pl.col("bytes_written") / MIB).alias("written MiB"),
         pl.col("seconds").alias("time s"),

@@ -20,8 +20,10 @@ from clockhand.paging_comparison import PagedComparison, contenders
 from clockhand.paging_comparison import compare as run_comparison
 from clockhand.paging_findings import (
     beside,
+    busiest,
     comparison_findings,
     comparison_for_people,
+    left_out,
     processes_for_people,
     run_findings,
 )
@@ -208,11 +210,13 @@ def _print_run(done: PagedRun, to: Console) -> None:
     rows = done.rows
     memory = f"{rows['frames'][0]:,} frames, {rows['reserve'][0]:,} of them in reserve"
     title = f"{printable(done.facts['program'])}: {rows['policy_resolved'][0]}, {memory}"
-    print_table(title, processes_for_people(rows), to)
-    counted = beside(rows)
+    shown = busiest(rows)
+    print_table(title, processes_for_people(shown), to)
+    counted = beside(shown)
     if not counted.is_empty():
         print_table("the same references in the simulator", counted, to)
-    _print_sentences([*run_findings(rows, done.facts), *done.facts["notes"]], to)
+    sentences = [*run_findings(rows, done.facts), *left_out(rows, shown), *done.facts["notes"]]
+    _print_sentences(sentences, to)
 
 
 def _print_comparison(done: PagedComparison, to: Console) -> None:

@@ -12,8 +12,10 @@ from clockhand.facts import PagedRunFacts, printable
 from clockhand.paging_findings import (
     KERNEL,
     beside,
+    busiest,
     comparison_findings,
     comparison_for_people,
+    left_out,
     medians,
     processes_for_people,
     run_findings,
@@ -35,7 +37,7 @@ from clockhand.report.table import Table, plain_table
 CANVAS = Canvas(PAGE, on_page=True)
 
 MOST_PROCESSES = 4
-"""So many processes, those with the most references, have figures of their own."""
+"""So many processes have figures of their own."""
 
 FAULTS = {
     "misses": "misses",
@@ -90,8 +92,7 @@ def render(
         facts: How the run was made.
     """
     page = _Page()
-    busiest = rows.top_k(MOST_PROCESSES, by="references").sort("stream")
-    for row in busiest.iter_rows(named=True):
+    for row in busiest(rows, MOST_PROCESSES).iter_rows(named=True):
         stream = pl.col("stream") == row["stream"]
         label = printable(f"{row['name']} ({row['process']})")
         text = (
@@ -99,8 +100,10 @@ def render(
         )
         panels = _timeline(samples.filter(stream), gauges.filter(stream))
         page.add(f"process-{row['stream']}", label, text, panels, line_chart)
-    tables = [TitledTable("Processes", "", plain_table(processes_for_people(rows), {}))]
-    counted = beside(rows)
+    shown = busiest(rows)
+    processes = plain_table(processes_for_people(shown), {})
+    tables = [TitledTable("Processes", " ".join(left_out(rows, shown)), processes)]
+    counted = beside(shown)
     if not counted.is_empty():
         text = (
             "mapped: the simulator with the bits as real memory shows them, on the log of this "
