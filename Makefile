@@ -59,6 +59,6 @@ clean: ## Remove what was built
 
 .venv/engine.stamp: .venv/python.stamp $(RUST_SOURCES)
 	cargo build --release --locked --package clockhand-preload
-	cp target/release/libclockhand_preload.so python/clockhand/
+	install target/release/libclockhand_preload.so python/clockhand/
 	$(BIN)/maturin develop --release --locked
 	@touch $@

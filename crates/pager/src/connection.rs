@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use clockhand_pager_protocol::{Mapped, Packet, Reply, Request, RequestKind, VERSION};
 use clockhand_policy::PageId;
+use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -182,7 +183,8 @@ fn send_packet(
             "there is room for one"
         );
     }
-    sendmsg(socket, &[IoSlice::new(packet.as_bytes())], &mut ancillary, SendFlags::NOSIGNAL)?;
+    let parts = [IoSlice::new(packet.as_bytes())];
+    retry_on_intr(|| sendmsg(socket, &parts, &mut ancillary, SendFlags::NOSIGNAL))?;
     Ok(())
 }
 
@@ -192,8 +194,9 @@ fn receive(socket: BorrowedFd<'_>, packet: &mut impl Packet) -> io::Result<Optio
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let bytes = packet.as_bytes_mut();
     let expected = bytes.len();
+    let mut parts = [IoSliceMut::new(bytes)];
     let received =
-        recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+        retry_on_intr(|| recvmsg(socket, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC))?;
     if received.bytes != expected {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the program has ended"));
     }

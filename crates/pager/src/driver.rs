@@ -242,8 +242,8 @@ impl Driver {
                 serve(&mut *self.paging, page, fault.op, self.patience)?;
                 self.paging.fault_served(learned.elapsed());
             }
-        } else {
-            self.paging.make_use_of_leisure()?;
+        } else if let Err(PagerError::Memory(error)) = self.paging.make_use_of_leisure() {
+            return Err(error.into());
         }
         Ok(!has_ended)
     }
@@ -251,6 +251,7 @@ impl Driver {
     /// Carries out commands; says whether to go on.
     fn obey(&mut self) -> Result<bool, PagerError> {
         let mut count = [0; 8];
+        // It only wakes this thread: what there is to do stands in the channel.
         let _ = rustix::io::read(&*self.channel.wake, &mut count);
         let mut is_frozen = false;
         loop {

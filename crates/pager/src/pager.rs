@@ -159,11 +159,11 @@ pub trait Paging {
     /// If a page cannot be written; the slots have been given back then.
     fn copy_for_fork(&mut self) -> Result<InitialPages, PagerError>;
 
-    /// Starts the writes that wait, so that they are done when they are needed. Called when nothing else is to do.
+    /// Takes notice of writes that have finished. Called when nothing else is to do.
     ///
     /// # Errors
     ///
-    /// As [`Paging::serve`].
+    /// As [`Paging::serve`]; a write that failed is tried again when its page's room is needed.
     fn make_use_of_leisure(&mut self) -> Result<(), PagerError>;
 
     /// What was counted.

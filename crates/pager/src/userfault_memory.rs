@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use clockhand_pager_protocol::{PAGE_BYTES, Packet, PageRange, UNMAP_RANGES, UNMAPPED, Unmap};
 use clockhand_policy::PageId;
+use rustix::io::retry_on_intr;
 use rustix::mm::{Advice, madvise};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -104,7 +105,7 @@ impl ProgramMemory for UserfaultMemory {
                 for ranges in self.ranges.chunks(UNMAP_RANGES) {
                     let mut order = Unmap { ranges_used: ranges.len() as u32, ..Unmap::ZERO };
                     order.ranges[..ranges.len()].copy_from_slice(ranges);
-                    send(&*socket, order.used_bytes(), SendFlags::NOSIGNAL)?;
+                    retry_on_intr(|| send(&*socket, order.used_bytes(), SendFlags::NOSIGNAL))?;
                     *unanswered += 1;
                 }
             }
@@ -116,7 +117,8 @@ impl ProgramMemory for UserfaultMemory {
         if let Unmapper::InProgram { socket, unanswered } = &mut self.unmapper {
             while *unanswered > 0 {
                 let mut answer = [0];
-                let (received, _) = recv(&*socket, &mut answer, RecvFlags::empty())?;
+                let (received, _) =
+                    retry_on_intr(|| recv(&*socket, &mut answer, RecvFlags::empty()))?;
                 if received != 1 || answer != [UNMAPPED] {
                     return Err(io::Error::new(
                         io::ErrorKind::UnexpectedEof,
