@@ -128,7 +128,7 @@ def recommend(
         device=os.fspath(device),
         jobs=jobs,
     )
-    question.plan(footprint_pages=1)
+    question.plan()
     return question.answer(sources(trace, trace_format)[0], _candidates(purpose), watch)
 
 
@@ -147,11 +147,12 @@ class _Question:
     device: str
     jobs: int | None
 
-    def plan(self, footprint_pages: int) -> dict[str, Any]:
+    def plan(self, footprint_pages: int | None = None) -> dict[str, Any]:
         plan = _engine.plan_cells(
             [BASELINE],
             frames=self.frames,
             memory=self.memory,
+            reserve=0,
             page_bytes=self.page_bytes,
             device=self.device,
             footprint_pages=footprint_pages,
@@ -164,7 +165,7 @@ class _Question:
     def answer(
         self, source: _engine.TraceSource, candidates: Sequence[str], watch: Watch | None
     ) -> Recommendation:
-        plan = self.plan(footprint_pages=1)
+        plan = self.plan()
         ratio = Fraction(plan["device"]["write_read_ratio"])
         names = [policy["name"] for policy in _engine.policies()]
         scaled = {
@@ -213,6 +214,7 @@ class _Question:
 
         prepared.simulate(
             different,
+            reserve=0,
             page_bytes=self.page_bytes,
             device=self.device,
             bits="exact",

@@ -51,6 +51,7 @@ SCHEMA: Mapping[str, type[pl.DataType]] = {
     "bits": pl.String,
     "write_miss": pl.String,
     "hand_movements": pl.UInt64,
+    "reserve": pl.UInt64,
 }
 """Names, order and types of the columns of a result; the first eighteen are the contract."""
 
@@ -69,6 +70,7 @@ GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
 
 MAXIMUM_COUNT = 2**64 - 1
 MAXIMUM_JOBS = 1024
+MAXIMUM_RESERVE = 2**32 - 1
 MAXIMUM_SEED = 2**64 - 1
 
 
@@ -118,6 +120,7 @@ class Options(Reading, total=False):
     policies: Required[str | Sequence[str]]
     frames: int | str | Iterable[int] | None
     memory: str | Iterable[str] | None
+    reserve: int
     page_size: int | str
     device: str | os.PathLike[str]
     bits: str
@@ -148,6 +151,7 @@ def run_simulation(
     policies: str | Sequence[str],
     frames: int | str | Iterable[int] | None = None,
     memory: str | Iterable[str] | None = None,
+    reserve: int = 0,
     page_size: int | str = 4096,
     device: str | os.PathLike[str] = "slc-nand",
     bits: str = "exact",
@@ -170,6 +174,9 @@ def run_simulation(
         frames: Memory sizes in page frames, at least 1.
         memory: Memory sizes as shares of the footprint (``"5%"``, ``"1%..100%"``) or in bytes
             (``"64MiB"``). Give either this or ``frames``.
+        reserve: Of the frames of each memory size, how many are kept free for write-backs that are
+            under way, as a pager does: policies, and ``bound``, have the rest, of which there must
+            be one. The rows' ``frames`` include them.
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
         bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
@@ -193,6 +200,7 @@ def run_simulation(
         ClockhandError: a trace cannot be read.
     """
     check_range("--seed", seed, 0, MAXIMUM_SEED)
+    check_range("--reserve", reserve, 0, MAXIMUM_RESERVE)
     if jobs is not None:
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
     if hand_ns is not None:
@@ -203,6 +211,7 @@ def run_simulation(
     frames_text = _joined(frames)
     memory_text = _joined(memory)
     options: dict[str, Any] = {
+        "reserve": reserve,
         "device": os.fspath(device),
         "bits": bits,
         "write_miss": write_miss,
@@ -275,6 +284,8 @@ def _equivalent_command(
     for option, value in {**sizes, **settings}.items():
         words += [] if value is None else [option, str(value)]
     words += [
+        "--reserve",
+        str(options["reserve"]),
         "--device",
         options["device"],
         "--bits",

@@ -51,6 +51,13 @@ Memory = Annotated[
     str | None,
     typer.Option(help="Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%."),
 ]
+Reserve = Annotated[
+    int,
+    typer.Option(
+        help="Of the frames, keep so many free for write-backs that are under way; the policy has "
+        "the rest."
+    ),
+]
 PageSize = Annotated[str, typer.Option(help="Page size in bytes, a power of two.")]
 Device = Annotated[
     str, typer.Option(help="NAME[:option=value,...] or FILE.toml. See: clockhand devices.")
@@ -95,6 +102,7 @@ def _simulate(
     policy: Policies,
     frames: Frames = None,
     memory: Memory = None,
+    reserve: Reserve = 0,
     page_size: PageSize = "4KiB",
     device: Device = "slc-nand",
     bits: Bits = "exact",
@@ -130,6 +138,7 @@ def _simulate(
             policies=policy,
             frames=frames,
             memory=memory,
+            reserve=reserve,
             page_size=page_size,
             device=device,
             bits=bits,

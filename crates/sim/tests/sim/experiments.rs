@@ -44,6 +44,7 @@ pub fn experiment(inputs: Vec<TraceInput>, policies: &[&str], frames: &[u32]) ->
         page_bytes: PAGE_BYTES,
         device: "slc-nand".to_owned(),
         options: ReplayOptions::default(),
+        reserve: 0,
         observation: None,
         jobs: None,
     }
