@@ -178,7 +178,6 @@ def locality(
     ties: str = "stable",
     sample: float | int | str | None = None,
     seed: int = 0,
-    trace_format: str | None = None,
     watch: Watch | None = None,
     command: str | None = None,
     **reading: Unpack[Reading],
@@ -194,7 +193,6 @@ def locality(
         sample: Follow only some pages, and give only the miss curve: a rate above 0 and up to 1 as
             a float or as text (``"1%"``), or at most so many pages as a whole number from 32.
         seed: Seed of the choice of pages.
-        trace_format: Format of all traces that are given as paths.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
@@ -206,7 +204,7 @@ def locality(
     """
     check_range("--seed", seed, 0, MAXIMUM_SEED)
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format, **reading)
+    trace_sources = sources(traces, **reading)
     if not trace_sources:
         raise _engine.UsageError("no trace is given; add a file")
     options: dict[str, Any] = {
@@ -224,7 +222,7 @@ def locality(
         words = ["clockhand", "locality", *(source.name for source in trace_sources)]
         for option, value in settings.items():
             words += [] if value is None else [option, str(value)]
-        command = shlex.join(words + reading_words(trace_format, reading))
+        command = shlex.join(words + reading_words(reading))
     return Locality(
         summary=_frame(SUMMARY_SCHEMA, (_summary(result, page_bytes) for result in results)),
         ranks=_frame(RANKS_SCHEMA, (_ranks(result, page_bytes) for result in results)),

@@ -130,7 +130,6 @@ class Options(Reading, total=False):
     gauge_every: int | None
     seed: int
     jobs: int | None
-    trace_format: str | None
     watch: Watch | None
     command: str | None
 
@@ -161,7 +160,6 @@ def run_simulation(
     gauge_every: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    trace_format: str | None = None,
     watch: Watch | None = None,
     command: str | None = None,
     **reading: Unpack[Reading],
@@ -189,7 +187,6 @@ def run_simulation(
             first fault on.
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        trace_format: Format of all traces that are given as paths.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
@@ -220,7 +217,7 @@ def run_simulation(
         "gauge_every": gauge_every,
     }
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format, **reading)
+    trace_sources = sources(traces, **reading)
     result = _engine.simulate(
         trace_sources,
         policies,
@@ -240,7 +237,7 @@ def run_simulation(
             sizes,
             {"--page-size": page_bytes, "--seed": seed},
             options,
-            reading_words(trace_format, reading),
+            reading_words(reading),
         )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})

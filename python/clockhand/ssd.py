@@ -125,7 +125,6 @@ def run_ssd(
     endurance: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    trace_format: str | None = None,
     watch: Watch | None = None,
     command: str | None = None,
     **reading: Unpack[Reading],
@@ -147,7 +146,6 @@ def run_ssd(
         endurance: Erases that a block endures; the profile's if not given.
         seed: Seed of ageing and of victim rules with random choices, from 0.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        trace_format: Format of all traces that are given as paths.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
@@ -171,16 +169,14 @@ def run_ssd(
         "drain": drain,
         "endurance": endurance,
     }
-    trace_sources = sources(traces, trace_format, **reading)
+    trace_sources = sources(traces, **reading)
     result = _engine.run_ssd(
         trace_sources, buffers, drive_names, seed=seed, jobs=jobs, watch=watch, **options
     )
     if command is None:
         names = [source.name for source in trace_sources]
         settings = {**options, "seed": seed}
-        command = _equivalent_command(
-            names, buffers, drive_names, settings, reading_words(trace_format, reading)
-        )
+        command = _equivalent_command(names, buffers, drive_names, settings, reading_words(reading))
     rows = pl.DataFrame(result["rows"], schema=SSD_SCHEMA)
     facts = _facts(result, rows, command, seed, {**options, "jobs": jobs})
     warnings = [

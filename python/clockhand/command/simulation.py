@@ -20,20 +20,11 @@ from clockhand.command.output import (
     say,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.command.reading import (
-    AssumeReads,
-    Fetches,
-    Limit,
-    Only,
-    Skip,
-    Streams,
-    TraceFormat,
-    View,
-    as_bool,
-)
+from clockhand.command.reading import with_reading
 from clockhand.comparison import SETTING_COLUMNS, io_time_over_bound
 from clockhand.facts import Facts, trace_label
 from clockhand.simulation import run_simulation
+from clockhand.traces import Reading
 
 Traces = Annotated[
     list[str], typer.Argument(help="Trace files, compressed or not; - is standard input.")
@@ -97,6 +88,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="simulate")(_simulate)
 
 
+@with_reading
 def _simulate(
     traces: Traces,
     policy: Policies,
@@ -117,14 +109,8 @@ def _simulate(
     out: Out = None,
     report: Report = None,
     plots: Plots = None,
-    trace_format: TraceFormat = None,
-    assume_reads: AssumeReads = False,
-    only: Only = None,
-    streams: Streams = None,
-    skip: Skip = 0,
-    limit: Limit = None,
-    view: View = None,
-    fetches: Fetches = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
     if gauges is None and gauge_every is not None:
@@ -148,14 +134,7 @@ def _simulate(
             gauge_every=None if gauges is None else 1 if gauge_every is None else gauge_every,
             seed=seed,
             jobs=jobs,
-            trace_format=trace_format,
-            assume_reads=assume_reads,
-            only=only,
-            streams=streams,
-            skip=skip,
-            limit=limit,
-            view=view,
-            fetches=as_bool(fetches),
+            **reading,
             watch=watch,
             command=command_line(),
         )

@@ -222,7 +222,7 @@ class _Run:
 
     def _prepare(self, trace: str, view: str, settings: Sequence[Setting]) -> _engine.PreparedTrace:
         given = None if self.experiment.trace_format == DETECTED else self.experiment.trace_format
-        [source] = sources(trace, given, view=None if view == OWN_VIEW else view)
+        [source] = sources(trace, trace_format=given, view=None if view == OWN_VIEW else view)
         prepared = _engine.PreparedTrace.read(
             source,
             list(self.experiment.policies),
