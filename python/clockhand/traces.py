@@ -94,6 +94,7 @@ class Trace:
         cpu_cache: bool = False,
         **reading: Unpack[FileReading],
     ) -> None:
+        _check_words(reading, FileReading.__optional_keys__)
         source = _engine.TraceSource.file(
             os.fspath(path),
             format,
@@ -157,6 +158,7 @@ class Trace:
         Raises:
             UsageError: the part makes no sense.
         """
+        _check_words(part, Part.__optional_keys__)
         return self._taken(part)
 
     def _taken(self, part: Part) -> "Trace":
@@ -260,6 +262,7 @@ def as_traces(
     ``cpu_cache`` and ``reading`` are for those that are given as paths; of a :class:`Trace` only
     the part is taken.
     """
+    _check_words(reading, Reading.__optional_keys__)
     if isinstance(traces, Trace | str | os.PathLike):
         traces = [traces]
     format = reading.pop("trace_format", None)
@@ -294,6 +297,15 @@ def reading_words(reading: Reading) -> list[str]:
     for option, value in values.items():
         words += [] if value is None else [option, str(value)]
     return words
+
+
+def _check_words(given: Mapping[str, object], known: Iterable[str]) -> None:
+    """Refuse what Python would refuse as an unknown keyword argument, did it know the mapping."""
+    for word in given:
+        if word not in known:
+            raise TypeError(
+                f"there is no keyword argument {word!r}; there are: {', '.join(sorted(known))}"
+            )
 
 
 def _listed(streams: Iterable[int]) -> str:
