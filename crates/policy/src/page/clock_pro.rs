@@ -57,9 +57,9 @@ use alloc::vec::Vec;
 
 use super::{BitDriven, Fault, Inspector, PagePolicy, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
-use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parameters::{Parameter, Settings};
 use crate::parts::{FrameList, GhostList, Links, PageList};
-use crate::{Frame, Frames, PageId, Ratio};
+use crate::{Frame, Frames, PageId};
 
 /// The clock is a list of pages from `HAND_hot` to the list head. Resident cold pages and pages in their test
 /// period have a list each, in the same order: all of them are put at the list head and nowhere else.
@@ -86,13 +86,11 @@ impl Cataloged for ClockPro {
         name: "clock-pro",
         summary: "LIRS as a clock: pages that come back within their test period are hot",
         paper: "Jiang, Chen, Zhang 2005",
-        parameters: &[Parameter {
-            name: "cold_share",
-            summary: "frames for cold pages at first, as a share of all frames",
-            domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
-            default: Default::Value("1/100"),
-            only_with: None,
-        }],
+        parameters: &[Parameter::share(
+            "cold_share",
+            "frames for cold pages at first, as a share of all frames",
+            "1/100",
+        )],
         source: include_str!("clock_pro.rs"),
     };
 
