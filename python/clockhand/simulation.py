@@ -2,7 +2,6 @@
 
 import datetime
 import os
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import Any, Required, Unpack, cast
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts, origin_of
-from clockhand.files import publish
+from clockhand.facts import Facts, equivalent_command, origin_of
+from clockhand.reported import Reported
 from clockhand.traces import (
     Reading,
     Traces,
     Watch,
     reading_notes,
-    reading_words,
+    reading_options,
     sources,
 )
 
@@ -68,6 +67,9 @@ GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
 }
 """Names, order and types of the columns of gauges: a row per sample of one value."""
 
+GAUGES_FILE = "gauges.parquet"
+"""Where the command of the facts writes gauges, which the library gives as a table."""
+
 MAXIMUM_COUNT = 2**64 - 1
 MAXIMUM_JOBS = 1024
 MAXIMUM_RESERVE = 2**32 - 1
@@ -75,7 +77,7 @@ MAXIMUM_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True)
-class Simulation:
+class Simulation(Reported):
     """A result with the facts that belong to it.
 
     Attributes:
@@ -92,26 +94,15 @@ class Simulation:
     warnings: list[str]
     gauges: pl.DataFrame
 
-    def write_report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML file with figures, table and facts that opens without a network."""
-        publish(self.report_files(Path(path), None))
+    def _rendered(self) -> str:
+        from clockhand.report import render  # Altair takes a while to import.
 
-    def write_plots(self, folder: str | os.PathLike[str]) -> None:
-        """Write each figure as SVG and PNG into a folder, which is made if absent."""
-        publish(self.report_files(None, Path(folder)), folder=Path(folder))
+        return render(self.rows, self.facts)
 
-    def report_files(self, report: Path | None, plots: Path | None) -> dict[Path, bytes]:
-        """Return the content of each file of a report and of a folder of figures."""
-        if report is None and plots is None:
-            return {}
-        from clockhand.report import pictures, render  # Altair takes a while to import.
+    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+        from clockhand.report import pictures
 
-        files: dict[Path, bytes] = {}
-        if report is not None:
-            files[report] = render(self.rows, self.facts).encode()
-        if plots is not None:
-            files |= pictures(self.rows, plots, self.facts)
-        return files
+        return pictures(self.rows, folder, self.facts)
 
 
 class Options(Reading, total=False):
@@ -230,14 +221,13 @@ def run_simulation(
         **options,
     )
     if command is None:
-        sizes = {"--frames": frames_text, "--memory": memory_text}
-        command = _equivalent_command(
-            [source.name for source in trace_sources],
-            policies,
-            sizes,
-            {"--page-size": page_bytes, "--seed": seed},
-            options,
-            reading_words(reading),
+        sizes = {"policy": policies, "frames": frames_text, "memory": memory_text}
+        settings = {"page_size": page_bytes, "seed": seed, **options}
+        if gauge_every is not None:
+            settings["gauges"] = GAUGES_FILE
+        names = [source.name for source in trace_sources]
+        command = equivalent_command(
+            "simulate", names, {**sizes, **settings, **reading_options(reading)}
         )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
@@ -265,35 +255,6 @@ def check_range(option: str, value: int, smallest: int, largest: int) -> None:
         raise _engine.UsageError(
             f"{option} {value} is out of range; give a whole number from {smallest} to {largest}"
         )
-
-
-def _equivalent_command(
-    names: Sequence[str],
-    policies: Sequence[str],
-    sizes: Mapping[str, str | None],
-    settings: Mapping[str, object],
-    options: Mapping[str, Any],
-    reading: Sequence[str],
-) -> str:
-    words = ["clockhand", "simulate", *names]
-    for policy in policies:
-        words += ["--policy", policy]
-    for option, value in {**sizes, **settings}.items():
-        words += [] if value is None else [option, str(value)]
-    words += [
-        "--reserve",
-        str(options["reserve"]),
-        "--device",
-        options["device"],
-        "--bits",
-        options["bits"],
-        "--write-miss",
-        options["write_miss"],
-    ]
-    words += ["--flush-at-end"] if options["flush_at_end"] else []
-    for option, name in (("--hand-ns", "hand_ns"), ("--gauge-every", "gauge_every")):
-        words += [] if options[name] is None else [option, str(options[name])]
-    return shlex.join([*words, *reading])
 
 
 def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:

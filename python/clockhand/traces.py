@@ -280,23 +280,15 @@ def sources(traces: Traces, **reading: Unpack[Reading]) -> list[_engine.TraceSou
     return [trace._source for trace in as_traces(traces, **reading)]
 
 
-def reading_words(reading: Reading) -> list[str]:
-    """Return the words of a command line that read traces in this way."""
-    streams = reading.get("streams")
-    fetches = reading.get("fetches")
-    values = {
-        "--trace-format": reading.get("trace_format"),
-        "--view": reading.get("view"),
-        "--fetches": None if fetches is None else "yes" if fetches else "no",
-        "--only": reading.get("only"),
-        "--streams": streams if streams is None or isinstance(streams, str) else _listed(streams),
-        "--skip": reading.get("skip") or None,
-        "--limit": reading.get("limit"),
+def reading_options(reading: Reading) -> dict[str, object]:
+    """Return the options of a command that reads traces in this way, by their names."""
+    streams, fetches = reading.get("streams"), reading.get("fetches")
+    return {
+        **reading,
+        "streams": streams if streams is None or isinstance(streams, str) else _listed(streams),
+        "skip": reading.get("skip") or None,
+        "fetches": None if fetches is None else "yes" if fetches else "no",
     }
-    words = ["--assume-reads"] if reading.get("assume_reads") else []
-    for option, value in values.items():
-        words += [] if value is None else [option, str(value)]
-    return words
 
 
 def _check_words(given: Mapping[str, object], known: Iterable[str]) -> None:

@@ -159,13 +159,14 @@ def test_facts_carry_a_command_that_gives_the_same_rows(
     simulation = run_simulation(
         textbook.name, policies=["craw:c=3", "clock"], memory="50%,100%", page_size="8KiB",
         device="scm:ratio=10", bits="mapped", write_miss="blind", flush_at_end=True, seed=7,
-        reserve=1,
+        reserve=1, gauge_every=2,
         trace_format="os-course",
     )  # fmt: skip
     program, *arguments = shlex.split(simulation.facts["command"])
     assert program == "clockhand"
     run = clockhand(*arguments, "--format", "csv")
     assert run.out.decode() == simulation.rows.write_csv()
+    assert pl.read_parquet(textbook.parent / "gauges.parquet").equals(simulation.gauges)
     (trace,) = simulation.facts["traces"]
     assert (trace["format"], trace["requests"], trace["footprint_pages"]) == ("os-course", 20, 4)
     assert [policy["resolved"] for policy in simulation.facts["policies"]][1] == (
