@@ -72,13 +72,9 @@ impl Cataloged for TwoQ {
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        let pages = |name| {
-            let share = settings.ratio(name).expect("a share has a default");
-            pages_of_share(share, size.frames)
-        };
         TwoQ {
-            kin: pages("kin_share"),
-            kout: pages("kout_share"),
+            kin: pages_of_share(settings, "kin_share", size.frames),
+            kout: pages_of_share(settings, "kout_share", size.frames),
             links: Links::new(size.frames),
             a1in: FrameList::EMPTY,
             am: FrameList::EMPTY,

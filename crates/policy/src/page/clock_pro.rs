@@ -95,7 +95,6 @@ impl Cataloged for ClockPro {
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        let cold_share = settings.ratio("cold_share").expect("a share has a default");
         ClockPro {
             frames: size.frames,
             clock: PageList::EMPTY,
@@ -108,7 +107,7 @@ impl Cataloged for ClockPro {
             hand_cold: Frame::NONE,
             in_test: GhostList::new(size.pages),
             nonresident_pages: 0,
-            cold_target: pages_of_share(cold_share, size.frames),
+            cold_target: pages_of_share(settings, "cold_share", size.frames),
         }
     }
 }

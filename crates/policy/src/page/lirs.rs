@@ -76,9 +76,8 @@ impl Cataloged for Lirs {
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        let hir_share = settings.ratio("hir_share").expect("a share has a default");
         Lirs {
-            most_lir_pages: size.frames - pages_of_share(hir_share, size.frames),
+            most_lir_pages: size.frames - pages_of_share(settings, "hir_share", size.frames),
             lir_pages: 0,
             stack: PageList::EMPTY,
             stack_links: Links::new(size.pages),

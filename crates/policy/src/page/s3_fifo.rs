@@ -93,8 +93,7 @@ impl Cataloged for S3Fifo {
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        let small_share = settings.ratio("small_share").expect("a share has a default");
-        let small_pages = pages_of_share(small_share, size.frames);
+        let small_pages = pages_of_share(settings, "small_share", size.frames);
         let threshold = settings.count("move_to_main_threshold").expect("it has a default");
         S3Fifo {
             small_pages,

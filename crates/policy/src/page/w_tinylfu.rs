@@ -107,14 +107,14 @@ impl Cataloged for WTinyLfu {
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        let share = |name| settings.ratio(name).expect("a share has a default");
-        let window_pages = pages_of_share(share("window_share"), size.frames);
+        let window_pages = pages_of_share(settings, "window_share", size.frames);
+        let protected_share = settings.ratio("protected_share").expect("a share has a default");
         let main_pages = size.frames - window_pages;
         let sample_factor = settings.count("sample_factor").expect("it has a default");
         let sample = sample_factor * u64::from(size.frames);
         WTinyLfu {
             window_pages,
-            protected_pages: share("protected_share").floor_of(main_pages) as u32,
+            protected_pages: protected_share.floor_of(main_pages) as u32,
             links: Links::new(size.frames),
             lists: [FrameList::EMPTY; 3],
             segment: vec![Segment::Window; size.frames as usize],
