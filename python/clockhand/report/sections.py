@@ -134,7 +134,7 @@ def _setting_text(name: str, value: Any) -> str:
     if name == "write_miss":
         return f"write miss {value}"
     if name == "reserve":
-        return f"{value:,} frames in reserve" if value else "no reserve"
+        return f"reserve {value:,}" if value else "no reserve"
     if name == "view":
         return f"view {value}"
     if name == "flush_at_end":
