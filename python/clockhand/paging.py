@@ -15,9 +15,10 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.capture.programs import Program
-from clockhand.facts import PagedRunFacts
-from clockhand.files import check_places, publish
+from clockhand.facts import PagedRunFacts, equivalent_command
+from clockhand.files import check_places
 from clockhand.paging_samples import Live, Samples, Statistics, opened
+from clockhand.reported import Reported
 from clockhand.simulation import MAXIMUM_SEED, check_range, run_simulation
 from clockhand.sizes import bytes_text, parsed_bytes
 from clockhand.traces import Trace, Watch
@@ -203,8 +204,9 @@ class Planned:
         """
         plan = _engine.plan_cells(
             list(policies),
-            frames=str(paging.frames - paging.reserve),
+            frames=str(paging.frames),
             memory=None,
+            reserve=paging.reserve,
             page_bytes=PAGE_BYTES,
             device=paging.device,
             footprint_pages=paging.address_space_bytes // PAGE_BYTES,
@@ -245,7 +247,7 @@ def _frames(memory: str | None, frames: int | None) -> int:
 
 
 @dataclass(frozen=True)
-class PagedRun:
+class PagedRun(Reported):
     """What a program did under a policy.
 
     Attributes:
@@ -269,17 +271,15 @@ class PagedRun:
     exit_code: int
     interrupted: bool
 
-    def write_report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML file with figures, tables and facts that opens without a network."""
-        publish(self.report_files(Path(path)))
-
-    def report_files(self, report: Path | None) -> dict[Path, bytes]:
-        """Return the content of the file of a report."""
-        if report is None:
-            return {}
+    def _rendered(self) -> str:
         from clockhand.report.run import render  # Altair takes a while to import.
 
-        return {report: render(self.rows, self.samples, self.gauges, self.facts).encode()}
+        return render(self.rows, self.samples, self.gauges, self.facts)
+
+    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+        from clockhand.report.run import pictures
+
+        return pictures(self.rows, self.samples, self.gauges, folder)
 
 
 def run(
@@ -344,7 +344,7 @@ def run(
             ended,
             paging,
             planned,
-            command=made_by or equivalent_command(program, paging, [policy]),
+            command=made_by or equivalent(program, paging, policy=policy, record=record),
             notes=notes,
             traces=traces,
         ),
@@ -529,7 +529,8 @@ def _simulated(
             simulation = run_simulation(
                 Trace(log, format="parquet", streams=[row["stream"]]),
                 policies=row["policy_resolved"],
-                frames=row["frames"] - row["reserve"],
+                frames=row["frames"],
+                reserve=row["reserve"],
                 page_size=PAGE_BYTES,
                 device=paging.device,
                 bits=bits,
@@ -579,24 +580,20 @@ def disagreements(rows: pl.DataFrame) -> list[str]:
     return sentences
 
 
-def equivalent_command(
-    program: Program, paging: Paging, policies: Sequence[str], *others: str
-) -> str:
-    """Return the command line that does what a call of the library did."""
-    words = ["clockhand", "run"]
-    for option, value in {
-        "--policy": policies[0],
-        "--frames": paging.frames,
-        "--reserve": paging.reserve,
-        "--swap": paging.swap,
-        "--swap-limit": paging.swap_limit_bytes,
-        "--address-space": paging.address_space_bytes,
-        "--device": paging.device,
-        "--seed": paging.seed,
-    }.items():
-        words += [] if value is None else [option, str(value)]
-    words += ["--swap-in-ram"] if paging.swap is None else []
-    return shlex.join([*words, *others, "--", *program.command])
+def equivalent(program: Program, paging: Paging, **options: object) -> str:
+    """Return the command line that does what a call of the library does."""
+    settings = {
+        "frames": paging.frames,
+        "reserve": paging.reserve,
+        "swap": paging.swap,
+        "swap_limit": paging.swap_limit_bytes,
+        "swap_in_ram": paging.swap is None,
+        "address_space": paging.address_space_bytes,
+        "device": paging.device,
+        "seed": paging.seed,
+    }
+    words = equivalent_command("run", [], {**options, **settings})
+    return f"{words} -- {shlex.join(program.command)}"
 
 
 def run_facts(

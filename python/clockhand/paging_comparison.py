@@ -15,7 +15,6 @@ import polars as pl
 from clockhand import _engine
 from clockhand.capture.programs import Program
 from clockhand.facts import PagedRunFacts
-from clockhand.files import publish
 from clockhand.kernel_swap import kernel_settings, kernel_swap
 from clockhand.memory_group import Charged, MemoryGroup, Swapped, memory_group
 from clockhand.paging import (
@@ -24,7 +23,7 @@ from clockhand.paging import (
     PagingOptions,
     Planned,
     check_machine,
-    equivalent_command,
+    equivalent,
     failures,
     pageable,
     paged_rows,
@@ -35,6 +34,7 @@ from clockhand.paging import (
 )
 from clockhand.paging_findings import KERNEL
 from clockhand.paging_samples import COUNTS, Live, Moments, Samples, opened
+from clockhand.reported import Reported
 from clockhand.simulation import check_range
 from clockhand.sizes import bytes_text
 from clockhand.watched_program import Ended, run_program
@@ -81,7 +81,7 @@ CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class PagedComparison:
+class PagedComparison(Reported):
     """What a program did under each contender.
 
     Attributes:
@@ -100,17 +100,15 @@ class PagedComparison:
     exit_code: int
     interrupted: bool
 
-    def write_report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML file with figures, tables and facts that opens without a network."""
-        publish(self.report_files(Path(path)))
-
-    def report_files(self, report: Path | None) -> dict[Path, bytes]:
-        """Return the content of the file of a report."""
-        if report is None:
-            return {}
+    def _rendered(self) -> str:
         from clockhand.report.run import render_comparison  # Altair takes a while to import.
 
-        return {report: render_comparison(self.rows, self.samples, self.facts).encode()}
+        return render_comparison(self.rows, self.samples, self.facts)
+
+    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+        from clockhand.report.run import comparison_pictures
+
+        return comparison_pictures(self.rows, self.samples, folder)
 
 
 def contenders(text: str) -> list[str]:
@@ -179,7 +177,6 @@ def compare(
         comparison.run(paged, KERNEL in policies, repeat, tell)
     order = {policy: place for place, policy in enumerate(policies)}
     rows = sorted(comparison.rows, key=lambda row: (order[row["policy"]], row["run"]))
-    others = ["--compare", ",".join(policies), "--repeat", str(repeat)]
     return PagedComparison(
         rows=pl.DataFrame(rows, schema=COMPARISON_SCHEMA),
         samples=pl.DataFrame(comparison.samples, schema=COMPARED_SAMPLE_SCHEMA),
@@ -188,7 +185,8 @@ def compare(
             comparison.ended[0],
             paging,
             planned,
-            command=made_by or equivalent_command(program, paging, paged, *others),
+            command=made_by
+            or equivalent(program, paging, compare=",".join(policies), repeat=repeat),
             notes=comparison.notes,
         ),
         warnings=comparison.warnings + differing_output(rows),

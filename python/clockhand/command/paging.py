@@ -13,7 +13,7 @@ from clockhand import ClockhandError, UsageError
 from clockhand.command.live import shown_live
 from clockhand.command.output import check_outputs, command_line, deliver, print_table, say
 from clockhand.command.progress import shown_progress
-from clockhand.command.simulation import Device, Out, OutputFormat, Report, Seed
+from clockhand.command.simulation import Device, Out, OutputFormat, Plots, Report, Seed
 from clockhand.facts import printable
 from clockhand.paging import PagedRun, PagingOptions, run
 from clockhand.paging_comparison import PagedComparison, contenders
@@ -110,6 +110,7 @@ def _run(
     compare: Compare = None,
     repeat: Repeat = None,
     report: Report = None,
+    plots: Plots = None,
     format: OutputFormat = None,
     out: Out = None,
 ) -> None:
@@ -119,7 +120,7 @@ def _run(
     the program's.
     """
     _check(policy, swap, swap_limit, swap_in_ram, record, compare, repeat)
-    check_outputs(out, report, None, record)
+    check_outputs(out, report, plots, record)
     if live and not sys.stderr.isatty():
         say("--live shows nothing, because standard error is not a terminal")
     options: PagingOptions = {
@@ -159,8 +160,8 @@ def _run(
         )
     for warning in done.warnings:
         say(warning)
-    files = done.report_files(report)
-    deliver(done.rows, format, out, partial(_print, done), files, stderr=True)
+    files = done.report_files(report, plots)
+    deliver(done.rows, format, out, partial(_print, done), files, plots, stderr=True)
     if isinstance(done, PagedRun) and done.disagreements:
         raise ClockhandError(" ".join(done.disagreements))
     if done.exit_code:

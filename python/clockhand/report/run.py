@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -20,8 +21,8 @@ from clockhand.paging_findings import (
     processes_for_people,
     run_findings,
 )
-from clockhand.report.appearance import PAGE, SOLID, marks
-from clockhand.report.charts import ROWS, Canvas
+from clockhand.report.appearance import LIGHT, PAGE, SOLID, Theme, marks
+from clockhand.report.charts import PICTURE, ROWS, Canvas, picture
 from clockhand.report.page import script_json, template
 from clockhand.report.run_charts import (
     Panel,
@@ -98,7 +99,7 @@ def render(
         text = (
             f"{row['references']:,} references that the pager saw, under {row['policy_resolved']}"
         )
-        panels = _timeline(samples.filter(stream), gauges.filter(stream))
+        panels = _timeline(samples.filter(stream), gauges.filter(stream), PAGE)
         page.add(f"process-{row['stream']}", label, text, panels, line_chart)
     shown = busiest(rows)
     processes = plain_table(processes_for_people(shown), {})
@@ -125,7 +126,7 @@ def render_comparison(rows: pl.DataFrame, samples: pl.DataFrame, facts: PagedRun
     """
     page = _Page()
     known = rows.filter(pl.col("problem").is_null())
-    looks = _contenders(known["policy"].unique(maintain_order=True))
+    looks = _contenders(known["policy"].unique(maintain_order=True), PAGE)
     runs = int(known["run"].max() or 1)  # type: ignore[arg-type]
     text = "One run each." if runs == 1 else f"Medians of {runs} runs; the line is their range."
     page.add("comparison", "Side by side", text, _bars(known, looks), bar_chart)
@@ -141,6 +142,42 @@ def render_comparison(rows: pl.DataFrame, samples: pl.DataFrame, facts: PagedRun
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows whose process numbers are names: they are neither summed nor grouped."""
     return rows.with_columns(pl.col("stream", "process").cast(pl.String))
+
+
+def pictures(
+    rows: pl.DataFrame, samples: pl.DataFrame, gauges: pl.DataFrame, folder: Path
+) -> dict[Path, bytes]:
+    """Return each figure of a run as SVG and PNG: the content of each file in ``folder``.
+
+    With several processes the number of the stream comes first.
+    """
+    files: dict[Path, bytes] = {}
+    shown = busiest(rows, MOST_PROCESSES)
+    for stream in shown["stream"]:
+        is_stream = pl.col("stream") == stream
+        panels = _timeline(samples.filter(is_stream), gauges.filter(is_stream), LIGHT)
+        prefix = f"{stream}-" if shown.height > 1 else ""
+        files |= _files(folder, prefix, panels, line_chart)
+    return files
+
+
+def comparison_pictures(
+    rows: pl.DataFrame, samples: pl.DataFrame, folder: Path
+) -> dict[Path, bytes]:
+    """Return each figure of a comparison as SVG and PNG: the content of each file in ``folder``."""
+    known = rows.filter(pl.col("problem").is_null())
+    looks = _contenders(known["policy"].unique(maintain_order=True), LIGHT)
+    bars = _files(folder, "", _bars(known, looks), bar_chart)
+    return bars | _files(folder, "while-it-ran-", _courses(samples, looks), line_chart)
+
+
+def _files(folder: Path, prefix: str, panels: Iterable[Panel], draw: Draw) -> dict[Path, bytes]:
+    return {
+        folder / f"{prefix}{panel.key}.{suffix}": picture(draw(panel, panel.key, PICTURE), suffix)
+        for panel in panels
+        if panel.is_drawable()
+        for suffix in ("svg", "png")
+    }
 
 
 class _Page:
@@ -188,7 +225,7 @@ class _Page:
         )
 
 
-def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame) -> list[Panel]:
+def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame, theme: Theme) -> list[Panel]:
     """Return the figures of one process while it ran."""
     panels = [
         Panel(
@@ -197,7 +234,7 @@ def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame) -> list[Panel]:
             "A miss brings a page into memory; the others show the policy a read or a write of a "
             "page that is there.",
             "Faults per second",
-            looks_of(list(FAULTS.values()), PAGE),
+            looks_of(list(FAULTS.values()), theme),
             _rates(samples, FAULTS),
         ),
         Panel(
@@ -205,7 +242,7 @@ def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame) -> list[Panel]:
             "Pages to and from swap per second",
             "First touches and pages that were still in memory are not read.",
             "Pages per second",
-            looks_of(list(TRANSFERS.values()), PAGE),
+            looks_of(list(TRANSFERS.values()), theme),
             _rates(samples, TRANSFERS),
         ),
     ]
@@ -217,7 +254,7 @@ def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame) -> list[Panel]:
         if chosen.is_empty():
             continue
         names = chosen["gauge"].unique(maintain_order=True).to_list()
-        looks = looks_of([name.removesuffix(ending) for name in names], PAGE)
+        looks = looks_of([name.removesuffix(ending) for name in names], theme)
         records = [
             {
                 "series": row["gauge"].removesuffix(ending),
@@ -249,9 +286,9 @@ def _rates(samples: pl.DataFrame, names: dict[str, str]) -> list[Record]:
     ]
 
 
-def _contenders(policies: Iterable[str]) -> list[Series]:
+def _contenders(policies: Iterable[str], theme: Theme) -> list[Series]:
     """Return the look of each contender; the kernel has the colour of the text."""
-    looks = marks([printable(policy) for policy in policies], {KERNEL}, (), PAGE)
+    looks = marks([printable(policy) for policy in policies], {KERNEL}, (), theme)
     return [Series(look.policy, look.color, look.dash) for look in looks]
 
 

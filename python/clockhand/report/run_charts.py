@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from clockhand.report.appearance import Theme
-from clockhand.report.charts import ROWS, Canvas, themed
+from clockhand.report.charts import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, themed
 
 LINE_HEIGHT = 230
 BAR_HEIGHT = 30
@@ -69,7 +69,7 @@ def line_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
         ),
         y=alt.Y(
             "y:Q",
-            title=None,
+            title=None if canvas.on_page else panel.y_title,
             axis=alt.Axis(labelExpr=SHORT, tickCount=5),
             scale=alt.Scale(zero=True, nice=True),
         ),
@@ -77,18 +77,18 @@ def line_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
     names = [series.name for series in panel.series]
     dashes = alt.Scale(domain=names, range=[list(series.dash) for series in panel.series])
     line = base.mark_line(strokeWidth=1.5).encode(
-        color=_color(panel),
+        color=_color(panel, canvas),
         strokeDash=alt.StrokeDash("series:N", scale=dashes, legend=None),
     )
     point = base.mark_point(filled=True, size=10).encode(
-        color=_color(panel),
+        color=_color(panel, canvas),
         tooltip=[
             alt.Tooltip("series:N", title="What"),
             alt.Tooltip("x:Q", title="Seconds", format=",.4~r"),
             alt.Tooltip("y:Q", title=panel.y_title, format=",.4~r"),
         ],
     )
-    return _figure([line, point], panel, canvas, LINE_HEIGHT)
+    return _figure([line, point], panel, identity, canvas, LINE_HEIGHT)
 
 
 def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
@@ -114,7 +114,9 @@ def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
         alt.Tooltip("most:Q", title="Most", format=",.4~r"),
         alt.Tooltip("runs:Q", title="Runs"),
     ]
-    bar = base.mark_bar(height={"band": 0.7}).encode(x=value, color=_color(panel), tooltip=tooltip)
+    bar = base.mark_bar(height={"band": 0.7}).encode(
+        x=value, color=_color(panel, canvas, has_legend=False), tooltip=tooltip
+    )
     spread = base.transform_filter("datum.most > datum.least").mark_rule(
         color=canvas.theme.ink, strokeWidth=1.5
     )
@@ -122,26 +124,38 @@ def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
         x=alt.X("most:Q"), text=alt.Text("value:Q", format=",.4~r")
     )
     layers = [bar, spread.encode(x="least:Q", x2="most:Q"), text]
-    return _figure(layers, panel, canvas, BAR_HEIGHT * len(panel.series))
+    return _figure(layers, panel, identity, canvas, BAR_HEIGHT * len(panel.series))
 
 
 def _base(identity: str) -> alt.Chart:
     return alt.Chart().transform_filter(alt.datum.panel == identity)
 
 
-def _color(panel: Panel) -> alt.Color:
+def _color(panel: Panel, canvas: Canvas, *, has_legend: bool = True) -> alt.Color:
     scale = alt.Scale(
         domain=[series.name for series in panel.series],
         range=[series.color for series in panel.series],
     )
-    return alt.Color("series:N", scale=scale, legend=None)
+    shown = has_legend and not canvas.on_page and len(panel.series) > 1
+    return alt.Color("series:N", scale=scale, legend=alt.Legend(title=None) if shown else None)
 
 
-def _figure(layers: list[alt.Chart], panel: Panel, canvas: Canvas, height: int) -> alt.LayerChart:
-    figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
-        width="container",
-        height=height,
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-        description=f"{panel.title}. {panel.caption}",
-    )
-    return themed(figure, canvas.theme)
+def _figure(
+    layers: list[alt.Chart], panel: Panel, identity: str, canvas: Canvas, height: int
+) -> alt.LayerChart:
+    """Put layers together: on the page, or as a picture of its own that holds its records."""
+    if canvas.on_page:
+        figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
+            width="container",
+            height=height,
+            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        )
+    else:
+        records = alt.InlineData(values=panel_records(panel, identity))
+        figure = alt.LayerChart(layer=layers, data=records).properties(
+            width=PICTURE_WIDTH,
+            height=PICTURE_HEIGHT if height == LINE_HEIGHT else height,
+            title=alt.TitleParams(panel.title, subtitle=panel.caption, anchor="start"),
+        )
+    described = figure.properties(description=f"{panel.title}. {panel.caption}")
+    return themed(described, canvas.theme)
