@@ -40,6 +40,9 @@ CANVAS = Canvas(PAGE, on_page=True)
 MOST_PROCESSES = 4
 """So many processes have figures of their own."""
 
+PAUSE_SECONDS = 0.25
+"""A process of which nothing new is known for so long made no fault."""
+
 FAULTS = {
     "misses": "misses",
     "minor_faults": "minor faults",
@@ -272,15 +275,22 @@ def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame, theme: Theme) -> list
 
 
 def _rates(samples: pl.DataFrame, names: dict[str, str]) -> list[Record]:
-    """Return changes per second between samples, each at the later one's time."""
-    rows = samples.sort("seconds").to_dicts()
+    """Return changes per second between samples, each at the later one's time.
+
+    The pager tells what it counted in steps; samples between two steps would look like pauses.
+    """
+    kept: list[dict[str, Any]] = []
+    for row in samples.sort("seconds").to_dicts():
+        is_news = not kept or row["references"] != kept[-1]["references"]
+        if is_news or row["seconds"] - kept[-1]["seconds"] >= PAUSE_SECONDS:
+            kept.append(row)
     return [
         {
             "series": series,
             "x": after["seconds"],
             "y": (after[name] - before[name]) / (after["seconds"] - before["seconds"]),
         }
-        for before, after in itertools.pairwise(rows)
+        for before, after in itertools.pairwise(kept)
         if after["seconds"] > before["seconds"]
         for name, series in names.items()
     ]
@@ -296,10 +306,10 @@ def _bars(rows: pl.DataFrame, looks: Sequence[Series]) -> list[Panel]:
     """Return time, reads and writes side by side."""
     middle = {row["policy"]: row for row in medians(rows).to_dicts()}
     panels = []
-    for name, title, caption in (
-        ("seconds", "Time (s)", "From the program's start to its end; lower is better."),
-        ("pages_read", "Pages read from swap", "Lower is better."),
-        ("pages_written", "Pages written to swap", "Lower is better."),
+    for name, title, caption, value_format in (
+        ("seconds", "Time (s)", "From the program's start to its end; lower is better.", ",.3f"),
+        ("pages_read", "Pages read from swap", "Lower is better.", ",.0f"),
+        ("pages_written", "Pages written to swap", "Lower is better.", ",.0f"),
     ):
         records = [
             {
@@ -312,7 +322,7 @@ def _bars(rows: pl.DataFrame, looks: Sequence[Series]) -> list[Panel]:
             for (policy,), group in rows.group_by("policy", maintain_order=True)
         ]
         bars = [Series(look.name, look.color, SOLID) for look in looks]
-        panels.append(Panel(name, title, caption, title, bars, records))
+        panels.append(Panel(name, title, caption, title, bars, records, value_format))
     return panels
 
 

@@ -30,7 +30,10 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One figure; its records have ``series``, and ``x`` and ``y``, or ``value, least, most``."""
+    """One figure; its records have ``series``, and ``x`` and ``y``, or ``value, least, most``.
+
+    ``value_format`` is how a bar's value is printed, in the notation of D3.
+    """
 
     key: str
     title: str
@@ -38,6 +41,7 @@ class Panel:
     y_title: str
     series: list[Series]
     records: list[Record] = field(repr=False)
+    value_format: str = ",.0f"
 
     def is_drawable(self) -> bool:
         """Tell whether there is anything above 0 to see."""
@@ -109,9 +113,9 @@ def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
     )
     tooltip = [
         alt.Tooltip("series:N", title="Under"),
-        alt.Tooltip("value:Q", title=f"{panel.y_title}, median", format=",.4~r"),
-        alt.Tooltip("least:Q", title="Least", format=",.4~r"),
-        alt.Tooltip("most:Q", title="Most", format=",.4~r"),
+        alt.Tooltip("value:Q", title=f"{panel.y_title}, median", format=panel.value_format),
+        alt.Tooltip("least:Q", title="Least", format=panel.value_format),
+        alt.Tooltip("most:Q", title="Most", format=panel.value_format),
         alt.Tooltip("runs:Q", title="Runs"),
     ]
     bar = base.mark_bar(height={"band": 0.7}).encode(
@@ -121,7 +125,7 @@ def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
         color=canvas.theme.ink, strokeWidth=1.5
     )
     text = base.mark_text(align="left", dx=6, color=canvas.theme.ink).encode(
-        x=alt.X("most:Q"), text=alt.Text("value:Q", format=",.4~r")
+        x=alt.X("most:Q"), text=alt.Text("value:Q", format=panel.value_format)
     )
     layers = [bar, spread.encode(x="least:Q", x2="most:Q"), text]
     return _figure(layers, panel, identity, canvas, BAR_HEIGHT * len(panel.series))
