@@ -137,9 +137,16 @@ struct ProgramMemory {
 
 impl ProgramMemory {
     fn control<T>(&self, number: libc::c_ulong, argument: &mut T) -> io::Result<()> {
-        // SAFETY: each number goes with its structure, below.
-        check(unsafe { libc::ioctl(self.userfaultfd.as_raw_fd(), number, argument) })?;
-        Ok(())
+        loop {
+            // SAFETY: each number goes with its structure, below.
+            let result = unsafe { libc::ioctl(self.userfaultfd.as_raw_fd(), number, &raw mut *argument) };
+            match check(result) {
+                Ok(_) => return Ok(()),
+                // A page table has just gone, because all of its translations have been dropped.
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => thread::yield_now(),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn register(&self) -> io::Result<()> {
@@ -493,7 +500,12 @@ fn attach(
     shared.counts.attached.fetch_add(1, Ordering::Relaxed);
     shared.counts.forked.fetch_add(usize::from(request.fork != 0), Ordering::Relaxed);
     let serving = Arc::clone(&memory);
-    let server = thread::spawn(move || serving.serve());
+    let server = thread::spawn(move || {
+        // Otherwise the program would wait for ever.
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| serving.serve())).is_err() {
+            std::process::abort();
+        }
+    });
     socket.reply(&reply, None)?;
 
     let result = unmap_at_random(socket, shared, &memory, request.process as u64);
@@ -528,7 +540,7 @@ fn unmap_at_random(
             // Half of them in the low part, where the heap lies.
             let low = random() % 2 == 0;
             let first = random() % if low { pages.min(8192) } else { pages };
-            let most = if low { 1 + random() % 32 } else { 1 + random() % 1024 };
+            let most = 1 + random() % if low { 4 } else { 64 };
             *range =
                 PageRange { first_page: first as u32, pages: most.min(pages - first) as u32 };
         }
@@ -544,7 +556,7 @@ fn unmap_at_random(
         if shared.behaviour.end_after_unmaps.is_some_and(|most| round >= most) {
             return Ok(());
         }
-        thread::sleep(Duration::from_micros(500));
+        thread::sleep(Duration::from_millis(1));
     }
     Ok(())
 }
