@@ -51,11 +51,13 @@ extern "C" fn prepare() {
 
 /// Asks the pager for the copy.
 fn begin(on_stack: usize) -> core::result::Result<u64, Sentence> {
-    // The next call would write to a frozen page, and wait for ever.
+    // The next call would write to a frozen page, and wait for ever. Said now: the child has no stack to say it on.
     if memory::contains(&raw const on_stack as usize) {
-        return Err(Sentence::new(format_args!(
-            "a thread whose stack is paged memory cannot fork: run the program without the pager"
-        )));
+        let sentence = Sentence::new(format_args!(
+            "a thread whose stack is paged memory cannot fork, and its child ends at once: run the program without the pager"
+        ));
+        sentence.write_to(libc::STDERR_FILENO);
+        return Err(sentence);
     }
     pager::ask(&pager::request(RequestKind::BeginFork)).map(|reply| reply.fork)
 }

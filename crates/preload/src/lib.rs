@@ -13,7 +13,10 @@
 //! Nothing here allocates through the C library, unwinds, or uses thread-local storage but `errno`: the functions run
 //! inside `malloc`, between `fork` and its return, and on a thread that the C library does not know.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
-#![expect(clippy::result_large_err, reason = "errors are sentences, and there is no heap to box them in")]
+#![expect(
+    clippy::result_large_err,
+    reason = "errors are sentences, and there is no heap to box them in"
+)]
 
 mod attach;
 mod fork;

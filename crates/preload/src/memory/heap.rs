@@ -21,8 +21,14 @@ pub const ALIGNMENT_BYTES: usize = 16;
 const SIZE_BYTES: usize = size_of::<usize>();
 const SIZE_FLAGS: usize = 7;
 
+/// When that many times the limit has been freed, it is time to look whether the heap has become too large.
+const FREED_BEFORE_TRIMMING: usize = 8;
+
 /// Where dlmalloc's segments come from.
-struct Segments;
+struct Segments {
+    /// Less than that at a segment's end is not given back: it will be taken again.
+    least_given_back_bytes: usize,
+}
 
 // SAFETY: segments are pages of the memory that are used for nothing else; all of this happens under the memory's lock,
 // which is held whenever dlmalloc runs.
@@ -42,6 +48,9 @@ unsafe impl Allocator for Segments {
     }
 
     fn free_part(&self, segment: *mut u8, bytes: usize, new_bytes: usize) -> bool {
+        if bytes - new_bytes < self.least_given_back_bytes {
+            return false;
+        }
         let pages = ((bytes - new_bytes) / PAGE_BYTES) as u32;
         // SAFETY: dlmalloc runs under the lock and has no block in the part that it gives back.
         unsafe { release(page_of(segment as usize + new_bytes), pages) }
@@ -68,13 +77,21 @@ unsafe impl Allocator for Segments {
 /// The state of the heap.
 pub struct Heap {
     small: Dlmalloc<Segments>,
+    /// The limit from which on a block gets pages of its own.
     block_bytes: usize,
+    /// Freed in small blocks since the heap has been trimmed.
+    freed_bytes: usize,
 }
 
 impl Heap {
     /// Without segments.
     pub const fn new() -> Heap {
-        Heap { small: Dlmalloc::new_with_allocator(Segments), block_bytes: FIRST_BLOCK_BYTES }
+        let segments = Segments { least_given_back_bytes: 2 * FIRST_BLOCK_BYTES };
+        Heap {
+            small: Dlmalloc::new_with_allocator(segments),
+            block_bytes: FIRST_BLOCK_BYTES,
+            freed_bytes: 0,
+        }
     }
 }
 
@@ -133,11 +150,28 @@ impl Memory {
     pub unsafe fn free(&mut self, block: *mut u8) {
         // SAFETY: `self` is reached under the lock only; the rest is the caller's promise.
         unsafe {
-            let Some(range) = large_block(block) else { return self.heap.small.c_free(block) };
+            let Some(range) = large_block(block) else { return self.free_small(block) };
             release(range.first_page, range.pages);
             let bytes = range.pages as usize * PAGE_BYTES;
             if (self.heap.block_bytes..LARGEST_LIMIT_BYTES).contains(&bytes) {
                 self.heap.block_bytes = bytes + 1;
+                self.heap.small.allocator_mut().least_given_back_bytes = 2 * bytes;
+            }
+        }
+    }
+
+    /// dlmalloc's own trimming gives up once a segment's end was not given back, so that it is tried from time to time.
+    ///
+    /// # Safety
+    /// As for [`Memory::free`], of a block of dlmalloc.
+    unsafe fn free_small(&mut self, block: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.heap.freed_bytes += self.usable_bytes(block);
+            self.heap.small.c_free(block);
+            if self.heap.freed_bytes > FREED_BEFORE_TRIMMING * self.heap.block_bytes {
+                self.heap.freed_bytes = 0;
+                self.heap.small.trim(self.heap.block_bytes);
             }
         }
     }
@@ -188,8 +222,12 @@ impl Memory {
 
     /// Gives back to the pager what the heap does not need, but for `pad_bytes`: whether there was any.
     pub fn trim(&mut self, pad_bytes: usize) -> bool {
+        let usual_bytes = self.heap.small.allocator().least_given_back_bytes;
+        self.heap.small.allocator_mut().least_given_back_bytes = 0;
         // SAFETY: `self` is reached under the lock only.
-        unsafe { self.heap.small.trim(pad_bytes) }
+        let trimmed = unsafe { self.heap.small.trim(pad_bytes) };
+        self.heap.small.allocator_mut().least_given_back_bytes = usual_bytes;
+        trimmed
     }
 }
 

@@ -31,13 +31,22 @@ fn steps() -> impl Strategy<Value = Step> {
             }
         ),
         (0..PAGES, 1..10_u32).prop_map(|(page, pages)| Step::Extend { page, pages }),
-        (0..PAGES, 0..8_u32, 1..10_u32)
-            .prop_map(|(page, skipped, pages)| Step::Release { page, skipped, pages }),
+        (0..PAGES, 0..8_u32, 1..10_u32).prop_map(|(page, skipped, pages)| Step::Release {
+            page,
+            skipped,
+            pages
+        }),
     ]
 }
 
 /// The first gap of the array that fits, by trying each page.
-fn first_gap(used: &[Option<Use>], pages: u32, alignment: usize, origin: usize, from: u32) -> Option<u32> {
+fn first_gap(
+    used: &[Option<Use>],
+    pages: u32,
+    alignment: usize,
+    origin: usize,
+    from: u32,
+) -> Option<u32> {
     (from..PAGES).find(|first| {
         (origin + *first as usize).is_multiple_of(alignment)
             && *first + pages <= PAGES

@@ -13,7 +13,8 @@ use std::thread;
 use std::time::Duration;
 
 use clockhand_pager_protocol::{
-    Mapped, PAGE_BYTES, Packet, PageRange, Reply, Request, RequestKind, UNMAP_RANGES, UNMAPPED, Unmap,
+    Mapped, PAGE_BYTES, Packet, PageRange, Reply, Request, RequestKind, UNMAP_RANGES, UNMAPPED,
+    Unmap,
 };
 
 /// `linux/userfaultfd.h`, as far as it is needed.
@@ -139,7 +140,8 @@ impl ProgramMemory {
     fn control<T>(&self, number: libc::c_ulong, argument: &mut T) -> io::Result<()> {
         loop {
             // SAFETY: each number goes with its structure, below.
-            let result = unsafe { libc::ioctl(self.userfaultfd.as_raw_fd(), number, &raw mut *argument) };
+            let result =
+                unsafe { libc::ioctl(self.userfaultfd.as_raw_fd(), number, &raw mut *argument) };
             match check(result) {
                 Ok(_) => return Ok(()),
                 // A page table has just gone, because all of its translations have been dropped.
@@ -155,13 +157,9 @@ impl ProgramMemory {
             | userfaultfd::FEATURE_MINOR_SHMEM
             | userfaultfd::FEATURE_WP_HUGETLBFS_SHMEM;
         self.control(userfaultfd::UFFDIO_API, &mut [userfaultfd::API, features, 0])?;
-        let modes = userfaultfd::REGISTER_MISSING
-            | userfaultfd::REGISTER_MINOR
-            | userfaultfd::REGISTER_WP;
-        self.control(
-            userfaultfd::UFFDIO_REGISTER,
-            &mut [self.address, self.bytes as u64, modes, 0],
-        )
+        let modes =
+            userfaultfd::REGISTER_MISSING | userfaultfd::REGISTER_MINOR | userfaultfd::REGISTER_WP;
+        self.control(userfaultfd::UFFDIO_REGISTER, &mut [self.address, self.bytes as u64, modes, 0])
     }
 
     /// Maps the page, which is in the file; that it is there already is no error.
@@ -209,11 +207,8 @@ impl ProgramMemory {
     /// Serves faults until the program has ended.
     fn serve(&self) {
         while !self.ended.load(Ordering::Relaxed) {
-            let mut poll = libc::pollfd {
-                fd: self.userfaultfd.as_raw_fd(),
-                events: libc::POLLIN,
-                revents: 0,
-            };
+            let mut poll =
+                libc::pollfd { fd: self.userfaultfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
             // SAFETY: one structure, which lives here.
             unsafe { libc::poll(&mut poll, 1, 20) };
             // SAFETY: zero is valid for a message.
@@ -270,9 +265,8 @@ impl ProgramMemory {
         let (offset, bytes) = (first_page * page_bytes, pages * page_bytes);
         let _freeze = self.freeze.lock().unwrap();
         // SAFETY: takes no addresses.
-        let punched = unsafe {
-            libc::fallocate(self.file.as_raw_fd(), mode, offset as i64, bytes as i64)
-        };
+        let punched =
+            unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset as i64, bytes as i64) };
         check(punched).expect("a memory file can have holes");
     }
 }
@@ -407,8 +401,7 @@ fn listen(name: &str) -> io::Result<OwnedFd> {
 
 fn accept(listener: &OwnedFd, shared: &Arc<Shared>) {
     while !shared.ended.load(Ordering::Relaxed) {
-        let mut poll =
-            libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one structure, which lives here.
         if unsafe { libc::poll(&mut poll, 1, 20) } != 1 {
             continue;
@@ -541,8 +534,7 @@ fn unmap_at_random(
             let low = random() % 2 == 0;
             let first = random() % if low { pages.min(8192) } else { pages };
             let most = 1 + random() % if low { 4 } else { 64 };
-            *range =
-                PageRange { first_page: first as u32, pages: most.min(pages - first) as u32 };
+            *range = PageRange { first_page: first as u32, pages: most.min(pages - first) as u32 };
         }
         socket.send(unmap.used_bytes(), None)?;
         let mut answer = [0];

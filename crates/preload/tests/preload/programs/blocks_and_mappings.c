@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { MEBIBYTE = 1 << 20, PAGE = 4096 };
@@ -159,10 +160,30 @@ static void library(void)
     say("trimmed", malloc_trim(0) >= 0);
 }
 
+/* Without descriptors nothing can be asked of a pager, and memory is as zero as ever. */
+static void without_descriptors(void)
+{
+    struct rlimit none = {3, 3};
+    setrlimit(RLIMIT_NOFILE, &none);
+    unsigned char *mapping = map(MEBIBYTE);
+    memset(mapping, 9, MEBIBYTE);
+    say("forgotten", madvise(mapping, 4 * PAGE, MADV_DONTNEED) == 0 && all(mapping, 4 * PAGE, 0) && mapping[4 * PAGE] == 9);
+    munmap(mapping, MEBIBYTE);
+    mapping = map(MEBIBYTE);
+    say("zeros", all(mapping, MEBIBYTE, 0));
+    unsigned char *block = malloc(40 * MEBIBYTE);
+    memset(block, 9, 40 * MEBIBYTE);
+    free(block);
+    block = calloc(40, MEBIBYTE);
+    say("a block of zeros", all(block, 40 * MEBIBYTE, 0));
+    free(block);
+}
+
 int main(void)
 {
     blocks();
     mappings();
     library();
+    without_descriptors();
     return 0;
 }

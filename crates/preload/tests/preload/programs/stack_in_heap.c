@@ -15,7 +15,7 @@ static void *fork_here(void *argument)
         _exit(0);
     int status = 0;
     waitpid(process, &status, 0);
-    printf("child: %d\n", WEXITSTATUS(status));
+    puts(WIFSIGNALED(status) ? "the child has ended by a signal" : "the child has run");
     return NULL;
 }
 
