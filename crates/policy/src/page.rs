@@ -99,7 +99,7 @@ pub trait PagePolicy {
 /// A policy that needs no word of a hit but the bits that it sets, and so can drive real memory.
 pub trait BitDriven: PagePolicy {
     /// Which bits a hit sets.
-    const HIT_BITS: HitBits = HitBits::Separate;
+    const HIT_BITS: HitBits;
 }
 
 /// A policy that must see every hit.

@@ -59,7 +59,7 @@ use super::{BitDriven, Fault, Inspector, PagePolicy, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Parameter, Settings};
 use crate::parts::{FrameList, GhostList, Links, PageList};
-use crate::{Frame, Frames, PageId};
+use crate::{Frame, Frames, HitBits, PageId};
 
 /// The clock is a list of pages from `HAND_hot` to the list head. Resident cold pages and pages in their test
 /// period have a list each, in the same order: all of them are put at the list head and nowhere else.
@@ -331,7 +331,9 @@ impl PagePolicy for ClockPro {
     }
 }
 
-impl BitDriven for ClockPro {}
+impl BitDriven for ClockPro {
+    const HIT_BITS: HitBits = HitBits::Reference;
+}
 
 #[cfg(test)]
 mod tests {
