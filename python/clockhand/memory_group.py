@@ -46,12 +46,16 @@ class Swapped:
     Attributes:
         pages_read: Pages that were read from swap, those read ahead among them.
         pages_written: Pages that were written to swap.
+        zero_pages_read: Pages of zeros that came back without being read.
+        zero_pages_written: Pages of zeros that left without being written (since Linux 6.12).
         major_faults: Faults that had to wait for a drive.
         source: Whose count of pages it is.
     """
 
     pages_read: int
     pages_written: int
+    zero_pages_read: int
+    zero_pages_written: int
     major_faults: int
     source: str
 
@@ -60,6 +64,8 @@ class Swapped:
         return Swapped(
             self.pages_read - before.pages_read,
             self.pages_written - before.pages_written,
+            self.zero_pages_read - before.zero_pages_read,
+            self.zero_pages_written - before.zero_pages_written,
             self.major_faults - before.major_faults,
             self.source,
         )
@@ -99,7 +105,14 @@ class MemoryGroup:
         if not {"pswpin", "pswpout"} <= counts.keys():
             counts = _named_counts(Path("/proc/vmstat"))
             source = "/proc/vmstat, the whole machine's"
-        return Swapped(counts["pswpin"], counts["pswpout"], faults, source)
+        return Swapped(
+            counts["pswpin"],
+            counts["pswpout"],
+            counts.get("swpin_zero", 0),
+            counts.get("swpout_zero", 0),
+            faults,
+            source,
+        )
 
     def kills(self) -> int:
         """Return how many processes the kernel ended because the group had too little memory."""

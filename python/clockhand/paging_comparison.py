@@ -455,7 +455,7 @@ class _Comparison:
                 for seconds, seen in moments.seen
             ]
             self.notes += kernel_notes(
-                self._limit_bytes, self._outside, group.version, swapped.source, kernel_settings()
+                self._limit_bytes, self._outside, group.version, swapped, kernel_settings()
             )
 
     def _row(self, policy: str, number: int, ended: Ended, digest: str) -> dict[str, Any]:
@@ -493,7 +493,11 @@ def summed_samples(samples: pl.DataFrame, policy: str) -> list[dict[str, Any]]:
 
 
 def kernel_notes(
-    limit_bytes: int, outside: Charged, version: int, source: str, settings: Mapping[str, str]
+    limit_bytes: int,
+    outside: Charged,
+    version: int,
+    swapped: Swapped,
+    settings: Mapping[str, str],
 ) -> list[str]:
     """Return what the kernel's column rests on, a sentence each."""
     parts = (
@@ -508,8 +512,14 @@ def kernel_notes(
         f"under the pager ({parts}); the kernel charges all of these.",
         "Page cache of files that the program reads and writes first is charged to the cgroup too, "
         "and to no budget under the pager.",
-        f"The kernel's swap I/O is counted in pages by {source}.",
+        f"The kernel's swap I/O is counted in pages by {swapped.source}.",
     ]
+    if swapped.zero_pages_written:
+        notes.append(
+            f"In its first run {swapped.zero_pages_written:,} pages of zeros left and "
+            f"{swapped.zero_pages_read:,} came back without I/O, because the kernel remembers "
+            "them; they are in neither its reads nor its writes."
+        )
     if "vm.page-cluster" in settings:
         ahead = 2 ** int(settings["vm.page-cluster"])
         notes.append(

@@ -12,7 +12,7 @@ from clockhand import UsageError
 from clockhand.capture.programs import Program
 from clockhand.command.live import LiveView, bar_of, sparkline
 from clockhand.facts import PagedRunFacts
-from clockhand.memory_group import Charged
+from clockhand.memory_group import Charged, Swapped
 from clockhand.paging import (
     RUN_SCHEMA,
     Paging,
@@ -215,13 +215,14 @@ def test_other_output_and_other_exit_codes_are_told() -> None:
 
 
 def test_the_notes_say_what_the_kernel_charges() -> None:
-    notes = kernel_notes(
-        24 << 20, Charged(6 << 20, 1 << 20, 1 << 20), 2, "X", {"vm.page-cluster": "3", "zswap": "N"}
-    )
+    outside = Charged(6 << 20, 1 << 20, 1 << 20)
+    settings = {"vm.page-cluster": "3", "zswap": "N"}
+    notes = kernel_notes(24 << 20, outside, 2, Swapped(5, 6, 7, 8, 9, "X"), settings)
     text = " ".join(notes)
     assert "(version 2) may have 24 MiB: the paged memory, 16 MiB, and 8 MiB" in text
     assert "6 MiB of stacks, data and small mappings" in text
     assert "counted in pages by X" in text
+    assert "8 pages of zeros left and 7 came back" in text
     assert "up to 8 neighbouring pages" in text
     assert "zswap N" in text
 
