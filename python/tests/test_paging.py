@@ -9,9 +9,7 @@ import polars as pl
 import pytest
 
 from clockhand import UsageError
-from clockhand.capture.programs import Program
 from clockhand.command.live import LiveView, bar_of, sparkline
-from clockhand.facts import PagedRunFacts
 from clockhand.memory_group import Charged, Swapped
 from clockhand.paging import (
     RUN_SCHEMA,
@@ -19,7 +17,6 @@ from clockhand.paging import (
     Planned,
     disagreements,
     failures,
-    paged_rows,
 )
 from clockhand.paging_comparison import (
     COMPARED_SAMPLE_SCHEMA,
@@ -39,69 +36,9 @@ from clockhand.paging_findings import (
 )
 from clockhand.paging_samples import MOST_SAMPLES, Moments, Samples
 from clockhand.report.run import render, render_comparison
-from conftest import EXECUTABLE
-from paging_example import statistics
+from paging_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
 
-PROGRAM = Program(["sort"], EXECUTABLE, EXECUTABLE, "x86_64", False)
-AGREEING = {
-    "mapped_misses": 100,
-    "mapped_clean_evictions": 10,
-    "mapped_dirty_evictions": 30,
-    "mapped_read_ios": 100,
-    "mapped_write_ios": 30,
-    "exact_misses": 90,
-    "exact_clean_evictions": 5,
-    "exact_dirty_evictions": 25,
-    "exact_read_ios": 90,
-    "exact_write_ios": 33,
-}
 HOSTILE = "<script>document.title='taken'</script>"
-
-
-def rows_of(*processes: dict[str, Any], **simulated: int) -> pl.DataFrame:
-    rows = paged_rows(processes, "clock", PROGRAM)
-    return rows.with_columns(
-        pl.lit(value, pl.UInt64).alias(name) for name, value in simulated.items()
-    )
-
-
-def facts(**changes: Any) -> PagedRunFacts:
-    made: dict[str, Any] = {
-        "command": "clockhand run --policy clock --memory 256KiB --swap-in-ram -- sort",
-        "version": "0",
-        "created": "2026-01-01T00:00:00+00:00",
-        "seed": 0,
-        "options": {},
-        "program": "sort",
-        "exit_code": 0,
-        "seconds": 2.0,
-        "notes": [],
-        "traces": [],
-        "devices": [],
-        "policies": [],
-        **changes,
-    }
-    return made  # type: ignore[return-value]
-
-
-def compared(*runs: tuple[str, float, int, int], **changes: Any) -> pl.DataFrame:
-    """Rows of contenders with seconds, pages read and pages written."""
-    rows = [
-        {
-            **dict.fromkeys(COMPARISON_SCHEMA),
-            "policy": policy,
-            "run": 1 + sum(before[0] == policy for before in runs[:place]),
-            "seconds": seconds,
-            "faults": reads,
-            "pages_read": reads,
-            "pages_written": writes,
-            "exit_code": 0,
-            "output_sha256": "same",
-            **changes,
-        }
-        for place, (policy, seconds, reads, writes) in enumerate(runs)
-    ]
-    return pl.DataFrame(rows, schema=COMPARISON_SCHEMA)
 
 
 def test_rows_have_the_simulators_reads_and_writes() -> None:
@@ -289,9 +226,7 @@ def data_of(page: str) -> list[dict[str, Any]]:
 
 
 def test_the_report_of_a_run_draws_each_process_and_no_name_breaks_it() -> None:
-    samples = Samples(type("Pager", (), {"statistics": None})())
-    for seconds, misses in ((0.0, 0), (1.0, 100), (2.0, 400)):
-        samples.take(seconds, [statistics(misses=misses, name=HOSTILE)])
+    samples = sampled(*((second, {"misses": 100 * second**2}) for second in (0, 1, 2)))
     rows = rows_of(statistics(name=HOSTILE), **AGREEING)
     page = render(rows, samples.counts(), samples.gauges(), facts(program=HOSTILE))
     assert HOSTILE not in page
@@ -310,17 +245,11 @@ def test_the_report_of_a_run_draws_each_process_and_no_name_breaks_it() -> None:
 
 def test_the_report_of_a_comparison_has_bars_and_courses() -> None:
     rows = compared(("clock", 3.0, 100, 50), ("clock", 5.0, 100, 50), ("kernel", 2.0, 50, 1))
-    samples = pl.DataFrame(
-        [
-            {"policy": policy, "seconds": s, "faults": 1, "pages_read": 2, "pages_written": 3}
-            for policy in ("clock", "kernel")
-            for s in (0.0, 1.0)
-        ],
-        schema=COMPARED_SAMPLE_SCHEMA,
+    page = render_comparison(
+        rows, courses("clock", "kernel"), facts(notes=["The kernel charges all."])
     )
-    page = render_comparison(rows, samples, facts(notes=["The kernel charges all."]))
-    bars, courses = data_of(page)
-    assert len(bars["figures"]) == len(courses["figures"]) == 3
+    bars, meanwhile = data_of(page)
+    assert len(bars["figures"]) == len(meanwhile["figures"]) == 3
     seconds = [r for r in bars["rows"] if r["panel"] == "comparison-seconds"]
     assert seconds[0] == {
         "panel": "comparison-seconds",

@@ -121,13 +121,14 @@ def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
     bar = base.mark_bar(height={"band": 0.7}).encode(
         x=value, color=_color(panel, canvas, has_legend=False), tooltip=tooltip
     )
-    spread = base.transform_filter("datum.most > datum.least").mark_rule(
-        color=canvas.theme.ink, strokeWidth=1.5
-    )
     text = base.mark_text(align="left", dx=6, color=canvas.theme.ink).encode(
         x=alt.X("most:Q"), text=alt.Text("value:Q", format=panel.value_format)
     )
-    layers = [bar, spread.encode(x="least:Q", x2="most:Q"), text]
+    layers = [bar, text]
+    if any(record["most"] > record["least"] for record in panel.records):
+        spread = base.transform_filter("datum.most > datum.least")
+        rule = spread.mark_rule(color=canvas.theme.ink, strokeWidth=1.5)
+        layers.insert(1, rule.encode(x="least:Q", x2="most:Q"))
     return _figure(layers, panel, identity, canvas, BAR_HEIGHT * len(panel.series))
 
 
