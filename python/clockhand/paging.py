@@ -490,14 +490,14 @@ def row_of(process: Statistics) -> dict[str, Any]:
 
     To the simulator every miss reads a page and every dirty eviction and write-back writes one;
     the pager reads nothing on first touch or where the page was still to be written, and writes
-    nothing that the program has freed.
+    nothing that the program has freed, or that was still to be written when it ended.
     """
     row = {name: process[name] for name in process if name in RUN_SCHEMA}
     row["page_bytes"] = PAGE_BYTES
     row["read_ios"] = sum(
         process[name] for name in ("pages_read", "pages_zero_filled", "pages_rescued")
     )
-    row["write_ios"] = process["pages_written"] + process["pages_not_written"]
+    row["write_ios"] = process["dirty_evictions"] + process["write_backs"]
     return row
 
 

@@ -43,6 +43,23 @@ SMALL = ["--memory", "8MiB"]
 FILE = ["--swap", "swap.img"]
 
 
+# Two children, made by fork, change copies of 8 MiB of their parent.
+FORKING = """
+import multiprocessing
+data = bytearray(bytes(range(1, 256)) * 32896)
+def work(part):
+    for place in range(part, len(data), 4096):
+        data[place] = part
+    return sum(data[part::4096]), sum(data)
+if __name__ == "__main__":
+    multiprocessing.set_start_method("fork")
+    with multiprocessing.Pool(2) as pool:
+        print(sorted(pool.map(work, range(4), chunksize=2)), sum(data))
+"""
+SMALL = ["--memory", "8MiB"]
+FILE = ["--swap", "swap.img"]
+
+
 @pytest.fixture
 def paged(tmp_path: Path) -> Clockhand:
     """`clockhand run` with a policy and a swap file, started in `tmp_path`."""
@@ -96,6 +113,23 @@ def test_without_the_simulator_there_is_no_log_and_nothing_beside(
     (row,) = json.loads(run.err)
     assert row["mapped_misses"] is None and row["misses"] > 0
     assert os.listdir(tmp_path) == []
+
+
+def test_forked_children_have_memory_of_their_own(clockhand: Clockhand, tmp_path: Path) -> None:
+    (tmp_path / "forking.py").write_text(FORKING)
+    command = [PYTHON, "forking.py"]
+    plain = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    run = clockhand(
+        "run", "--policy", "craw", "--memory", "4MiB", *FILE, "--out", "rows.json", "--", *command
+    )
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    rows = rows_in(tmp_path / "rows.json")
+    forked = [row for row in rows if row["forked"]]
+    assert len(forked) >= 2
+    for row in rows:
+        if row["pages_read"]:
+            assert row["misses"] == row["mapped_misses"]
+            assert row["write_ios"] == row["mapped_write_ios"]
 
 
 def test_swap_can_be_in_ram(clockhand: Clockhand) -> None:
