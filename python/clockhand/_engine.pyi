@@ -66,6 +66,7 @@ class PreparedTrace:
         /,
         cells: list[tuple[str, int]],
         *,
+        reserve: int,
         page_bytes: int,
         device: str,
         bits: str,
@@ -108,9 +109,10 @@ def plan_cells(
     *,
     frames: str | None,
     memory: str | None,
+    reserve: int,
     page_bytes: int,
     device: str,
-    footprint_pages: int,
+    footprint_pages: int | None,
     seed: int,
 ) -> dict[str, Any]: ...
 def simulate(
@@ -119,6 +121,7 @@ def simulate(
     *,
     frames: str | None,
     memory: str | None,
+    reserve: int,
     page_bytes: int,
     device: str,
     bits: str,

@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use clockhand_policy::page::{BitDriven, Fault, Inspector};
-use clockhand_policy::{Frame, Frames, Memory, Op, PageId};
+use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId};
 
 use crate::frames::UnmappingFrames;
 use crate::program_memory::ProgramMemory;
@@ -276,8 +276,11 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    fn map(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
-        let writable = op == Op::Write;
+    /// Lets the program go on with its access. Writes are allowed if this is one, or if there is nothing to see of them.
+    fn map(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
+        let sees_writes =
+            P::HIT_BITS != HitBits::Reference || !self.memory.frames().is_dirty(frame);
+        let writable = op == Op::Write || !sees_writes;
         if writable && self.pages.has(page, MAPPED) {
             self.program.allow_writes(page)?;
         } else {
@@ -304,7 +307,7 @@ impl<P: BitDriven> Pager<P> {
             self.program.fill_with_zeros(page)?;
             self.arrived(page);
         }
-        self.map(page, op)?;
+        self.map(page, op, frame)?;
         self.reference_done()
     }
 
@@ -327,7 +330,7 @@ impl<P: BitDriven> Pager<P> {
         let frame = self.memory.load(Fault { page, op, fetched: true });
         self.memory.hit_mapped(op, frame);
         self.unmap()?;
-        self.map(page, op)?;
+        self.map(page, op, frame)?;
         self.reference_done()
     }
 

@@ -62,6 +62,9 @@ pub trait Frames {
 /// Which bits a hit sets, for a read and for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitBits {
+    /// There is one bit for both, and the policy asks only whether a page [is referenced](Frames::is_referenced). Real
+    /// memory need not show it the writes to a page that is dirty anyhow.
+    Reference,
     /// A read sets the read bit, a write the write bit.
     Separate,
     /// A read sets the read bit, a write sets both: the read bit is the reference bit and the write bit the
@@ -82,6 +85,7 @@ impl HitBits {
     pub(crate) const fn mask(self, op: Op) -> u8 {
         match (self, op) {
             (_, Op::Read) => READ,
+            (HitBits::Reference, Op::Write) => READ | DIRTY,
             (HitBits::Separate, Op::Write) => WRITE | DIRTY,
             (HitBits::ReferenceAndModified, Op::Write) => READ | WRITE | DIRTY,
         }

@@ -166,9 +166,11 @@ def deliver(
     out: Path | None,
     print_for_people: Callable[[Console], None],
     files: dict[Path, bytes],
-    plots: Path | None = None,
+    folder: Path | None = None,
 ) -> None:
     """Publish files, the rows among them if they have one; else write the rows to standard output.
+
+    ``folder`` is one that some of the files stand in; it is made if absent.
 
     Raises:
         UsageError: Parquet is asked for on a terminal.
@@ -177,7 +179,7 @@ def deliver(
     written_as = format_for(format, out)
     if out is not None:
         files[out] = encoded(rows, written_as, print_for_people)
-    publish(files, folder=plots)
+    publish(files, folder=folder)
     if out is None:
         write_rows(rows, written_as, print_for_people)
 

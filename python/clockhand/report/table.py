@@ -30,6 +30,7 @@ HEADINGS = {
     "page_bytes": "page (bytes)",
     "footprint_pages": "footprint (pages)",
     "bits": "reference bits",
+    "reserve": "reserve (frames)",
 }
 # Columns that are left out where no row has a value: most results know nothing of them.
 OPTIONAL_COLUMNS = ("hand_movements", "hand_ns")

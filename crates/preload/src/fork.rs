@@ -1,0 +1,94 @@
+//! A forked child gets a private copy of its parent's memory before it runs, or it does not run.
+//!
+//! The mapping is not inherited, so that nothing is ever shared by accident. Before the fork the pager freezes the pages
+//! and copies them; the child attaches itself to the copy, at the same address. Between, the heap is locked and no signal
+//! handler runs on the forking thread, which must not write to a frozen page.
+
+use core::cell::UnsafeCell;
+
+use clockhand_pager_protocol::{Request, RequestKind};
+
+use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
+use crate::system::{self, SignalSet};
+use crate::{attach, memory, pager};
+
+/// A fork under way.
+struct Fork {
+    /// The pager's number of the copy, or why there is none.
+    copy: core::result::Result<u64, Sentence>,
+    /// What the forking thread had blocked.
+    signals: SignalSet,
+}
+
+/// The fork under way, kept outside of the paged memory.
+struct ForkUnderWay(UnsafeCell<Fork>);
+
+// SAFETY: used between `prepare` and `finish` only, under the lock of the memory.
+unsafe impl Sync for ForkUnderWay {}
+
+static FORK: ForkUnderWay = ForkUnderWay(UnsafeCell::new(Fork { copy: Ok(0), signals: 0 }));
+
+/// Has the C library call us around each fork: last before it, first after it.
+pub fn register() -> core::result::Result<(), Sentence> {
+    // SAFETY: the three functions live as long as the program: a preloaded library is not unloaded.
+    match unsafe {
+        libc::pthread_atfork(Some(prepare), Some(finish_in_parent), Some(finish_in_child))
+    } {
+        0 => Ok(()),
+        error => Err(Sentence::new(format_args!(
+            "forks of the program cannot be watched (error {error}): it cannot run under the pager"
+        ))),
+    }
+}
+
+extern "C" fn prepare() {
+    memory::lock();
+    let signals = system::block_signals();
+    let copy = begin(signals as usize);
+    // SAFETY: the lock is held.
+    unsafe { *FORK.0.get() = Fork { copy, signals } };
+}
+
+/// Asks the pager for the copy.
+fn begin(on_stack: usize) -> core::result::Result<u64, Sentence> {
+    // The next call would write to a frozen page, and wait for ever. Said now: the child has no stack to say it on.
+    if memory::contains(&raw const on_stack as usize) {
+        let sentence = Sentence::new(format_args!(
+            "a thread whose stack is paged memory cannot fork, and its child ends at once: run the program without the pager"
+        ));
+        sentence.write_to(libc::STDERR_FILENO);
+        return Err(sentence);
+    }
+    pager::ask(&pager::request(RequestKind::BeginFork)).map(|reply| reply.fork)
+}
+
+extern "C" fn finish_in_parent() {
+    // SAFETY: the lock is held since `prepare`.
+    let fork = unsafe { &*FORK.0.get() };
+    if let Ok(number) = fork.copy {
+        let request = Request { fork: number, ..pager::request(RequestKind::EndFork) };
+        if let Err(sentence) = pager::ask(&request) {
+            // Frozen pages would stay frozen.
+            sentence.end_program(LOST_MEMORY_EXIT_CODE);
+        }
+    }
+    finish(fork.signals);
+}
+
+extern "C" fn finish_in_child() {
+    // SAFETY: the lock is held since `prepare`, by the thread of which this is the copy.
+    let fork = unsafe { &*FORK.0.get() };
+    let attached = match &fork.copy {
+        Ok(number) => attach::attach_child(*number),
+        Err(sentence) => Err(*sentence),
+    };
+    if let Err(sentence) = attached {
+        sentence.end_program(LOST_MEMORY_EXIT_CODE);
+    }
+    finish(fork.signals);
+}
+
+fn finish(signals: SignalSet) {
+    memory::unlock();
+    system::restore_signals(signals);
+}

@@ -1,0 +1,16 @@
+//! The functions that a program calls instead of the C library's, with the same names and meaning.
+
+mod blocks;
+mod mappings;
+
+use crate::attach;
+
+/// Attaches a program that has not called any of these functions before its `main`.
+extern "C" fn attach_at_start() {
+    attach::is_paged();
+}
+
+// SAFETY: the loader calls the functions of this section once, when the C library has been initialised.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static AT_START: extern "C" fn() = attach_at_start;

@@ -1,0 +1,251 @@
+//! `mmap` and its family. Large private anonymous mappings that can be read and written come from the paged memory;
+//! everything else is the kernel's. No call of the program reaches the mapping of the memory itself, but `mprotect`, which
+//! the kernel does for paged memory as for any other.
+
+use core::ffi::{c_int, c_void};
+
+use clockhand_pager_protocol::PAGE_BYTES;
+use libc::{MAP_FAILED, off_t, size_t};
+
+use crate::attach;
+use crate::memory;
+use crate::system::{self, ErrorNumber, Result, set_errno};
+
+/// Smaller mappings are left to the kernel.
+const SMALLEST_BYTES: usize = 128 * 1024;
+
+/// A mapping with any of these is not what the heap of a program is made of, or cannot be paged.
+const NOT_PAGED: c_int = libc::MAP_FIXED
+    | libc::MAP_FIXED_NOREPLACE
+    | libc::MAP_STACK
+    | libc::MAP_GROWSDOWN
+    | libc::MAP_HUGETLB
+    | libc::MAP_LOCKED
+    | libc::MAP_32BIT
+    | libc::MAP_SHARED;
+
+/// Does such a mapping come from the paged memory?
+fn is_pageable(bytes: usize, protection: c_int, flags: c_int) -> bool {
+    bytes >= SMALLEST_BYTES
+        && protection == libc::PROT_READ | libc::PROT_WRITE
+        && flags & libc::MAP_PRIVATE != 0
+        && flags & libc::MAP_ANONYMOUS != 0
+        && flags & NOT_PAGED == 0
+}
+
+/// An address as the C library returns it, or `MAP_FAILED` and `errno`.
+fn address_or_error(result: Result<usize>) -> *mut c_void {
+    match result {
+        Ok(address) => address as *mut c_void,
+        Err(error) => {
+            set_errno(error);
+            MAP_FAILED
+        }
+    }
+}
+
+/// 0, or -1 and `errno`.
+fn zero_or_error<T>(result: Result<T>) -> c_int {
+    match result {
+        Ok(_) => 0,
+        Err(error) => {
+            set_errno(error);
+            -1
+        }
+    }
+}
+
+/// What is wrong with a range of addresses that the kernel would refuse too.
+fn check_range(address: usize, bytes: usize) -> Result<()> {
+    let end = address.checked_add(bytes);
+    if address.is_multiple_of(PAGE_BYTES) && bytes > 0 && end.is_some() {
+        return Ok(());
+    }
+    Err(ErrorNumber(libc::EINVAL))
+}
+
+/// Are all of these addresses in the paged memory? An error if only some are: no program can know what lies beside its
+/// own mappings.
+fn is_in_memory(address: usize, bytes: usize) -> Result<bool> {
+    if !memory::overlaps(address, bytes) {
+        return Ok(false);
+    }
+    check_range(address, bytes)?;
+    if memory::contains(address) && memory::contains(address + bytes - 1) {
+        return Ok(true);
+    }
+    Err(ErrorNumber(libc::EINVAL))
+}
+
+/// `mmap`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    bytes: size_t,
+    protection: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: off_t,
+) -> *mut c_void {
+    let address = address as usize;
+    if is_pageable(bytes, protection, flags) && attach::is_paged() {
+        let mapped = memory::with(|memory| memory.map(bytes));
+        return address_or_error(mapped.ok_or(ErrorNumber(libc::ENOMEM)));
+    }
+    let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
+    if fixed && memory::overlaps(address, bytes) {
+        return address_or_error(map_over(address, bytes, protection, flags));
+    }
+    // SAFETY: the program's promise; the memory's own mapping is not touched.
+    address_or_error(unsafe { system::mmap(address, bytes, protection, flags, descriptor, offset) })
+}
+
+/// `mmap` with an offset of 64 bits, which all have here.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    bytes: size_t,
+    protection: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: off_t,
+) -> *mut c_void {
+    // SAFETY: the program's promise.
+    unsafe { mmap(address, bytes, protection, flags, descriptor, offset) }
+}
+
+/// Replaces a part of a paged mapping by a new one. The kernel cannot put anything else there, so that only zeros can be
+/// mapped over it.
+fn map_over(address: usize, bytes: usize, protection: c_int, flags: c_int) -> Result<usize> {
+    if flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE {
+        return Err(ErrorNumber(libc::EEXIST));
+    }
+    let anonymous = flags & libc::MAP_ANONYMOUS != 0 && flags & libc::MAP_PRIVATE != 0;
+    if !is_in_memory(address, bytes)? || !anonymous {
+        return Err(ErrorNumber(libc::ENOMEM));
+    }
+    let whole_bytes = bytes.next_multiple_of(PAGE_BYTES);
+    let writable = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the program replaces what it had there.
+    unsafe {
+        system::mprotect(address, whole_bytes, writable)?;
+        memory::with(|memory| memory.make_zero(address, whole_bytes));
+        system::mprotect(address, whole_bytes, protection)?;
+    }
+    Ok(address)
+}
+
+/// `munmap`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn munmap(address: *mut c_void, bytes: size_t) -> c_int {
+    let address = address as usize;
+    // SAFETY: the program's promise; the memory's own mapping is not touched.
+    zero_or_error(is_in_memory(address, bytes).and_then(|in_memory| unsafe {
+        match in_memory {
+            true => {
+                memory::with(|memory| memory.unmap(address, bytes));
+                Ok(0)
+            }
+            false => system::munmap(address, bytes),
+        }
+    }))
+}
+
+/// `mremap`; the new address counts with `MREMAP_FIXED` only.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mremap(
+    address: *mut c_void,
+    bytes: size_t,
+    new_bytes: size_t,
+    flags: c_int,
+    new_address: *mut c_void,
+) -> *mut c_void {
+    // SAFETY: the program's promise.
+    address_or_error(unsafe {
+        remap(address as usize, bytes, new_bytes, flags, new_address as usize)
+    })
+}
+
+/// # Safety
+/// As for `mremap`.
+unsafe fn remap(
+    address: usize,
+    bytes: usize,
+    new_bytes: usize,
+    flags: c_int,
+    new_address: usize,
+) -> Result<usize> {
+    let fixed = flags & libc::MREMAP_FIXED != 0;
+    if fixed && memory::overlaps(new_address, new_bytes) {
+        return Err(ErrorNumber(libc::EINVAL));
+    }
+    // With 0 bytes a shared mapping is duplicated.
+    if !memory::overlaps(address, bytes.max(1)) {
+        let arguments = [address, bytes, new_bytes, flags as usize, new_address, 0];
+        // SAFETY: the program's promise; the memory's own mapping is not touched.
+        return unsafe { system::call(libc::SYS_mremap, arguments) };
+    }
+    if !is_in_memory(address, bytes.max(1))? || bytes == 0 || new_bytes == 0 {
+        return Err(ErrorNumber(libc::EINVAL));
+    }
+    // What is paged cannot be moved to where something else is, nor moved without its pages.
+    if flags & !libc::MREMAP_MAYMOVE != 0 {
+        return Err(ErrorNumber(libc::EINVAL));
+    }
+    let may_move = flags & libc::MREMAP_MAYMOVE != 0;
+    // SAFETY: the program's promise.
+    memory::with(|memory| unsafe { memory.remap(address, bytes, new_bytes, may_move) })
+        .ok_or(ErrorNumber(libc::ENOMEM))
+}
+
+/// `madvise`. Of the paged memory pages can be forgotten; other advice is the pager's matter.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn madvise(address: *mut c_void, bytes: size_t, advice: c_int) -> c_int {
+    let address = address as usize;
+    if !memory::overlaps(address, bytes) {
+        // SAFETY: the program's promise; the memory's own mapping is not touched.
+        return zero_or_error(unsafe { system::madvise(address, bytes, advice) });
+    }
+    let forgets = matches!(
+        advice,
+        libc::MADV_DONTNEED | libc::MADV_DONTNEED_LOCKED | libc::MADV_FREE | libc::MADV_REMOVE
+    );
+    zero_or_error(is_in_memory(address, bytes).map(|_| {
+        if forgets {
+            // SAFETY: the program's promise.
+            memory::with(|memory| unsafe { memory.make_zero(address, bytes) });
+        }
+    }))
+}
+
+/// `mlock`: paged memory cannot be locked, as if there were too much of it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mlock(address: *const c_void, bytes: size_t) -> c_int {
+    // SAFETY: the program's promise.
+    unsafe { mlock2(address, bytes, 0) }
+}
+
+/// `mlock2`: as [`mlock`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mlock2(address: *const c_void, bytes: size_t, flags: u32) -> c_int {
+    let address = address as usize;
+    if memory::overlaps(address, bytes) {
+        return zero_or_error::<()>(Err(ErrorNumber(libc::ENOMEM)));
+    }
+    let (number, arguments) = match flags {
+        0 => (libc::SYS_mlock, [address, bytes, 0, 0, 0, 0]),
+        _ => (libc::SYS_mlock2, [address, bytes, flags as usize, 0, 0, 0]),
+    };
+    // SAFETY: the program's promise.
+    zero_or_error(unsafe { system::call(number, arguments) })
+}
+
+/// `mlockall`: as [`mlock`], for a program that has paged memory.
+#[unsafe(no_mangle)]
+extern "C" fn mlockall(flags: c_int) -> c_int {
+    if attach::is_paged() {
+        return zero_or_error::<()>(Err(ErrorNumber(libc::ENOMEM)));
+    }
+    // SAFETY: takes no addresses.
+    zero_or_error(unsafe { system::call(libc::SYS_mlockall, [flags as usize, 0, 0, 0, 0, 0]) })
+}

@@ -1,0 +1,30 @@
+//! Preloaded (`LD_PRELOAD`) into an unmodified program, this library gives it heap and large anonymous mappings in
+//! the memory that a pager provides. Without [`clockhand_pager_protocol::SOCKET_VARIABLE`] in the environment every
+//! call goes to the C library, and nothing else happens.
+//!
+//! * `attach`: how a program comes to its memory, once in its life and once in each forked child.
+//! * `helper_thread`: the thread that drops translations for the pager and ends the program when the pager has ended.
+//! * `ranges`, `memory`: which pages of the memory are used, and for what; the heap and the mappings.
+//! * `interposed`: the functions that the program calls instead of the C library's.
+//! * `fork`: a forked child gets a private copy.
+//! * `libraries`: which calls come from the C library itself, whose own small blocks stay outside the paged memory.
+//! * `pager`, `system`, `sentence`: requests to the pager, system calls, and what is said on standard error.
+//!
+//! Nothing here allocates through the C library, unwinds, or uses thread-local storage but `errno`: the functions run
+//! inside `malloc`, between `fork` and its return, and on a thread that the C library does not know.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+#![expect(
+    clippy::result_large_err,
+    reason = "errors are sentences, and there is no heap to box them in"
+)]
+
+mod attach;
+mod fork;
+mod helper_thread;
+mod interposed;
+mod libraries;
+mod memory;
+mod pager;
+mod ranges;
+mod sentence;
+mod system;

@@ -1,0 +1,146 @@
+//! The program's paged memory: where it lies, its lock, and what of it is used for what. The heap is in `memory/heap.rs`,
+//! the anonymous mappings are in `memory/mappings.rs`.
+
+mod heap;
+mod mappings;
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use clockhand_pager_protocol::PAGE_BYTES;
+
+pub use self::heap::ALIGNMENT_BYTES;
+use self::heap::Heap;
+use crate::ranges::{Range, RangeTable};
+use crate::system::{self, Result};
+
+/// Where the memory begins in the address space; 0 before there is one.
+static START: AtomicUsize = AtomicUsize::new(0);
+/// Where it ends.
+static END: AtomicUsize = AtomicUsize::new(0);
+
+/// Where the memory begins in the address space.
+pub fn start() -> usize {
+    START.load(Ordering::Acquire)
+}
+
+/// How many bytes it has.
+pub fn total_bytes() -> usize {
+    END.load(Ordering::Acquire) - start()
+}
+
+/// Does this address lie in the memory?
+#[inline]
+pub fn contains(address: usize) -> bool {
+    address < END.load(Ordering::Relaxed) && address >= START.load(Ordering::Relaxed)
+}
+
+/// Do any of these addresses lie in the memory?
+pub fn overlaps(address: usize, bytes: usize) -> bool {
+    address < END.load(Ordering::Relaxed)
+        && address.saturating_add(bytes) > START.load(Ordering::Relaxed)
+}
+
+/// What the lock guards. Its own data lie outside of the paged memory; the heap's blocks carry their sizes in it.
+pub struct Memory {
+    heap: Heap,
+}
+
+/// The lock of the memory, and what it guards.
+struct Locked {
+    lock: UnsafeCell<libc::pthread_mutex_t>,
+    memory: UnsafeCell<Memory>,
+    ranges: UnsafeCell<RangeTable>,
+}
+
+// SAFETY: `memory` and `ranges` are used by the holder of `lock` only.
+unsafe impl Sync for Locked {}
+
+static LOCKED: Locked = Locked {
+    lock: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
+    memory: UnsafeCell::new(Memory { heap: Heap::new() }),
+    ranges: UnsafeCell::new(RangeTable::empty()),
+};
+
+/// Takes the lock, which stays taken until [`unlock`]: a fork holds it all the time.
+pub fn lock() {
+    // SAFETY: a mutex that was initialised when the library was built. An ordinary one cannot fail to lock.
+    unsafe { libc::pthread_mutex_lock(LOCKED.lock.get()) };
+}
+
+/// Gives back what [`lock`] took; also in a child that was forked meanwhile.
+pub fn unlock() {
+    // SAFETY: as in `lock`; the calling thread holds it, or is the forked copy of the one that does.
+    unsafe { libc::pthread_mutex_unlock(LOCKED.lock.get()) };
+}
+
+/// Works with the memory under its lock.
+pub fn with<T>(work: impl FnOnce(&mut Memory) -> T) -> T {
+    lock();
+    // SAFETY: the lock is held, and `work` has no way back to here: nothing below this module calls it.
+    let result = work(unsafe { &mut *LOCKED.memory.get() });
+    unlock();
+    result
+}
+
+/// Works with the table of ranges. The heap comes here on its own while [`with`] has the memory in use.
+///
+/// # Safety
+/// The caller holds the lock, and `work` does not come here again.
+unsafe fn with_ranges<T>(work: impl FnOnce(&mut RangeTable) -> T) -> T {
+    // SAFETY: the caller's promise.
+    work(unsafe { &mut *LOCKED.ranges.get() })
+}
+
+/// The program has memory, all of it free. Called once, by the thread that attaches the program.
+pub fn begin(address: usize, bytes: usize) -> Result<()> {
+    let pages = bytes / PAGE_BYTES;
+    let table_bytes = (pages * size_of::<Range>()).next_multiple_of(PAGE_BYTES);
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping.
+    let table = unsafe { system::mmap(0, table_bytes, protection, flags, -1, 0) }?;
+    // SAFETY: the mapping is new, large enough, never unmapped, and zero is valid for a range.
+    let storage = unsafe { core::slice::from_raw_parts_mut(table as *mut Range, pages) };
+    let ranges = RangeTable::new(storage, pages as u32, address / PAGE_BYTES);
+    lock();
+    // SAFETY: the lock is held.
+    unsafe { with_ranges(|table| *table = ranges) };
+    unlock();
+    END.store(address + bytes, Ordering::Release);
+    START.store(address, Ordering::Release);
+    Ok(())
+}
+
+/// The page of an address in the memory.
+fn page_of(address: usize) -> u32 {
+    ((address - start()) / PAGE_BYTES) as u32
+}
+
+/// The address of a page.
+fn address_of(page: u32) -> usize {
+    start() + page as usize * PAGE_BYTES
+}
+
+/// How many pages hold that many bytes; `None` if no memory has as many.
+fn pages_for(bytes: usize) -> Option<u32> {
+    u32::try_from(bytes.div_ceil(PAGE_BYTES).max(1)).ok()
+}
+
+/// Forgets the contents of used pages and frees them. Pages that the pager cannot forget stay used for ever, because
+/// whoever gets pages next expects zeros.
+///
+/// # Safety
+/// The caller holds the lock and does not have the ranges in use; nobody uses the pages any more, which lie in one range.
+unsafe fn release(first_page: u32, pages: u32) -> bool {
+    let bytes = pages as usize * PAGE_BYTES;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: nobody uses these pages. What the program had protected is as before for the next user.
+    let restored = unsafe { system::mprotect(address_of(first_page), bytes, protection) };
+    let released = restored.is_ok() && crate::pager::discard(first_page, pages);
+    if released {
+        // SAFETY: the caller's promise.
+        unsafe { with_ranges(|ranges| ranges.release(first_page, pages)) };
+    }
+    released
+}

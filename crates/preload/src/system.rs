@@ -1,0 +1,339 @@
+//! System calls, made directly: they set no `errno`, are no cancellation points, and cannot be interposed.
+
+use core::arch::asm;
+use core::ffi::{c_int, c_long, c_void};
+
+use libc::{iovec, msghdr};
+
+/// What a system call failed with, as `errno` would say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorNumber(pub c_int);
+
+/// A system call's result.
+pub type Result<T> = core::result::Result<T, ErrorNumber>;
+
+/// Signals of a thread, one bit each.
+pub type SignalSet = u64;
+
+/// The kernel's size of [`SignalSet`].
+const SIGNAL_SET_BYTES: usize = size_of::<SignalSet>();
+
+/// The current thread, in place of a descriptor of a process.
+const PIDFD_SELF_THREAD: c_int = -10_000;
+
+/// Makes a system call.
+///
+/// # Safety
+/// As safe as the call itself with these arguments.
+#[inline]
+pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> Result<usize> {
+    let result: isize;
+    // SAFETY: the kernel changes no registers but these; the rest is the caller's promise.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") arguments[0],
+            in("rsi") arguments[1],
+            in("rdx") arguments[2],
+            in("r10") arguments[3],
+            in("r8") arguments[4],
+            in("r9") arguments[5],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    if (-4095..0).contains(&result) {
+        return Err(ErrorNumber(-result as c_int));
+    }
+    Ok(result as usize)
+}
+
+/// Makes a system call, again when a signal has interrupted it.
+///
+/// # Safety
+/// As safe as the call itself with these arguments.
+unsafe fn call_to_the_end(number: c_long, arguments: [usize; 6]) -> Result<usize> {
+    loop {
+        // SAFETY: the caller's promise.
+        match unsafe { call(number, arguments) } {
+            Err(ErrorNumber(libc::EINTR)) => {}
+            result => return result,
+        }
+    }
+}
+
+/// Tells the program what its call failed with.
+pub fn set_errno(error: ErrorNumber) {
+    // SAFETY: the C library's own location for this thread.
+    unsafe { *libc::__errno_location() = error.0 }
+}
+
+/// `mmap`.
+///
+/// # Safety
+/// With `MAP_FIXED`, what lies there is lost.
+pub unsafe fn mmap(
+    address: usize,
+    bytes: usize,
+    protection: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: i64,
+) -> Result<usize> {
+    let arguments =
+        [address, bytes, protection as usize, flags as usize, descriptor as usize, offset as usize];
+    // SAFETY: the caller's promise.
+    unsafe { call(libc::SYS_mmap, arguments) }
+}
+
+/// `munmap`.
+///
+/// # Safety
+/// Nothing may use these addresses any more.
+pub unsafe fn munmap(address: usize, bytes: usize) -> Result<usize> {
+    // SAFETY: the caller's promise.
+    unsafe { call(libc::SYS_munmap, [address, bytes, 0, 0, 0, 0]) }
+}
+
+/// `mprotect`.
+///
+/// # Safety
+/// Whoever uses these addresses must expect the new protection.
+pub unsafe fn mprotect(address: usize, bytes: usize, protection: c_int) -> Result<usize> {
+    // SAFETY: the caller's promise.
+    unsafe { call(libc::SYS_mprotect, [address, bytes, protection as usize, 0, 0, 0]) }
+}
+
+/// `madvise`.
+///
+/// # Safety
+/// Whoever uses these addresses must expect what the advice does to their contents.
+pub unsafe fn madvise(address: usize, bytes: usize, advice: c_int) -> Result<usize> {
+    // SAFETY: the caller's promise.
+    unsafe { call(libc::SYS_madvise, [address, bytes, advice as usize, 0, 0, 0]) }
+}
+
+/// `process_madvise` on the calling process itself: how many bytes have been advised.
+///
+/// # Safety
+/// As for [`madvise`], for each of the ranges.
+pub unsafe fn madvise_ranges(ranges: &[iovec], advice: c_int) -> Result<usize> {
+    let arguments =
+        [PIDFD_SELF_THREAD as usize, ranges.as_ptr() as usize, ranges.len(), advice as usize, 0, 0];
+    // SAFETY: the ranges lie where the slice says; the rest is the caller's promise.
+    unsafe { call(libc::SYS_process_madvise, arguments) }
+}
+
+/// A Unix socket of sequenced packets that is closed on exec.
+pub fn packet_socket() -> Result<c_int> {
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: takes no addresses.
+    let socket =
+        unsafe { call(libc::SYS_socket, [libc::AF_UNIX as usize, kind as usize, 0, 0, 0, 0]) };
+    socket.map(|descriptor| descriptor as c_int)
+}
+
+/// `connect`.
+pub fn connect(socket: c_int, address: &libc::sockaddr_un, address_bytes: usize) -> Result<()> {
+    let pointer = &raw const *address as usize;
+    // SAFETY: the address is a whole structure, of which no more than its size is read.
+    unsafe {
+        let bytes = address_bytes.min(size_of::<libc::sockaddr_un>());
+        call_to_the_end(libc::SYS_connect, [socket as usize, pointer, bytes, 0, 0, 0])?;
+    }
+    Ok(())
+}
+
+/// `sendmsg`, without `SIGPIPE`.
+///
+/// # Safety
+/// What the message names must be there to read.
+pub unsafe fn send(socket: c_int, message: &msghdr) -> Result<usize> {
+    let pointer = &raw const *message as usize;
+    let arguments = [socket as usize, pointer, libc::MSG_NOSIGNAL as usize, 0, 0, 0];
+    // SAFETY: the caller's promise.
+    unsafe { call_to_the_end(libc::SYS_sendmsg, arguments) }
+}
+
+/// `recvmsg`; descriptors that come are closed on exec.
+///
+/// # Safety
+/// What the message names must be there to write.
+pub unsafe fn receive(socket: c_int, message: &mut msghdr) -> Result<usize> {
+    let pointer = &raw mut *message as usize;
+    let arguments = [socket as usize, pointer, libc::MSG_CMSG_CLOEXEC as usize, 0, 0, 0];
+    // SAFETY: the caller's promise.
+    unsafe { call_to_the_end(libc::SYS_recvmsg, arguments) }
+}
+
+/// `close`, of a descriptor of ours.
+pub fn close(descriptor: c_int) {
+    // SAFETY: takes no addresses. That the descriptor is gone afterwards is so even after an error.
+    let _ = unsafe { call(libc::SYS_close, [descriptor as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Closes the descriptors from `first` to `last`, both included.
+pub fn close_range(first: u32, last: u32) -> Result<()> {
+    // SAFETY: takes no addresses; whose descriptors they are is the caller's matter.
+    unsafe { call(libc::SYS_close_range, [first as usize, last as usize, 0, 0, 0, 0]) }?;
+    Ok(())
+}
+
+/// Writes to a descriptor what can be written.
+pub fn write(descriptor: c_int, bytes: &[u8]) {
+    let arguments = [descriptor as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0];
+    // SAFETY: the bytes lie where the slice says. There is nobody to tell of an error.
+    let _ = unsafe { call_to_the_end(libc::SYS_write, arguments) };
+}
+
+/// This process's id.
+pub fn process_id() -> i32 {
+    // SAFETY: takes nothing.
+    unsafe { call(libc::SYS_getpid, [0; 6]) }.map_or(0, |id| id as i32)
+}
+
+/// A descriptor of the process with this id.
+pub fn open_process(process: i32) -> Result<c_int> {
+    // SAFETY: takes no addresses.
+    unsafe { call(libc::SYS_pidfd_open, [process as usize, 0, 0, 0, 0, 0]) }
+        .map(|descriptor| descriptor as c_int)
+}
+
+/// A duplicate of another process's descriptor.
+pub fn descriptor_of(process: c_int, descriptor: c_int) -> Result<c_int> {
+    // SAFETY: takes no addresses.
+    unsafe { call(libc::SYS_pidfd_getfd, [process as usize, descriptor as usize, 0, 0, 0, 0]) }
+        .map(|descriptor| descriptor as c_int)
+}
+
+/// Ends the process, with all its threads.
+pub fn exit(code: c_int) -> ! {
+    loop {
+        // SAFETY: does not return.
+        let _ = unsafe { call(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// The calling thread's name, filled up with zeros.
+pub fn thread_name() -> [u8; 16] {
+    let mut name = [0; 16];
+    let pointer = name.as_mut_ptr() as usize;
+    // SAFETY: the kernel writes 16 bytes. Without a name it stays zero.
+    let _ = unsafe { call(libc::SYS_prctl, [libc::PR_GET_NAME as usize, pointer, 0, 0, 0, 0]) };
+    name
+}
+
+/// Names the calling thread, for whoever looks at the process.
+pub fn set_thread_name(name: &[u8; 16]) {
+    let pointer = name.as_ptr() as usize;
+    // SAFETY: the kernel reads up to the zero byte, 16 bytes at most. A thread without a name works as well.
+    let _ = unsafe { call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, pointer, 0, 0, 0, 0]) };
+}
+
+/// Blocks all signals of the calling thread, and says which were blocked before.
+pub fn block_signals() -> SignalSet {
+    let all = SignalSet::MAX;
+    let mut before: SignalSet = 0;
+    let arguments = [
+        libc::SIG_SETMASK as usize,
+        &raw const all as usize,
+        &raw mut before as usize,
+        SIGNAL_SET_BYTES,
+        0,
+        0,
+    ];
+    // SAFETY: both sets are of the size that is said. The call fails for wrong addresses only.
+    let _ = unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+    before
+}
+
+/// Blocks exactly these signals of the calling thread.
+pub fn restore_signals(signals: SignalSet) {
+    let pointer = &raw const signals as usize;
+    let arguments = [libc::SIG_SETMASK as usize, pointer, 0, SIGNAL_SET_BYTES, 0, 0];
+    // SAFETY: the set is of the size that is said. The call fails for wrong addresses only.
+    let _ = unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+}
+
+/// Waits while the word has this value; it may return for no reason.
+pub fn wait_while(word: &core::sync::atomic::AtomicU32, value: u32) {
+    let arguments = [word.as_ptr() as usize, libc::FUTEX_WAIT as usize, value as usize, 0, 0, 0];
+    // SAFETY: the word lives as long as the reference. Errors are among the reasons to return.
+    let _ = unsafe { call(libc::SYS_futex, arguments) };
+}
+
+/// Wakes whoever waits for a change of the word.
+pub fn wake(word: &core::sync::atomic::AtomicU32) {
+    let everyone = i32::MAX as usize;
+    let arguments = [word.as_ptr() as usize, libc::FUTEX_WAKE as usize, everyone, 0, 0, 0];
+    // SAFETY: the word lives as long as the reference; waking fails for wrong addresses only.
+    let _ = unsafe { call(libc::SYS_futex, arguments) };
+}
+
+/// A new userfaultfd that also reports faults of the kernel on the program's behalf.
+pub fn userfaultfd() -> Result<c_int> {
+    let flags = (libc::O_CLOEXEC | libc::O_NONBLOCK) as usize;
+    // SAFETY: takes no addresses.
+    match unsafe { call(libc::SYS_userfaultfd, [flags, 0, 0, 0, 0, 0]) } {
+        Err(ErrorNumber(libc::EPERM)) => {
+            userfaultfd_of_device(flags).map_err(|_| ErrorNumber(libc::EPERM))
+        }
+        result => result.map(|descriptor| descriptor as c_int),
+    }
+}
+
+/// The way for those who may open the device file, but lack the capability.
+fn userfaultfd_of_device(flags: usize) -> Result<c_int> {
+    /// `_IO(0xAA, 0)`.
+    const USERFAULTFD_IOC_NEW: usize = 0xAA00;
+    let path = c"/dev/userfaultfd".as_ptr() as usize;
+    let mode = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
+    // SAFETY: the path ends with a zero byte; the other call takes no addresses.
+    unsafe {
+        let device = call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, mode, 0, 0, 0])?;
+        let descriptor = call(libc::SYS_ioctl, [device, USERFAULTFD_IOC_NEW, flags, 0, 0, 0]);
+        close(device as c_int);
+        descriptor.map(|descriptor| descriptor as c_int)
+    }
+}
+
+/// Starts a thread on a stack of its own, which calls `entry`, with all of the process but its table of descriptors,
+/// of which it gets a copy. It shares the thread-local storage of the calling thread, and must not touch it.
+///
+/// # Safety
+/// `stack_top` is the aligned end of a stack that nothing else uses, and `entry` keeps to what is said above.
+pub unsafe fn start_thread(stack_top: *mut c_void, entry: extern "C" fn() -> !) -> Result<usize> {
+    let flags = libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_THREAD
+        | libc::CLONE_SYSVSEM;
+    let result: isize;
+    // SAFETY: the new thread leaves this function by the call only; for the calling thread it is a system call.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "call r12",
+            "ud2",
+            "2:",
+            inlateout("rax") libc::SYS_clone as isize => result,
+            in("rdi") flags as usize,
+            in("rsi") stack_top,
+            in("rdx") 0,
+            in("r10") 0,
+            in("r8") 0,
+            in("r12") entry,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+    }
+    if result < 0 {
+        return Err(ErrorNumber(-result as c_int));
+    }
+    Ok(result as usize)
+}

@@ -1,0 +1,325 @@
+//! Programs with the library give the same output as without it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use clockhand_pager_protocol::SOCKET_VARIABLE;
+
+use crate::test_pager::{Behaviour, TestPager, refusal};
+
+const MEMORY_BYTES: usize = 1 << 30;
+
+/// The library. Cargo builds for tests only what they could link, which this library must not be.
+fn library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let test = std::env::current_exe().expect("the test's own path");
+        let target = test.ancestors().nth(3).expect("the folder above PROFILE/deps/TEST");
+        let build = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--locked", "--package", "clockhand-preload"])
+            .arg("--target-dir")
+            .arg(target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status()
+            .expect("cargo starts");
+        assert!(build.success(), "the library cannot be built");
+        target.join("debug/libclockhand_preload.so")
+    })
+}
+
+/// A program that is there, or nothing and a line that says so.
+fn installed(program: &str) -> Option<PathBuf> {
+    let path = Path::new("/usr/bin").join(program);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("SKIPPED: {} is not there", path.display());
+    None
+}
+
+/// A pager, or nothing and a line that says why not.
+fn pager(behaviour: Behaviour) -> Option<TestPager> {
+    if let Some(reason) = refusal() {
+        eprintln!("SKIPPED: programs cannot be paged here: {reason}");
+        return None;
+    }
+    Some(TestPager::start(MEMORY_BYTES, behaviour))
+}
+
+/// The program with the library in it.
+fn paged(command: &mut Command, pager: &TestPager) -> Output {
+    command
+        .env("LD_PRELOAD", library())
+        .env(SOCKET_VARIABLE, pager.name())
+        .output()
+        .expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a program without and with the library: same output, same messages, same exit code.
+fn same_with_and_without(command: impl Fn() -> Command) -> Option<TestPager> {
+    let pager = pager(Behaviour::default())?;
+    let plain = command().output().expect("the program starts");
+    let paged = paged(&mut command(), &pager);
+    assert_eq!(text(&paged.stderr), text(&plain.stderr));
+    assert_eq!(paged.status, plain.status);
+    assert!(paged.stdout == plain.stdout, "output differs");
+    assert!(!plain.stdout.is_empty(), "a program that says nothing proves nothing");
+    let counts = pager.counts();
+    assert!(counts.attached.load(Ordering::Relaxed) > 0, "the program has not asked for memory");
+    eprintln!(
+        "{} attached, {} of them forked; {} pages unmapped, {} discards, {} bytes at most",
+        counts.attached.load(Ordering::Relaxed),
+        counts.forked.load(Ordering::Relaxed),
+        counts.unmapped_pages.load(Ordering::Relaxed),
+        counts.discards.load(Ordering::Relaxed),
+        counts.largest_bytes.load(Ordering::Relaxed),
+    );
+    Some(pager)
+}
+
+fn program(path: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(path);
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn sqlite_gives_the_same_answers() {
+    let Some(sqlite) = installed("sqlite3") else { return };
+    let script = "
+        pragma cache_size = -60000;
+        create table numbers(number integer primary key, words text, digest integer);
+        with recursive counted(n) as (select 1 union all select n + 1 from counted where n < 60000)
+            insert into numbers select n, 'number ' || n || ' ' || hex(n * 7919), n * 2654435761 % 1000003 from counted;
+        create index digests on numbers(digest, words);
+        update numbers set words = words || '!' where number % 3 = 0;
+        select count(*), sum(digest), sum(length(words)) from numbers;
+        select number, words from numbers where digest between 500 and 900 order by words limit 20;
+        select group_concat(words) from (select words from numbers order by digest desc limit 5000);
+    ";
+    same_with_and_without(|| program(&sqlite, &[":memory:", script]));
+}
+
+#[test]
+fn python_gives_the_same_output() {
+    let Some(python) = installed("python3") else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/preload/programs/job.py");
+    let Some(pager) = same_with_and_without(|| program(&python, &["-S", script])) else { return };
+    assert!(pager.counts().forked.load(Ordering::Relaxed) >= 5, "the script forks");
+    assert!(pager.counts().largest_bytes.load(Ordering::Relaxed) > 50 << 20, "large data is paged");
+}
+
+#[test]
+fn sort_gives_the_same_output() {
+    let Some(sort) = installed("sort") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("lines");
+    std::fs::write(&file, lines(200_000)).expect("a file");
+    let file = file.to_str().expect("a name in UTF-8");
+    same_with_and_without(|| program(&sort, &["-S", "50M", "--parallel=4", file]));
+    same_with_and_without(|| program(&sort, &["-n", "-k", "2", "-S", "2M", file]));
+}
+
+#[test]
+fn zstd_with_two_threads_gives_the_same_output() {
+    let Some(zstd) = installed("zstd") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("lines");
+    std::fs::write(&file, lines(400_000)).expect("a file");
+    let file = file.to_str().expect("a name in UTF-8");
+    same_with_and_without(|| program(&zstd, &["-q", "-T2", "-9", "-c", file]));
+}
+
+/// Lines in no order, the same each time.
+fn lines(count: u64) -> Vec<u8> {
+    use std::io::Write;
+    let mut text = Vec::new();
+    for number in 0..count {
+        let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+        writeln!(text, "line {mixed} of {number}").expect("a vector grows");
+    }
+    text
+}
+
+/// Compiles one of the C programs beside this file.
+fn compiled(name: &str, folder: &Path) -> Option<PathBuf> {
+    let compiler = installed("cc")?;
+    let source = format!("{}/tests/preload/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let built = folder.join(name);
+    let status = Command::new(compiler)
+        .args(["-O1", "-g", "-Wall", "-Wextra", "-pthread", "-o"])
+        .arg(&built)
+        .arg(source)
+        .status()
+        .expect("the compiler starts");
+    assert!(status.success(), "{name}.c does not compile");
+    Some(built)
+}
+
+#[test]
+fn all_functions_of_the_malloc_and_mmap_families_keep_their_promises() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("blocks_and_mappings", folder.path()) else { return };
+    same_with_and_without(|| program(&built, &[]));
+    let output = program(&built, &[]).output().expect("the program starts");
+    assert!(!text(&output.stdout).contains(": NO"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn freed_memory_goes_back_to_the_pager() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("gives_back", folder.path()) else { return };
+    let Some(pager) = same_with_and_without(|| program(&built, &[])) else { return };
+    assert!(pager.counts().largest_bytes.load(Ordering::Relaxed) > 32 << 20, "it was paged");
+}
+
+#[test]
+fn forked_children_have_private_memory_while_threads_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("fork_privacy", folder.path()) else { return };
+    let Some(pager) = same_with_and_without(|| program(&built, &[])) else { return };
+    assert_eq!(pager.counts().forked.load(Ordering::Relaxed), 24, "twelve children and their own");
+}
+
+#[test]
+fn descriptors_signals_vfork_spawn_and_exec_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("processes", folder.path()) else { return };
+    let Some(pager) = same_with_and_without(|| program(&built, &[])) else { return };
+    // Four rounds of the program; in each one that vforks, one that is spawned, and a shell.
+    assert_eq!(pager.counts().attached.load(Ordering::Relaxed), 16);
+    assert_eq!(pager.counts().forked.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_pipeline_of_a_shell_gives_the_same_output() {
+    let Some(shell) = installed("sh") else { return };
+    let script = "(seq 1 20000; echo more) | sort -r | (read first; echo $first; head -n 3) | tr 0-9 a-j; echo $?";
+    same_with_and_without(|| program(&shell, &["-c", script]));
+}
+
+#[test]
+fn without_a_pager_in_the_environment_nothing_happens() {
+    let Some(grep) = installed("grep") else { return };
+    let output = program(
+        &grep,
+        &["-h", "-e", "^Threads", "-e", "memfd", "/proc/self/status", "/proc/self/maps"],
+    )
+    .env("LD_PRELOAD", library())
+    .output()
+    .expect("the program starts");
+    assert_eq!(text(&output.stdout), "Threads:\t1\n");
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("blocks_and_mappings", folder.path()) else { return };
+    let plain = program(&built, &[]).output().expect("the program starts");
+    let preloaded =
+        program(&built, &[]).env("LD_PRELOAD", library()).output().expect("the program starts");
+    assert_eq!(text(&preloaded.stdout), text(&plain.stdout));
+}
+
+#[test]
+fn a_refused_program_says_why_and_ends() {
+    let sentence = "this pager takes no programs: it is a test";
+    let behaviour = Behaviour { refuse_programs: Some(sentence), ..Behaviour::default() };
+    let (Some(pager), Some(echo)) = (pager(behaviour), installed("echo")) else { return };
+    let output = paged(&mut program(&echo, &["hello"]), &pager);
+    assert_eq!(text(&output.stderr), format!("clockhand: {sentence}\n"));
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
+}
+
+#[test]
+fn a_program_whose_pager_is_not_there_says_so_and_ends() {
+    let Some(echo) = installed("echo") else { return };
+    let output = program(&echo, &["hello"])
+        .env("LD_PRELOAD", library())
+        .env(SOCKET_VARIABLE, "clockhand-test-nobody-listens")
+        .output()
+        .expect("the program starts");
+    assert_eq!(
+        text(&output.stderr),
+        "clockhand: the pager cannot be reached (error 111): start the program with `clockhand run`\n"
+    );
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
+}
+
+#[test]
+fn a_child_whose_fork_the_pager_refuses_does_not_run() {
+    let sentence = "the swap file is full: make it larger";
+    let behaviour = Behaviour { refuse_forks: Some(sentence), ..Behaviour::default() };
+    let (Some(pager), Some(shell)) = (pager(behaviour), installed("sh")) else { return };
+    let output = paged(&mut program(&shell, &["-c", "(echo never); echo $?"]), &pager);
+    assert_eq!(text(&output.stderr), format!("clockhand: {sentence}\n"));
+    assert_eq!(text(&output.stdout), "125\n");
+}
+
+#[test]
+fn a_thread_on_a_paged_stack_cannot_fork_and_does_not_hang() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (Some(pager), Some(built)) =
+        (pager(Behaviour::default()), compiled("stack_in_heap", folder.path()))
+    else {
+        return;
+    };
+    let output = paged(&mut program(&built, &[]), &pager);
+    assert_eq!(
+        text(&output.stderr),
+        "clockhand: a thread whose stack is paged memory cannot fork, and its child ends at once: run the program without the pager\n"
+    );
+    assert_eq!(text(&output.stdout), "the child has ended by a signal\nthe parent goes on\n");
+}
+
+/// A pager for the test below, in a process of its own that can be killed.
+#[test]
+#[ignore = "started by the test that kills it"]
+fn pager_in_a_process_of_its_own() {
+    let pager = TestPager::start(MEMORY_BYTES, Behaviour::default());
+    eprintln!("PAGER {}", pager.name());
+    std::thread::sleep(std::time::Duration::from_secs(60));
+}
+
+#[test]
+fn a_killed_pager_ends_the_program_with_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (Some(_), Some(built)) =
+        (pager(Behaviour::default()), compiled("works_for_ever", folder.path()))
+    else {
+        return;
+    };
+    let test = std::env::current_exe().expect("the test's own path");
+    let own = ["--ignored", "--exact", "programs::pager_in_a_process_of_its_own", "--nocapture"];
+    let mut pager = program(&test, &own)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the test starts again");
+    let lines = BufReader::new(pager.stderr.take().expect("a pipe")).lines();
+    let name = lines
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix("PAGER ").map(str::to_owned))
+        .expect("the pager's address");
+    let mut paged = program(&built, &[])
+        .env("LD_PRELOAD", library())
+        .env(SOCKET_VARIABLE, name)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut begun = String::new();
+    BufReader::new(paged.stdout.as_mut().expect("a pipe")).read_line(&mut begun).expect("a line");
+    assert_eq!(begun, "begun\n");
+    pager.kill().expect("the pager is a child");
+    pager.wait().expect("the pager is a child");
+    let output = paged.wait_with_output().expect("the program ends");
+    assert_eq!(
+        text(&output.stderr),
+        "clockhand: the pager has ended, so the program ends too: its memory cannot be read any more\n"
+    );
+    assert_eq!(output.status.code(), Some(125));
+}

@@ -1,0 +1,108 @@
+//! The table of ranges against a plain array of pages.
+
+#[path = "../../src/ranges.rs"]
+#[expect(dead_code, reason = "some of it is for the library only")]
+mod table;
+
+use proptest::prelude::*;
+use table::{Range, RangeTable, Use};
+
+const PAGES: u32 = 64;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Allocate { pages: u32, alignment: usize, from_page: u32, used_for: Use },
+    Extend { page: u32, pages: u32 },
+    Release { page: u32, skipped: u32, pages: u32 },
+}
+
+fn uses() -> impl Strategy<Value = Use> {
+    prop_oneof![Just(Use::Heap), Just(Use::Block), Just(Use::Mapping)]
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (1..20_u32, prop_oneof![Just(1_usize), Just(4), Just(16)], 0..PAGES, uses()).prop_map(
+            |(pages, alignment, from_page, used_for)| Step::Allocate {
+                pages,
+                alignment,
+                from_page,
+                used_for
+            }
+        ),
+        (0..PAGES, 1..10_u32).prop_map(|(page, pages)| Step::Extend { page, pages }),
+        (0..PAGES, 0..8_u32, 1..10_u32).prop_map(|(page, skipped, pages)| Step::Release {
+            page,
+            skipped,
+            pages
+        }),
+    ]
+}
+
+/// The first gap of the array that fits, by trying each page.
+fn first_gap(
+    used: &[Option<Use>],
+    pages: u32,
+    alignment: usize,
+    origin: usize,
+    from: u32,
+) -> Option<u32> {
+    (from..PAGES).find(|first| {
+        (origin + *first as usize).is_multiple_of(alignment)
+            && *first + pages <= PAGES
+            && used[*first as usize..(*first + pages) as usize].iter().all(Option::is_none)
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_table_agrees_with_an_array_of_pages(
+        steps in prop::collection::vec(steps(), 1..200),
+        origin in 0..32_usize,
+    ) {
+        let empty = Range { first_page: 0, pages: 0, used_for: Use::Heap };
+        let mut table = RangeTable::new(vec![empty; PAGES as usize].leak(), PAGES, origin);
+        let mut used: Vec<Option<Use>> = vec![None; PAGES as usize];
+        for step in steps {
+            match step {
+                Step::Allocate { pages, alignment, from_page, used_for } => {
+                    let expected = first_gap(&used, pages, alignment, origin, from_page)
+                        .or_else(|| first_gap(&used, pages, alignment, origin, 0));
+                    let first = table.allocate(pages, alignment, from_page, used_for);
+                    prop_assert_eq!(first, expected);
+                    if let Some(first) = first {
+                        used[first as usize..(first + pages) as usize].fill(Some(used_for));
+                    }
+                }
+                Step::Extend { page, pages } => {
+                    let Some(range) = table.find(page) else { continue };
+                    let end = range.end_page();
+                    let fits = end + pages <= PAGES
+                        && used[end as usize..(end + pages) as usize].iter().all(Option::is_none);
+                    prop_assert_eq!(table.extend(end, pages), fits);
+                    if fits {
+                        used[end as usize..(end + pages) as usize].fill(Some(range.used_for));
+                    }
+                }
+                Step::Release { page, skipped, pages } => {
+                    let Some(range) = table.find(page) else { continue };
+                    let first = (range.first_page + skipped).min(range.end_page() - 1);
+                    let pages = pages.min(range.end_page() - first);
+                    let part = table.first_part(first, first + pages, range.used_for);
+                    prop_assert_eq!(part.map(|part| part.first_page), Some(first));
+                    table.release(first, pages);
+                    used[first as usize..(first + pages) as usize].fill(None);
+                }
+            }
+            let mut listed = vec![None; PAGES as usize];
+            for range in table.ranges() {
+                prop_assert!(range.pages > 0);
+                listed[range.first_page as usize..range.end_page() as usize].fill(Some(range.used_for));
+            }
+            prop_assert_eq!(&listed, &used);
+            for page in 0..PAGES {
+                prop_assert_eq!(table.find(page).map(|range| range.used_for), used[page as usize]);
+            }
+        }
+    }
+}
