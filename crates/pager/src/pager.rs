@@ -672,7 +672,8 @@ impl<P: BitDriven> Paging for Pager<P> {
     fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError> {
         let end = first.0 + pages;
         let is_discarded = |page: PageId| (first.0..end).contains(&page.0);
-        while self.flight.under_way.iter().any(|(_, pages)| pages.iter().copied().any(is_discarded)) {
+        while self.flight.under_way.iter().any(|(_, pages)| pages.iter().copied().any(is_discarded))
+        {
             match self.reap(true) {
                 // Its pages wait again: those that are given back do so no longer than until here.
                 Ok(()) | Err(PagerError::Store { .. }) => {}
@@ -757,7 +758,10 @@ impl<P: BitDriven> Paging for Pager<P> {
             present += u64::from(is_present);
             departed += usize::from(is_present && !is_resident);
             in_flight += usize::from(self.pages.has(page, IN_FLIGHT));
-            assert!(is_present || !self.pages.has(page, IN_FLIGHT), "what is to be written is gone");
+            assert!(
+                is_present || !self.pages.has(page, IN_FLIGHT),
+                "what is to be written is gone"
+            );
             assert!(!self.pages.has(page, WRITABLE) || self.pages.has(page, MAPPED));
             assert!(!self.pages.has(page, MAPPED) || is_present && is_resident);
             assert!(!is_present || is_resident || self.pages.has(page, IN_FLIGHT));

@@ -36,8 +36,9 @@ struct Watch {
 
 impl Watch {
     fn end_process(&self, failure: &str) -> ! {
-        let message =
-            format!("clockhand: {failure}; the process ends, since a paged region cannot be served any more\n");
+        let message = format!(
+            "clockhand: {failure}; the process ends, since a paged region cannot be served any more\n"
+        );
         // Not through the lock of standard error, whose holder may be waiting for a page.
         // SAFETY: the bytes are readable; a write that fails changes nothing.
         unsafe { libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len()) };
@@ -101,16 +102,24 @@ impl PagedRegion {
         let parts =
             Parts { program: Box::new(program), store, events, initial: InitialPages::new() };
         let watch = Watch { _userfault: userfault.clone() };
-        let thread = thread::Builder::new().name("clockhand pager".to_owned()).spawn(move || {
-            let watch = watch;
-            let patience = settings.patience;
-            let paging = settings.build(parts);
-            let driver =
-                Driver { userfault, base: address, paging, channel, program: None, patience, process: Some(std::process::id() as i32) };
-            if let Some(failure) = driver.run().failure {
-                watch.end_process(&failure);
-            }
-        })?;
+        let thread =
+            thread::Builder::new().name("clockhand pager".to_owned()).spawn(move || {
+                let watch = watch;
+                let patience = settings.patience;
+                let paging = settings.build(parts);
+                let driver = Driver {
+                    userfault,
+                    base: address,
+                    paging,
+                    channel,
+                    program: None,
+                    patience,
+                    process: Some(std::process::id() as i32),
+                };
+                if let Some(failure) = driver.run().failure {
+                    watch.end_process(&failure);
+                }
+            })?;
         Ok(PagedRegion { base, pages, control, thread: Some(thread) })
     }
 

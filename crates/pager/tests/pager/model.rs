@@ -170,12 +170,7 @@ type UnderWay = (WriteTicket, Vec<(Slot, PageAddress, Box<[u8; PAGE_BYTES]>)>);
 
 impl ModelStore {
     pub fn new(pace: u64) -> Self {
-        ModelStore {
-            slots: Arc::default(),
-            under_way: Arc::default(),
-            next_ticket: 0,
-            pace,
-        }
+        ModelStore { slots: Arc::default(), under_way: Arc::default(), next_ticket: 0, pace }
     }
 
     /// Another store with the same slots, for another memory.
