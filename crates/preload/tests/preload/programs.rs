@@ -173,6 +173,23 @@ fn all_functions_of_the_malloc_and_mmap_families_keep_their_promises() {
 }
 
 #[test]
+fn a_program_that_asks_for_more_than_there_is_is_told_so_and_goes_on() {
+    let (Some(pager), Some(python)) = (pager(Behaviour::default()), installed("python3")) else {
+        return;
+    };
+    let script = format!(
+        "import mmap\n\
+         try: bytearray({MEMORY_BYTES})\n\
+         except MemoryError: print('no memory')\n\
+         try: mmap.mmap(-1, {MEMORY_BYTES}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n\
+         except OSError as error: print(error)\n\
+         print(sum(bytearray(b'x' * 10_000_000)))"
+    );
+    let output = paged(&mut program(&python, &["-S", "-c", &script]), &pager);
+    assert_eq!(text(&output.stdout), "no memory\n[Errno 12] Cannot allocate memory\n1200000000\n");
+}
+
+#[test]
 fn freed_memory_goes_back_to_the_pager() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(built) = compiled("gives_back", folder.path()) else { return };
