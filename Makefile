@@ -58,5 +58,7 @@ clean: ## Remove what was built
 	@touch $@
 
 .venv/engine.stamp: .venv/python.stamp $(RUST_SOURCES)
+	cargo build --release --locked --package clockhand-preload
+	install target/release/libclockhand_preload.so python/clockhand/
 	$(BIN)/maturin develop --release --locked
 	@touch $@

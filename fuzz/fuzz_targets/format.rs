@@ -11,7 +11,7 @@ const TARGET: &str = env!("CARGO_BIN_NAME");
 
 fuzz_target!(|bytes: &[u8]| {
     let options = OpenOptions {
-        format: (TARGET != "detection").then_some(TARGET),
+        format: (TARGET != "detection").then(|| TARGET.to_owned()),
         assume_reads: true,
         ..OpenOptions::default()
     };

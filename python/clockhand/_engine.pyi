@@ -66,6 +66,7 @@ class PreparedTrace:
         /,
         cells: list[tuple[str, int]],
         *,
+        reserve: int,
         page_bytes: int,
         device: str,
         bits: str,
@@ -108,9 +109,10 @@ def plan_cells(
     *,
     frames: str | None,
     memory: str | None,
+    reserve: int,
     page_bytes: int,
     device: str,
-    footprint_pages: int,
+    footprint_pages: int | None,
     seed: int,
 ) -> dict[str, Any]: ...
 def simulate(
@@ -119,6 +121,7 @@ def simulate(
     *,
     frames: str | None,
     memory: str | None,
+    reserve: int,
     page_bytes: int,
     device: str,
     bits: str,
@@ -161,3 +164,24 @@ def convert_capture(
     labels: list[tuple[str, str]],
     watch: Callable[[str, int, int], None] | None = None,
 ) -> list[dict[str, Any]]: ...
+
+class Pager:
+    def __new__(
+        cls,
+        policy: str,
+        *,
+        frames: int,
+        reserve: int,
+        swap: str | None,
+        swap_limit_bytes: int | None,
+        memory_bytes: int,
+        write_read_ratio: str | None,
+        record: str | None,
+        seed: int,
+    ) -> Pager: ...
+    def environment(self, /) -> list[tuple[str, str]]: ...
+    def is_direct(self, /) -> bool: ...
+    def statistics(self, /) -> list[dict[str, object]]: ...
+    def finish(self, /) -> list[dict[str, object]]: ...
+
+def pager_obstacle() -> str | None: ...

@@ -6,7 +6,9 @@ import polars as pl
 
 BOUND = "bound"
 # Rows that differ in one of these are not comparable.
-SETTING_COLUMNS = ("device", "page_bytes", "bits", "write_miss", "view", "flush_at_end", "hand_ns")
+SETTING_COLUMNS = (
+    "device", "page_bytes", "bits", "write_miss", "reserve", "view", "flush_at_end", "hand_ns",
+)  # fmt: skip
 
 
 def io_time_over_bound(rows: pl.DataFrame) -> pl.Series:

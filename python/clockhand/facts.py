@@ -1,5 +1,6 @@
 """What a report says about how its numbers were made."""
 
+import shlex
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, TypeVar, cast
@@ -107,6 +108,46 @@ class SsdRunFacts(TypedDict):
     traces: list[TraceFacts]
     ssds: list[SsdFacts]
     buffers: list[PolicyFacts]
+
+
+class PagedRunFacts(TypedDict):
+    """Everything a reader needs to repeat a run of a real program; ``traces`` has its log, if kept.
+
+    ``notes`` says what the machine was told and what the numbers rest on, a sentence each.
+    """
+
+    command: str
+    version: str
+    created: str
+    seed: int
+    options: dict[str, Any]
+    program: str
+    exit_code: int
+    seconds: float
+    notes: list[str]
+    traces: list[TraceFacts]
+    devices: list[DeviceFacts]
+    policies: list[PolicyFacts]
+
+
+def equivalent_command(name: str, traces: Iterable[str], options: Mapping[str, object]) -> str:
+    """Return the command line that does what a call of the library does.
+
+    Args:
+        name: The name of the command.
+        traces: What it reads.
+        options: Values by the names of parameters. An option that is ``None`` or ``False`` is left
+            out, one that is ``True`` has no value, and a list gives its option once per item.
+    """
+    words = ["clockhand", name, *traces]
+    for parameter, value in options.items():
+        option = f"--{parameter.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            for item in value if isinstance(value, list) else [value]:
+                words += [option, str(item)]
+    return shlex.join(words)
 
 
 def printable(value: Value) -> Value:

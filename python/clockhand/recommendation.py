@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -13,7 +13,7 @@ from clockhand._engine import UsageError
 from clockhand.comparison import BOUND
 from clockhand.locality_findings import percent
 from clockhand.simulation import MAXIMUM_JOBS, SCHEMA, check_range
-from clockhand.traces import Trace, Watch, reading_notes, sources
+from clockhand.traces import Reading, Trace, Watch, reading_notes, sources
 
 ASKED = "as asked"
 HALF_MEMORY = "half the memory"
@@ -97,8 +97,8 @@ def recommend(
     page_size: int | str = 4096,
     purpose: str = "simulation",
     jobs: int | None = None,
-    trace_format: str | None = None,
     watch: Watch | None = None,
+    **reading: Unpack[Reading],
 ) -> Recommendation:
     """Run the whole catalog and say which policy suits a program, a device and a memory size.
 
@@ -110,8 +110,9 @@ def recommend(
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         purpose: ``"pager"`` to choose only among policies that can drive real memory.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        trace_format: The format of a trace that is given as a path.
         watch: Called now and then with the progress.
+        reading: How a trace that is given as a path is read, and which of its requests are wanted,
+            as :class:`clockhand.traces.Reading` says.
 
     Raises:
         UsageError: something is unknown or out of range, or there is not exactly one memory size.
@@ -128,8 +129,8 @@ def recommend(
         device=os.fspath(device),
         jobs=jobs,
     )
-    question.plan(footprint_pages=1)
-    return question.answer(sources(trace, trace_format)[0], _candidates(purpose), watch)
+    question.plan()
+    return question.answer(sources(trace, **reading)[0], _candidates(purpose), watch)
 
 
 def _candidates(purpose: str) -> list[str]:
@@ -147,11 +148,12 @@ class _Question:
     device: str
     jobs: int | None
 
-    def plan(self, footprint_pages: int) -> dict[str, Any]:
+    def plan(self, footprint_pages: int | None = None) -> dict[str, Any]:
         plan = _engine.plan_cells(
             [BASELINE],
             frames=self.frames,
             memory=self.memory,
+            reserve=0,
             page_bytes=self.page_bytes,
             device=self.device,
             footprint_pages=footprint_pages,
@@ -164,7 +166,7 @@ class _Question:
     def answer(
         self, source: _engine.TraceSource, candidates: Sequence[str], watch: Watch | None
     ) -> Recommendation:
-        plan = self.plan(footprint_pages=1)
+        plan = self.plan()
         ratio = Fraction(plan["device"]["write_read_ratio"])
         names = [policy["name"] for policy in _engine.policies()]
         scaled = {
@@ -213,6 +215,7 @@ class _Question:
 
         prepared.simulate(
             different,
+            reserve=0,
             page_bytes=self.page_bytes,
             device=self.device,
             bits="exact",

@@ -2,7 +2,6 @@
 
 import datetime
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,10 +11,10 @@ from typing import Any, Unpack, cast
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts
-from clockhand.files import publish
+from clockhand.facts import Facts, equivalent_command
+from clockhand.reported import Reported
 from clockhand.simulation import MAXIMUM_SEED, check_range, trace_facts
-from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_words, sources
+from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_options, sources
 
 Schema = Mapping[str, type[pl.DataType]]
 
@@ -104,7 +103,7 @@ TOP_PERCENTAGES = (1, 10)
 
 
 @dataclass(frozen=True)
-class Locality:
+class Locality(Reported):
     """What :func:`locality` finds, a table for each analysis; docs/locality.md defines them.
 
     With ``sample``, only ``miss_curve`` has rows.
@@ -147,27 +146,18 @@ class Locality:
         rows: pl.DataFrame = getattr(self, name.replace("-", "_"))
         return rows
 
-    def write_report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML file with figures, table and facts that opens without a network."""
-        publish(self.report_files(Path(path), None))
+    def _rendered(self) -> str:
+        from clockhand.report.locality import render  # Altair takes a while to import.
 
-    def write_plots(self, folder: str | os.PathLike[str]) -> None:
-        """Write each figure as SVG and PNG into a folder, which is made if absent."""
-        publish(self.report_files(None, Path(folder)), folder=Path(folder))
+        return render(self._tables(), self.facts)
 
-    def report_files(self, report: Path | None, plots: Path | None) -> dict[Path, bytes]:
-        """Return the content of each file of a report and of a folder of figures."""
-        if report is None and plots is None:
-            return {}
-        from clockhand.report.locality import pictures, render  # Altair takes a while to import.
+    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+        from clockhand.report.locality import pictures
 
-        tables = {name: getattr(self, name.replace("-", "_")) for name in TABLES}
-        files: dict[Path, bytes] = {}
-        if report is not None:
-            files[report] = render(tables, self.facts).encode()
-        if plots is not None:
-            files |= pictures(tables, plots, self.facts)
-        return files
+        return pictures(self._tables(), folder, self.facts)
+
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        return {name: getattr(self, name.replace("-", "_")) for name in TABLES}
 
 
 def locality(
@@ -178,7 +168,6 @@ def locality(
     ties: str = "stable",
     sample: float | int | str | None = None,
     seed: int = 0,
-    trace_format: str | None = None,
     watch: Watch | None = None,
     command: str | None = None,
     **reading: Unpack[Reading],
@@ -194,7 +183,6 @@ def locality(
         sample: Follow only some pages, and give only the miss curve: a rate above 0 and up to 1 as
             a float or as text (``"1%"``), or at most so many pages as a whole number from 32.
         seed: Seed of the choice of pages.
-        trace_format: Format of all traces that are given as paths.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
@@ -206,7 +194,7 @@ def locality(
     """
     check_range("--seed", seed, 0, MAXIMUM_SEED)
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format, **reading)
+    trace_sources = sources(traces, **reading)
     if not trace_sources:
         raise _engine.UsageError("no trace is given; add a file")
     options: dict[str, Any] = {
@@ -219,12 +207,9 @@ def locality(
         for source in trace_sources
     ]
     if command is None:
-        settings: dict[str, Any] = {"--page-size": page_bytes, "--seed": seed}
-        settings |= {f"--{name}": value for name, value in options.items()}
-        words = ["clockhand", "locality", *(source.name for source in trace_sources)]
-        for option, value in settings.items():
-            words += [] if value is None else [option, str(value)]
-        command = shlex.join(words + reading_words(trace_format, reading))
+        names = [source.name for source in trace_sources]
+        settings = {"page_size": page_bytes, "seed": seed, **options}
+        command = equivalent_command("locality", names, {**settings, **reading_options(reading)})
     return Locality(
         summary=_frame(SUMMARY_SCHEMA, (_summary(result, page_bytes) for result in results)),
         ranks=_frame(RANKS_SCHEMA, (_ranks(result, page_bytes) for result in results)),

@@ -2,7 +2,6 @@
 
 import datetime
 import os
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import Any, Required, Unpack, cast
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts, origin_of
-from clockhand.files import publish
+from clockhand.facts import Facts, equivalent_command, origin_of
+from clockhand.reported import Reported
 from clockhand.traces import (
     Reading,
     Traces,
     Watch,
     reading_notes,
-    reading_words,
+    reading_options,
     sources,
 )
 
@@ -51,6 +50,7 @@ SCHEMA: Mapping[str, type[pl.DataType]] = {
     "bits": pl.String,
     "write_miss": pl.String,
     "hand_movements": pl.UInt64,
+    "reserve": pl.UInt64,
 }
 """Names, order and types of the columns of a result; the first eighteen are the contract."""
 
@@ -67,13 +67,17 @@ GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
 }
 """Names, order and types of the columns of gauges: a row per sample of one value."""
 
+GAUGES_FILE = "gauges.parquet"
+"""Where the command of the facts writes gauges, which the library gives as a table."""
+
 MAXIMUM_COUNT = 2**64 - 1
 MAXIMUM_JOBS = 1024
+MAXIMUM_RESERVE = 2**32 - 1
 MAXIMUM_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True)
-class Simulation:
+class Simulation(Reported):
     """A result with the facts that belong to it.
 
     Attributes:
@@ -90,26 +94,15 @@ class Simulation:
     warnings: list[str]
     gauges: pl.DataFrame
 
-    def write_report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML file with figures, table and facts that opens without a network."""
-        publish(self.report_files(Path(path), None))
+    def _rendered(self) -> str:
+        from clockhand.report import render  # Altair takes a while to import.
 
-    def write_plots(self, folder: str | os.PathLike[str]) -> None:
-        """Write each figure as SVG and PNG into a folder, which is made if absent."""
-        publish(self.report_files(None, Path(folder)), folder=Path(folder))
+        return render(self.rows, self.facts)
 
-    def report_files(self, report: Path | None, plots: Path | None) -> dict[Path, bytes]:
-        """Return the content of each file of a report and of a folder of figures."""
-        if report is None and plots is None:
-            return {}
-        from clockhand.report import pictures, render  # Altair takes a while to import.
+    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+        from clockhand.report import pictures
 
-        files: dict[Path, bytes] = {}
-        if report is not None:
-            files[report] = render(self.rows, self.facts).encode()
-        if plots is not None:
-            files |= pictures(self.rows, plots, self.facts)
-        return files
+        return pictures(self.rows, folder, self.facts)
 
 
 class Options(Reading, total=False):
@@ -118,6 +111,7 @@ class Options(Reading, total=False):
     policies: Required[str | Sequence[str]]
     frames: int | str | Iterable[int] | None
     memory: str | Iterable[str] | None
+    reserve: int
     page_size: int | str
     device: str | os.PathLike[str]
     bits: str
@@ -127,7 +121,6 @@ class Options(Reading, total=False):
     gauge_every: int | None
     seed: int
     jobs: int | None
-    trace_format: str | None
     watch: Watch | None
     command: str | None
 
@@ -148,6 +141,7 @@ def run_simulation(
     policies: str | Sequence[str],
     frames: int | str | Iterable[int] | None = None,
     memory: str | Iterable[str] | None = None,
+    reserve: int = 0,
     page_size: int | str = 4096,
     device: str | os.PathLike[str] = "slc-nand",
     bits: str = "exact",
@@ -157,7 +151,6 @@ def run_simulation(
     gauge_every: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    trace_format: str | None = None,
     watch: Watch | None = None,
     command: str | None = None,
     **reading: Unpack[Reading],
@@ -170,6 +163,9 @@ def run_simulation(
         frames: Memory sizes in page frames, at least 1.
         memory: Memory sizes as shares of the footprint (``"5%"``, ``"1%..100%"``) or in bytes
             (``"64MiB"``). Give either this or ``frames``.
+        reserve: Of the frames of each memory size, how many are kept free for write-backs that are
+            under way, as a pager does: policies, and ``bound``, have the rest, of which there must
+            be one. The rows' ``frames`` include them.
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
         bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
@@ -182,7 +178,6 @@ def run_simulation(
             first fault on.
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        trace_format: Format of all traces that are given as paths.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
@@ -193,6 +188,7 @@ def run_simulation(
         ClockhandError: a trace cannot be read.
     """
     check_range("--seed", seed, 0, MAXIMUM_SEED)
+    check_range("--reserve", reserve, 0, MAXIMUM_RESERVE)
     if jobs is not None:
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
     if hand_ns is not None:
@@ -203,6 +199,7 @@ def run_simulation(
     frames_text = _joined(frames)
     memory_text = _joined(memory)
     options: dict[str, Any] = {
+        "reserve": reserve,
         "device": os.fspath(device),
         "bits": bits,
         "write_miss": write_miss,
@@ -211,7 +208,7 @@ def run_simulation(
         "gauge_every": gauge_every,
     }
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, trace_format, **reading)
+    trace_sources = sources(traces, **reading)
     result = _engine.simulate(
         trace_sources,
         policies,
@@ -224,14 +221,13 @@ def run_simulation(
         **options,
     )
     if command is None:
-        sizes = {"--frames": frames_text, "--memory": memory_text}
-        command = _equivalent_command(
-            [source.name for source in trace_sources],
-            policies,
-            sizes,
-            {"--page-size": page_bytes, "--seed": seed},
-            options,
-            reading_words(trace_format, reading),
+        sizes = {"policy": policies, "frames": frames_text, "memory": memory_text}
+        settings = {"page_size": page_bytes, "seed": seed, **options}
+        if gauge_every is not None:
+            settings["gauges"] = GAUGES_FILE
+        names = [source.name for source in trace_sources]
+        command = equivalent_command(
+            "simulate", names, {**sizes, **settings, **reading_options(reading)}
         )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
@@ -259,33 +255,6 @@ def check_range(option: str, value: int, smallest: int, largest: int) -> None:
         raise _engine.UsageError(
             f"{option} {value} is out of range; give a whole number from {smallest} to {largest}"
         )
-
-
-def _equivalent_command(
-    names: Sequence[str],
-    policies: Sequence[str],
-    sizes: Mapping[str, str | None],
-    settings: Mapping[str, object],
-    options: Mapping[str, Any],
-    reading: Sequence[str],
-) -> str:
-    words = ["clockhand", "simulate", *names]
-    for policy in policies:
-        words += ["--policy", policy]
-    for option, value in {**sizes, **settings}.items():
-        words += [] if value is None else [option, str(value)]
-    words += [
-        "--device",
-        options["device"],
-        "--bits",
-        options["bits"],
-        "--write-miss",
-        options["write_miss"],
-    ]
-    words += ["--flush-at-end"] if options["flush_at_end"] else []
-    for option, name in (("--hand-ns", "hand_ns"), ("--gauge-every", "gauge_every")):
-        words += [] if options[name] is None else [option, str(options[name])]
-    return shlex.join([*words, *reading])
 
 
 def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:

@@ -2,8 +2,7 @@
 
 import datetime
 import os
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -11,10 +10,10 @@ from typing import Any, Unpack, cast
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import SsdRunFacts
-from clockhand.files import publish
+from clockhand.facts import SsdRunFacts, equivalent_command
+from clockhand.reported import Reported
 from clockhand.simulation import MAXIMUM_JOBS, MAXIMUM_SEED, check_range, trace_facts
-from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_words, sources
+from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_options, sources
 
 SSD_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "trace": pl.String,
@@ -76,7 +75,7 @@ MAXIMUM_ENDURANCE = 2**32 - 1
 
 
 @dataclass(frozen=True)
-class SsdRun:
+class SsdRun(Reported):
     """A result with the facts that belong to it.
 
     Attributes:
@@ -92,26 +91,15 @@ class SsdRun:
     facts: SsdRunFacts
     warnings: list[str]
 
-    def write_report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML file with figures, table and facts that opens without a network."""
-        publish(self.report_files(Path(path), None))
+    def _rendered(self) -> str:
+        from clockhand.report.ssd import render  # Altair takes a while to import.
 
-    def write_plots(self, folder: str | os.PathLike[str]) -> None:
-        """Write each figure as SVG and PNG into a folder, which is made if absent."""
-        publish(self.report_files(None, Path(folder)), folder=Path(folder))
+        return render(self.rows, self.wear, self.facts)
 
-    def report_files(self, report: Path | None, plots: Path | None) -> dict[Path, bytes]:
-        """Return the content of each file of a report and of a folder of figures."""
-        if report is None and plots is None:
-            return {}
-        from clockhand.report.ssd import pictures, render  # Altair takes a while to import.
+    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+        from clockhand.report.ssd import pictures
 
-        files: dict[Path, bytes] = {}
-        if report is not None:
-            files[report] = render(self.rows, self.wear, self.facts).encode()
-        if plots is not None:
-            files |= pictures(self.rows, self.wear, plots, self.facts)
-        return files
+        return pictures(self.rows, self.wear, folder, self.facts)
 
 
 def run_ssd(
@@ -125,7 +113,6 @@ def run_ssd(
     endurance: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    trace_format: str | None = None,
     watch: Watch | None = None,
     command: str | None = None,
     **reading: Unpack[Reading],
@@ -147,7 +134,6 @@ def run_ssd(
         endurance: Erases that a block endures; the profile's if not given.
         seed: Seed of ageing and of victim rules with random choices, from 0.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        trace_format: Format of all traces that are given as paths.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
@@ -171,16 +157,14 @@ def run_ssd(
         "drain": drain,
         "endurance": endurance,
     }
-    trace_sources = sources(traces, trace_format, **reading)
+    trace_sources = sources(traces, **reading)
     result = _engine.run_ssd(
         trace_sources, buffers, drive_names, seed=seed, jobs=jobs, watch=watch, **options
     )
     if command is None:
         names = [source.name for source in trace_sources]
-        settings = {**options, "seed": seed}
-        command = _equivalent_command(
-            names, buffers, drive_names, settings, reading_words(trace_format, reading)
-        )
+        settings = {"buffer": buffers, "ssd": drive_names, **options, "seed": seed}
+        command = equivalent_command("ssd", names, {**settings, **reading_options(reading)})
     rows = pl.DataFrame(result["rows"], schema=SSD_SCHEMA)
     facts = _facts(result, rows, command, seed, {**options, "jobs": jobs})
     warnings = [
@@ -196,26 +180,6 @@ def _wear(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
     )
     about = rows.with_row_index("row").select("row", "trace", "buffer", "buffer_pages", "ssd")
     return wear.join(about, on="row", how="left", maintain_order="left").select(list(WEAR_SCHEMA))
-
-
-def _equivalent_command(
-    names: Iterable[str],
-    buffers: Iterable[str],
-    ssds: Iterable[str],
-    settings: Mapping[str, object],
-    reading: Sequence[str],
-) -> str:
-    words = ["clockhand", "ssd", *names]
-    for buffer in buffers:
-        words += ["--buffer", buffer]
-    for ssd in ssds:
-        words += ["--ssd", ssd]
-    for option, value in settings.items():
-        if value is True:
-            words.append(f"--{option}")
-        elif value is not None and value is not False:
-            words += [f"--{option}", str(value)]
-    return shlex.join([*words, *reading])
 
 
 def _facts(

@@ -41,8 +41,8 @@ class Part(TypedDict, total=False):
     limit: int | None
 
 
-class Reading(Part, total=False):
-    """How traces that are given as paths are read, and which of their requests are wanted.
+class FileReading(Part, total=False):
+    """How a trace file is read, and which of its requests are wanted.
 
     Attributes:
         assume_reads: Whether requests are reads where a trace does not tell their operation; such
@@ -58,6 +58,17 @@ class Reading(Part, total=False):
     fetches: bool | None
 
 
+class Reading(FileReading, total=False):
+    """How traces that are given as paths are read, and which requests of each trace are wanted.
+
+    Attributes:
+        trace_format: The name of their format (see :func:`clockhand.formats`); found by content if
+            not given.
+    """
+
+    trace_format: str | None
+
+
 class Trace:
     """A trace in a file; see :meth:`from_arrays` for one in memory.
 
@@ -67,7 +78,7 @@ class Trace:
             given.
         cpu_cache: Whether a first-level cache (16 KiB + 16 KiB, 4 ways, 32-byte lines) stands
             between the processor accesses of the trace and memory.
-        reading: How it is read, and which of its requests are wanted, as :class:`Reading` says.
+        reading: How it is read, and which of its requests are wanted, as :class:`FileReading` says.
 
     Nothing is read before the trace is used.
 
@@ -81,8 +92,9 @@ class Trace:
         *,
         format: str | None = None,
         cpu_cache: bool = False,
-        **reading: Unpack[Reading],
+        **reading: Unpack[FileReading],
     ) -> None:
+        _check_words(reading, FileReading.__optional_keys__)
         source = _engine.TraceSource.file(
             os.fspath(path),
             format,
@@ -146,6 +158,10 @@ class Trace:
         Raises:
             UsageError: the part makes no sense.
         """
+        _check_words(part, Part.__optional_keys__)
+        return self._taken(part)
+
+    def _taken(self, part: Part) -> "Trace":
         trace = Trace.__new__(Trace)
         trace._source = _part_of(self._source, part)
         return trace
@@ -238,41 +254,50 @@ def reading_notes(report: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def sources(
-    traces: Traces, format: str | None = None, **reading: Unpack[Reading]
-) -> list[_engine.TraceSource]:
-    """Return the engine's sources for one trace or several.
+def as_traces(
+    traces: Traces, *, cpu_cache: bool = False, **reading: Unpack[Reading]
+) -> list[Trace]:
+    """Return one trace or several, paths among them, as traces.
 
-    ``format`` and ``reading`` are for traces that are given as paths; of a :class:`Trace` only the
-    part is taken.
+    ``cpu_cache`` and ``reading`` are for those that are given as paths; of a :class:`Trace` only
+    the part is taken.
     """
+    _check_words(reading, Reading.__optional_keys__)
     if isinstance(traces, Trace | str | os.PathLike):
         traces = [traces]
+    format = reading.pop("trace_format", None)
+    of_file: FileReading = reading
     return [
-        _part_of(trace._source, reading)
+        trace._taken(of_file)
         if isinstance(trace, Trace)
-        else Trace(trace, format=format, **reading)._source
+        else Trace(trace, format=format, cpu_cache=cpu_cache, **of_file)
         for trace in traces
     ]
 
 
-def reading_words(format: str | None, reading: Reading) -> list[str]:
-    """Return the words of a command line that read traces in this way."""
-    streams = reading.get("streams")
-    fetches = reading.get("fetches")
-    values = {
-        "--trace-format": format,
-        "--view": reading.get("view"),
-        "--fetches": None if fetches is None else "yes" if fetches else "no",
-        "--only": reading.get("only"),
-        "--streams": streams if streams is None or isinstance(streams, str) else _listed(streams),
-        "--skip": reading.get("skip") or None,
-        "--limit": reading.get("limit"),
+def sources(traces: Traces, **reading: Unpack[Reading]) -> list[_engine.TraceSource]:
+    """Return the engine's sources for one trace or several, as :func:`as_traces` reads them."""
+    return [trace._source for trace in as_traces(traces, **reading)]
+
+
+def reading_options(reading: Reading) -> dict[str, object]:
+    """Return the options of a command that reads traces in this way, by their names."""
+    streams, fetches = reading.get("streams"), reading.get("fetches")
+    return {
+        **reading,
+        "streams": streams if streams is None or isinstance(streams, str) else _listed(streams),
+        "skip": reading.get("skip") or None,
+        "fetches": None if fetches is None else "yes" if fetches else "no",
     }
-    words = ["--assume-reads"] if reading.get("assume_reads") else []
-    for option, value in values.items():
-        words += [] if value is None else [option, str(value)]
-    return words
+
+
+def _check_words(given: Mapping[str, object], known: Iterable[str]) -> None:
+    """Refuse what Python would refuse as an unknown keyword argument, did it know the mapping."""
+    for word in given:
+        if word not in known:
+            raise TypeError(
+                f"there is no keyword argument {word!r}; there are: {', '.join(sorted(known))}"
+            )
 
 
 def _listed(streams: Iterable[int]) -> str:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import clockhand
-from clockhand import UsageError, recommend
+from clockhand import Trace, UsageError, recommend
 from conftest import Clockhand, assert_one_sentence, os_course, scattered_pages
 
 
@@ -121,3 +121,16 @@ def test_a_wrong_question_is_refused(
 def test_an_unknown_purpose_is_refused(program: Path) -> None:
     with pytest.raises(UsageError, match="simulation or pager"):
         recommend(program, frames=2, purpose="kernel")
+
+
+def test_a_part_of_a_trace_is_recommended_for_like_a_trace(
+    program: Path, clockhand: Clockhand
+) -> None:
+    part = ["--skip", "7", "--limit", "900", "--trace-format", "os-course"]
+    run = clockhand("recommend", program, "--frames", "16", *part, "--format", "json")
+    assert run.code == 0, run.err
+    of_part = recommend(Trace(program, skip=7, limit=900), frames=16)
+    assert json.loads(run.out) == of_part.situations.to_dicts()
+    assert of_part.situations["memory_share"][0] != pytest.approx(
+        recommend(program, frames=16).situations["memory_share"][0]
+    )

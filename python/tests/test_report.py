@@ -302,6 +302,19 @@ def test_the_bound_of_another_setting_is_not_compared_with() -> None:
     assert sections(rows, None)[0].records[0]["io_time_over_bound"] is None
 
 
+def test_rows_with_and_without_a_reserve_stand_in_sections_of_their_own() -> None:
+    rows = pl.DataFrame(
+        [{**row, "reserve": reserve} for reserve in (0, 8)
+         for row in (example_row("t", "craw", 64), bound_row("t", 64))],
+        infer_schema_length=None,
+    )  # fmt: skip
+    assert [section.label for section in sections(rows, None)] == [
+        "t · no reserve",
+        "t · reserve 8",
+    ]
+    assert all(len(section.bounds) == 1 for section in sections(rows, None))
+
+
 def test_the_bound_is_no_policy_of_a_legend() -> None:
     assert sections(example_rows(), None)[0].policies[-1] == "min"
 

@@ -105,6 +105,17 @@ def test_an_erase_makes_writes_dearer(pages: clockhand.Trace) -> None:
     assert erasing > plain
 
 
+def test_a_reserve_leaves_policies_the_rest_of_the_frames(pages: clockhand.Trace) -> None:
+    policies = ["clock", "craw", "lru", "min", "bound"]
+    rest = clockhand.simulate(pages, policies=policies, frames=[2, 3])
+    rows = clockhand.simulate(pages, policies=policies, frames=[4, 5], reserve=2)
+    assert rows["frames"].unique().to_list() == [4, 5]
+    assert rows["reserve"].unique().to_list() == [2]
+    differing = ["frames", "memory_share", "reserve"]
+    assert_frame_equal(rows.drop(differing), rest.drop(differing))
+    assert rest["reserve"].unique().to_list() == [0]
+
+
 def test_a_blind_write_miss_reads_nothing(pages: clockhand.Trace) -> None:
     fetch, blind = (
         clockhand.simulate(pages, policies="lru", frames=3, write_miss=rule).row(0, named=True)
@@ -148,12 +159,14 @@ def test_facts_carry_a_command_that_gives_the_same_rows(
     simulation = run_simulation(
         textbook.name, policies=["craw:c=3", "clock"], memory="50%,100%", page_size="8KiB",
         device="scm:ratio=10", bits="mapped", write_miss="blind", flush_at_end=True, seed=7,
+        reserve=1, gauge_every=2,
         trace_format="os-course",
     )  # fmt: skip
     program, *arguments = shlex.split(simulation.facts["command"])
     assert program == "clockhand"
     run = clockhand(*arguments, "--format", "csv")
     assert run.out.decode() == simulation.rows.write_csv()
+    assert pl.read_parquet(textbook.parent / "gauges.parquet").equals(simulation.gauges)
     (trace,) = simulation.facts["traces"]
     assert (trace["format"], trace["requests"], trace["footprint_pages"]) == ("os-course", 20, 4)
     assert [policy["resolved"] for policy in simulation.facts["policies"]][1] == (
@@ -184,6 +197,9 @@ def test_the_files_of_a_report_are_written_whole(pages: clockhand.Trace, tmp_pat
         ({"frames": 3, "seed": -1}, "from 0 to"),
         ({"frames": 3, "device": "absent"}, "clockhand devices"),
         ({"frames": 3, "bits": "some"}, "exact or mapped"),
+        ({"frames": 3, "reserve": -1}, "from 0 to"),
+        ({"frames": 3, "reserve": 2**32}, "from 0 to"),
+        ({"frames": [4, 3], "reserve": 3}, "whose memory is 3 frames; give a reserve below 3"),
     ],
 )
 def test_wrong_options_are_usage_errors(

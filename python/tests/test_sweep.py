@@ -180,6 +180,52 @@ def test_another_version_of_the_numbers_is_another_cell(
     assert set(rows["numbers_version"]) == {_engine.NUMBERS_VERSION}
 
 
+def test_each_reserve_is_what_simulate_keeps_free(experiment: Path) -> None:
+    experiment.write_text(EXPERIMENT.replace("20%..100%", "100%") + "reserve = [0, 3]\n")
+    sweep = run_sweep(read_experiment(experiment))
+    trace = experiment.parent / "textbook.trace"
+    for reserve in (0, 3):
+        alone = clockhand.simulate(trace, policies=POLICIES, memory="100%", seed=3, reserve=reserve)
+        rows = sweep.rows.filter(
+            pl.col("trace").str.ends_with("textbook.trace"),
+            reserve=reserve, page_bytes=4096, device="slc-nand", bits="exact",
+        )  # fmt: skip
+        assert simulated(rows).drop("trace").equals(alone.drop("trace"))
+    assert run_sweep(read_experiment(experiment)).computed == 0
+
+
+def test_a_part_from_before_there_was_a_reserve_counts_as_without_one(experiment: Path) -> None:
+    first = run_sweep(read_experiment(experiment))
+    for part in Dataset(read_experiment(experiment).dataset).parts():
+        facts = pl.read_parquet_metadata(part)
+        cells = pl.read_parquet(part).drop("reserve")
+        cells.write_parquet(part, metadata={"clockhand_facts": facts["clockhand_facts"]})
+    second = run_sweep(read_experiment(experiment))
+    assert second.computed == 0 and second.rows.equals(first.rows)
+
+
+@pytest.mark.parametrize(
+    ("reserve", "words"),
+    [("-1", "out of range"), ("[0, 4294967296]", "out of range"), ("'1'", "wrong kind"),
+     ("64", "reserve 64 leaves no frame to the policies in the smallest cell")],
+)  # fmt: skip
+def test_a_reserve_that_makes_no_sense_is_refused_with_the_file(
+    experiment: Path, reserve: str, words: str
+) -> None:
+    changed = EXPERIMENT.replace('memory = "20%..100%"', "frames = [64, 80]")
+    experiment.write_text(f"{changed}reserve = {reserve}\n")
+    with pytest.raises(clockhand.UsageError, match=rf"^{experiment}: .*{words}"):
+        read_experiment(experiment)
+
+
+def test_a_reserve_that_is_too_large_for_some_trace_is_refused_with_the_file(
+    experiment: Path,
+) -> None:
+    experiment.write_text(EXPERIMENT + "reserve = 5\n")
+    with pytest.raises(clockhand.UsageError, match=rf"^{experiment}: reserve 5 leaves no frame"):
+        run_sweep(read_experiment(experiment))
+
+
 def test_a_device_file_that_changed_is_another_device(textbook: Path, tmp_path: Path) -> None:
     profile = 'summary = "x"\nsource = "y"\ncharged = "per-page"\n[read]\ntime_us = 10\n[write]\n'
     device, path = tmp_path / "mine.toml", tmp_path / "sweep" / "e.toml"

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,15 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from clockhand import ClockhandError, Trace, UsageError, convert_traces, simulate
+from clockhand import (
+    ClockhandError,
+    Trace,
+    UsageError,
+    convert_traces,
+    locality,
+    recommend,
+    simulate,
+)
 from conftest import TEXTBOOK_PAGES, Clockhand, assert_one_sentence, os_course
 
 PAGES = np.array(TEXTBOOK_PAGES)
@@ -174,3 +183,21 @@ def test_lackey_counts_a_modification_as_a_read_and_a_write(tmp_path: Path) -> N
     assert (info["format"], info["requests"]) == ("lackey", 5)
     # The store crosses into the next page.
     assert (info["read_references"], info["write_references"]) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda trace, **words: Trace(trace, **words),
+        lambda trace, **words: Trace(trace).part(**words),
+        lambda trace, **words: simulate(trace, policies="lru", frames=3, **words),
+        lambda trace, **words: locality(Trace(trace), **words),
+        lambda trace, **words: recommend(trace, frames=3, **words),
+    ],
+    ids=["trace", "part", "simulate", "locality", "recommend"],
+)
+def test_a_misspelt_keyword_is_refused(textbook: Path, use: Callable[..., object]) -> None:
+    """Once it was ignored, so that the whole trace was simulated."""
+    use(textbook, limit=5)
+    with pytest.raises(TypeError, match=r"no keyword argument 'limits'; there are: .*limit"):
+        use(textbook, limits=5)

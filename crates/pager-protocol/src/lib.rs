@@ -149,8 +149,14 @@ impl Packet for Request {
 }
 
 impl Packet for Reply {
-    const ZERO: Self =
-        Reply { version: VERSION, refused: 0, memory: 0, memory_bytes: 0, fork: 0, sentence: [0; 256] };
+    const ZERO: Self = Reply {
+        version: VERSION,
+        refused: 0,
+        memory: 0,
+        memory_bytes: 0,
+        fork: 0,
+        sentence: [0; 256],
+    };
 }
 
 impl Packet for Mapped {
@@ -158,8 +164,11 @@ impl Packet for Mapped {
 }
 
 impl Packet for Unmap {
-    const ZERO: Self =
-        Unmap { ranges_used: 0, reserved: 0, ranges: [PageRange { first_page: 0, pages: 0 }; UNMAP_RANGES] };
+    const ZERO: Self = Unmap {
+        ranges_used: 0,
+        reserved: 0,
+        ranges: [PageRange { first_page: 0, pages: 0 }; UNMAP_RANGES],
+    };
 }
 
 impl Unmap {

@@ -1,7 +1,26 @@
 //! Where pages are that are not in memory.
+//!
+//! [`SwapFile`] is a file, read and written past the page cache; [`CompressedRam`] keeps pages compressed in memory.
+//! Both are shared by any number of paged memories, each of which drives a store of its own. [`FaultyStore`] is the
+//! test kit: any store, with failures when a test wants them.
+
+mod compressed;
+mod error;
+mod faulty;
+mod slots;
+mod swap_file;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::ptr::NonNull;
+
+use clockhand_pager_protocol::PAGE_BYTES;
+
+pub use compressed::{CompressedRam, CompressedRamStore, DEFAULT_LEVEL};
+pub use error::StoreError;
+pub use faulty::{FaultScript, FaultyStore, WriteFault};
+pub use swap_file::{SwapFile, SwapFileStore};
 
 /// A place for one page in a store, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,6 +32,21 @@ pub struct PageAddress(pub NonNull<u8>);
 
 // SAFETY: an address alone does nothing; whoever dereferences it says why the page is alive and unshared.
 unsafe impl Send for PageAddress {}
+
+/// The bytes of a page, aligned as stores want them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C, align(4096))]
+pub struct Page(pub [u8; PAGE_BYTES]);
+
+impl Page {
+    /// A page of zeros.
+    pub const ZEROS: Page = Page([0; PAGE_BYTES]);
+
+    /// Where the page is.
+    pub fn address(&mut self) -> PageAddress {
+        PageAddress(NonNull::from(&mut self.0).cast())
+    }
+}
 
 /// A write that has been started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +68,18 @@ pub trait Store: Send {
     /// If the store is full or cannot grow; no slot has been taken then.
     fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()>;
 
-    /// One owner of `slot` fewer. A slot without owner is free.
+    /// One owner of `slot` fewer. A slot without owner is free; one that is being written becomes so when the write
+    /// has ended.
     fn release(&mut self, slot: Slot);
 
-    /// One owner of `slot` more: a forked process shares pages that neither has changed since.
+    /// One owner of `slot`, which is not being written, more: a forked process shares pages that neither has changed
+    /// since.
     fn share(&mut self, slot: Slot);
 
     /// Whether `slot` has more than one owner, so that it must not be overwritten.
     fn is_shared(&self, slot: Slot) -> bool;
 
-    /// Reads the page in `slot` and waits for it.
+    /// Reads the page in `slot`, which has been written and is not being written now, and waits for it.
     ///
     /// # Safety
     ///
@@ -54,7 +90,8 @@ pub trait Store: Send {
     /// If the page cannot be read as a whole; what is in `into` then means nothing.
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()>;
 
-    /// Starts to write pages, which complete together.
+    /// Starts to write pages, at least one, which complete together. None of the slots is being written already, and
+    /// none is shared.
     ///
     /// # Safety
     ///

@@ -3,6 +3,7 @@
 //! One byte holds the state of a frame. A hit under a bit-driven policy is one OR on that byte, which is
 //! where the simulator's speed comes from; real memory has the same two bits in its page table.
 
+use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -61,6 +62,9 @@ pub trait Frames {
 /// Which bits a hit sets, for a read and for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitBits {
+    /// There is one bit for both, and the policy asks only whether a page [is referenced](Frames::is_referenced). Real
+    /// memory need not show it the writes to a page that is dirty anyhow.
+    Reference,
     /// A read sets the read bit, a write the write bit.
     Separate,
     /// A read sets the read bit, a write sets both: the read bit is the reference bit and the write bit the
@@ -81,10 +85,34 @@ impl HitBits {
     pub(crate) const fn mask(self, op: Op) -> u8 {
         match (self, op) {
             (_, Op::Read) => READ,
+            (HitBits::Reference, Op::Write) => READ | DIRTY,
             (HitBits::Separate, Op::Write) => WRITE | DIRTY,
             (HitBits::ReferenceAndModified, Op::Write) => READ | WRITE | DIRTY,
         }
     }
+}
+
+/// What the mechanism does with the frames, beyond what a policy may: the source of the bits.
+///
+/// The simulator's is a [`FrameTable`]. A pager's also drops the translations of real memory where bits are cleared.
+pub trait PageTable: Frames {
+    /// The number of frames.
+    fn frames(&self) -> u32;
+    /// `page` has been loaded into `frame`; it is clean, not pinned, and has no bit set.
+    fn install(&mut self, frame: Frame, page: PageId);
+    /// The page in `frame` differs from its copy in the backing store from now on.
+    fn set_dirty(&mut self, frame: Frame);
+    /// The page in `frame` has been written to the backing store.
+    fn clear_dirty(&mut self, frame: Frame);
+    /// Whether the page in `frame` must stay.
+    fn set_pinned(&mut self, frame: Frame, pinned: bool);
+    /// An access to a page whose bits come from its mapping: the first access after the bits were cleared
+    /// maps the page and is seen; a later read is not; a later write is.
+    fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits);
+    /// A frame whose page a policy asked to write back.
+    fn take_write_back_request(&mut self) -> Option<Frame>;
+    /// Whether every request has been taken.
+    fn has_no_write_back_request(&self) -> bool;
 }
 
 /// The state of all frames, one byte each, and the page that each holds.
@@ -92,26 +120,17 @@ impl HitBits {
 pub struct FrameTable {
     states: Vec<u8>,
     pages: Vec<PageId>,
-    write_back_requests: Vec<Frame>,
+    write_back_requests: VecDeque<Frame>,
 }
 
 impl FrameTable {
-    pub(crate) fn new(frames: u32) -> Self {
+    /// The states of `frames` frames that hold no page.
+    pub fn new(frames: u32) -> Self {
         FrameTable {
             states: vec![0; frames as usize],
             pages: vec![PageId(u32::MAX); frames as usize],
-            write_back_requests: Vec::new(),
+            write_back_requests: VecDeque::new(),
         }
-    }
-
-    /// The number of frames.
-    pub fn len(&self) -> u32 {
-        self.states.len() as u32
-    }
-
-    /// Whether there is no frame at all.
-    pub fn is_empty(&self) -> bool {
-        self.states.is_empty()
     }
 
     #[inline]
@@ -119,45 +138,61 @@ impl FrameTable {
         self.states[frame.index()] |= mask;
     }
 
-    /// An access to a page whose bits come from its mapping: the first access after the bits were cleared
-    /// maps the page and is seen; a later read is not; a later write is.
+    /// Whether the page in `frame` is mapped, so that reads of it stay unseen.
     #[inline]
-    pub(crate) fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits) {
+    pub fn is_mapped(&self, frame: Frame) -> bool {
+        self.has(frame, MAPPED)
+    }
+
+    #[inline]
+    fn has(&self, frame: Frame, mask: u8) -> bool {
+        self.states[frame.index()] & mask != 0
+    }
+}
+
+impl PageTable for FrameTable {
+    #[inline]
+    fn frames(&self) -> u32 {
+        self.states.len() as u32
+    }
+
+    #[inline]
+    fn install(&mut self, frame: Frame, page: PageId) {
+        self.states[frame.index()] = 0;
+        self.pages[frame.index()] = page;
+    }
+
+    #[inline]
+    fn set_dirty(&mut self, frame: Frame) {
+        self.states[frame.index()] |= DIRTY;
+    }
+
+    #[inline]
+    fn clear_dirty(&mut self, frame: Frame) {
+        self.states[frame.index()] &= !DIRTY;
+    }
+
+    fn set_pinned(&mut self, frame: Frame, pinned: bool) {
+        let state = &mut self.states[frame.index()];
+        *state = if pinned { *state | PINNED } else { *state & !PINNED };
+    }
+
+    #[inline]
+    fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits) {
         let state = &mut self.states[frame.index()];
         if op == Op::Write || *state & MAPPED == 0 {
             *state |= bits.mask(op) | MAPPED;
         }
     }
 
-    pub(crate) fn install(&mut self, frame: Frame, page: PageId) {
-        self.states[frame.index()] = 0;
-        self.pages[frame.index()] = page;
-    }
-
-    pub(crate) fn set_dirty(&mut self, frame: Frame) {
-        self.states[frame.index()] |= DIRTY;
-    }
-
-    pub(crate) fn clear_dirty(&mut self, frame: Frame) {
-        self.states[frame.index()] &= !DIRTY;
-    }
-
-    pub(crate) fn set_pinned(&mut self, frame: Frame, pinned: bool) {
-        let state = &mut self.states[frame.index()];
-        *state = if pinned { *state | PINNED } else { *state & !PINNED };
-    }
-
-    pub(crate) fn take_write_back_request(&mut self) -> Option<Frame> {
-        self.write_back_requests.pop()
-    }
-
-    pub(crate) fn has_no_write_back_request(&self) -> bool {
-        self.write_back_requests.is_empty()
+    #[inline]
+    fn take_write_back_request(&mut self) -> Option<Frame> {
+        self.write_back_requests.pop_front()
     }
 
     #[inline]
-    fn has(&self, frame: Frame, mask: u8) -> bool {
-        self.states[frame.index()] & mask != 0
+    fn has_no_write_back_request(&self) -> bool {
+        self.write_back_requests.is_empty()
     }
 }
 
@@ -213,7 +248,7 @@ impl Frames for FrameTable {
     }
 
     fn request_write_back(&mut self, frame: Frame) {
-        self.write_back_requests.push(frame);
+        self.write_back_requests.push_back(frame);
     }
 
     // These two look at many states at once, which the compiler turns into vector instructions.

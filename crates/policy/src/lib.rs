@@ -24,7 +24,7 @@ mod ratio;
 #[cfg(test)]
 mod worked_examples;
 
-pub use frames::{FrameTable, Frames, HitBits};
+pub use frames::{FrameTable, Frames, HitBits, PageTable};
 pub use ids::{Frame, LogicalPage, Op, PageId};
 pub use memory::{AllPinned, Memory, PinRefused};
 pub use ratio::{Ratio, RatioError};

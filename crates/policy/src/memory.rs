@@ -10,7 +10,7 @@ use core::fmt;
 
 use crate::counting::CountingFrames;
 use crate::page::{AccessDriven, BitDriven, Fault, PagePolicy};
-use crate::{Frame, FrameTable, Frames, Op, PageId};
+use crate::{Frame, FrameTable, Op, PageId, PageTable};
 
 /// No page can leave: every frame is pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +36,12 @@ impl fmt::Display for PinRefused {
 
 impl core::error::Error for PinRefused {}
 
-/// A memory of a fixed number of frames under one policy.
+/// A memory of a fixed number of frames under one policy. `T` is where the frames' bits come from.
 #[derive(Clone, Debug)]
-pub struct Memory<P> {
+pub struct Memory<P, T = FrameTable> {
     policy: P,
     frame_of_page: Vec<Frame>,
-    frames: FrameTable,
+    frames: T,
     used_frames: u32,
     free_frame: Option<Frame>,
     victim: Option<Frame>,
@@ -55,11 +55,22 @@ impl<P: PagePolicy> Memory<P> {
     ///
     /// If `frames` is 0.
     pub fn new(frames: u32, pages: u32, policy: P) -> Self {
-        assert!(frames > 0, "a memory has at least one frame");
+        Memory::with_frames(FrameTable::new(frames), pages, policy)
+    }
+}
+
+impl<P: PagePolicy, T: PageTable> Memory<P, T> {
+    /// An empty memory for pages numbered below `pages`, in frames that hold no page yet.
+    ///
+    /// # Panics
+    ///
+    /// If there is no frame.
+    pub fn with_frames(frames: T, pages: u32, policy: P) -> Self {
+        assert!(frames.frames() > 0, "a memory has at least one frame");
         Memory {
             policy,
             frame_of_page: vec![Frame::NONE; pages as usize],
-            frames: FrameTable::new(frames),
+            frames,
             used_frames: 0,
             free_frame: None,
             victim: None,
@@ -76,7 +87,7 @@ impl<P: PagePolicy> Memory<P> {
     /// Whether a page must leave before the next one is loaded.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.free_frame.is_none() && self.used_frames == self.frames.len()
+        self.free_frame.is_none() && self.used_frames == self.frames.frames()
     }
 
     /// The page that is to leave: the pending one, or the policy's choice, which then is pending.
@@ -92,13 +103,13 @@ impl<P: PagePolicy> Memory<P> {
     #[inline]
     fn propose<C>(&mut self, choose: C) -> Result<Frame, AllPinned>
     where
-        C: FnOnce(&mut P, &mut FrameTable) -> Frame,
+        C: FnOnce(&mut P, &mut T) -> Frame,
     {
         assert!(self.is_full(), "a victim is proposed only when memory is full");
         if let Some(frame) = self.victim {
             return Ok(frame);
         }
-        if self.pinned_frames == self.frames.len() {
+        if self.pinned_frames == self.frames.frames() {
             return Err(AllPinned);
         }
         let frame = choose(&mut self.policy, &mut self.frames);
@@ -114,7 +125,7 @@ impl<P: PagePolicy> Memory<P> {
     ///
     /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
     pub fn propose_victim_for(&mut self, page: PageId) -> Result<Frame, AllPinned> {
-        if self.victim.is_none() && self.pinned_frames < self.frames.len() {
+        if self.victim.is_none() && self.pinned_frames < self.frames.frames() {
             self.policy.make_room_for(page);
         }
         self.propose_victim()
@@ -127,7 +138,7 @@ impl<P: PagePolicy> Memory<P> {
     ///
     /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
     pub fn propose_victim_counted(&mut self, page: PageId) -> Result<(Frame, u64), AllPinned> {
-        if self.victim.is_none() && self.pinned_frames < self.frames.len() {
+        if self.victim.is_none() && self.pinned_frames < self.frames.frames() {
             self.policy.make_room_for(page);
         }
         let mut examined = 0;
@@ -197,7 +208,7 @@ impl<P: PagePolicy> Memory<P> {
     #[inline]
     fn take_free_frame(&mut self) -> Frame {
         self.free_frame.take().unwrap_or_else(|| {
-            assert!(self.used_frames < self.frames.len(), "memory is full");
+            assert!(self.used_frames < self.frames.frames(), "memory is full");
             self.used_frames += 1;
             Frame(self.used_frames - 1)
         })
@@ -245,8 +256,14 @@ impl<P: PagePolicy> Memory<P> {
 
     /// The state of the frames.
     #[inline]
-    pub fn frames(&self) -> &FrameTable {
+    pub fn frames(&self) -> &T {
         &self.frames
+    }
+
+    /// The state of the frames, for a driver that carries out what a policy did to them.
+    #[inline]
+    pub fn frames_mut(&mut self) -> &mut T {
+        &mut self.frames
     }
 
     /// The frames that hold a page, in the order of their numbers.
@@ -311,7 +328,9 @@ impl<P: BitDriven> Memory<P> {
         let write = if run & 4 == 0 { 0 } else { P::HIT_BITS.mask(Op::Write) };
         self.frames.set(frame, read | write);
     }
+}
 
+impl<P: BitDriven, T: PageTable> Memory<P, T> {
     /// A reference to a page in memory whose bits are those of its mapping: after a bit has been cleared
     /// the next access sets its own bit and maps the page, after which reads stay unseen.
     #[inline]

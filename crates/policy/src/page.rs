@@ -6,8 +6,9 @@
 
 use core::num::NonZeroU64;
 
+use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
-use crate::{Frame, Frames, HitBits, Op, PageId, Ratio};
+use crate::{Frame, Frames, HitBits, Op, PageId};
 
 pub(crate) mod arc;
 pub(crate) mod car;
@@ -98,7 +99,7 @@ pub trait PagePolicy {
 /// A policy that needs no word of a hit but the bits that it sets, and so can drive real memory.
 pub trait BitDriven: PagePolicy {
     /// Which bits a hit sets.
-    const HIT_BITS: HitBits = HitBits::Separate;
+    const HIT_BITS: HitBits;
 }
 
 /// A policy that must see every hit.
@@ -140,8 +141,9 @@ fn ring_next(position: u32, len: u32) -> u32 {
     if position + 1 == len { 0 } else { position + 1 }
 }
 
-/// A share of the frames in pages, rounded down but never 0.
-fn pages_of_share(share: Ratio, frames: u32) -> u32 {
+/// A share of the frames that is a parameter, in pages, rounded down but never 0.
+fn pages_of_share(settings: &Settings, name: &str, frames: u32) -> u32 {
+    let share = settings.ratio(name).expect("a share has a default");
     share.floor_of(frames).clamp(1, frames.into()) as u32
 }
 

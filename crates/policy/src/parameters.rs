@@ -23,6 +23,19 @@ pub struct Parameter {
     pub only_with: Option<(&'static str, &'static str)>,
 }
 
+impl Parameter {
+    /// A share of something, from 0 to 1.
+    pub const fn share(name: &'static str, summary: &'static str, default: &'static str) -> Self {
+        Parameter {
+            name,
+            summary,
+            domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
+            default: Default::Value(default),
+            only_with: None,
+        }
+    }
+}
+
 /// The allowed values of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum Domain {

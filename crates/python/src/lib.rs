@@ -6,6 +6,7 @@
 mod catalogs;
 mod errors;
 mod locality;
+mod pager;
 mod simulation;
 mod ssd;
 mod supervision;
@@ -25,6 +26,8 @@ mod _engine {
     use crate::errors::{ClockhandError, UsageError};
     #[pymodule_export]
     use crate::locality::locality;
+    #[pymodule_export]
+    use crate::pager::{Pager, pager_obstacle};
     #[pymodule_export]
     use crate::simulation::{parse_page_bytes, simulate};
     #[pymodule_export]

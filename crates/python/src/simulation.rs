@@ -177,8 +177,8 @@ pub(crate) fn observation(
 /// Runs an experiment; a dictionary of rows and of facts about traces, device and policies.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, policies, *, frames, memory, page_bytes, device, bits, write_miss, flush_at_end, hand_ns, gauge_every,
-    seed, jobs, watch=None
+    traces, policies, *, frames, memory, reserve, page_bytes, device, bits, write_miss, flush_at_end, hand_ns,
+    gauge_every, seed, jobs, watch=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
 pub(crate) fn simulate<'py>(
@@ -187,6 +187,7 @@ pub(crate) fn simulate<'py>(
     policies: Vec<String>,
     frames: Option<&str>,
     memory: Option<&str>,
+    reserve: u32,
     page_bytes: u64,
     device: String,
     bits: &str,
@@ -207,6 +208,7 @@ pub(crate) fn simulate<'py>(
         page_bytes,
         device: device.clone(),
         options,
+        reserve,
         observation: observation(hand_ns, gauge_every),
         seed,
         jobs,

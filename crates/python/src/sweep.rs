@@ -37,18 +37,20 @@ struct PlanFacts {
     cells: Vec<CellFacts>,
 }
 
-/// The cells of a grid on a trace of so many pages, in the order of its rows, and facts about device and policies.
+/// The cells of a grid on a trace of so many pages, which may not be known yet, in the order of its rows, and facts
+/// about device and policies.
 #[pyfunction]
-#[pyo3(signature = (policies, *, frames, memory, page_bytes, device, footprint_pages, seed))]
+#[pyo3(signature = (policies, *, frames, memory, reserve, page_bytes, device, footprint_pages, seed))]
 #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
 pub(crate) fn plan_cells<'py>(
     py: Python<'py>,
     policies: Vec<String>,
     frames: Option<&str>,
     memory: Option<&str>,
+    reserve: u32,
     page_bytes: u64,
     device: String,
-    footprint_pages: u32,
+    footprint_pages: Option<u32>,
     seed: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let experiment = Experiment {
@@ -59,6 +61,7 @@ pub(crate) fn plan_cells<'py>(
         page_bytes,
         device,
         options: clockhand_sim::ReplayOptions::default(),
+        reserve,
         observation: None,
         jobs: None,
     };
@@ -122,13 +125,15 @@ impl PreparedTrace {
     /// are finished, in any order; each is a pair of the cell's position and its row. Rows that were finished
     /// before an interruption are handed over too.
     #[pyo3(signature = (
-        cells, *, page_bytes, device, bits, write_miss, flush_at_end, hand_ns, seed, jobs, on_rows, watch=None
+        cells, *, reserve, page_bytes, device, bits, write_miss, flush_at_end, hand_ns, seed, jobs, on_rows,
+        watch=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
     fn simulate(
         &self,
         py: Python<'_>,
         cells: Vec<(String, NonZeroU32)>,
+        reserve: u32,
         page_bytes: u64,
         device: String,
         bits: &str,
@@ -149,6 +154,7 @@ impl PreparedTrace {
             page_bytes,
             device,
             options: replay_options(bits, write_miss, flush_at_end).map_err(exception)?,
+            reserve,
             observation: observation(hand_ns, None),
             jobs,
         };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use clockhand_sim::{Conversion, RequestTable, SimError, TraceInput, convert};
 use clockhand_trace::{
     AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, CpuCacheConfig, Format,
-    Overrides, ReadReport, Recipe, RecordClass, Selection, StreamCounts, StreamEnd, TraceError,
-    TraceInfo, View, find_format,
+    OpenOptions, Overrides, ReadReport, Recipe, RecordClass, Selection, StreamCounts, StreamEnd,
+    TraceError, TraceInfo, View, find_format,
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -41,17 +41,14 @@ impl TraceSource {
         view: Option<&str>,
         fetches: Option<bool>,
     ) -> PyResult<Self> {
-        let cpu_cache = cpu_cache.then(CpuCacheConfig::default);
-        let classes = classes(view, fetches).map_err(exception)?;
-        let only_anonymous = false;
-        Ok(TraceSource(TraceInput::File {
-            path,
+        let options = OpenOptions {
             format,
-            cpu_cache,
+            cpu_cache: cpu_cache.then(CpuCacheConfig::default),
             assume_reads,
-            classes,
-            only_anonymous,
-        }))
+            classes: classes(view, fetches).map_err(exception)?,
+            only_anonymous: false,
+        };
+        Ok(TraceSource(TraceInput::File { path, options }))
     }
 
     /// A part of this trace: `only` "reads", "writes" or "anonymous", `streams` such as "0,3-5"; then

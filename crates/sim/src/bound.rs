@@ -2,7 +2,8 @@
 //!
 //! Two offline lower bounds for every policy that loads a page only when it is referenced: the fewest page reads,
 //! and the fewest page writes, each computed on its own. No policy need reach both at once; their weighted sum
-//! bounds the I/O time from below. A row of `bound` fills references, read_ios, write_ios and io_time_us.
+//! bounds the I/O time from below. A row of `bound` fills references, read_ios, write_ios and io_time_us. With a
+//! reserve, it is the bound of the frames that the policies have: those without the reserve.
 //!
 //! **Reads.** Keeping a page in memory from one reference to the next saves a read. While a page is referenced,
 //! at most `frames - 1` others can be kept. As many intervals as possible are kept if, whenever too many are open,

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clockhand_trace::{
-    Classes, ColumnReader, CpuCacheConfig, OpenOptions, Progress as StoredProgress, ReadReport,
-    Reader, Recipe, Request, RequestColumns, SelectedReader, Selection, SyntheticReader,
-    TraceError, TraceInfo, TraceInfoBuilder, TraceReader,
+    Classes, ColumnReader, OpenOptions, Progress as StoredProgress, ReadReport, Reader, Recipe,
+    Request, RequestColumns, SelectedReader, Selection, SyntheticReader, TraceError, TraceInfo,
+    TraceInfoBuilder, TraceReader,
 };
 
 use crate::{Phase, Progress, SimError};
@@ -18,17 +18,8 @@ pub enum TraceInput {
     File {
         /// The file.
         path: PathBuf,
-        /// The name of the format; found by content if `None`.
-        format: Option<String>,
-        /// A CPU cache between a trace of processor accesses and memory.
-        cpu_cache: Option<CpuCacheConfig>,
-        /// Whether requests of which the trace tells no operation are reads; such traces are
-        /// refused otherwise.
-        assume_reads: bool,
-        /// What becomes of the classes of records.
-        classes: Classes,
-        /// Only the pages of a captured program that would go to swap.
-        only_anonymous: bool,
+        /// How it is opened.
+        options: OpenOptions,
     },
     /// Requests in memory.
     Table {
@@ -84,14 +75,7 @@ type Opened<'a> = (Box<dyn Reader + 'a>, StoredProgress);
 impl TraceInput {
     /// A file whose format is found by content.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        TraceInput::File {
-            path: path.into(),
-            format: None,
-            cpu_cache: None,
-            assume_reads: false,
-            classes: Classes::default(),
-            only_anonymous: false,
-        }
+        TraceInput::File { path: path.into(), options: OpenOptions::default() }
     }
 
     /// The part of this trace that a selection wants.
@@ -107,36 +91,33 @@ impl TraceInput {
     /// # Errors
     ///
     /// The trace is no file, so that it tells no address space.
-    pub fn only_anonymous(self) -> Result<Self, SimError> {
-        match self {
-            TraceInput::File { path, format, cpu_cache, assume_reads, classes, .. } => {
-                let only_anonymous = true;
-                Ok(TraceInput::File {
-                    path,
-                    format,
-                    cpu_cache,
-                    assume_reads,
-                    classes,
-                    only_anonymous,
-                })
-            }
-            TraceInput::Part { whole, selection } => Ok(whole.only_anonymous()?.part(selection)),
-            other => Err(TraceError::NoAddressSpace { file: other.name() }.into()),
-        }
+    pub fn only_anonymous(mut self) -> Result<Self, SimError> {
+        let Some(options) = self.file_options() else {
+            return Err(TraceError::NoAddressSpace { file: self.name() }.into());
+        };
+        options.only_anonymous = true;
+        Ok(self)
     }
 
     /// The same trace for a file that is to hold its classes, unless it is seen in a view that was
     /// asked for.
     pub(crate) fn keeping_classes(&self) -> Self {
         let mut input = self.clone();
-        match &mut input {
-            TraceInput::File { classes, .. } if *classes == Classes::DefaultView => {
-                *classes = Classes::Kept;
-            }
-            TraceInput::Part { whole, .. } => **whole = whole.keeping_classes(),
-            _ => {}
+        if let Some(options) = input.file_options()
+            && options.classes == Classes::DefaultView
+        {
+            options.classes = Classes::Kept;
         }
         input
+    }
+
+    /// How the file is opened that this trace is, or is a part of.
+    fn file_options(&mut self) -> Option<&mut OpenOptions> {
+        match self {
+            TraceInput::File { options, .. } => Some(options),
+            TraceInput::Part { whole, .. } => whole.file_options(),
+            TraceInput::Table { .. } | TraceInput::Synthetic(_) => None,
+        }
     }
 
     /// What the rows of a result call it.
@@ -205,15 +186,8 @@ impl TraceInput {
     /// A reader, and how far it has read the stored bytes, if there are any.
     fn open(&self) -> Result<Opened<'_>, SimError> {
         Ok(match self {
-            TraceInput::File { path, format, cpu_cache, assume_reads, classes, only_anonymous } => {
-                let options = OpenOptions {
-                    format: format.as_deref(),
-                    cpu_cache: *cpu_cache,
-                    assume_reads: *assume_reads,
-                    classes: *classes,
-                    only_anonymous: *only_anonymous,
-                };
-                let reader = TraceReader::open(path, &options)?;
+            TraceInput::File { path, options } => {
+                let reader = TraceReader::open(path, options)?;
                 let stored = reader.progress();
                 (Box::new(reader), stored)
             }

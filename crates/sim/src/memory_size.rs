@@ -103,6 +103,21 @@ pub fn parse_page_bytes(text: &str) -> Result<u64, SimError> {
     })
 }
 
+/// Refuses a reserve that leaves the policies of some cell no frame.
+pub(crate) fn check_reserve(
+    reserve: u32,
+    frames: impl IntoIterator<Item = u32>,
+) -> Result<(), SimError> {
+    match frames.into_iter().min() {
+        Some(smallest) if reserve >= smallest => Err(SimError::Usage(format!(
+            "--reserve {reserve} leaves no frame to the policies in the smallest cell, whose memory is {smallest} \
+             {}; give a reserve below {smallest} or more memory",
+            if smallest == 1 { "frame" } else { "frames" },
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn bytes(item: &str) -> Result<MemorySize, SimError> {
     bytes_with_unit(item).filter(|&bytes| bytes > 0).map(MemorySize::Bytes).ok_or_else(|| {
         SimError::Usage(format!(

@@ -3,8 +3,9 @@
 use std::num::NonZeroU32;
 
 use clockhand_device::{Device, PageCost};
-use clockhand_trace::Folding;
+use clockhand_trace::{Folding, PageView};
 
+use crate::memory_size::check_reserve;
 use crate::simulate::{Finished, Grid, Pricing, View, foldings, read_at, threads};
 use crate::{Contestant, Experiment, Progress, ReadTrace, Row, SimError, TraceInput};
 
@@ -30,21 +31,24 @@ pub struct Plan {
     pub page_cost: PageCost,
 }
 
-/// Says which cells an experiment has on a trace of `footprint_pages` pages; its traces are not looked at.
+/// Says which cells an experiment has on a trace of `footprint_pages` pages; its traces are not looked at. Before
+/// the footprint is known, it is taken to be as large as can be: then nothing is refused that some trace allows.
 ///
 /// # Errors
 ///
-/// A policy, a size or the device is unusable.
-pub fn plan_cells(experiment: &Experiment, footprint_pages: u32) -> Result<Plan, SimError> {
+/// A policy, a size, the reserve or the device is unusable.
+pub fn plan_cells(experiment: &Experiment, footprint_pages: Option<u32>) -> Result<Plan, SimError> {
     let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
+    let footprint_pages = footprint_pages.unwrap_or(PageView::LIMIT_PAGES);
+    check_reserve(experiment.reserve, experiment.frames(footprint_pages))?;
     let mut cells = Vec::new();
-    for size in &experiment.sizes {
-        let frames = size.frames(footprint_pages, experiment.page_bytes);
+    for frames in experiment.frames(footprint_pages) {
         for contestant in &experiment.policies {
             let policy_resolved = match contestant {
                 Contestant::Bound => Contestant::BOUND.to_owned(),
                 Contestant::Policy(policy) => {
                     let policy = policy.clone().with_seed(experiment.seed);
+                    let frames = frames - experiment.reserve;
                     policy.resolve(frames, pricing.device_ratio)?.to_string()
                 }
             };
@@ -103,7 +107,7 @@ impl PreparedTrace {
     ///
     /// # Errors
     ///
-    /// The page size or the policies are not those that the trace was read for, the device is unusable, or
+    /// The page size or the policies are not those that the trace was read for, the device or the reserve is unusable, or
     /// [`SimError::Interrupted`]; rows told before stay true.
     pub fn simulate(
         &self,

@@ -78,6 +78,7 @@ const CHUNK_RECORDS: usize = 1 << 18;
 pub(crate) struct Cell<'a> {
     pub view: &'a PageView,
     pub next_use: Option<&'a [u32]>,
+    /// The frames of the policy.
     pub frames: u32,
     pub options: ReplayOptions,
     pub progress: &'a Progress,

@@ -61,4 +61,6 @@ pub struct Row {
     pub write_miss: &'static str,
     /// Frames that the searches for victims examined, if they were counted.
     pub hand_movements: Option<u64>,
+    /// Of the frames, those that were kept free for write-backs under way.
+    pub reserve: u64,
 }

@@ -11,6 +11,7 @@ use clockhand_trace::{Folding, PageView, PageViewBuilder, ReadReport};
 use rayon::prelude::*;
 
 use crate::bound::bound;
+use crate::memory_size::check_reserve;
 use crate::next_use::next_use;
 use crate::replay::{Cell, GaugeSample};
 use crate::stack_distance::LruCounts;
@@ -36,10 +37,19 @@ pub struct Experiment {
     pub device: String,
     /// How references are replayed.
     pub options: ReplayOptions,
+    /// Of the frames of each cell, those that are kept free for write-backs under way: the policy has the rest.
+    pub reserve: u32,
     /// What is watched on the way; nothing if `None`, which is faster.
     pub observation: Option<Observation>,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
+}
+
+impl Experiment {
+    /// The frames of each memory size on a trace of `footprint_pages` pages.
+    pub(crate) fn frames(&self, footprint_pages: u32) -> impl Iterator<Item = u32> {
+        self.sizes.iter().map(move |size| size.frames(footprint_pages, self.page_bytes))
+    }
 }
 
 /// What is watched while references are replayed.
@@ -130,7 +140,8 @@ fn check(experiment: &Experiment) -> Result<(), SimError> {
     if experiment.sizes.is_empty() {
         return Err(nothing("memory size", "--frames or --memory"));
     }
-    Ok(())
+    // What is too small where the footprint is as large as can be is too small everywhere.
+    check_reserve(experiment.reserve, experiment.frames(PageView::LIMIT_PAGES))
 }
 
 /// A device, and what it means for pages of one size.
@@ -315,22 +326,22 @@ pub(crate) struct Grid<'a> {
 
 impl Grid<'_> {
     fn run(&self, progress: &Progress) -> Result<Vec<FinishedCell>, SimError> {
-        let footprint = self.trace.footprint_pages;
         let mut cells: Vec<(u32, &Contestant)> = Vec::new();
-        for size in &self.experiment.sizes {
-            let frames = size.frames(footprint, self.experiment.page_bytes);
+        for frames in self.experiment.frames(self.trace.footprint_pages) {
             cells.extend(self.experiment.policies.iter().map(|contestant| (frames, contestant)));
         }
         self.run_cells(&cells, progress, &|_, _| ())
     }
 
-    /// Runs cells over all threads of the pool.
+    /// Runs cells over all threads of the pool; each is a policy and all frames of its memory, the reserve among
+    /// them.
     pub(crate) fn run_cells(
         &self,
         cells: &[(u32, &Contestant)],
         progress: &Progress,
         finished: Finished,
     ) -> Result<Vec<FinishedCell>, SimError> {
+        check_reserve(self.experiment.reserve, cells.iter().map(|&(frames, _)| frames))?;
         let records: usize = self.views[0].pages.records().len();
         let lru_cells = cells.iter().filter(|(_, contestant)| is_lru(contestant)).count();
         let passes = lru_cells >= PASS_REPLAYS && self.experiment.observation.is_none();
@@ -361,7 +372,7 @@ impl Grid<'_> {
         let view = &self.view(Folding::Runs).pages;
         let lru = LruCounts::of(view, progress, PASS_REPLAYS as u64)?;
         let row_of = |&(position, (frames, contestant)): &(usize, (u32, &Contestant))| {
-            let counts = lru.at(frames, self.experiment.options);
+            let counts = lru.at(self.policy_frames(frames), self.experiment.options);
             let row = self.row(frames, contestant.written(), LRU.to_owned(), counts);
             let cell = FinishedCell::from(row);
             finished(position, &cell);
@@ -390,6 +401,11 @@ impl Grid<'_> {
         cells.par_iter().map(run).collect()
     }
 
+    /// What a policy has of the frames of its cell.
+    fn policy_frames(&self, frames: u32) -> u32 {
+        frames - self.experiment.reserve
+    }
+
     fn view(&self, folding: Folding) -> &View {
         let view = self.views.iter().find(|view| view.pages.folding() == folding);
         view.expect("a view was built for every folding")
@@ -399,7 +415,7 @@ impl Grid<'_> {
         let view = self.view(Folding::Runs);
         let options = self.experiment.options;
         let Bound { read_ios, write_ios } =
-            bound(&view.pages, view.next_use(), frames, options, progress)?;
+            bound(&view.pages, view.next_use(), self.policy_frames(frames), options, progress)?;
         progress.add_done(view.pages.records().len() as u64);
         let resolved = Contestant::BOUND.to_owned();
         Ok(self.row_of_ios(frames, Contestant::BOUND, resolved, read_ios, write_ios))
@@ -412,11 +428,12 @@ impl Grid<'_> {
         progress: &Progress,
     ) -> Result<FinishedCell, SimError> {
         let policy = policy.clone().with_seed(self.experiment.seed);
-        let resolved = policy.resolve(frames, self.device_ratio)?;
+        let policy_frames = self.policy_frames(frames);
+        let resolved = policy.resolve(policy_frames, self.device_ratio)?;
         let view = self.view(folding_for(&resolved));
         let next_use = (policy.entry().kind == Kind::Offline).then(|| view.next_use());
         let options = self.experiment.options;
-        let cell = Cell { view: &view.pages, next_use, frames, options, progress };
+        let cell = Cell { view: &view.pages, next_use, frames: policy_frames, options, progress };
         let Some(observation) = self.experiment.observation else {
             let counts = cell.replay(&resolved)?;
             return Ok(self.row(frames, policy.written(), resolved.to_string(), counts).into());
@@ -499,6 +516,7 @@ impl Grid<'_> {
                 WriteMiss::Blind => "blind",
             },
             hand_movements: None,
+            reserve: experiment.reserve.into(),
         }
     }
 }

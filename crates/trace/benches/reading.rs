@@ -79,8 +79,8 @@ const BLOCK_LINES: [(&str, WriteLine); 8] = [
 
 fn read_all(path: &Path) -> u64 {
     // Files are named after their formats, which some of them need to be read at all.
-    let options =
-        OpenOptions { format: path.file_name().unwrap().to_str(), ..OpenOptions::default() };
+    let format = path.file_name().unwrap().to_str().map(str::to_owned);
+    let options = OpenOptions { format, ..OpenOptions::default() };
     let mut reader = TraceReader::open(path, &options).unwrap();
     let mut batch = Vec::new();
     while reader.next_batch(&mut batch).unwrap() {

@@ -23,6 +23,11 @@ impl<'a> CommaFields<'a> {
         }
         scan::decimal(self.next()?)
     }
+
+    /// Whether there is no further field: nothing if there is one.
+    pub(crate) fn end(&mut self) -> Option<()> {
+        self.next().is_none().then_some(())
+    }
 }
 
 impl<'a> Iterator for CommaFields<'a> {
@@ -61,6 +66,11 @@ impl<'a> BlankFields<'a> {
         }
         self.rest = rest;
         Some(number)
+    }
+
+    /// Whether there is no further field: nothing if there is one.
+    pub(crate) fn end(&mut self) -> Option<()> {
+        self.next().is_none().then_some(())
     }
 }
 

@@ -25,8 +25,6 @@ const REST_READS: u32 = 1 << 1;
 const REST_WRITES: u32 = 1 << 2;
 const FLAG_BITS: u32 = 3;
 const FLAGS: u32 = (1 << FLAG_BITS) - 1;
-/// Page ids have the bits that the flags leave.
-const LIMIT_PAGES: u32 = 1 << (u32::BITS - FLAG_BITS);
 
 impl Record {
     fn first(page: u32, op: Op) -> Self {
@@ -100,6 +98,9 @@ pub struct PageView {
 }
 
 impl PageView {
+    /// A view has at most so many distinct pages: their ids have the bits that a record's flags leave.
+    pub const LIMIT_PAGES: u32 = 1 << (u32::BITS - FLAG_BITS);
+
     /// The runs, in the order of the trace.
     pub fn records(&self) -> &[Record] {
         &self.records
@@ -213,7 +214,7 @@ impl PageViewBuilder {
             self.count_down();
             return;
         }
-        let Some(id) = self.footprint.number(key, LIMIT_PAGES) else {
+        let Some(id) = self.footprint.number(key, PageView::LIMIT_PAGES) else {
             self.has_too_many_pages = true;
             return;
         };
@@ -263,7 +264,7 @@ impl PageViewBuilder {
         let page_bytes = 1 << self.page_shift;
         if self.has_too_many_pages {
             return Err(TraceError::TooManyPages {
-                limit_pages: u64::from(LIMIT_PAGES),
+                limit_pages: u64::from(PageView::LIMIT_PAGES),
                 page_bytes,
             });
         }

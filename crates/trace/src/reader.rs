@@ -34,9 +34,9 @@ pub trait Reader: Send {
 
 /// How to open a trace.
 #[derive(Clone, Debug, Default)]
-pub struct OpenOptions<'a> {
+pub struct OpenOptions {
     /// The name of the format; without it the format is found by content.
-    pub format: Option<&'a str>,
+    pub format: Option<String>,
     /// Takes requests as reads where the trace does not tell their operation; such traces are
     /// refused otherwise.
     pub assume_reads: bool,
@@ -87,7 +87,7 @@ impl TraceReader {
         open: impl FnOnce() -> Result<Source, TraceError>,
         options: &OpenOptions,
     ) -> Result<Self, TraceError> {
-        let named = options.format.map(find_format).transpose()?;
+        let named = options.format.as_deref().map(find_format).transpose()?;
         let cpu_cache = options.cpu_cache.map(CpuCache::new).transpose()?;
         let mut source = open()?;
         let format = match named {

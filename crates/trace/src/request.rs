@@ -39,6 +39,16 @@ impl Request {
         Self { op, address, bytes, stream: 0, time_ns: None, class: None }
     }
 
+    /// The same request, of a stream.
+    pub fn in_stream(self, stream: u32) -> Self {
+        Self { stream, ..self }
+    }
+
+    /// The same request, at a time in nanoseconds.
+    pub fn at(self, time_ns: u64) -> Self {
+        Self { time_ns: Some(time_ns), ..self }
+    }
+
     /// The numbers of the pages of `1 << page_shift` bytes that the request touches, ascending;
     /// empty when it has no bytes. A request that would run past the end of the address space ends
     /// there.

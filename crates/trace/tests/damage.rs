@@ -112,6 +112,7 @@ fn excerpts_of(format: &str) -> Vec<(PathBuf, Vec<u8>)> {
 
 /// Reads a trace to its end and checks every request.
 fn read(bytes: &[u8], format: Option<&str>) -> Result<u64, TraceError> {
+    let format = format.map(str::to_owned);
     let options = OpenOptions { format, assume_reads: true, ..OpenOptions::default() };
     let mut reader = TraceReader::from_bytes("mutant", bytes.to_vec(), &options)?;
     let mut batch = Vec::new();

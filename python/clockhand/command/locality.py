@@ -16,17 +16,7 @@ from clockhand.command.output import (
     say,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.command.reading import (
-    AssumeReads,
-    Fetches,
-    Limit,
-    Only,
-    Skip,
-    Streams,
-    TraceFormat,
-    View,
-    as_bool,
-)
+from clockhand.command.reading import with_reading
 from clockhand.command.simulation import (
     Device,
     Out,
@@ -39,6 +29,7 @@ from clockhand.command.simulation import (
 from clockhand.facts import trace_label
 from clockhand.locality_findings import TOP_COLUMNS, knee, write_verdict
 from clockhand.reference_locality import TABLES, Locality, locality
+from clockhand.traces import Reading
 
 Rows = Annotated[
     str | None,
@@ -79,6 +70,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="locality")(_locality)
 
 
+@with_reading
 def _locality(
     traces: Traces,
     rows: Rows = None,
@@ -91,14 +83,8 @@ def _locality(
     out: Out = None,
     report: Report = None,
     plots: Plots = None,
-    trace_format: TraceFormat = None,
-    assume_reads: AssumeReads = False,
-    view: View = None,
-    fetches: Fetches = None,
-    only: Only = None,
-    streams: Streams = None,
-    skip: Skip = 0,
-    limit: Limit = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Show recency and frequency rankings of reads and writes, working sets and miss curves."""
     name = rows or ("summary" if sample is None else "miss-curve")
@@ -113,14 +99,7 @@ def _locality(
             sample=sample,
             seed=seed,
             ties=ties,
-            trace_format=trace_format,
-            assume_reads=assume_reads,
-            view=view,
-            fetches=as_bool(fetches),
-            only=only,
-            streams=streams,
-            skip=skip,
-            limit=limit,
+            **reading,
             watch=watch,
             command=command_line(),
         )

@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from clockhand.command.output import console
 from clockhand.traces import Watch
@@ -17,19 +24,28 @@ LABELS = {
 
 
 @contextmanager
-def shown_progress() -> Iterator[Watch | None]:
-    """Give a function that shows progress while the block runs; none where nobody would see it."""
+def progress_bar(*measure: ProgressColumn) -> Iterator[Progress | None]:
+    """Give a bar between what is done and the time left; none where nobody would see it.
+
+    Args:
+        measure: The columns that say how far the task is.
+    """
     errors = console(stderr=True)
     if not errors.is_terminal:
         yield None
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), *measure, TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True) as progress:
+        yield progress
+
+
+@contextmanager
+def shown_progress() -> Iterator[Watch | None]:
+    """Give a function that shows progress while the block runs; none where nobody would see it."""
+    with progress_bar(TaskProgressColumn()) as progress:
+        if progress is None:
+            yield None
+            return
         task = progress.add_task(LABELS["reading"], total=None)
         phase_shown = "reading"
 

@@ -1,9 +1,14 @@
 """The options of every command that reads a trace."""
 
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
+
+from clockhand.traces import Reading
 
 
 class Operation(StrEnum):
@@ -21,45 +26,73 @@ class YesNo(StrEnum):
     NO = "no"
 
 
-TraceFormat = Annotated[
-    str | None, typer.Option(help="Format of the traces. See: clockhand formats.")
-]
-AssumeReads = Annotated[
-    bool,
-    typer.Option(
-        "--assume-reads", help="Take requests as reads where a trace does not tell their operation."
-    ),
-]
-View = Annotated[
-    str | None,
-    typer.Option(
-        help="For traces with record classes; what a store-miss fill is. paper: nothing; bus: a "
-        "read; fault: a write. paper if not given."
-    ),
-]
-Fetches = Annotated[
-    YesNo | None,
-    typer.Option(help="Whether instruction fetches of such traces are part; yes if not given."),
-]
-Only = Annotated[
-    Operation | None,
-    typer.Option(
-        help="Take the reads or the writes alone, or only the pages of a captured program that "
-        "would go to swap."
-    ),
-]
-Streams = Annotated[
-    str | None,
-    typer.Option(help="Take these streams alone, such as 0,3-5. See: clockhand trace info."),
-]
-Skip = Annotated[
-    int, typer.Option(min=0, help="Leave out so many requests, of those that are chosen.")
-]
-Limit = Annotated[
-    int | None, typer.Option(min=0, help="Take so many requests, of those that are left.")
-]
+def reading_of(
+    trace_format: Annotated[
+        str | None, typer.Option(help="Format of the traces. See: clockhand formats.")
+    ] = None,
+    assume_reads: Annotated[
+        bool,
+        typer.Option(
+            "--assume-reads",
+            help="Take requests as reads where a trace does not tell their operation.",
+        ),
+    ] = False,
+    only: Annotated[
+        Operation | None,
+        typer.Option(
+            help="Take the reads or the writes alone, or only the pages of a captured program "
+            "that would go to swap."
+        ),
+    ] = None,
+    streams: Annotated[
+        str | None,
+        typer.Option(help="Take these streams alone, such as 0,3-5. See: clockhand trace info."),
+    ] = None,
+    skip: Annotated[
+        int, typer.Option(min=0, help="Leave out so many requests, of those that are chosen.")
+    ] = 0,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="Take so many requests, of those that are left.")
+    ] = None,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            help="For traces with record classes; what a store-miss fill is. paper: nothing; bus: "
+            "a read; fault: a write. paper if not given."
+        ),
+    ] = None,
+    fetches: Annotated[
+        YesNo | None,
+        typer.Option(help="Whether instruction fetches of such traces are part; yes if not given."),
+    ] = None,
+) -> Reading:
+    """Return the options as the library takes them; the parameters are those of the command."""
+    return {
+        "trace_format": trace_format,
+        "assume_reads": assume_reads,
+        "only": only,
+        "streams": streams,
+        "skip": skip,
+        "limit": limit,
+        "view": view,
+        "fetches": None if fetches is None else fetches is YesNo.YES,
+    }
 
 
-def as_bool(answer: YesNo | None) -> bool | None:
-    """Return whether the answer is yes; none if there is none."""
-    return None if answer is None else answer is YesNo.YES
+def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :func:`reading_of`, behind its own, as one ``reading``.
+
+    Typer makes options of the parameters in a function's signature: these take the place of the
+    command's parameter ``reading``.
+    """
+    options = inspect.signature(reading_of).parameters
+    signature = inspect.signature(command)
+    own = [parameter for name, parameter in signature.parameters.items() if name != "reading"]
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        reading = reading_of(**{name: given.pop(name) for name in options})
+        command(**given, reading=reading)
+
+    vars(with_options)["__signature__"] = signature.replace(parameters=[*own, *options.values()])
+    return with_options

@@ -16,13 +16,14 @@ from clockhand.command.output import (
     say,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.command.reading import TraceFormat
+from clockhand.command.reading import with_reading
 from clockhand.command.simulation import Device, Frames, Jobs, Out, OutputFormat, PageSize
 from clockhand.command.traces import TraceFile
 from clockhand.comparison import BOUND
 from clockhand.facts import printable
 from clockhand.files import check_places
 from clockhand.recommendation import BASELINE, OPTIMUM, Recommendation, recommend
+from clockhand.traces import Reading
 
 BAR_WIDTH = 40
 SHOWN_POLICIES = 10
@@ -51,6 +52,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="recommend")(_recommend)
 
 
+@with_reading
 def _recommend(
     trace: TraceFile,
     device: Device = "slc-nand",
@@ -62,7 +64,8 @@ def _recommend(
     figure: Figure = None,
     format: OutputFormat = None,
     out: Out = None,
-    trace_format: TraceFormat = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Say which policy suits a program, a device and a memory size, and how robust that is."""
     check_places([path for path in (out, figure) if path is not None])
@@ -75,8 +78,8 @@ def _recommend(
             page_size=page_size,
             purpose=purpose,
             jobs=jobs,
-            trace_format=trace_format,
             watch=watch,
+            **reading,
         )
     for warning in answer.warnings:
         say(warning)

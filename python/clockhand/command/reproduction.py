@@ -11,16 +11,14 @@ from rich.console import Console
 from clockhand import UsageError
 from clockhand.command.output import (
     command_line,
-    encoded,
-    format_for,
+    deliver,
     print_table,
     say,
-    write_rows,
 )
 from clockhand.command.progress import shown_progress
 from clockhand.command.simulation import Jobs, Out, OutputFormat
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
-from clockhand.files import check_places, publish
+from clockhand.files import check_places
 from clockhand.reproduce import (
     ClockDnvReproduction,
     Reproduction,
@@ -92,17 +90,11 @@ def _reproduce(
     for warning in made.warnings:
         say(warning)
     claims = claim_table(made.claims)
-    written_as = format_for(format, out)
-    print_for_people = partial(_print_claims, claims)
     files = {} if tables is None else table_files(tables, made.tables, made.facts)
     if html is not None:
         page = _page(made) if isinstance(made, Reproduction) else _clock_dnv_page(made)
         files[html] = page.encode()
-    if out is not None:
-        files[out] = encoded(claims, written_as, print_for_people)
-    publish(files, folder=tables)
-    if out is None:
-        write_rows(claims, written_as, print_for_people)
+    deliver(claims, format, out, partial(_print_claims, claims), files, tables)
 
 
 def _run_clock_dnv(

@@ -20,20 +20,11 @@ from clockhand.command.output import (
     say,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.command.reading import (
-    AssumeReads,
-    Fetches,
-    Limit,
-    Only,
-    Skip,
-    Streams,
-    TraceFormat,
-    View,
-    as_bool,
-)
+from clockhand.command.reading import with_reading
 from clockhand.comparison import SETTING_COLUMNS, io_time_over_bound
 from clockhand.facts import Facts, trace_label
 from clockhand.simulation import run_simulation
+from clockhand.traces import Reading
 
 Traces = Annotated[
     list[str], typer.Argument(help="Trace files, compressed or not; - is standard input.")
@@ -50,6 +41,13 @@ Frames = Annotated[str | None, typer.Option(help="Page frames, such as 64,128.")
 Memory = Annotated[
     str | None,
     typer.Option(help="Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%."),
+]
+Reserve = Annotated[
+    int,
+    typer.Option(
+        help="Of the frames, keep so many free for write-backs that are under way; the policy has "
+        "the rest."
+    ),
 ]
 PageSize = Annotated[str, typer.Option(help="Page size in bytes, a power of two.")]
 Device = Annotated[
@@ -90,11 +88,13 @@ def register(app: typer.Typer) -> None:
     app.command(name="simulate")(_simulate)
 
 
+@with_reading
 def _simulate(
     traces: Traces,
     policy: Policies,
     frames: Frames = None,
     memory: Memory = None,
+    reserve: Reserve = 0,
     page_size: PageSize = "4KiB",
     device: Device = "slc-nand",
     bits: Bits = "exact",
@@ -109,14 +109,8 @@ def _simulate(
     out: Out = None,
     report: Report = None,
     plots: Plots = None,
-    trace_format: TraceFormat = None,
-    assume_reads: AssumeReads = False,
-    only: Only = None,
-    streams: Streams = None,
-    skip: Skip = 0,
-    limit: Limit = None,
-    view: View = None,
-    fetches: Fetches = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
     if gauges is None and gauge_every is not None:
@@ -130,6 +124,7 @@ def _simulate(
             policies=policy,
             frames=frames,
             memory=memory,
+            reserve=reserve,
             page_size=page_size,
             device=device,
             bits=bits,
@@ -139,14 +134,7 @@ def _simulate(
             gauge_every=None if gauges is None else 1 if gauge_every is None else gauge_every,
             seed=seed,
             jobs=jobs,
-            trace_format=trace_format,
-            assume_reads=assume_reads,
-            only=only,
-            streams=streams,
-            skip=skip,
-            limit=limit,
-            view=view,
-            fetches=as_bool(fetches),
+            **reading,
             watch=watch,
             command=command_line(),
         )

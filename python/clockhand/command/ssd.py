@@ -16,21 +16,12 @@ from clockhand.command.output import (
     say,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.command.reading import (
-    AssumeReads,
-    Fetches,
-    Limit,
-    Only,
-    Skip,
-    Streams,
-    TraceFormat,
-    View,
-    as_bool,
-)
+from clockhand.command.reading import with_reading
 from clockhand.command.simulation import Jobs, Out, OutputFormat, Plots, Report, Traces
 from clockhand.facts import printable, trace_label
 from clockhand.ssd import SsdRun, run_ssd
 from clockhand.ssd_findings import findings, geometry_line
+from clockhand.traces import Reading
 
 Buffers = Annotated[
     list[str],
@@ -75,6 +66,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="ssd")(_ssd)
 
 
+@with_reading
 def _ssd(
     traces: Traces,
     buffer: Buffers,
@@ -89,14 +81,8 @@ def _ssd(
     out: Out = None,
     report: Report = None,
     plots: Plots = None,
-    trace_format: TraceFormat = None,
-    assume_reads: AssumeReads = False,
-    only: Only = None,
-    streams: Streams = None,
-    skip: Skip = 0,
-    limit: Limit = None,
-    view: View = None,
-    fetches: Fetches = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Put write buffers before flash drives: hits, pages to flash, erases, write amplification."""
     check_outputs(out, report, plots)
@@ -111,14 +97,7 @@ def _ssd(
             endurance=endurance,
             seed=seed,
             jobs=jobs,
-            trace_format=trace_format,
-            assume_reads=assume_reads,
-            only=only,
-            streams=streams,
-            skip=skip,
-            limit=limit,
-            view=view,
-            fetches=as_bool(fetches),
+            **reading,
             watch=watch,
             command=command_line(),
         )

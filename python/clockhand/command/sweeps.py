@@ -9,20 +9,18 @@ from typing import Annotated
 import polars as pl
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, TextColumn
 
 from clockhand.command.output import (
     command_line,
-    console,
-    encoded,
-    format_for,
+    deliver,
     print_table,
     say,
-    write_rows,
 )
+from clockhand.command.progress import progress_bar
 from clockhand.command.simulation import Jobs, Out, OutputFormat, print_rows
 from clockhand.facts import Facts, printable
-from clockhand.files import check_places, publish
+from clockhand.files import check_places
 from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table, table_files
@@ -63,15 +61,10 @@ def _sweep(
     say(f"{sweep.rows.height:,} rows, {sweep.computed:,} cells computed now; kept in {folder}")
     made = [Table(item.title, item.slug, analyse(sweep.rows, item)) for item in read.analyses]
     files = {} if tables is None else table_files(tables, made, sweep.facts)
-    written_as = format_for(format, out)
-    print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts)
     if html is not None:
         files[html] = _rendered(sweep.rows, sweep.facts)
-    if out is not None:
-        files[out] = encoded(sweep.rows, written_as, print_for_people)
-    publish(files, folder=tables)
-    if out is None:
-        write_rows(sweep.rows, written_as, print_for_people)
+    print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts)
+    deliver(sweep.rows, format, out, print_for_people, files, tables)
 
 
 def _report(
@@ -80,14 +73,8 @@ def _report(
     """Show what a dataset holds: a table per trace and setting, and a report as HTML."""
     check_places([path for path in (out, html) if path is not None])
     rows, facts = Dataset(dataset).report()
-    written_as = format_for(format, out)
-    print_for_people = partial(print_rows, rows, facts)
     files = {} if html is None else {html: _rendered(rows, facts)}
-    if out is not None:
-        files[out] = encoded(rows, written_as, print_for_people)
-    publish(files)
-    if out is None:
-        write_rows(rows, written_as, print_for_people)
+    deliver(rows, format, out, partial(print_rows, rows, facts), files)
 
 
 def _rendered(rows: pl.DataFrame, facts: Facts) -> bytes:
@@ -107,18 +94,10 @@ def _print_analyses(tables: list[Table], rows: pl.DataFrame, facts: Facts, to: C
 @contextmanager
 def sweep_progress() -> Iterator[SweepWatch | None]:
     """Give a function that shows a sweep's progress; none where nobody would see it."""
-    errors = console(stderr=True)
-    if not errors.is_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("cells"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=errors, transient=True) as progress:
+    with progress_bar(MofNCompleteColumn(), TextColumn("cells")) as progress:
+        if progress is None:
+            yield None
+            return
         task = progress.add_task("", total=None)
 
         def watch(trace: str, done: int, total: int) -> None:

@@ -18,19 +18,9 @@ from clockhand.command.output import (
     write_rows,
 )
 from clockhand.command.progress import shown_progress
-from clockhand.command.reading import (
-    AssumeReads,
-    Fetches,
-    Limit,
-    Only,
-    Skip,
-    Streams,
-    TraceFormat,
-    View,
-    as_bool,
-)
+from clockhand.command.reading import with_reading
 from clockhand.facts import origin_of, synthetic_mark
-from clockhand.traces import Trace, convert_traces, reading_notes
+from clockhand.traces import Reading, as_traces, convert_traces, reading_notes
 
 STREAMS_SHOWN = 16
 """So many streams are listed one by one."""
@@ -55,31 +45,16 @@ def register(app: typer.Typer) -> None:
     app.add_typer(trace, name="trace")
 
 
+@with_reading
 def _info(
     trace: TraceFile,
     page_size: Annotated[str, typer.Option(help="Page size, a power of two.")] = "4KiB",
-    trace_format: TraceFormat = None,
-    assume_reads: AssumeReads = False,
-    only: Only = None,
-    streams: Streams = None,
-    skip: Skip = 0,
-    limit: Limit = None,
-    view: View = None,
-    fetches: Fetches = None,
     format: OutputFormat = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Tell what a trace is like: format, requests, reads and writes, footprint, skipped lines."""
-    source = Trace(
-        trace,
-        format=trace_format,
-        assume_reads=assume_reads,
-        only=only,
-        streams=streams,
-        skip=skip,
-        limit=limit,
-        view=view,
-        fetches=as_bool(fetches),
-    )
+    [source] = as_traces(trace, **reading)
     with shown_progress() as watch:
         info = source.info(page_size=page_size, watch=watch)
     facts = _facts(info)
@@ -170,6 +145,7 @@ def _span(span_ns: int | None) -> str:
     return str(datetime.timedelta(microseconds=span_ns // 1000))
 
 
+@with_reading
 def _convert(
     traces: Annotated[
         list[str], typer.Argument(metavar="TRACE... OUT", help="Traces, then the file to write.")
@@ -198,14 +174,8 @@ def _convert(
     label: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE to keep with the trace.")
     ] = None,
-    trace_format: TraceFormat = None,
-    assume_reads: AssumeReads = False,
-    only: Only = None,
-    streams: Streams = None,
-    skip: Skip = 0,
-    limit: Limit = None,
-    view: View = None,
-    fetches: Fetches = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Write traces to one file in any format that can be written, and name what it cannot hold.
 
@@ -214,21 +184,7 @@ def _convert(
     """
     *inputs, out = traces
     labels = [("made by", command_line()), *labels_of(label)]
-    sources = [
-        Trace(
-            path,
-            format=trace_format,
-            cpu_cache=cpu_cache,
-            assume_reads=assume_reads,
-            only=only,
-            streams=streams,
-            skip=skip,
-            limit=limit,
-            view=view,
-            fetches=as_bool(fetches),
-        )
-        for path in inputs
-    ]
+    sources = as_traces(inputs, cpu_cache=cpu_cache, **reading)
     with shown_progress() as watch:
         converted = convert_traces(sources, out, to=to, widen=widen, labels=labels, watch=watch)
     reports = converted["traces"]

@@ -133,6 +133,8 @@ def _setting_text(name: str, value: Any) -> str:
         return f"{value} bits"
     if name == "write_miss":
         return f"write miss {value}"
+    if name == "reserve":
+        return f"reserve {value:,}" if value else "no reserve"
     if name == "view":
         return f"view {value}"
     if name == "flush_at_end":

@@ -173,9 +173,10 @@ def _devices() -> pl.DataFrame:
             ["clock"],
             frames="1",
             memory=None,
+            reserve=0,
             page_bytes=page_bytes,
             device=device,
-            footprint_pages=1,
+            footprint_pages=None,
             seed=0,
         )
         ours = plan["device"]

@@ -25,8 +25,8 @@ from clockhand.simulation import SCHEMA
 
 KEY = (
     "trace_sha256", "trace_format", "view", "policy_resolved", "frames", "page_bytes",
-    "device_resolved", "device_sha256", "bits", "write_miss", "flush_at_end", "hand_ns",
-    "numbers_version",
+    "device_resolved", "device_sha256", "bits", "write_miss", "reserve", "flush_at_end",
+    "hand_ns", "numbers_version",
 )  # fmt: skip
 """The columns that say which cell a row is: equal keys mean equal numbers."""
 
@@ -141,7 +141,7 @@ class Dataset:
         place = pl.col("policy_resolved").str.split(":").list.first().replace_strict(order)
         cells = cells.sort(
             "trace", "trace_sha256", "view", "page_bytes", "device", "bits", "write_miss",
-            "flush_at_end", "frames", place, "policy_resolved",
+            "reserve", "flush_at_end", "frames", place, "policy_resolved",
         )  # fmt: skip
         facts = _merged(_read_facts(part) for part in self.parts())
         return _told_apart(cells, facts)
@@ -157,7 +157,10 @@ def _each_once(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 def _read_part(part: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(part, hive_partitioning=False).select(*CELL_SCHEMA)
+        cells = pl.read_parquet(part, hive_partitioning=False)
+        if "reserve" not in cells.columns:  # It is older than the option.
+            cells = cells.with_columns(pl.lit(0, pl.UInt64).alias("reserve"))
+        return cells.select(*CELL_SCHEMA)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(part) from error
 

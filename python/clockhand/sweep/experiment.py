@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
-from clockhand.simulation import MAXIMUM_COUNT
+from clockhand.simulation import MAXIMUM_COUNT, MAXIMUM_RESERVE
 from clockhand.sweep.analysis import Analysis, read_analysis
 
 DETECTED = "detected"
@@ -26,8 +26,8 @@ VIEWS = (OWN_VIEW, "paper", "bus", "fault")
 GLOB_CHARACTERS = frozenset("*?[")
 KEYS = (
     "question", "expected", "traces", "trace_format", "views", "policies", "frames", "memory",
-    "page_sizes", "devices", "bits", "write_miss", "flush_at_end", "hand_ns", "seed",
-    "dataset", "analysis",
+    "page_sizes", "devices", "bits", "write_miss", "reserve", "flush_at_end", "hand_ns",
+    "seed", "dataset", "analysis",
 )  # fmt: skip
 
 
@@ -40,6 +40,7 @@ class Setting:
     device: str
     bits: str
     write_miss: str
+    reserve: int
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Experiment:
         policies: The policies as ``simulate`` takes them, grids expanded.
         frames: The memory sizes in frames, as ``simulate`` takes them, or ``None``.
         memory: The memory sizes in shares or bytes, or ``None``.
-        settings: Every combination of view, page size, device, bits and write miss.
+        settings: Every combination of view, page size, device, bits, write miss and reserve.
         flush_at_end: Whether dirty pages are written when a trace ends.
         hand_ns: Nanoseconds that each hand movement adds to the I/O time; if ``None``, hand
             movements are not counted.
@@ -146,9 +147,12 @@ class _Reader:
 
     def _number(self, key: str) -> int:
         number: int = self._checked(key, int, "a whole number", 0)
-        if not 0 <= number <= MAXIMUM_COUNT:
-            self._refuse(f"{key} = {number} is out of range; give one from 0 to {MAXIMUM_COUNT}")
+        self._check_range(key, number, MAXIMUM_COUNT)
         return number
+
+    def _check_range(self, key: str, number: int, largest: int) -> None:
+        if not 0 <= number <= largest:
+            self._refuse(f"{key} = {number} is out of range; give one from 0 to {largest}")
 
     def _list(self, key: str, kind: type | tuple[type, ...], default: Any = None) -> list[Any]:
         """A value or a list of values, each once; at least one."""
@@ -205,7 +209,10 @@ class _Reader:
         devices = [self._device(device) for device in self._list("devices", str, "slc-nand")]
         bits = self._choices("bits", ("exact", "mapped"))
         write_misses = self._choices("write_miss", ("fetch", "blind"))
-        for values in itertools.product(views, page_sizes, devices, bits, write_misses):
+        reserves = self._list("reserve", int, 0)
+        for reserve in reserves:
+            self._check_range("reserve", reserve, MAXIMUM_RESERVE)
+        for values in itertools.product(views, page_sizes, devices, bits, write_misses, reserves):
             yield Setting(*values)
 
     def _page_bytes(self, size: str | int) -> int:
@@ -242,10 +249,7 @@ class _Reader:
         if (experiment.frames is None) == (experiment.memory is None):
             self._refuse("the memory size is given by frames or by memory; give one of them")
         for setting in experiment.settings:
-            try:
-                cell_plan(experiment, setting, footprint_pages=1)
-            except ClockhandError as error:
-                self._refuse(_about_key(error))
+            cell_plan(experiment, setting)
 
 
 def _combinations(name: str, grid: Mapping[str, Any]) -> Iterable[str]:
@@ -267,18 +271,26 @@ def _about_key(error: Exception) -> str:
     return str(error).replace("--page-size", "page_sizes").replace("--", "")
 
 
-def cell_plan(experiment: Experiment, setting: Setting, footprint_pages: int) -> dict[str, Any]:
+def cell_plan(
+    experiment: Experiment, setting: Setting, footprint_pages: int | None = None
+) -> dict[str, Any]:
     """Return the cells of one trace under one setting, and the device with every default.
 
+    Before its footprint is known, a trace is taken to be as large as can be.
+
     Raises:
-        ClockhandError: a policy, a size or the device is unusable.
+        UsageError: a policy, a size, the reserve or the device is unusable.
     """
-    return _engine.plan_cells(
-        list(experiment.policies),
-        frames=experiment.frames,
-        memory=experiment.memory,
-        page_bytes=setting.page_bytes,
-        device=setting.device,
-        footprint_pages=footprint_pages,
-        seed=experiment.seed,
-    )
+    try:
+        return _engine.plan_cells(
+            list(experiment.policies),
+            frames=experiment.frames,
+            memory=experiment.memory,
+            reserve=setting.reserve,
+            page_bytes=setting.page_bytes,
+            device=setting.device,
+            footprint_pages=footprint_pages,
+            seed=experiment.seed,
+        )
+    except ClockhandError as error:
+        raise UsageError(f"{experiment.path}: {_about_key(error)}") from error

@@ -112,6 +112,7 @@ class _Group:
             "device_sha256": self.device_sha256,
             "bits": setting.bits,
             "write_miss": setting.write_miss,
+            "reserve": setting.reserve,
             "flush_at_end": experiment.flush_at_end,
             "hand_ns": experiment.hand_ns,
             "numbers_version": _engine.NUMBERS_VERSION,
@@ -132,7 +133,7 @@ class _Run:
         self.experiment = experiment
         self.dataset = dataset
         self.done = 0
-        sizes_and_policies = cell_plan(experiment, experiment.settings[0], footprint_pages=1)
+        sizes_and_policies = cell_plan(experiment, experiment.settings[0])
         cells_of_trace = len(sizes_and_policies["cells"]) * len(experiment.settings)
         self.total = cells_of_trace * len(experiment.traces)
         self._jobs = jobs
@@ -221,7 +222,7 @@ class _Run:
 
     def _prepare(self, trace: str, view: str, settings: Sequence[Setting]) -> _engine.PreparedTrace:
         given = None if self.experiment.trace_format == DETECTED else self.experiment.trace_format
-        [source] = sources(trace, given, view=None if view == OWN_VIEW else view)
+        [source] = sources(trace, trace_format=given, view=None if view == OWN_VIEW else view)
         prepared = _engine.PreparedTrace.read(
             source,
             list(self.experiment.policies),
@@ -250,6 +251,7 @@ class _Run:
             "device": setting.device,
             "bits": setting.bits,
             "write_miss": setting.write_miss,
+            "reserve": setting.reserve,
             "flush_at_end": self.experiment.flush_at_end,
             "hand_ns": self.experiment.hand_ns,
         }

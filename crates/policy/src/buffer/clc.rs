@@ -28,7 +28,7 @@ use super::mechanism::grouped::{BlockOrder, GroupedBuffer, Groups, Options, Padd
 use super::mechanism::proposal::Commands;
 use super::{BlockSlot, BufferInspector, BufferSize};
 use crate::catalog::Description;
-use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parameters::{Parameter, Settings};
 use crate::parts::{Links, List, SizeBuckets};
 use crate::{Op, Ratio};
 
@@ -41,13 +41,7 @@ impl Cataloged for Clc {
         summary: "the largest of the blocks that have fallen off an LRU list of blocks is flushed",
         paper: "Kang, Park, Jung, Shim, Cha 2009",
         parameters: &[
-            Parameter {
-                name: "alpha",
-                summary: "the share of the blocks that are in the LRU list",
-                domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
-                default: Default::Value("1/10"),
-                only_with: None,
-            },
+            Parameter::share("alpha", "the share of the blocks that are in the LRU list", "1/10"),
             Commands::PARAMETER,
         ],
         source: include_str!("clc.rs"),

@@ -34,9 +34,9 @@ use alloc::vec::Vec;
 
 use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
-use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parameters::{Parameter, Settings};
 use crate::parts::{FrameList, GhostList, Links};
-use crate::{Frame, Frames, Op, Ratio};
+use crate::{Frame, Frames, Op};
 
 /// The two queues share their links: a page is in one of them.
 #[derive(Clone, Debug)]
@@ -51,36 +51,30 @@ pub struct TwoQ {
     page_left: bool,
 }
 
-const fn share(name: &'static str, summary: &'static str, default: &'static str) -> Parameter {
-    Parameter {
-        name,
-        summary,
-        domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
-        default: Default::Value(default),
-        only_with: None,
-    }
-}
-
 impl Cataloged for TwoQ {
     const DESCRIPTION: Description = Description {
         name: "2q",
         summary: "a page enters the LRU list only when it comes back soon after its first stay",
         paper: "Johnson, Shasha 1994",
         parameters: &[
-            share("kin_share", "pages of the FIFO queue as a share of all frames", "1/4"),
-            share("kout_share", "ghosts of the FIFO queue as a share of all frames", "1/2"),
+            Parameter::share(
+                "kin_share",
+                "pages of the FIFO queue as a share of all frames",
+                "1/4",
+            ),
+            Parameter::share(
+                "kout_share",
+                "ghosts of the FIFO queue as a share of all frames",
+                "1/2",
+            ),
         ],
         source: include_str!("2q.rs"),
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        let pages = |name| {
-            let share = settings.ratio(name).expect("a share has a default");
-            pages_of_share(share, size.frames)
-        };
         TwoQ {
-            kin: pages("kin_share"),
-            kout: pages("kout_share"),
+            kin: pages_of_share(settings, "kin_share", size.frames),
+            kout: pages_of_share(settings, "kout_share", size.frames),
             links: Links::new(size.frames),
             a1in: FrameList::EMPTY,
             am: FrameList::EMPTY,

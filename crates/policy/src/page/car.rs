@@ -22,7 +22,7 @@ use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameList, GhostList, Links};
-use crate::{Frame, Frames, PageId};
+use crate::{Frame, Frames, HitBits, PageId};
 
 /// The two clocks share their links: a page is in one of them.
 #[derive(Clone, Debug)]
@@ -161,4 +161,6 @@ impl PagePolicy for Car {
     }
 }
 
-impl BitDriven for Car {}
+impl BitDriven for Car {
+    const HIT_BITS: HitBits = HitBits::Reference;
+}

@@ -31,7 +31,7 @@ use super::cflru::{WINDOW_PARAMETERS, window_pages};
 use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::{Frame, Frames};
+use crate::{Frame, Frames, HitBits};
 
 /// The ring is the frames themselves, as in CLOCK. Steps of the hand are counted from the start of time, so
 /// that a place ahead of the hand keeps its number while the hand moves; step `n` is frame `n mod frames`.
@@ -216,4 +216,6 @@ impl PagePolicy for Cfclock {
     }
 }
 
-impl BitDriven for Cfclock {}
+impl BitDriven for Cfclock {
+    const HIT_BITS: HitBits = HitBits::Reference;
+}

@@ -26,17 +26,11 @@ use super::{AccessDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, Links};
-use crate::{Frame, Frames, Op, Ratio};
+use crate::{Frame, Frames, Op};
 
 /// The window of CFLRU and CFCLOCK, as a share of the frames or in pages.
 pub(super) const WINDOW_PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "window_share",
-        summary: "the window as a share of all frames, rounded down",
-        domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
-        default: Default::Value("1/3"),
-        only_with: None,
-    },
+    Parameter::share("window_share", "the window as a share of all frames, rounded down", "1/3"),
     Parameter {
         name: "window_pages",
         summary: "the window in pages, at most all frames",

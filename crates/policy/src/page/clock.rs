@@ -22,7 +22,7 @@
 use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::{Frame, Frames};
+use crate::{Frame, Frames, HitBits};
 
 /// The ring is the frames themselves: they are filled in order, and a new page takes its victim's place,
 /// which is the one that the hand reaches last.
@@ -82,4 +82,6 @@ impl PagePolicy for Clock {
     }
 }
 
-impl BitDriven for Clock {}
+impl BitDriven for Clock {
+    const HIT_BITS: HitBits = HitBits::Reference;
+}

@@ -57,9 +57,9 @@ use alloc::vec::Vec;
 
 use super::{BitDriven, Fault, Inspector, PagePolicy, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
-use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parameters::{Parameter, Settings};
 use crate::parts::{FrameList, GhostList, Links, PageList};
-use crate::{Frame, Frames, PageId, Ratio};
+use crate::{Frame, Frames, HitBits, PageId};
 
 /// The clock is a list of pages from `HAND_hot` to the list head. Resident cold pages and pages in their test
 /// period have a list each, in the same order: all of them are put at the list head and nowhere else.
@@ -86,18 +86,15 @@ impl Cataloged for ClockPro {
         name: "clock-pro",
         summary: "LIRS as a clock: pages that come back within their test period are hot",
         paper: "Jiang, Chen, Zhang 2005",
-        parameters: &[Parameter {
-            name: "cold_share",
-            summary: "frames for cold pages at first, as a share of all frames",
-            domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
-            default: Default::Value("1/100"),
-            only_with: None,
-        }],
+        parameters: &[Parameter::share(
+            "cold_share",
+            "frames for cold pages at first, as a share of all frames",
+            "1/100",
+        )],
         source: include_str!("clock_pro.rs"),
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        let cold_share = settings.ratio("cold_share").expect("a share has a default");
         ClockPro {
             frames: size.frames,
             clock: PageList::EMPTY,
@@ -110,7 +107,7 @@ impl Cataloged for ClockPro {
             hand_cold: Frame::NONE,
             in_test: GhostList::new(size.pages),
             nonresident_pages: 0,
-            cold_target: pages_of_share(cold_share, size.frames),
+            cold_target: pages_of_share(settings, "cold_share", size.frames),
         }
     }
 }
@@ -334,7 +331,9 @@ impl PagePolicy for ClockPro {
     }
 }
 
-impl BitDriven for ClockPro {}
+impl BitDriven for ClockPro {
+    const HIT_BITS: HitBits = HitBits::Reference;
+}
 
 #[cfg(test)]
 mod tests {

@@ -37,7 +37,7 @@ use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{DesiredSizes, FrameList, GhostList, Links};
-use crate::{Frame, Frames, Op, PageId, Ratio};
+use crate::{Frame, Frames, HitBits, Op, PageId, Ratio};
 
 /// The parameters of CRAW and CRAW-A.
 pub(super) const PARAMETERS: &[Parameter] = &[
@@ -398,4 +398,6 @@ impl PagePolicy for Craw {
     }
 }
 
-impl BitDriven for Craw {}
+impl BitDriven for Craw {
+    const HIT_BITS: HitBits = HitBits::Separate;
+}

@@ -18,7 +18,7 @@
 use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
-use crate::{Frame, Frames};
+use crate::{Frame, Frames, HitBits};
 
 /// The ring is the frames themselves: they are filled in order, and a new page takes its victim's place,
 /// which is the one that the hand reaches last.
@@ -63,4 +63,6 @@ impl PagePolicy for Fifo {
     }
 }
 
-impl BitDriven for Fifo {}
+impl BitDriven for Fifo {
+    const HIT_BITS: HitBits = HitBits::Reference;
+}

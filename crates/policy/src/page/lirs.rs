@@ -38,9 +38,9 @@ use alloc::vec::Vec;
 
 use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
-use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parameters::{Parameter, Settings};
 use crate::parts::{FrameList, Links, PageList};
-use crate::{Frame, Frames, Op, PageId, Ratio};
+use crate::{Frame, Frames, Op, PageId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
@@ -67,20 +67,17 @@ impl Cataloged for Lirs {
         name: "lirs",
         summary: "pages with a long time between their last two references leave",
         paper: "Jiang, Zhang 2002",
-        parameters: &[Parameter {
-            name: "hir_share",
-            summary: "frames for resident HIR pages as a share of all frames",
-            domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
-            default: Default::Value("1/100"),
-            only_with: None,
-        }],
+        parameters: &[Parameter::share(
+            "hir_share",
+            "frames for resident HIR pages as a share of all frames",
+            "1/100",
+        )],
         source: include_str!("lirs.rs"),
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        let hir_share = settings.ratio("hir_share").expect("a share has a default");
         Lirs {
-            most_lir_pages: size.frames - pages_of_share(hir_share, size.frames),
+            most_lir_pages: size.frames - pages_of_share(settings, "hir_share", size.frames),
             lir_pages: 0,
             stack: PageList::EMPTY,
             stack_links: Links::new(size.pages),

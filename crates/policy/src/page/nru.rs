@@ -28,7 +28,7 @@ use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::FrameSet;
-use crate::{Frame, Frames, Op};
+use crate::{Frame, Frames, HitBits, Op};
 
 /// The ring is the frames themselves, as in CLOCK.
 ///
@@ -214,4 +214,6 @@ impl PagePolicy for Nru {
     }
 }
 
-impl BitDriven for Nru {}
+impl BitDriven for Nru {
+    const HIT_BITS: HitBits = HitBits::Reference;
+}

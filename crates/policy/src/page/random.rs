@@ -27,7 +27,7 @@ use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::SplitMix64;
-use crate::{Frame, Frames};
+use crate::{Frame, Frames, HitBits};
 
 /// A generator of pseudo-random frame numbers.
 #[derive(Clone, Debug)]
@@ -77,7 +77,9 @@ impl PagePolicy for Random {
     }
 }
 
-impl BitDriven for Random {}
+impl BitDriven for Random {
+    const HIT_BITS: HitBits = HitBits::Reference;
+}
 
 #[cfg(test)]
 mod tests {

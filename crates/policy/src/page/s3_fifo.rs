@@ -42,7 +42,7 @@ use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, GhostList, Links};
-use crate::{Frame, Frames, Op, Ratio};
+use crate::{Frame, Frames, Op};
 
 const HIGHEST_FREQUENCY: u8 = 3;
 
@@ -62,13 +62,11 @@ pub struct S3Fifo {
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "small_share",
-        summary: "target size of the small queue as a share of all frames",
-        domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
-        default: Default::Value("1/10"),
-        only_with: None,
-    },
+    Parameter::share(
+        "small_share",
+        "target size of the small queue as a share of all frames",
+        "1/10",
+    ),
     Parameter {
         name: "move_to_main_threshold",
         summary: "hits with which a page moves from the small queue to the main one",
@@ -95,8 +93,7 @@ impl Cataloged for S3Fifo {
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        let small_share = settings.ratio("small_share").expect("a share has a default");
-        let small_pages = pages_of_share(small_share, size.frames);
+        let small_pages = pages_of_share(settings, "small_share", size.frames);
         let threshold = settings.count("move_to_main_threshold").expect("it has a default");
         S3Fifo {
             small_pages,

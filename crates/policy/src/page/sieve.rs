@@ -25,7 +25,7 @@ use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
-use crate::{Frame, Frames};
+use crate::{Frame, Frames, HitBits};
 
 /// The queue, listed from its tail, the oldest page, to its head.
 #[derive(Clone, Debug)]
@@ -90,7 +90,9 @@ impl PagePolicy for Sieve {
     }
 }
 
-impl BitDriven for Sieve {}
+impl BitDriven for Sieve {
+    const HIT_BITS: HitBits = HitBits::Reference;
+}
 
 #[cfg(test)]
 mod tests {

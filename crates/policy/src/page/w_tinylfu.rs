@@ -50,7 +50,7 @@ use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, FrequencySketch, Links};
-use crate::{Frame, Frames, Op, Ratio};
+use crate::{Frame, Frames, Op};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Segment {
@@ -76,24 +76,18 @@ pub struct WTinyLfu {
     sketch: FrequencySketch,
 }
 
-const fn share(name: &'static str, summary: &'static str, default: &'static str) -> Parameter {
-    Parameter {
-        name,
-        summary,
-        domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
-        default: Default::Value(default),
-        only_with: None,
-    }
-}
-
 impl Cataloged for WTinyLfu {
     const DESCRIPTION: Description = Description {
         name: "w-tinylfu",
         summary: "new pages pass a window and then compete by frequency with the main cache",
         paper: "Einziger, Friedman, Manes 2017",
         parameters: &[
-            share("window_share", "the window as a share of all frames", "1/100"),
-            share("protected_share", "the protected segment as a share of the main cache", "4/5"),
+            Parameter::share("window_share", "the window as a share of all frames", "1/100"),
+            Parameter::share(
+                "protected_share",
+                "the protected segment as a share of the main cache",
+                "4/5",
+            ),
             Parameter {
                 name: "sample_factor",
                 summary: "references per frame after which the sketch is aged",
@@ -113,14 +107,14 @@ impl Cataloged for WTinyLfu {
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        let share = |name| settings.ratio(name).expect("a share has a default");
-        let window_pages = pages_of_share(share("window_share"), size.frames);
+        let window_pages = pages_of_share(settings, "window_share", size.frames);
+        let protected_share = settings.ratio("protected_share").expect("a share has a default");
         let main_pages = size.frames - window_pages;
         let sample_factor = settings.count("sample_factor").expect("it has a default");
         let sample = sample_factor * u64::from(size.frames);
         WTinyLfu {
             window_pages,
-            protected_pages: share("protected_share").floor_of(main_pages) as u32,
+            protected_pages: protected_share.floor_of(main_pages) as u32,
             links: Links::new(size.frames),
             lists: [FrameList::EMPTY; 3],
             segment: vec![Segment::Window; size.frames as usize],

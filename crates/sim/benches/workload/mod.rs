@@ -105,6 +105,7 @@ pub fn experiment(
         page_bytes: PAGE_BYTES,
         device: "slc-nand".to_owned(),
         options: ReplayOptions::default(),
+        reserve: 0,
         observation: None,
         jobs: Some(1),
     }

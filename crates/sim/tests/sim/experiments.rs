@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use clockhand_sim::{
-    Contestant, Experiment, MemorySize, Outcome, Progress, ReplayOptions, RequestTable, Row,
-    SimError, TraceInput, simulate,
+    Bits, Contestant, Experiment, MemorySize, Outcome, Progress, ReplayOptions, RequestTable, Row,
+    SimError, TraceInput, WriteMiss, simulate,
 };
-use proptest::prelude::ProptestConfig;
+use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 /// Bytes of a page unless a test varies them.
@@ -44,6 +44,7 @@ pub fn experiment(inputs: Vec<TraceInput>, policies: &[&str], frames: &[u32]) ->
         page_bytes: PAGE_BYTES,
         device: "slc-nand".to_owned(),
         options: ReplayOptions::default(),
+        reserve: 0,
         observation: None,
         jobs: None,
     }
@@ -65,6 +66,17 @@ pub fn row(references: &str, policy: &str, frames: u32) -> Row {
 
 pub fn refusal(experiment: &Experiment) -> SimError {
     simulate(experiment, &Progress::default()).expect_err("the experiment is refused")
+}
+
+/// All ways to replay.
+pub fn replay_options() -> impl Strategy<Value = ReplayOptions> {
+    let bits = prop_oneof![Just(Bits::Exact), Just(Bits::Mapped)];
+    let write_miss = prop_oneof![Just(WriteMiss::Fetch), Just(WriteMiss::Blind)];
+    (bits, write_miss, any::<bool>()).prop_map(|(bits, write_miss, flush_at_end)| ReplayOptions {
+        bits,
+        write_miss,
+        flush_at_end,
+    })
 }
 
 /// Cases that are the same in every run; `PROPTEST_RNG_SEED` sets another seed to explore.

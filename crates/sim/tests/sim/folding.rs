@@ -1,10 +1,10 @@
 //! Folding runs of one page changes no count: the simulator, which folds, against the twins, which are told of
 //! every reference.
 
-use clockhand_sim::{Bits, ReplayOptions, RequestTable, WriteMiss};
+use clockhand_sim::{Bits, ReplayOptions, RequestTable};
 use proptest::prelude::*;
 
-use crate::experiments::{self, contestants, experiment, fixed_seed, input, rows};
+use crate::experiments::{self, contestants, experiment, fixed_seed, input, replay_options, rows};
 use crate::twin::{assert_counts, footprint, references, totals};
 
 /// Besides every policy's defaults, every option of the specification.
@@ -88,16 +88,6 @@ fn tables() -> impl Strategy<Value = (u64, RequestTable)> {
     })
 }
 
-fn options() -> impl Strategy<Value = ReplayOptions> {
-    let bits = prop_oneof![Just(Bits::Exact), Just(Bits::Mapped)];
-    let write_miss = prop_oneof![Just(WriteMiss::Fetch), Just(WriteMiss::Blind)];
-    (bits, write_miss, any::<bool>()).prop_map(|(bits, write_miss, flush_at_end)| ReplayOptions {
-        bits,
-        write_miss,
-        flush_at_end,
-    })
-}
-
 fn assert_counts_are_the_twins(
     page_bytes: u64,
     table: RequestTable,
@@ -125,7 +115,7 @@ proptest! {
         (page_bytes, table) in tables(),
         few in 1..6_u32,
         many in 6..40_u32,
-        options in options(),
+        options in replay_options(),
     ) {
         assert_counts_are_the_twins(page_bytes, table, &[few, many], options);
     }

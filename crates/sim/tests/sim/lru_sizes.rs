@@ -1,10 +1,10 @@
 //! LRU at many memory sizes comes from one pass of stack distances; at few sizes each cell is replayed. Both must give
 //! the same rows.
 
-use clockhand_sim::{Bits, ReplayOptions, RequestTable, Row, WriteMiss};
+use clockhand_sim::{ReplayOptions, RequestTable, Row};
 use proptest::prelude::*;
 
-use crate::experiments::{experiment, fixed_seed, input, rows, table};
+use crate::experiments::{experiment, fixed_seed, input, replay_options, rows, table};
 
 /// Rows of one cell at a time, which is always replayed.
 fn replayed(table: &RequestTable, frames: &[u32], options: ReplayOptions) -> Vec<Row> {
@@ -31,23 +31,13 @@ fn tables() -> impl Strategy<Value = RequestTable> {
     })
 }
 
-fn options() -> impl Strategy<Value = ReplayOptions> {
-    let bits = prop_oneof![Just(Bits::Exact), Just(Bits::Mapped)];
-    let write_miss = prop_oneof![Just(WriteMiss::Fetch), Just(WriteMiss::Blind)];
-    (bits, write_miss, any::<bool>()).prop_map(|(bits, write_miss, flush_at_end)| ReplayOptions {
-        bits,
-        write_miss,
-        flush_at_end,
-    })
-}
-
 proptest! {
     #![proptest_config(fixed_seed(64))]
 
     #[test]
     fn one_pass_gives_the_rows_of_a_replay_at_every_size(
         table in tables(),
-        options in options(),
+        options in replay_options(),
     ) {
         let frames: Vec<u32> = (1..=42).collect();
         prop_assert_eq!(at_once(&table, &frames, options), replayed(&table, &frames, options));

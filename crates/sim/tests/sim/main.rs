@@ -11,6 +11,7 @@ mod lru_sizes;
 mod memory_use;
 mod observation;
 mod real_traces;
+mod reserve;
 mod rows;
 mod ssd;
 mod twin;

@@ -63,21 +63,12 @@ impl LineFormat for Alibaba {
         let address = fields.decimal().ok_or("has no decimal offset in field 3")?;
         let size_bytes = fields.decimal().ok_or("has no decimal length in field 4")?;
         let time_us = fields.decimal().ok_or("has no whole microseconds in field 5")?;
-        if fields.next().is_some() {
-            return Err("does not end after the time in field 5".into());
-        }
+        fields.end().ok_or("does not end after the time in field 5")?;
         let time_ns =
             time_us.checked_mul(MICROSECOND_NS).ok_or("has a time after the year 2554")?;
         let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(device)?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

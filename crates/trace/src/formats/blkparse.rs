@@ -150,14 +150,7 @@ impl LineFormat for BlkParse {
         };
         let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = self.devices.number(device, &mut output.report)?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -70,20 +70,11 @@ impl LineFormat for DiskSim {
         let sectors = fields.decimal().ok_or("has no decimal number of blocks in field 4")?;
         let flags = fields.next().map(|field| scan::without_hex_prefix(field).unwrap_or(field));
         let flags = flags.and_then(scan::hex).ok_or("has no hexadecimal flags in field 5")?;
-        if fields.next().is_some() {
-            return Err("does not end after the flags in field 5".into());
-        }
+        fields.end().ok_or("does not end after the flags in field 5")?;
         let op = if flags & FLAG_READ != 0 { Op::Read } else { Op::Write };
         let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = units::stream(device)?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -57,9 +57,7 @@ impl LineFormat for Dramsim2 {
             _ => return Err("has none of READ, WRITE, IFETCH in field 2".into()),
         };
         fields.decimal().ok_or("has no decimal cycle in field 3")?;
-        if fields.next().is_some() {
-            return Err("does not end after the cycle in field 3".into());
-        }
+        fields.end().ok_or("does not end after the cycle in field 3")?;
         output.request(Request::new(op, address, 1))?;
         Ok(Line::Taken)
     }

@@ -109,14 +109,7 @@ impl LineFormat for Etw {
         let disk = fields.nth(1).and_then(scan::decimal);
         let stream = units::stream(disk.ok_or("has no decimal disk in field 9")?)?;
         let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -167,12 +167,10 @@ impl LineFormat for FioIolog {
         };
         let address = fields.decimal().ok_or("has no decimal offset after the action")?;
         let length = fields.decimal().ok_or("has no decimal length after the offset")?;
-        if fields.next().is_some() {
-            return Err("does not end after the length".into());
-        }
+        fields.end().ok_or("does not end after the length")?;
         let bytes = units::request_bytes(length)?;
         let stream = self.files.number(file, &mut output.report)?;
-        output.request(Request { op, address, bytes, stream, time_ns, class: None })?;
+        output.request(Request { stream, time_ns, ..Request::new(op, address, bytes) })?;
         Ok(Line::Taken)
     }
 }

@@ -98,14 +98,7 @@ impl LineFormat for Fiu {
         self.device.extend_from_slice(minor);
         let stream = self.devices.number(&self.device, &mut output.report)?;
         let (address, bytes) = units::sector_range(sector, sectors)?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -92,18 +92,9 @@ impl LineFormat for HeimdallReplay {
         fields.next().and_then(milliseconds).ok_or("has no milliseconds in field 6")?;
         let result = fields.next().map(|field| field.strip_prefix(b"-").unwrap_or(field));
         result.and_then(scan::decimal).ok_or("has no decimal result in field 7")?;
-        if fields.next().is_some() {
-            return Err("does not end after the result in field 7".into());
-        }
+        fields.end().ok_or("does not end after the result in field 7")?;
         let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream: 0,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        output.request(Request::new(op, address, bytes).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

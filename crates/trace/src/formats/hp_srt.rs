@@ -121,14 +121,7 @@ impl RecordFormat for HpSrt {
         let address = u64::from(number(28)) * self.sectors.bytes(stream)?;
         let time_us = u64::from(number(8)) * 1_000_000 + u64::from(number(12));
         let op = if number(44) & 1 == 1 { Op::Read } else { Op::Write };
-        output.request(Request {
-            op,
-            address,
-            bytes: number(24),
-            stream,
-            time_ns: Some(time_us * 1_000),
-            class: None,
-        })
+        output.request(Request::new(op, address, number(24)).in_stream(stream).at(time_us * 1_000))
     }
 }
 

@@ -72,19 +72,10 @@ impl LineFormat for MqSim {
             Some(b"1") => Op::Read,
             _ => return Err("has no type 0 or 1 in field 5".into()),
         };
-        if fields.next().is_some() {
-            return Err("does not end after the type in field 5".into());
-        }
+        fields.end().ok_or("does not end after the type in field 5")?;
         let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = units::stream(device)?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -103,14 +103,7 @@ impl LineFormat for Msr {
         self.volume.extend_from_slice(disk);
         let stream = self.volumes.number(&self.volume, &mut output.report)?;
         let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

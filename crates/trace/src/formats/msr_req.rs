@@ -66,9 +66,7 @@ impl LineFormat for MsrReq {
         };
         fields.decimal().ok_or("has no decimal number in field 2")?;
         let address = fields.decimal().ok_or("has no decimal offset in field 3")?;
-        if fields.next().is_some() {
-            return Err("does not end after the offset in field 3".into());
-        }
+        fields.end().ok_or("does not end after the offset in field 3")?;
         self.unaligned_offsets += u64::from(address % SECTOR_BYTES != 0);
         output.request(Request::new(op, address, 1))?;
         Ok(Line::Taken)

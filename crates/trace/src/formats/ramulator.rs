@@ -81,9 +81,7 @@ impl LineFormat for Ramulator {
             }
             None => None,
         };
-        if fields.next().is_some() {
-            return Err("does not end after the write-back address in field 3".into());
-        }
+        fields.end().ok_or("does not end after the write-back address in field 3")?;
         output.request(cache_line(Op::Read, read))?;
         if let Some(write_back) = write_back {
             output.request(cache_line(Op::Write, write_back))?;

@@ -71,14 +71,9 @@ impl LineFormat for Spc {
         let address = sector
             .checked_mul(SECTOR_BYTES)
             .ok_or("begins past the end of the 64-bit address space")?;
-        output.request(Request {
-            op,
-            address,
-            bytes: units::request_bytes(size_bytes)?,
-            stream: units::stream(stream)?,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        let bytes = units::request_bytes(size_bytes)?;
+        let stream = units::stream(stream)?;
+        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

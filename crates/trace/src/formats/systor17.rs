@@ -73,9 +73,7 @@ impl LineFormat for Systor17 {
         let unit = fields.decimal().ok_or("has no decimal logical unit in field 4")?;
         let address = fields.decimal().ok_or("has no decimal offset in field 5")?;
         let size_bytes = fields.decimal().ok_or("has no decimal size in field 6")?;
-        if fields.next().is_some() {
-            return Err("does not end after the size in field 6".into());
-        }
+        fields.end().ok_or("does not end after the size in field 6")?;
         if kind.is_empty() {
             output.report.pass_over("records of empty type");
             return Ok(Line::Passed);
@@ -83,14 +81,7 @@ impl LineFormat for Systor17 {
         let op = scan::op(kind).ok_or("has a type other than R and W in field 3")?;
         let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(unit)?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

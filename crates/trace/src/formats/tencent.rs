@@ -69,20 +69,11 @@ impl LineFormat for Tencent {
             _ => return Err("has no type 0 or 1 in field 4".into()),
         };
         let volume = fields.decimal().ok_or("has no decimal volume in field 5")?;
-        if fields.next().is_some() {
-            return Err("does not end after the volume in field 5".into());
-        }
+        fields.end().ok_or("does not end after the volume in field 5")?;
         let time_ns = time_s.checked_mul(SECOND_NS).ok_or("has a time after the year 2554")?;
         let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = units::stream(volume)?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream,
-            time_ns: Some(time_ns),
-            class: None,
-        })?;
+        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

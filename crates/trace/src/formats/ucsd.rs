@@ -63,9 +63,7 @@ impl LineFormat for Ucsd {
         let address =
             digits.and_then(scan::hex).ok_or("has no hexadecimal address after 0x in field 2")?;
         fields.decimal().ok_or("has no decimal distance in field 3")?;
-        if fields.next().is_some() {
-            return Err("does not end after the distance in field 3".into());
-        }
+        fields.end().ok_or("does not end after the distance in field 3")?;
         output.access(Access { kind, address, bytes: 1 })?;
         Ok(Line::Taken)
     }

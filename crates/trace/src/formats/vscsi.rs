@@ -155,14 +155,7 @@ impl RecordFormat for Vscsi {
         let address = block.checked_mul(BLOCK_BYTES).ok_or("has a block past 64-bit addresses")?;
         let time_us = u64::from_le_bytes(field(record, 24));
         let time_ns = time_us.checked_mul(1_000).ok_or("has a time above 64 bits of ns")?;
-        output.request(Request {
-            op,
-            address,
-            bytes,
-            stream: 0,
-            time_ns: Some(time_ns),
-            class: None,
-        })
+        output.request(Request::new(op, address, bytes).at(time_ns))
     }
 }
 

@@ -7,6 +7,9 @@ use clockhand_trace::{
 
 use crate::reading::drain;
 
+/// The columns of a file of records with classes and without times.
+const WITH_CLASSES: OptionalColumns = OptionalColumns { times: false, classes: true };
+
 fn classed(class: RecordClass, address: u64) -> Request {
     Request { class: Some(class), ..Request::new(class.bus_op(), address, 32) }
 }
@@ -26,12 +29,7 @@ fn read(path: &std::path::Path, options: &OpenOptions) -> (Vec<Request>, Option<
 fn classes_come_back_where_they_are_kept_and_are_viewed_where_not() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("the.parquet");
-    let mut writer = ParquetWriter::create(
-        &path,
-        &[],
-        OptionalColumns { classes: true, ..OptionalColumns::default() },
-    )
-    .unwrap();
+    let mut writer = ParquetWriter::create(&path, &[], WITH_CLASSES).unwrap();
     writer.write(&one_of_each()).unwrap();
     writer.finish().unwrap();
     let kept = OpenOptions { classes: Classes::Kept, ..OpenOptions::default() };
@@ -50,12 +48,7 @@ fn requests_with_and_without_classes_do_not_mix() {
     let folder = tempfile::tempdir().unwrap();
     let (with, without) = (classed(RecordClass::LoadMiss, 0), Request::new(Op::Read, 0, 32));
     let path = folder.path().join("x");
-    let mut writer = ParquetWriter::create(
-        &path,
-        &[],
-        OptionalColumns { classes: true, ..OptionalColumns::default() },
-    )
-    .unwrap();
+    let mut writer = ParquetWriter::create(&path, &[], WITH_CLASSES).unwrap();
     let message = writer.write(&[with, without]).unwrap_err().to_string();
     assert!(message.contains("request 1 has no class although others have"), "{message}");
     let mut writer = ParquetWriter::create(&path, &[], OptionalColumns::default()).unwrap();
@@ -67,12 +60,7 @@ fn requests_with_and_without_classes_do_not_mix() {
 fn anonymous_pages_are_selected_and_no_label_for_people() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("the.parquet");
-    let mut writer = ParquetWriter::create(
-        &path,
-        &[],
-        OptionalColumns { classes: true, ..OptionalColumns::default() },
-    )
-    .unwrap();
+    let mut writer = ParquetWriter::create(&path, &[], WITH_CLASSES).unwrap();
     writer.write(&one_of_each()).unwrap();
     let segments = ["0 1000 4000 rw- heap".to_owned()];
     writer.keep_address_space(&segments, &AnonymousPages::of_pages([(0, 1), (0, 3), (1, 2)]));

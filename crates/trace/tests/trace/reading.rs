@@ -32,6 +32,7 @@ pub fn read_file(
     path: &Path,
     format: Option<&str>,
 ) -> Result<(Vec<Request>, ReadReport), TraceError> {
+    let format = format.map(str::to_owned);
     let options = OpenOptions { format, assume_reads: true, ..OpenOptions::default() };
     drain(&mut TraceReader::open(path, &options)?)
 }

@@ -23,6 +23,7 @@ fn info_of(name: &str) -> Option<TraceInfo> {
 }
 
 fn info_as(name: &str, format: Option<&str>) -> Option<TraceInfo> {
+    let format = format.map(str::to_owned);
     let options = OpenOptions { format, ..OpenOptions::default() };
     let mut reader = TraceReader::open(shared_trace(name)?, &options).unwrap();
     Some(TraceInfo::read(&mut reader, 4096).unwrap())

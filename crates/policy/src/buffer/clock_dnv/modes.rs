@@ -1,17 +1,14 @@
 //! CLOCK-DNV's named alternatives.
 
-use crate::Ratio;
 use crate::buffer::mechanism::proposal::Commands;
 use crate::parameters::{Default, Domain, Parameter, Settings};
 
 /// The share of DRAM in the total of a hybrid buffer.
-pub(in crate::buffer) const DRAM_SHARE: Parameter = Parameter {
-    name: "dram_share",
-    summary: "the share of DRAM in the total, rounded down, at least a page; the rest is NVM",
-    domain: Domain::Ratio { min: Ratio::whole(0), max: Some(Ratio::whole(1)) },
-    default: Default::Value("1/10"),
-    only_with: None,
-};
+pub(in crate::buffer) const DRAM_SHARE: Parameter = Parameter::share(
+    "dram_share",
+    "the share of DRAM in the total, rounded down, at least a page; the rest is NVM",
+    "1/10",
+);
 
 pub(super) const PARAMETERS: &[Parameter] = &[
     DRAM_SHARE,

@@ -1,0 +1,345 @@
+//! The thread that serves the faults of one paged memory.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clockhand_pager_protocol::PAGE_BYTES;
+use clockhand_policy::PageId;
+use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
+use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use crate::affinity::Affinity;
+use crate::pager::{InitialPages, Pager, PagerError, Paging, Parts};
+use crate::statistics::{Counts, Times};
+use crate::userfault::{FaultMessage, Userfault};
+
+/// How much memory there is, and who decides which pages are in it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The policy, resolved for [`Settings::policy_frames`] frames.
+    pub policy: ResolvedPolicy,
+    /// Page frames in all.
+    pub frames: u32,
+    /// How many of them are kept for writes under way; 0: a fault waits for the write of its victim.
+    pub reserve: u32,
+    /// For how long a store that fails is asked again before the pager gives up.
+    pub patience: Duration,
+}
+
+/// Fewer frames than an instruction with its operands may touch would never let it end.
+pub const MIN_FRAMES: u32 = 16;
+
+impl Settings {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what cannot be paged, and what to do.
+    pub fn check(&self) -> Result<(), String> {
+        let entry = self.policy.entry();
+        let name = entry.description.name;
+        match entry.kind {
+            Kind::BitDriven => {}
+            Kind::AccessDriven => {
+                return Err(format!(
+                    "{name} must be told of every hit, which real memory does not show; choose a bit-driven policy \
+                     such as clock, cfclock or craw"
+                ));
+            }
+            Kind::Offline => {
+                return Err(format!(
+                    "{name} must know the future; choose a bit-driven policy such as clock, cfclock or craw"
+                ));
+            }
+        }
+        if self.frames.saturating_sub(self.reserve) < MIN_FRAMES {
+            return Err(format!(
+                "{} frames with a reserve of {} leave fewer than {MIN_FRAMES} for pages, which one instruction may need; \
+                 give more memory or a smaller reserve",
+                self.frames, self.reserve
+            ));
+        }
+        Ok(())
+    }
+
+    /// Frames of the policy.
+    pub fn policy_frames(&self) -> u32 {
+        self.frames - self.reserve
+    }
+
+    /// A paged memory with these settings.
+    ///
+    /// # Panics
+    ///
+    /// If the settings have not been [checked](Settings::check).
+    pub fn build(&self, parts: Parts) -> Box<dyn Paging> {
+        let size = Size { frames: self.policy_frames(), pages: parts.program.pages() };
+        self.policy.build(size, Build { size, reserve: self.reserve, parts })
+    }
+}
+
+struct Build {
+    size: Size,
+    reserve: u32,
+    parts: Parts,
+}
+
+impl Visitor for Build {
+    type Output = Box<dyn Paging>;
+
+    fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
+        Box::new(Pager::new(policy, self.size.frames, self.reserve, self.parts))
+    }
+
+    fn access_driven<P: AccessDriven + 'static>(self, _: P) -> Self::Output {
+        unreachable!("the settings were checked: a policy that must be told of hits cannot page")
+    }
+
+    fn offline<P: Offline + 'static>(self, _: P) -> Self::Output {
+        unreachable!("the settings were checked: a policy that must know the future cannot page")
+    }
+}
+
+/// What a pager's thread is asked from outside.
+pub(crate) enum Command {
+    /// Forget these pages.
+    Discard { first: PageId, pages: u32, done: Sender<Result<(), PagerError>> },
+    /// Copy all pages and let none change.
+    BeginFork { done: Sender<Result<InitialPages, PagerError>> },
+    /// Let pages change again.
+    EndFork,
+    /// End.
+    Stop,
+}
+
+/// What is known of a paged memory from outside of its thread.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// What was counted.
+    pub counts: Counts,
+    /// Where time went.
+    pub times: Times,
+    /// The values by which the policy adapts.
+    pub gauges: Vec<(&'static str, f64)>,
+    /// Bytes that the store occupies.
+    pub occupied_bytes: u64,
+    /// Why the pager gave up.
+    pub failure: Option<String>,
+    /// Whether the memory has ended.
+    pub has_ended: bool,
+}
+
+/// Sends commands to a pager's thread and reads what it publishes.
+#[derive(Clone)]
+pub(crate) struct Control {
+    commands: Sender<Command>,
+    wake: Arc<OwnedFd>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+impl Control {
+    pub(crate) fn command(&self, command: Command) -> io::Result<()> {
+        let ended = |_| io::Error::new(io::ErrorKind::NotConnected, "the paged memory has ended");
+        self.commands.send(command).map_err(ended)?;
+        rustix::io::write(&*self.wake, &1u64.to_ne_bytes())?;
+        Ok(())
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.lock().expect("nobody panics with this lock").clone()
+    }
+}
+
+/// How the thread and the rest of the process are connected.
+pub(crate) struct Channel {
+    commands: Receiver<Command>,
+    wake: Arc<OwnedFd>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+pub(crate) fn channel_of_control() -> io::Result<(Control, Channel)> {
+    let (sender, commands) = channel();
+    let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+    let progress = Arc::new(Mutex::new(Progress::default()));
+    let control = Control { commands: sender, wake: wake.clone(), progress: progress.clone() };
+    Ok((control, Channel { commands, wake, progress }))
+}
+
+/// How often the thread publishes what it has counted.
+const PUBLISH_EVERY: Duration = Duration::from_millis(100);
+
+/// Serves the faults of one memory, until it ends.
+pub(crate) struct Driver {
+    pub(crate) userfault: Arc<Userfault>,
+    /// Where the program sees the first page.
+    pub(crate) base: u64,
+    pub(crate) paging: Box<dyn Paging>,
+    pub(crate) channel: Channel,
+    /// Hangs up when the program has ended.
+    pub(crate) program: Option<OwnedFd>,
+    pub(crate) patience: Duration,
+    /// The program's process id, if it is not this process.
+    pub(crate) process: Option<i32>,
+}
+
+impl Driver {
+    /// Serves until the program has ended, the pager is stopped, or the store fails for too long.
+    pub(crate) fn run(mut self) -> Progress {
+        let mut affinity = Affinity::new(self.process);
+        let mut faults = Vec::new();
+        let mut published = Instant::now();
+        let failure = loop {
+            match self.turn(&mut faults, &mut affinity) {
+                Ok(true) => {}
+                Ok(false) => break None,
+                Err(error) => break self.failure(error),
+            }
+            if published.elapsed() >= PUBLISH_EVERY {
+                self.publish();
+                published = Instant::now();
+            }
+        };
+        self.publish();
+        let mut progress = self.channel.progress.lock().expect("nobody panics with this lock");
+        progress.failure = failure;
+        progress.has_ended = true;
+        progress.clone()
+    }
+
+    /// What an error means: a program that has ended is none.
+    fn failure(&self, error: PagerError) -> Option<String> {
+        let has_ended =
+            || self.program.as_ref().is_some_and(|program| has_hung_up(program.as_fd()));
+        match error {
+            PagerError::Memory(_) if has_ended() => None,
+            error => Some(error.to_string()),
+        }
+    }
+
+    /// Waits for something to do and does it; says whether to go on.
+    fn turn(
+        &mut self,
+        faults: &mut Vec<FaultMessage>,
+        affinity: &mut Affinity,
+    ) -> Result<bool, PagerError> {
+        let program = self.program.as_ref().map(AsFd::as_fd);
+        let [has_faults, has_commands, has_ended] =
+            wait(self.userfault.as_fd(), self.channel.wake.as_fd(), program)?;
+        if has_commands && !self.obey()? {
+            return Ok(false);
+        }
+        if has_faults {
+            let learned = Instant::now();
+            self.userfault.read(faults)?;
+            for fault in faults.drain(..) {
+                affinity.follow(fault.thread);
+                let page = PageId(((fault.address - self.base) / PAGE_BYTES as u64) as u32);
+                serve(&mut *self.paging, page, fault.op, self.patience)?;
+                self.paging.fault_served(learned.elapsed());
+            }
+        } else if let Err(PagerError::Memory(error)) = self.paging.make_use_of_leisure() {
+            return Err(error.into());
+        }
+        Ok(!has_ended)
+    }
+
+    /// Carries out commands; says whether to go on.
+    fn obey(&mut self) -> Result<bool, PagerError> {
+        let mut count = [0; 8];
+        // It only wakes this thread: what there is to do stands in the channel.
+        let _ = rustix::io::read(&*self.channel.wake, &mut count);
+        let mut is_frozen = false;
+        loop {
+            let command = match is_frozen {
+                // No fault is served until the child has been forked.
+                true => self.channel.commands.recv_timeout(FORK_PATIENCE).ok(),
+                false => self.channel.commands.try_recv().ok(),
+            };
+            match command {
+                None if is_frozen
+                    && self
+                        .program
+                        .as_ref()
+                        .is_some_and(|program| !has_hung_up(program.as_fd())) => {}
+                None => return Ok(true),
+                Some(Command::Discard { first, pages, done }) => {
+                    let _ = done.send(self.paging.discard(first, pages));
+                }
+                Some(Command::BeginFork { done }) => {
+                    let copies = self.paging.copy_for_fork();
+                    is_frozen = copies.is_ok();
+                    let _ = done.send(copies);
+                }
+                Some(Command::EndFork) => is_frozen = false,
+                Some(Command::Stop) => return Ok(false),
+            }
+        }
+    }
+
+    fn publish(&self) {
+        let mut gauges = Vec::new();
+        self.paging.gauges(&mut |name, value| gauges.push((name, value)));
+        let mut progress = self.channel.progress.lock().expect("nobody panics with this lock");
+        progress.counts = self.paging.counts();
+        progress.times = self.paging.times().clone();
+        progress.gauges = gauges;
+        progress.occupied_bytes = self.paging.occupied_bytes();
+    }
+}
+
+/// How long between two looks at whether a forking program is still there.
+const FORK_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Serves an access, asking a failing store again until patience ends.
+fn serve(
+    paging: &mut dyn Paging,
+    page: PageId,
+    op: clockhand_policy::Op,
+    patience: Duration,
+) -> Result<(), PagerError> {
+    let started = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match paging.serve(page, op) {
+            Err(PagerError::Store { .. }) if started.elapsed() < patience => {
+                thread::sleep(pause);
+                pause = (2 * pause).min(Duration::from_millis(100));
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Waits until there are faults, there are commands, or the program has ended; says which of the three.
+fn wait(
+    faults: BorrowedFd<'_>,
+    commands: BorrowedFd<'_>,
+    program: Option<BorrowedFd<'_>>,
+) -> io::Result<[bool; 3]> {
+    let watched = |descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN);
+    // Without a program the last place repeats another one.
+    let mut polled = [faults, commands, program.unwrap_or(commands)].map(watched);
+    let timeout = Timespec { tv_sec: 0, tv_nsec: PUBLISH_EVERY.as_nanos() as i64 };
+    match poll(&mut polled, Some(&timeout)) {
+        Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
+        result => result?,
+    };
+    // A socket with something to read has not hung up for that.
+    let is_ready = |descriptor: &PollFd<'_>, meaning| descriptor.revents().intersects(meaning);
+    let hung_up = PollFlags::HUP | PollFlags::ERR;
+    let has_ended = program.is_some() && is_ready(&polled[2], hung_up);
+    Ok([is_ready(&polled[0], PollFlags::all()), is_ready(&polled[1], PollFlags::IN), has_ended])
+}
+
+/// Whether the other side of a socket has been closed.
+fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+    let timeout = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&timeout)).is_ok_and(|ready| ready > 0)
+        && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}

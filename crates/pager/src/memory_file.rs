@@ -1,0 +1,90 @@
+//! The file in memory that holds a program's pages, and the pager's own view of it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::{self, NonNull};
+
+use clockhand_pager_protocol::PAGE_BYTES;
+use clockhand_policy::PageId;
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+
+use crate::store::PageAddress;
+
+/// A sparse file in memory, mapped for the pager: page n lies at n × 4096 in the file and in the mapping.
+#[derive(Debug)]
+pub(crate) struct MemoryFile {
+    descriptor: OwnedFd,
+    view: NonNull<u8>,
+    pages: u32,
+}
+
+// SAFETY: the view is an address range that this value owns; using a page of it needs a reason of its own.
+unsafe impl Send for MemoryFile {}
+
+impl MemoryFile {
+    /// A file of `pages` pages without content.
+    pub(crate) fn new(pages: u32) -> io::Result<Self> {
+        let bytes = pages as usize * PAGE_BYTES;
+        let descriptor = memfd_create("clockhand", MemfdFlags::CLOEXEC)?;
+        ftruncate(&descriptor, bytes as u64)?;
+        let view = map(descriptor.as_fd(), bytes)?;
+        Ok(MemoryFile { descriptor, view, pages })
+    }
+
+    pub(crate) fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.pages as usize * PAGE_BYTES
+    }
+
+    pub(crate) fn address(&self, page: PageId) -> PageAddress {
+        assert!(page.0 < self.pages, "page {} of {}", page.0, self.pages);
+        // SAFETY: the page lies within the mapping.
+        PageAddress(unsafe { self.view.add(page.index() * PAGE_BYTES) })
+    }
+
+    /// Another mapping of the same pages in this process.
+    pub(crate) fn map_again(&self) -> io::Result<NonNull<u8>> {
+        map(self.descriptor.as_fd(), self.bytes())
+    }
+
+    pub(crate) fn fill_with_zeros(&self, page: PageId) -> io::Result<()> {
+        let offset = page.index() * PAGE_BYTES;
+        // A page that the file has not is zeros as soon as there is memory for it.
+        Ok(fallocate(&self.descriptor, FallocateFlags::empty(), offset as u64, PAGE_BYTES as u64)?)
+    }
+
+    pub(crate) fn forget(&self, first: PageId, pages: u32) -> io::Result<()> {
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let (offset, bytes) = (first.index() * PAGE_BYTES, pages as usize * PAGE_BYTES);
+        Ok(fallocate(&self.descriptor, punch, offset as u64, bytes as u64)?)
+    }
+}
+
+impl AsFd for MemoryFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for MemoryFile {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and no page address of it outlives the value's owner.
+        let unmapped = unsafe { munmap(self.view.as_ptr().cast(), self.bytes()) };
+        debug_assert!(unmapped.is_ok());
+    }
+}
+
+fn map(descriptor: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNull<u8>> {
+    let (protection, flags) =
+        (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+    // SAFETY: the kernel chooses a free address range.
+    let view = unsafe { mmap(ptr::null_mut(), bytes, protection, flags, descriptor, 0) }?;
+    // A huge page would be one translation for 512 pages.
+    // SAFETY: advice on a mapping that was just made; where there are no huge pages it is refused, rightly.
+    let _ = unsafe { madvise(view, bytes, Advice::LinuxNoHugepage) };
+    Ok(NonNull::new(view.cast()).expect("a mapping is not at 0"))
+}

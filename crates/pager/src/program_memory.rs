@@ -1,0 +1,78 @@
+//! The memory of a program as its pager handles it.
+
+use std::io;
+
+use clockhand_policy::PageId;
+
+use crate::store::PageAddress;
+
+/// What a pager can do with the memory of a program.
+///
+/// A page has content or not, and the program has a translation for it or not: one for reading, or one for writing
+/// too. Only a page with content has a translation. The pager alone makes and changes translations.
+///
+/// An error means that the program's memory is gone: the program has ended.
+pub trait ProgramMemory: Send {
+    /// How many pages there are.
+    fn pages(&self) -> u32;
+
+    /// The pager's own view of a page, which needs no translation of the program. Content that is written there is
+    /// what the program finds.
+    fn address(&self, page: PageId) -> PageAddress;
+
+    /// Gives a page without content zeros.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it.
+    fn fill_with_zeros(&mut self, page: PageId) -> io::Result<()>;
+
+    /// Makes a translation, and lets whoever waits for the page go on.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended.
+    fn map(&mut self, page: PageId, writable: bool) -> io::Result<()>;
+
+    /// Makes the translation of a page writable, and lets whoever waits for that go on.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended.
+    fn allow_writes(&mut self, page: PageId) -> io::Result<()>;
+
+    /// Makes the translation of a page, if there is one, read-only.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended.
+    fn forbid_writes(&mut self, page: PageId) -> io::Result<()>;
+
+    /// Drops content and translations of `pages` pages from `first` on.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot be given back.
+    fn forget(&mut self, first: PageId, pages: u32) -> io::Result<()>;
+
+    /// Begins to drop translations; the contents stay. Empties the list.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended.
+    fn begin_unmapping(&mut self, pages: &mut Vec<PageId>) -> io::Result<()>;
+
+    /// Waits until what was begun is done.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended.
+    fn finish_unmapping(&mut self) -> io::Result<()>;
+
+    /// Lets whoever waits for the page look again.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended.
+    fn wake(&mut self, page: PageId) -> io::Result<()>;
+}

@@ -1,0 +1,145 @@
+//! Paged memory of this process.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+
+use clockhand_pager_protocol::PAGE_BYTES;
+use clockhand_policy::PageId;
+use rustix::mm::munmap;
+
+use crate::driver::{Command, Control, Driver, Progress, Settings, channel_of_control};
+use crate::memory_file::MemoryFile;
+use crate::pager::{EventSink, InitialPages, Parts};
+use crate::store::Store;
+use crate::userfault::{Userfault, obstacle};
+use crate::userfault_memory::{Unmapper, UserfaultMemory};
+
+/// Why there is no paged region.
+#[derive(Debug, thiserror::Error)]
+pub enum RegionError {
+    /// The settings, or the machine, do not allow it: a sentence that says what to do.
+    #[error("{0}")]
+    Refused(String),
+    /// The kernel failed.
+    #[error("a paged region cannot be made: {0}")]
+    Kernel(#[from] io::Error),
+}
+
+/// Memory of which only as many pages are resident as there are frames.
+///
+/// Any code may read and write it, from any thread and in system calls: it is ordinary memory that starts as zeros. A
+/// thread of this process serves its faults under the policy. What must not lie in it is what that thread needs: the
+/// heap and the stacks of this process.
+///
+/// When the store fails for longer than [`Settings::patience`], the process is aborted with a message, since a thread that
+/// waits for a page can neither go on nor be told.
+pub struct PagedRegion {
+    base: NonNull<u8>,
+    pages: u32,
+    control: Control,
+    thread: Option<JoinHandle<()>>,
+}
+
+// SAFETY: the region is memory like any other; what is done with its pointer is for the user to answer.
+unsafe impl Send for PagedRegion {}
+// SAFETY: as above; the methods take `&self` and only send commands.
+unsafe impl Sync for PagedRegion {}
+
+impl PagedRegion {
+    /// A region of `pages` pages of zeros. `events` is told what happens, on the pager's thread, and must not touch the
+    /// region.
+    ///
+    /// # Errors
+    ///
+    /// If the policy cannot page, the frames are too few, or the kernel refuses; the sentence says what to do.
+    pub fn new(
+        pages: u32,
+        settings: Settings,
+        store: Box<dyn Store>,
+        events: Box<dyn EventSink>,
+    ) -> Result<Self, RegionError> {
+        settings.check().map_err(RegionError::Refused)?;
+        if let Some(obstacle) = obstacle() {
+            return Err(RegionError::Refused(obstacle));
+        }
+        let userfault = Arc::new(Userfault::new()?);
+        let file = MemoryFile::new(pages)?;
+        let base = file.map_again()?;
+        let address = base.as_ptr() as u64;
+        let program = UserfaultMemory::new(file, userfault.clone(), address, Unmapper::Here(base))?;
+        let (control, channel) = channel_of_control()?;
+        let parts =
+            Parts { program: Box::new(program), store, events, initial: InitialPages::new() };
+        let thread = thread::Builder::new().name("clockhand pager".to_owned()).spawn(move || {
+            let patience = settings.patience;
+            let paging = settings.build(parts);
+            let driver =
+                Driver { userfault, base: address, paging, channel, program: None, patience, process: Some(std::process::id() as i32) };
+            if let Some(failure) = driver.run().failure {
+                eprintln!("clockhand: {failure}; the process ends, since a paged region cannot be served any more");
+                std::process::abort();
+            }
+        })?;
+        Ok(PagedRegion { base, pages, control, thread: Some(thread) })
+    }
+
+    /// The first byte.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// Bytes of the region.
+    pub fn bytes(&self) -> usize {
+        self.pages as usize * PAGE_BYTES
+    }
+
+    /// Forgets the contents of `pages` pages from page `first` on: they read as zeros.
+    ///
+    /// # Errors
+    ///
+    /// If writes that are under way fail.
+    ///
+    /// # Panics
+    ///
+    /// If the pages are not all of the region.
+    pub fn discard(&self, first: u32, pages: u32) -> io::Result<()> {
+        assert!(
+            first.checked_add(pages).is_some_and(|end| end <= self.pages),
+            "the pages are in the region"
+        );
+        let (done, is_done) = channel();
+        self.control.command(Command::Discard { first: PageId(first), pages, done })?;
+        is_done.recv().map_err(io::Error::other)?.map_err(io::Error::other)
+    }
+
+    /// What the pager has counted, as of a tenth of a second ago.
+    pub fn progress(&self) -> Progress {
+        self.control.progress()
+    }
+
+    /// Ends the region and says what was counted in all. Nobody may use its memory any more.
+    pub fn finish(mut self) -> Progress {
+        self.stop();
+        self.control.progress()
+    }
+
+    fn stop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // If the thread has ended already, the process is about to abort.
+            let _ = self.control.command(Command::Stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for PagedRegion {
+    fn drop(&mut self) {
+        self.stop();
+        // SAFETY: the mapping is this value's own, and whoever drops it answers for its users.
+        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.bytes()) };
+        debug_assert!(unmapped.is_ok());
+    }
+}

@@ -1,0 +1,458 @@
+//! The reads and writes of one paged memory, through an io_uring of its own.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use clockhand_pager_protocol::PAGE_BYTES;
+use io_uring::{IoUring, opcode, squeue, types};
+
+use super::{SwapFile, offset_of};
+use crate::store::{PageAddress, Slot, Store, StoreError, WriteTicket};
+
+/// Entries of the ring, and the most operations under way, so that none of its queues is ever full.
+const RING_ENTRIES: u32 = 256;
+
+/// The most pages of one operation.
+const OPERATION_PAGES: usize = 256;
+
+/// How long to wait when the kernel has no memory for an operation.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// A store in a [`SwapFile`].
+///
+/// Dropping it waits for the writes under way. Slots that have not been released stay taken until the file's end.
+pub struct SwapFileStore {
+    file: SwapFile,
+    ring: IoUring,
+    /// By the number that the ring returns with the result.
+    operations: Vec<Option<Operation>>,
+    idle: Vec<usize>,
+    writes: Vec<Write>,
+    started_writes: u64,
+    finished: VecDeque<(WriteTicket, io::Result<()>)>,
+    read: Option<io::Result<()>>,
+}
+
+/// Pages in consecutive slots that are read or written in one operation of the kernel.
+struct Operation {
+    /// None for a read.
+    ticket: Option<WriteTicket>,
+    first: Slot,
+    /// One for each page. The kernel may look at them until the operation has completed.
+    vectors: Vec<libc::iovec>,
+    /// Pages that have been transferred.
+    done: usize,
+}
+
+// SAFETY: the addresses in `vectors` are only handed to the kernel; that the pages live is promised by the caller of
+// `read` and `start_write`, whichever thread that is.
+unsafe impl Send for Operation {}
+
+/// What a completion means for an operation.
+#[derive(Debug)]
+enum Progress {
+    Complete,
+    /// The rest is to be asked for again.
+    Partial,
+    Failed(io::Error),
+}
+
+/// A write under way.
+struct Write {
+    ticket: WriteTicket,
+    /// Operations that have not completed.
+    operations: usize,
+    /// The first failure.
+    result: io::Result<()>,
+    /// Slots that were released meanwhile.
+    released: Vec<Slot>,
+}
+
+impl Operation {
+    fn new(ticket: Option<WriteTicket>, pages: &[(Slot, PageAddress)]) -> Operation {
+        let vector = |&(_, page): &(Slot, PageAddress)| libc::iovec {
+            iov_base: page.0.as_ptr().cast(),
+            iov_len: PAGE_BYTES,
+        };
+        Operation {
+            ticket,
+            first: pages[0].0,
+            vectors: pages.iter().map(vector).collect(),
+            done: 0,
+        }
+    }
+
+    /// Where the rest begins in the file, in bytes.
+    fn offset(&self) -> u64 {
+        offset_of(self.first.0 as usize + self.done)
+    }
+
+    fn entry(&self, file: types::Fd) -> squeue::Entry {
+        let rest = &self.vectors[self.done..];
+        let vectors = u32::try_from(rest.len()).expect("an operation has few pages");
+        match self.ticket {
+            None => opcode::Readv::new(file, rest.as_ptr(), vectors).offset(self.offset()).build(),
+            Some(_) => {
+                opcode::Writev::new(file, rest.as_ptr(), vectors).offset(self.offset()).build()
+            }
+        }
+    }
+
+    /// Takes note of what the kernel returned: bytes, or an error number as a negative one. Of a page that has been
+    /// transferred in part everything is asked for again, since direct operations want whole blocks.
+    fn advance(&mut self, result: i32) -> Progress {
+        let rest_bytes = (self.vectors.len() - self.done) * PAGE_BYTES;
+        let Ok(bytes) = usize::try_from(result) else {
+            return match -result {
+                libc::EINTR | libc::EAGAIN => Progress::Partial,
+                error => Progress::Failed(io::Error::from_raw_os_error(error)),
+            };
+        };
+        if bytes < PAGE_BYTES {
+            let kind = match self.ticket {
+                None => io::ErrorKind::UnexpectedEof,
+                Some(_) => io::ErrorKind::WriteZero,
+            };
+            return Progress::Failed(io::Error::new(
+                kind,
+                format!("only {bytes} of {rest_bytes} bytes transferred"),
+            ));
+        }
+        self.done += bytes / PAGE_BYTES;
+        if self.done == self.vectors.len() { Progress::Complete } else { Progress::Partial }
+    }
+
+    fn writes_to(&self, slot: Slot) -> bool {
+        let slots = self.first.0 as usize..self.first.0 as usize + self.vectors.len();
+        self.ticket.is_some() && slots.contains(&(slot.0 as usize))
+    }
+}
+
+impl SwapFileStore {
+    pub(super) fn new(file: SwapFile) -> Result<SwapFileStore, StoreError> {
+        let ring = IoUring::new(RING_ENTRIES).map_err(|error| match error.raw_os_error() {
+            Some(libc::ENOSYS | libc::EPERM | libc::EACCES) => StoreError::IoUringRefused(error),
+            _ => StoreError::SetUp { what: "an io_uring", source: error },
+        })?;
+        Ok(SwapFileStore {
+            file,
+            ring,
+            operations: (0..RING_ENTRIES).map(|_| None).collect(),
+            idle: (0..RING_ENTRIES as usize).rev().collect(),
+            writes: Vec::new(),
+            started_writes: 0,
+            finished: VecDeque::new(),
+            read: None,
+        })
+    }
+
+    /// Starts an operation, after waiting for another one if too many are under way.
+    fn start(&mut self, operation: Operation) {
+        let index = loop {
+            match self.idle.pop() {
+                Some(index) => break index,
+                None => self.progress(true),
+            }
+        };
+        self.operations[index] = Some(operation);
+        self.push(index);
+    }
+
+    /// Hands the rest of an operation to the ring.
+    fn push(&mut self, index: usize) {
+        let operation = self.operations[index].as_ref().expect("it is under way");
+        let file = types::Fd(self.file.0.file.as_raw_fd());
+        let entry = operation.entry(file).user_data(index as u64);
+        // SAFETY: the vectors stay where they are until the operation is removed, which is after its completion; the
+        // pages do so as the caller of `read` or `start_write` has promised. The file is open as long as the ring.
+        unsafe { self.ring.submission().push(&entry) }
+            .expect("there are no more operations than entries in the queue");
+    }
+
+    /// Tells the kernel of new operations, and takes note of completed ones; with `wait` at least one, unless the
+    /// kernel interrupts that.
+    fn progress(&mut self, wait: bool) {
+        if wait || !self.ring.submission().is_empty() {
+            self.enter(wait);
+        }
+        self.take_completions();
+        if !self.ring.submission().is_empty() {
+            self.enter(false);
+        }
+    }
+
+    /// # Panics
+    ///
+    /// If the kernel does not know the ring. No memory can be trusted to it then, so nothing else would be right.
+    fn enter(&mut self, wait: bool) {
+        match self.try_enter(wait) {
+            Ok(()) => {}
+            Err(error) => panic!("the ring of {}: {error}", self.file.path().display()),
+        }
+    }
+
+    fn try_enter(&mut self, wait: bool) -> io::Result<()> {
+        let Err(error) = self.ring.submit_and_wait(usize::from(wait)) else { return Ok(()) };
+        match error.raw_os_error() {
+            Some(libc::EINTR) => Ok(()),
+            Some(libc::EAGAIN | libc::EBUSY) => {
+                std::thread::sleep(PAUSE);
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn take_completions(&mut self) {
+        loop {
+            let completion = self.ring.completion().next();
+            let Some(completion) = completion else { return };
+            let index = completion.user_data() as usize;
+            let operation = self.operations[index].as_mut().expect("it is under way");
+            match operation.advance(completion.result()) {
+                Progress::Partial => self.push(index),
+                Progress::Complete => self.finish(index, Ok(())),
+                Progress::Failed(error) => self.finish(index, Err(error)),
+            }
+        }
+    }
+
+    fn finish(&mut self, index: usize, result: io::Result<()>) {
+        let operation = self.operations[index].take().expect("it is under way");
+        self.idle.push(index);
+        let Some(ticket) = operation.ticket else {
+            self.read = Some(result.map_err(|error| self.explain("read", &operation, &error)));
+            return;
+        };
+        let result = result.map_err(|error| self.explain("write", &operation, &error));
+        let position = self.position(ticket);
+        let write = &mut self.writes[position];
+        write.operations -= 1;
+        if write.result.is_ok() {
+            write.result = result;
+        }
+        if write.operations == 0 {
+            self.finish_write(position);
+        }
+    }
+
+    fn finish_write(&mut self, position: usize) {
+        let write = self.writes.remove(position);
+        let mut slots = self.file.slots();
+        for slot in write.released {
+            slots.release(slot);
+        }
+        self.finished.push_back((write.ticket, write.result));
+    }
+
+    fn position(&self, ticket: WriteTicket) -> usize {
+        let position = self.writes.iter().position(|write| write.ticket == ticket);
+        position.expect("a write ends after its operations")
+    }
+
+    /// The write of `slot` that is under way.
+    fn write_of(&self, slot: Slot) -> Option<WriteTicket> {
+        if self.writes.is_empty() {
+            return None;
+        }
+        let mut operations = self.operations.iter().flatten();
+        operations.find(|operation| operation.writes_to(slot))?.ticket
+    }
+
+    fn explain(&self, verb: &str, operation: &Operation, error: &io::Error) -> io::Error {
+        let (path, offset) = (self.file.path().display(), operation.offset());
+        let bytes = (operation.vectors.len() - operation.done) * PAGE_BYTES;
+        let message = format!("cannot {verb} {bytes} bytes at byte {offset} of {path}: {error}");
+        io::Error::new(error.kind(), message)
+    }
+}
+
+impl Store for SwapFileStore {
+    fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()> {
+        self.file.allocate(pages, slots)
+    }
+
+    fn release(&mut self, slot: Slot) {
+        match self.write_of(slot) {
+            // Nobody else may write to the slot before this write has ended.
+            Some(ticket) => {
+                let position = self.position(ticket);
+                self.writes[position].released.push(slot);
+            }
+            None => {
+                self.file.slots().release(slot);
+            }
+        }
+    }
+
+    fn share(&mut self, slot: Slot) {
+        self.file.slots().share(slot);
+    }
+
+    fn is_shared(&self, slot: Slot) -> bool {
+        self.file.slots().owners(slot) > 1
+    }
+
+    unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
+        debug_assert!(self.write_of(slot).is_none(), "{slot:?} is being written");
+        self.start(Operation::new(None, &[(slot, into)]));
+        loop {
+            self.progress(true);
+            if let Some(result) = self.read.take() {
+                return result;
+            }
+        }
+    }
+
+    unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
+        assert!(!pages.is_empty(), "a write has pages");
+        debug_assert!(pages.iter().all(|&(slot, _)| self.write_of(slot).is_none()));
+        let ticket = WriteTicket(self.started_writes);
+        self.started_writes += 1;
+        // Not 0 before all operations have been started, though the first ones may complete meanwhile.
+        let write = Write { ticket, operations: 1, result: Ok(()), released: Vec::new() };
+        self.writes.push(write);
+        for run in pages.chunk_by(|(left, _), (right, _)| left.0 + 1 == right.0) {
+            for operation in run.chunks(OPERATION_PAGES) {
+                let position = self.position(ticket);
+                self.writes[position].operations += 1;
+                self.start(Operation::new(Some(ticket), operation));
+            }
+        }
+        let position = self.position(ticket);
+        self.writes[position].operations -= 1;
+        if self.writes[position].operations == 0 {
+            self.finish_write(position);
+        }
+        self.progress(false);
+        Ok(ticket)
+    }
+
+    fn finished_write(&mut self, wait: bool) -> Option<(WriteTicket, io::Result<()>)> {
+        if self.finished.is_empty() {
+            self.progress(wait && !self.writes.is_empty());
+        }
+        while wait && self.finished.is_empty() && !self.writes.is_empty() {
+            self.progress(true);
+        }
+        self.finished.pop_front()
+    }
+
+    fn occupied_bytes(&self) -> u64 {
+        self.file.occupied_bytes()
+    }
+}
+
+impl Drop for SwapFileStore {
+    fn drop(&mut self) {
+        while !self.writes.is_empty() {
+            // The kernel holds the pages of what is under way itself, so that giving up here harms nobody.
+            if self.try_enter(true).is_err() {
+                return;
+            }
+            self.take_completions();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Shared;
+    use super::*;
+    use crate::store::Page;
+
+    fn write_of_four(page: &mut Page) -> Operation {
+        let pages: Vec<_> = (7..11).map(|slot| (Slot(slot), page.address())).collect();
+        Operation::new(Some(WriteTicket(0)), &pages)
+    }
+
+    #[test]
+    fn the_rest_of_a_short_write_begins_with_the_page_that_is_not_whole() {
+        let mut page = Page::ZEROS;
+        let mut operation = write_of_four(&mut page);
+        assert_eq!(operation.offset(), 8 * 4096);
+        assert!(matches!(operation.advance(2 * 4096 + 512), Progress::Partial));
+        assert_eq!(operation.offset(), 10 * 4096);
+        assert!(matches!(operation.advance(4096), Progress::Partial));
+        assert!(matches!(operation.advance(4096), Progress::Complete));
+    }
+
+    #[test]
+    fn an_interrupted_operation_is_asked_for_again() {
+        let mut page = Page::ZEROS;
+        let mut operation = write_of_four(&mut page);
+        for error in [libc::EINTR, libc::EAGAIN] {
+            assert!(matches!(operation.advance(-error), Progress::Partial));
+            assert_eq!(operation.done, 0);
+        }
+    }
+
+    #[test]
+    fn an_operation_without_progress_fails() {
+        let mut page = Page::ZEROS;
+        let mut read = Operation::new(None, &[(Slot(0), page.address())]);
+        let mut write = write_of_four(&mut page);
+        for (is_read, result, expected) in [
+            (false, 0, io::ErrorKind::WriteZero),
+            (false, 100, io::ErrorKind::WriteZero),
+            (false, -libc::ENOSPC, io::ErrorKind::StorageFull),
+            (true, 0, io::ErrorKind::UnexpectedEof),
+        ] {
+            let operation = if is_read { &mut read } else { &mut write };
+            match operation.advance(result) {
+                Progress::Failed(error) => assert_eq!(error.kind(), expected),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_slot_that_is_released_while_it_is_written_is_free_when_the_write_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = SwapFile::open(&folder.path().join("swap"), None).unwrap();
+        let Some(mut store) = crate::store::tests::store_in(&file) else { return };
+        let mut pages = vec![Page::ZEROS; 64];
+        let mut slots = Vec::new();
+        store.allocate(pages.len(), &mut slots).unwrap();
+        let address = |(slot, page): (&Slot, &mut Page)| (*slot, page.address());
+        let batch: Vec<_> = slots.iter().zip(&mut pages).map(address).collect();
+        // SAFETY: the pages live until the write has finished.
+        unsafe { store.start_write(&batch) }.unwrap();
+        store.release(slots[3]);
+        assert_eq!(file.slots().owners(slots[3]), u32::from(!store.writes.is_empty()));
+        store.finished_write(true).expect("a write is under way").1.unwrap();
+        assert_eq!(file.slots().owners(slots[3]), 0);
+        assert_eq!(file.slots().owners(slots[4]), 1);
+    }
+
+    #[test]
+    fn a_write_that_the_kernel_refuses_ends_with_the_error_and_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("swap");
+        let file = SwapFile::open(&path, None).unwrap();
+        let Some(mut store) = crate::store::tests::store_in(&file) else { return };
+        let mut page = Page::ZEROS;
+        let mut slots = Vec::new();
+        store.allocate(3, &mut slots).unwrap();
+        store.file = SwapFile(std::sync::Arc::new(Shared {
+            file: std::fs::File::open(&path).unwrap(),
+            path,
+            limit_slots: 0,
+            is_direct: false,
+            is_created: false,
+            has_grown: false.into(),
+            slots: std::sync::Mutex::default(),
+        }));
+        let scattered = [(slots[0], page.address()), (slots[2], page.address())];
+        // SAFETY: the page lives until the write has finished.
+        let ticket = unsafe { store.start_write(&scattered) }.unwrap();
+        let (finished, result) = store.finished_write(true).unwrap();
+        assert_eq!(finished, ticket);
+        let message = result.unwrap_err().to_string();
+        assert!(message.starts_with("cannot write 4096 bytes at byte "), "{message}");
+        assert!(message.ends_with("swap: Bad file descriptor (os error 9)"), "{message}");
+        assert!(store.finished_write(true).is_none(), "the parts of a write finish together");
+    }
+}

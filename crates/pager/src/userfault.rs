@@ -1,0 +1,252 @@
+//! The kernel's userfaultfd: faults as messages, and their answers. See userfaultfd(2).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use clockhand_policy::Op;
+
+const API: u64 = 0xAA;
+
+/// Features without which there is no paging here.
+const FEATURES: u64 = FEATURE_PAGEFAULT_FLAG_WP
+    | FEATURE_MISSING_SHMEM
+    | FEATURE_THREAD_ID
+    | FEATURE_MINOR_SHMEM
+    | FEATURE_WP_HUGETLBFS_SHMEM;
+const FEATURE_PAGEFAULT_FLAG_WP: u64 = 1 << 0;
+const FEATURE_MISSING_SHMEM: u64 = 1 << 5;
+const FEATURE_THREAD_ID: u64 = 1 << 8;
+const FEATURE_MINOR_SHMEM: u64 = 1 << 10;
+const FEATURE_WP_HUGETLBFS_SHMEM: u64 = 1 << 12;
+
+const REGISTER_MISSING: u64 = 1 << 0;
+const REGISTER_WRITE_PROTECT: u64 = 1 << 1;
+const REGISTER_MINOR: u64 = 1 << 2;
+
+const WRITE_PROTECT: u64 = 1 << 0;
+const CONTINUE_WRITE_PROTECTED: u64 = 1 << 1;
+
+const EVENT_PAGEFAULT: u8 = 0x12;
+const FLAG_WRITE: u64 = 1 << 0;
+const FLAG_WRITE_PROTECTED: u64 = 1 << 1;
+
+#[repr(C)]
+struct ApiArgument {
+    api: u64,
+    features: u64,
+    ioctls: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Range {
+    start: u64,
+    length: u64,
+}
+
+#[repr(C)]
+struct RegisterArgument {
+    range: Range,
+    mode: u64,
+    ioctls: u64,
+}
+
+#[repr(C)]
+struct WriteProtectArgument {
+    range: Range,
+    mode: u64,
+}
+
+#[repr(C)]
+struct ContinueArgument {
+    range: Range,
+    mode: u64,
+    mapped: i64,
+}
+
+/// The number of an ioctl: direction, size of its argument, and command.
+const fn ioctl_number(direction: u32, command: u32, bytes: usize) -> libc::Ioctl {
+    (direction << 30 | (bytes as u32) << 16 | 0xAA << 8 | command) as libc::Ioctl
+}
+
+const READ: u32 = 2;
+const READ_WRITE: u32 = 3;
+const IOCTL_NEW: libc::Ioctl = ioctl_number(0, 0, 0);
+const IOCTL_API: libc::Ioctl = ioctl_number(READ_WRITE, 0x3F, size_of::<ApiArgument>());
+const IOCTL_REGISTER: libc::Ioctl = ioctl_number(READ_WRITE, 0, size_of::<RegisterArgument>());
+const IOCTL_WAKE: libc::Ioctl = ioctl_number(READ, 2, size_of::<Range>());
+const IOCTL_WRITE_PROTECT: libc::Ioctl =
+    ioctl_number(READ_WRITE, 6, size_of::<WriteProtectArgument>());
+const IOCTL_CONTINUE: libc::Ioctl = ioctl_number(READ_WRITE, 7, size_of::<ContinueArgument>());
+
+/// A fault as the kernel tells it: `struct uffd_msg`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Message {
+    event: u8,
+    reserved: [u8; 7],
+    flags: u64,
+    address: u64,
+    thread: u64,
+}
+
+/// An access that waits for its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FaultMessage {
+    pub(crate) address: u64,
+    pub(crate) op: Op,
+    /// The thread that waits.
+    pub(crate) thread: i32,
+}
+
+/// How many faults are read at once.
+const MESSAGES: usize = 16;
+
+/// A userfaultfd. The memory that it watches is that of the process that made it.
+#[derive(Debug)]
+pub(crate) struct Userfault {
+    descriptor: OwnedFd,
+}
+
+impl AsFd for Userfault {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Userfault {
+    /// A userfaultfd of this process that also tells of the kernel's own accesses, as in read(2).
+    pub(crate) fn new() -> io::Result<Self> {
+        // SAFETY: the call takes flags and returns a descriptor or an error.
+        let number =
+            unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | libc::O_NONBLOCK) };
+        let descriptor = if number >= 0 {
+            // SAFETY: the kernel has just returned this descriptor, and nobody else has it.
+            unsafe { OwnedFd::from_raw_fd(number as i32) }
+        } else {
+            let refusal = io::Error::last_os_error();
+            Self::from_device().map_err(|_| refusal)?
+        };
+        Userfault::from_descriptor(descriptor)
+    }
+
+    /// Through `/dev/userfaultfd`, whose permissions decide who may.
+    fn from_device() -> io::Result<OwnedFd> {
+        let device = std::fs::File::open("/dev/userfaultfd")?;
+        // SAFETY: the ioctl takes flags and returns a descriptor or an error.
+        let number = unsafe {
+            libc::ioctl(device.as_raw_fd(), IOCTL_NEW, libc::O_CLOEXEC | libc::O_NONBLOCK)
+        };
+        if number < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just returned this descriptor, and nobody else has it.
+        Ok(unsafe { OwnedFd::from_raw_fd(number) })
+    }
+
+    /// One that another process made and that nobody has spoken to yet.
+    pub(crate) fn from_descriptor(descriptor: OwnedFd) -> io::Result<Self> {
+        let userfault = Userfault { descriptor };
+        let mut argument = ApiArgument { api: API, features: FEATURES, ioctls: 0 };
+        userfault.ioctl(IOCTL_API, &mut argument)?;
+        Ok(userfault)
+    }
+
+    /// Watches `bytes` bytes from `address` on for missing pages, missing translations and forbidden writes.
+    pub(crate) fn register(&self, address: u64, bytes: u64) -> io::Result<()> {
+        let range = Range { start: address, length: bytes };
+        let mode = REGISTER_MISSING | REGISTER_WRITE_PROTECT | REGISTER_MINOR;
+        self.ioctl(IOCTL_REGISTER, &mut RegisterArgument { range, mode, ioctls: 0 })
+    }
+
+    /// Makes a translation for a page whose content is in the memory file.
+    pub(crate) fn continue_fault(
+        &self,
+        address: u64,
+        bytes: u64,
+        writable: bool,
+    ) -> io::Result<()> {
+        let range = Range { start: address, length: bytes };
+        let mode = if writable { 0 } else { CONTINUE_WRITE_PROTECTED };
+        match self.ioctl(IOCTL_CONTINUE, &mut ContinueArgument { range, mode, mapped: 0 }) {
+            // There is a translation already: whoever waits looks again.
+            Err(error) if error.raw_os_error() == Some(libc::EEXIST) => self.wake(address, bytes),
+            result => result,
+        }
+    }
+
+    /// Makes translations read-only, or writable again.
+    pub(crate) fn write_protect(&self, address: u64, bytes: u64, protect: bool) -> io::Result<()> {
+        let range = Range { start: address, length: bytes };
+        let mode = if protect { WRITE_PROTECT } else { 0 };
+        self.ioctl(IOCTL_WRITE_PROTECT, &mut WriteProtectArgument { range, mode })
+    }
+
+    /// Lets whoever waits for these bytes look again.
+    pub(crate) fn wake(&self, address: u64, bytes: u64) -> io::Result<()> {
+        self.ioctl(IOCTL_WAKE, &mut Range { start: address, length: bytes })
+    }
+
+    /// Adds the faults that have come, without waiting, and says whether there was one.
+    pub(crate) fn read(&self, faults: &mut Vec<FaultMessage>) -> io::Result<bool> {
+        let empty = Message { event: 0, reserved: [0; 7], flags: 0, address: 0, thread: 0 };
+        let mut messages = [empty; MESSAGES];
+        let bytes = size_of_val(&messages);
+        // SAFETY: the buffer is writable for as many bytes, and every bit pattern is a message.
+        let read =
+            unsafe { libc::read(self.descriptor.as_raw_fd(), messages.as_mut_ptr().cast(), bytes) };
+        if read < 0 {
+            let error = io::Error::last_os_error();
+            let nothing =
+                matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted);
+            return if nothing { Ok(false) } else { Err(error) };
+        }
+        let messages = &messages[..read as usize / size_of::<Message>()];
+        faults.extend(messages.iter().filter(|message| message.event == EVENT_PAGEFAULT).map(
+            |message| FaultMessage {
+                address: message.address,
+                op: match message.flags & (FLAG_WRITE | FLAG_WRITE_PROTECTED) {
+                    0 => Op::Read,
+                    _ => Op::Write,
+                },
+                thread: message.thread as u32 as i32,
+            },
+        ));
+        Ok(!messages.is_empty())
+    }
+
+    fn ioctl<T>(&self, number: libc::Ioctl, argument: &mut T) -> io::Result<()> {
+        loop {
+            // SAFETY: each number is passed with the structure whose size it names, which the kernel reads and writes.
+            let result =
+                unsafe { libc::ioctl(self.descriptor.as_raw_fd(), number, &raw mut *argument) };
+            if result >= 0 {
+                return Ok(());
+            }
+            let error = io::Error::last_os_error();
+            if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) {
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// Why this machine refuses to page programs, in a sentence that says what to do; `None` if it does not.
+pub fn obstacle() -> Option<String> {
+    Userfault::new().err().map(|error| explained(&error))
+}
+
+/// What it means that there is no userfaultfd, in a sentence that says what to do.
+pub(crate) fn explained(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => "the kernel lets only privileged users page programs; run as root or with \
+             CAP_SYS_PTRACE, or let an administrator allow it with `chmod a+rw /dev/userfaultfd` or `sysctl \
+             vm.unprivileged_userfaultfd=1`"
+            .to_owned(),
+        Some(libc::ENOSYS) => {
+            "this kernel has no userfaultfd; use a Linux kernel with CONFIG_USERFAULTFD, 6.4 or newer".to_owned()
+        }
+        Some(libc::EINVAL) => "this kernel's userfaultfd is too old; use Linux 6.4 or newer".to_owned(),
+        _ => format!("userfaultfd cannot be used ({error}); use a Linux kernel 6.4 or newer"),
+    }
+}

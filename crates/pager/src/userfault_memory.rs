@@ -1,0 +1,164 @@
+//! The memory of a program behind a userfaultfd.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+
+use clockhand_pager_protocol::{PAGE_BYTES, Packet, PageRange, UNMAP_RANGES, UNMAPPED, Unmap};
+use clockhand_policy::PageId;
+use rustix::io::retry_on_intr;
+use rustix::mm::{Advice, madvise};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use crate::memory_file::MemoryFile;
+use crate::program_memory::ProgramMemory;
+use crate::store::PageAddress;
+use crate::userfault::Userfault;
+
+/// How translations of the program are dropped while the contents stay, which only its own process can do.
+pub(crate) enum Unmapper {
+    /// The memory is mapped in this process.
+    Here(NonNull<u8>),
+    /// A thread in the program waits for orders.
+    InProgram {
+        /// Where it waits.
+        socket: OwnedFd,
+        /// Orders that it has not answered yet.
+        unanswered: usize,
+    },
+}
+
+// SAFETY: the address is used for advice on the mapping only.
+unsafe impl Send for Unmapper {}
+
+/// The memory of a program: a file in memory, mapped there and watched by a userfaultfd.
+pub(crate) struct UserfaultMemory {
+    file: MemoryFile,
+    userfault: std::sync::Arc<Userfault>,
+    /// Where the program sees the first page.
+    base: u64,
+    unmapper: Unmapper,
+    ranges: Vec<PageRange>,
+}
+
+impl UserfaultMemory {
+    /// The program has mapped `file` at `base`; its faults there are watched from now on.
+    pub(crate) fn new(
+        file: MemoryFile,
+        userfault: std::sync::Arc<Userfault>,
+        base: u64,
+        unmapper: Unmapper,
+    ) -> io::Result<Self> {
+        userfault.register(base, file.bytes() as u64)?;
+        Ok(UserfaultMemory { file, userfault, base, unmapper, ranges: Vec::new() })
+    }
+
+    fn program_address(&self, page: PageId) -> u64 {
+        self.base + page.index() as u64 * PAGE_BYTES as u64
+    }
+}
+
+impl ProgramMemory for UserfaultMemory {
+    fn pages(&self) -> u32 {
+        self.file.pages()
+    }
+
+    fn address(&self, page: PageId) -> PageAddress {
+        self.file.address(page)
+    }
+
+    fn fill_with_zeros(&mut self, page: PageId) -> io::Result<()> {
+        self.file.fill_with_zeros(page)
+    }
+
+    fn map(&mut self, page: PageId, writable: bool) -> io::Result<()> {
+        self.userfault.continue_fault(self.program_address(page), PAGE_BYTES as u64, writable)
+    }
+
+    fn allow_writes(&mut self, page: PageId) -> io::Result<()> {
+        self.userfault.write_protect(self.program_address(page), PAGE_BYTES as u64, false)
+    }
+
+    fn forbid_writes(&mut self, page: PageId) -> io::Result<()> {
+        self.userfault.write_protect(self.program_address(page), PAGE_BYTES as u64, true)
+    }
+
+    fn forget(&mut self, first: PageId, pages: u32) -> io::Result<()> {
+        self.file.forget(first, pages)
+    }
+
+    fn begin_unmapping(&mut self, pages: &mut Vec<PageId>) -> io::Result<()> {
+        in_ranges(pages, &mut self.ranges);
+        pages.clear();
+        match &mut self.unmapper {
+            Unmapper::Here(base) => {
+                for range in &self.ranges {
+                    let bytes = range.pages as usize * PAGE_BYTES;
+                    // SAFETY: the range lies in the mapping of the region, whose contents are in its file.
+                    unsafe {
+                        let first = base.add(range.first_page as usize * PAGE_BYTES);
+                        madvise(first.as_ptr().cast(), bytes, Advice::LinuxDontNeed)?;
+                    }
+                }
+            }
+            Unmapper::InProgram { socket, unanswered } => {
+                for ranges in self.ranges.chunks(UNMAP_RANGES) {
+                    let mut order = Unmap { ranges_used: ranges.len() as u32, ..Unmap::ZERO };
+                    order.ranges[..ranges.len()].copy_from_slice(ranges);
+                    retry_on_intr(|| send(&*socket, order.used_bytes(), SendFlags::NOSIGNAL))?;
+                    *unanswered += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_unmapping(&mut self) -> io::Result<()> {
+        if let Unmapper::InProgram { socket, unanswered } = &mut self.unmapper {
+            while *unanswered > 0 {
+                let mut answer = [0];
+                let (received, _) =
+                    retry_on_intr(|| recv(&*socket, &mut answer, RecvFlags::empty()))?;
+                if received != 1 || answer != [UNMAPPED] {
+                    return Err(io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "the program has ended",
+                    ));
+                }
+                *unanswered -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn wake(&mut self, page: PageId) -> io::Result<()> {
+        self.userfault.wake(self.program_address(page), PAGE_BYTES as u64)
+    }
+}
+
+/// The same pages as ascending ranges.
+fn in_ranges(pages: &mut [PageId], ranges: &mut Vec<PageRange>) {
+    pages.sort_unstable();
+    ranges.clear();
+    for page in pages.iter() {
+        match ranges.last_mut() {
+            Some(range) if range.first_page + range.pages > page.0 => {}
+            Some(range) if range.first_page + range.pages == page.0 => range.pages += 1,
+            _ => ranges.push(PageRange { first_page: page.0, pages: 1 }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_become_one_range_and_repetitions_count_once() {
+        let mut pages: Vec<_> = [7, 3, 4, 4, 9, 5, 10].map(PageId).into();
+        let mut ranges = Vec::new();
+        in_ranges(&mut pages, &mut ranges);
+        let found: Vec<_> = ranges.iter().map(|range| (range.first_page, range.pages)).collect();
+        assert_eq!(found, [(3, 3), (7, 1), (9, 2)]);
+    }
+}

@@ -1,0 +1,5 @@
+//! The pager against the simulator's twins, with a model of memory and with the kernel's.
+
+mod decisions;
+mod model;
+mod real_memory;

@@ -1,0 +1,260 @@
+//! A memory-management unit and a store without a kernel, as literal as can be.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use clockhand_pager::ProgramMemory;
+use clockhand_pager::store::{PageAddress, Slot, Store, WriteTicket};
+use clockhand_policy::{Op, PageId};
+
+const PAGE_BYTES: usize = 4096;
+
+#[repr(align(4096))]
+struct Page([u8; PAGE_BYTES]);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Translation {
+    None,
+    ReadOnly,
+    Writable,
+}
+
+/// What the program and its pager share.
+pub struct Mmu {
+    contents: Vec<Box<Page>>,
+    is_present: Vec<bool>,
+    translations: Vec<Translation>,
+}
+
+/// A program's memory; clones are the same memory.
+#[derive(Clone)]
+pub struct ModelMemory(Arc<Mutex<Mmu>>);
+
+impl ModelMemory {
+    pub fn new(pages: u32) -> Self {
+        let pages = pages as usize;
+        ModelMemory(Arc::new(Mutex::new(Mmu {
+            contents: (0..pages).map(|_| Box::new(Page([0xAA; PAGE_BYTES]))).collect(),
+            is_present: vec![false; pages],
+            translations: vec![Translation::None; pages],
+        })))
+    }
+
+    fn mmu(&self) -> MutexGuard<'_, Mmu> {
+        self.0.lock().expect("no test panics with this lock")
+    }
+
+    /// Whether the program can do this without a fault.
+    pub fn allows(&self, page: PageId, op: Op) -> bool {
+        match self.mmu().translations[page.index()] {
+            Translation::None => false,
+            Translation::ReadOnly => op == Op::Read,
+            Translation::Writable => true,
+        }
+    }
+
+    /// What the program reads at the start of the page.
+    pub fn read(&self, page: PageId) -> u64 {
+        assert!(self.allows(page, Op::Read));
+        let bytes = self.mmu().contents[page.index()].0;
+        assert!(bytes[8..].iter().all(|&byte| byte == bytes[8]), "the page is torn");
+        u64::from_ne_bytes(bytes[..8].try_into().expect("eight bytes"))
+    }
+
+    /// The program writes a number, and its lowest byte into the rest of the page.
+    pub fn write(&self, page: PageId, value: u64) {
+        assert!(self.allows(page, Op::Write));
+        let content = &mut self.mmu().contents[page.index()].0;
+        content.fill(value as u8);
+        content[..8].copy_from_slice(&value.to_ne_bytes());
+    }
+
+    pub fn present_pages(&self) -> usize {
+        self.mmu().is_present.iter().filter(|&&present| present).count()
+    }
+}
+
+impl ProgramMemory for ModelMemory {
+    fn pages(&self) -> u32 {
+        self.mmu().is_present.len() as u32
+    }
+
+    fn address(&self, page: PageId) -> PageAddress {
+        // Whoever asks for the address is about to use the page.
+        let mut mmu = self.mmu();
+        mmu.is_present[page.index()] = true;
+        PageAddress(NonNull::from(&mut *mmu.contents[page.index()]).cast())
+    }
+
+    fn fill_with_zeros(&mut self, page: PageId) -> io::Result<()> {
+        let mut mmu = self.mmu();
+        assert!(!mmu.is_present[page.index()], "the content would be lost");
+        mmu.is_present[page.index()] = true;
+        mmu.contents[page.index()].0 = [0; PAGE_BYTES];
+        Ok(())
+    }
+
+    fn map(&mut self, page: PageId, writable: bool) -> io::Result<()> {
+        let mut mmu = self.mmu();
+        assert!(mmu.is_present[page.index()]);
+        assert!(mmu.translations[page.index()] == Translation::None);
+        mmu.translations[page.index()] =
+            if writable { Translation::Writable } else { Translation::ReadOnly };
+        Ok(())
+    }
+
+    fn allow_writes(&mut self, page: PageId) -> io::Result<()> {
+        let mut mmu = self.mmu();
+        assert!(mmu.translations[page.index()] == Translation::ReadOnly);
+        mmu.translations[page.index()] = Translation::Writable;
+        Ok(())
+    }
+
+    fn forbid_writes(&mut self, page: PageId) -> io::Result<()> {
+        let mut mmu = self.mmu();
+        assert!(mmu.translations[page.index()] == Translation::Writable);
+        mmu.translations[page.index()] = Translation::ReadOnly;
+        Ok(())
+    }
+
+    fn forget(&mut self, first: PageId, pages: u32) -> io::Result<()> {
+        let mut mmu = self.mmu();
+        for page in first.index()..first.index() + pages as usize {
+            mmu.is_present[page] = false;
+            mmu.translations[page] = Translation::None;
+            mmu.contents[page].0 = [0xAA; PAGE_BYTES];
+        }
+        Ok(())
+    }
+
+    fn begin_unmapping(&mut self, pages: &mut Vec<PageId>) -> io::Result<()> {
+        let mut mmu = self.mmu();
+        for page in pages.drain(..) {
+            mmu.translations[page.index()] = Translation::None;
+        }
+        Ok(())
+    }
+
+    fn finish_unmapping(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wake(&mut self, _: PageId) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What stores share: the contents of slots, and how many own each.
+#[derive(Default)]
+struct Slots {
+    contents: HashMap<u32, [u8; PAGE_BYTES]>,
+    owners: HashMap<u32, u32>,
+    next_slot: u32,
+}
+
+/// A store whose writes take effect as late as they may, and which fails when told to. Clones are the same store.
+#[derive(Clone)]
+pub struct ModelStore {
+    slots: Arc<Mutex<Slots>>,
+    under_way: Arc<Mutex<VecDeque<UnderWay>>>,
+    next_ticket: u64,
+    /// Every so many writes one fails; 0: none does.
+    fails_every: u64,
+    /// Bits that say, for each look without waiting, whether a write has finished.
+    pace: u64,
+}
+
+type UnderWay = (WriteTicket, Vec<(Slot, PageAddress)>);
+
+impl ModelStore {
+    pub fn new(fails_every: u64, pace: u64) -> Self {
+        ModelStore {
+            slots: Arc::default(),
+            under_way: Arc::default(),
+            next_ticket: 0,
+            fails_every,
+            pace,
+        }
+    }
+
+    /// Another store with the same slots, for another memory.
+    pub fn another(&self) -> Self {
+        ModelStore { under_way: Arc::default(), ..self.clone() }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().expect("no test panics with this lock")
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, VecDeque<UnderWay>> {
+        self.under_way.lock().expect("no test panics with this lock")
+    }
+}
+
+impl Store for ModelStore {
+    fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()> {
+        let mut shared = self.slots();
+        for _ in 0..pages {
+            let slot = shared.next_slot;
+            slots.push(Slot(slot));
+            shared.owners.insert(slot, 1);
+            shared.next_slot += 1;
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, slot: Slot) {
+        let mut shared = self.slots();
+        let owners = shared.owners.get_mut(&slot.0).expect("the slot has an owner");
+        *owners -= 1;
+        if *owners == 0 {
+            shared.owners.remove(&slot.0);
+            shared.contents.remove(&slot.0);
+        }
+    }
+
+    fn share(&mut self, slot: Slot) {
+        *self.slots().owners.get_mut(&slot.0).expect("the slot has an owner") += 1;
+    }
+
+    fn is_shared(&self, slot: Slot) -> bool {
+        self.slots().owners[&slot.0] > 1
+    }
+
+    unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
+        let content = self.slots().contents[&slot.0];
+        // SAFETY: the caller answers for the page.
+        unsafe { into.0.cast::<[u8; PAGE_BYTES]>().write(content) };
+        Ok(())
+    }
+
+    unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
+        self.next_ticket += 1;
+        let ticket = WriteTicket(self.next_ticket);
+        self.under_way().push_back((ticket, pages.to_vec()));
+        Ok(ticket)
+    }
+
+    fn finished_write(&mut self, wait: bool) -> Option<(WriteTicket, io::Result<()>)> {
+        self.pace = self.pace.rotate_left(1);
+        if !wait && self.pace & 1 == 0 {
+            return None;
+        }
+        let (ticket, pages) = self.under_way().pop_front()?;
+        if self.fails_every > 0 && ticket.0.is_multiple_of(self.fails_every) {
+            return Some((ticket, Err(io::Error::from(io::ErrorKind::StorageFull))));
+        }
+        for (slot, address) in pages {
+            // SAFETY: whoever started the write keeps the page until now.
+            let content = unsafe { address.0.cast::<[u8; PAGE_BYTES]>().read() };
+            self.slots().contents.insert(slot.0, content);
+        }
+        Some((ticket, Ok(())))
+    }
+
+    fn occupied_bytes(&self) -> u64 {
+        (self.slots().owners.len() * PAGE_BYTES) as u64
+    }
+}

@@ -1,0 +1,178 @@
+//! Every bit-driven policy on real memory: contents are verified at every access, and the events are those of the twin.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use clockhand_pager::{Event, PagedRegion, Settings, obstacle};
+
+use crate::decisions::{events_of_twin, policies, settings, twin};
+use crate::model::ModelStore;
+
+const PAGE_BYTES: usize = 4096;
+const PAGES: u32 = 96;
+
+/// A region whose first word of each page the test reads and writes.
+struct Words {
+    region: PagedRegion,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Words {
+    fn new(settings: Settings) -> Self {
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let log = events.clone();
+        let sink = move |event| log.lock().expect("no test panics with this lock").push(event);
+        let store = Box::new(ModelStore::new(0, 0x5555_3333_0F0F_00FF));
+        let region =
+            PagedRegion::new(PAGES, settings, store, Box::new(sink)).expect("this kernel pages");
+        Words { region, events }
+    }
+
+    fn word(&self, page: u32, index: usize) -> *mut u64 {
+        assert!(page < PAGES && index < PAGE_BYTES / 8);
+        // SAFETY: the word lies in the region.
+        unsafe { self.region.as_ptr().add(page as usize * PAGE_BYTES).cast::<u64>().add(index) }
+    }
+
+    fn read(&self, page: u32, index: usize) -> u64 {
+        // SAFETY: the region is memory, and each word is used by one thread.
+        unsafe { self.word(page, index).read_volatile() }
+    }
+
+    fn write(&self, page: u32, index: usize, value: u64) {
+        // SAFETY: the region is memory, and each word is used by one thread.
+        unsafe { self.word(page, index).write_volatile(value) }
+    }
+}
+
+/// Pseudo-random numbers below a bound.
+fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed;
+    move |bound| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % bound
+    }
+}
+
+/// Says why a test of real memory cannot run here, if it cannot.
+fn is_refused() -> bool {
+    if let Some(obstacle) = obstacle() {
+        eprintln!("SKIPPED: {obstacle}");
+        return true;
+    }
+    false
+}
+
+/// A program with a working set that moves, scans now and then, and writes a share of what it touches.
+fn run_program(words: &Words, steps: u64, seed: u64, write_percent: u64) {
+    let mut next = numbers(seed);
+    let mut expected = [[0u64; 2]; PAGES as usize];
+    for step in 0..steps {
+        let page = match next(10) {
+            0 => step % u64::from(PAGES),
+            1..7 => (step / 200 + next(20)) % u64::from(PAGES),
+            _ => next(u64::from(PAGES)),
+        } as u32;
+        let index = [0, PAGE_BYTES / 8 - 1][next(2) as usize];
+        let expected = &mut expected[page as usize][usize::from(index > 0)];
+        assert_eq!(words.read(page, index), *expected, "page {page}, word {index}, step {step}");
+        if next(100) < write_percent {
+            *expected = step + 1;
+            words.write(page, index, step + 1);
+        }
+    }
+}
+
+#[test]
+fn real_memory_does_what_the_twin_does() {
+    if is_refused() {
+        return;
+    }
+    for policy in policies() {
+        for (frames, reserve, write_percent) in [(16, 0, 30), (30, 0, 80), (48, 8, 50), (24, 3, 5)]
+        {
+            let words = Words::new(settings(&policy, frames, reserve));
+            run_program(&words, 3000, u64::from(frames), write_percent);
+            let log = words.events.clone();
+            let counts = words.region.finish().counts;
+            let log = log.lock().expect("no test panics with this lock").clone();
+            let expected = events_of_twin(&mut *twin(&policy, frames - reserve), &log);
+            assert!(log == expected, "{policy}, {frames} frames, reserve {reserve}");
+            assert!(counts.peak_resident_pages <= u64::from(frames), "{policy}: {counts:?}");
+            assert!(counts.dirty_evictions > 0 && counts.pages_read > 0, "{policy}: {counts:?}");
+        }
+    }
+}
+
+#[test]
+fn threads_share_a_region() {
+    if is_refused() {
+        return;
+    }
+    for reserve in [0, 4] {
+        let words = Words::new(settings("craw", 24, reserve));
+        thread::scope(|scope| {
+            for number in 0..4 {
+                let words = &words;
+                // Threads share pages and not words.
+                scope.spawn(move || {
+                    let mut next = numbers(number as u64);
+                    let mut expected = [0u64; PAGES as usize];
+                    for step in 1..2000 {
+                        let page = next(PAGES.into()) as u32;
+                        assert_eq!(words.read(page, number), expected[page as usize]);
+                        if next(2) == 0 {
+                            expected[page as usize] = step;
+                            words.write(page, number, step);
+                        }
+                    }
+                });
+            }
+        });
+        let log = words.events.lock().expect("no test panics with this lock").clone();
+        assert!(log == events_of_twin(&mut *twin("craw", 24 - reserve), &log));
+    }
+}
+
+#[test]
+fn what_is_discarded_reads_as_zeros() {
+    if is_refused() {
+        return;
+    }
+    let words = Words::new(settings("clock", 16, 0));
+    (0..PAGES).for_each(|page| words.write(page, 0, 1));
+    words.region.discard(10, 70).expect("nothing fails");
+    for page in 0..PAGES {
+        let is_discarded = (10..80).contains(&page);
+        assert_eq!(words.read(page, 0), u64::from(!is_discarded), "page {page}");
+    }
+    let counts = words.region.finish().counts;
+    assert_eq!(counts.discarded_pages, 70);
+    assert!(counts.pages_zero_filled >= u64::from(PAGES) + 50, "{counts:?}");
+}
+
+#[test]
+fn the_kernel_reads_and_writes_a_region_in_system_calls() {
+    if is_refused() {
+        return;
+    }
+    let words = Words::new(settings("cfclock", 16, 0));
+    let bytes = words.region.bytes();
+    let mut source = tempfile::tempfile().expect("a temporary file");
+    let content: Vec<u8> = (0..bytes).map(|index| (index / 7) as u8).collect();
+    std::io::Write::write_all(&mut source, &content).expect("there is room");
+    // SAFETY: the region is memory that nobody else uses now.
+    let view = unsafe { std::slice::from_raw_parts_mut(words.region.as_ptr(), bytes) };
+    std::os::unix::fs::FileExt::read_exact_at(&source, view, 0)
+        .expect("the kernel writes into the region");
+    assert!(view == content);
+}
+
+#[test]
+fn a_policy_that_must_be_told_of_hits_is_refused() {
+    let refusal =
+        |policy: &str, frames| settings(policy, frames, 0).check().expect_err("it cannot page");
+    assert!(refusal("lru", 64).starts_with("lru must be told of every hit"));
+    assert!(refusal("min", 64).starts_with("min must know the future"));
+    assert!(refusal("clock", 15).contains("fewer than 16"));
+}
