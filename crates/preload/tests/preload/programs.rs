@@ -1,6 +1,6 @@
 //! Programs with the library give the same output as without it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -30,20 +30,25 @@ fn library() -> &'static Path {
     })
 }
 
+/// Says why a test shows nothing here, past the harness, which would keep it back.
+fn say_skipped(why: std::fmt::Arguments) {
+    writeln!(std::io::stderr(), "SKIPPED: {why}").expect("standard error");
+}
+
 /// A program that is there, or nothing and a line that says so.
 fn installed(program: &str) -> Option<PathBuf> {
     let path = Path::new("/usr/bin").join(program);
     if path.exists() {
         return Some(path);
     }
-    eprintln!("SKIPPED: {} is not there", path.display());
+    say_skipped(format_args!("{} is not there", path.display()));
     None
 }
 
 /// A pager, or nothing and a line that says why not.
 fn pager(behaviour: Behaviour) -> Option<TestPager> {
     if let Some(reason) = refusal() {
-        eprintln!("SKIPPED: programs cannot be paged here: {reason}");
+        say_skipped(format_args!("programs cannot be paged here: {reason}"));
         return None;
     }
     Some(TestPager::start(MEMORY_BYTES, behaviour))
@@ -139,7 +144,6 @@ fn zstd_with_two_threads_gives_the_same_output() {
 
 /// Lines in no order, the same each time.
 fn lines(count: u64) -> Vec<u8> {
-    use std::io::Write;
     let mut text = Vec::new();
     for number in 0..count {
         let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
