@@ -8,9 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clockhand_pager_protocol::PAGE_BYTES;
-use clockhand_policy::PageId;
 use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
+use clockhand_policy::{Op, PageId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::affinity::Affinity;
@@ -128,6 +128,8 @@ pub struct Progress {
     pub gauges: Vec<(&'static str, f64)>,
     /// Bytes that the store occupies.
     pub occupied_bytes: u64,
+    /// What the store said when it last failed, if it has: it was, or is being, asked again.
+    pub store_error: Option<String>,
     /// Why the pager gave up.
     pub failure: Option<String>,
     /// Whether the memory has ended.
@@ -239,13 +241,39 @@ impl Driver {
             for fault in faults.drain(..) {
                 affinity.follow(fault.thread);
                 let page = PageId(((fault.address - self.base) / PAGE_BYTES as u64) as u32);
-                serve(&mut *self.paging, page, fault.op, self.patience)?;
+                self.serve(page, fault.op)?;
                 self.paging.fault_served(learned.elapsed());
             }
-        } else if let Err(PagerError::Memory(error)) = self.paging.make_use_of_leisure() {
-            return Err(error.into());
+        } else {
+            match self.paging.make_use_of_leisure() {
+                Err(error @ PagerError::Store { .. }) => self.store_failed(&error),
+                result => result?,
+            }
         }
         Ok(!has_ended)
+    }
+
+    /// Serves an access, asking a failing store again until patience ends.
+    fn serve(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
+        let started = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match self.paging.serve(page, op) {
+                Err(error @ PagerError::Store { .. }) if started.elapsed() < self.patience => {
+                    self.store_failed(&error);
+                    thread::sleep(pause);
+                    pause = (2 * pause).min(Duration::from_millis(100));
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Tells those outside at once: what is being tried again may take as long as patience does.
+    fn store_failed(&self, error: &PagerError) {
+        let mut progress = self.channel.progress.lock().expect("nobody panics with this lock");
+        progress.store_error = Some(error.to_string());
+        progress.counts = self.paging.counts();
     }
 
     /// Carries out commands; says whether to go on.
@@ -294,26 +322,6 @@ impl Driver {
 
 /// How long between two looks at whether a forking program is still there.
 const FORK_PATIENCE: Duration = Duration::from_millis(100);
-
-/// Serves an access, asking a failing store again until patience ends.
-fn serve(
-    paging: &mut dyn Paging,
-    page: PageId,
-    op: clockhand_policy::Op,
-    patience: Duration,
-) -> Result<(), PagerError> {
-    let started = Instant::now();
-    let mut pause = Duration::from_millis(1);
-    loop {
-        match paging.serve(page, op) {
-            Err(PagerError::Store { .. }) if started.elapsed() < patience => {
-                thread::sleep(pause);
-                pause = (2 * pause).min(Duration::from_millis(100));
-            }
-            result => return result,
-        }
-    }
-}
 
 /// Waits until there are faults, there are commands, or the program has ended; says which of the three.
 fn wait(

@@ -83,8 +83,14 @@ fn map(descriptor: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNull<u8>> {
         (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
     // SAFETY: the kernel chooses a free address range.
     let view = unsafe { mmap(ptr::null_mut(), bytes, protection, flags, descriptor, 0) }?;
-    // A huge page would be one translation for 512 pages.
-    // SAFETY: advice on a mapping that was just made; where there are no huge pages it is refused, rightly.
-    let _ = unsafe { madvise(view, bytes, Advice::LinuxNoHugepage) };
+    // SAFETY: advice on a mapping that was just made and that nobody uses yet.
+    unsafe {
+        // A forked child would share the memory, and see zeros where pages are missing.
+        madvise(view, bytes, Advice::LinuxDontFork)?;
+        // A dump of a crashed process would fault where nobody serves faults any more.
+        madvise(view, bytes, Advice::LinuxDontDump)?;
+        // A huge page would be one translation for 512 pages; where there are none this is refused, rightly.
+        let _ = madvise(view, bytes, Advice::LinuxNoHugepage);
+    }
     Ok(NonNull::new(view.cast()).expect("a mapping is not at 0"))
 }

@@ -149,7 +149,7 @@ pub trait Paging {
     ///
     /// # Errors
     ///
-    /// If writes under way fail, or the memory cannot be given back.
+    /// If the memory cannot be given back. A store that fails is no reason: it is not asked to write these pages.
     fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError>;
 
     /// Puts a copy of all pages into slots, and forbids all writes until the next access is served.
@@ -214,8 +214,10 @@ pub(crate) struct Pager<P> {
     /// Frames that are not the policy's: their pages are free, or hold content on its way to the store.
     reserve: usize,
     flight: Flight,
-    /// The victim whose write is being prepared, which may fail and be tried again.
+    /// The page whose write is being prepared, which may fail and be tried again.
     taken_up: Option<PageId>,
+    /// The page that the policy wants written back and whose write is being prepared.
+    requested: Option<Frame>,
     references_until_tick: u64,
     counts: Counts,
     times: Times,
@@ -240,6 +242,7 @@ impl<P: BitDriven> Pager<P> {
             reserve: reserve as usize,
             flight: Flight::default(),
             taken_up: None,
+            requested: None,
             counts: Counts::default(),
             times: Times::default(),
         }
@@ -313,6 +316,7 @@ impl<P: BitDriven> Pager<P> {
         while self.memory.is_full() {
             self.evict(page)?;
         }
+        self.keep_reserve()?;
         // The content comes before the decision: a read that fails leaves a free frame and can be tried again.
         self.begin_unmapping()?;
         self.bring_content(page)?;
@@ -399,14 +403,16 @@ impl<P: BitDriven> Pager<P> {
     /// Makes one page leave for `incoming`.
     fn evict(&mut self, incoming: PageId) -> Result<(), PagerError> {
         let victim = self.memory.propose_victim_for(incoming).expect("the pager pins nothing");
-        while let Some(frame) = self.memory.next_write_back() {
+        // One whose write failed is still requested.
+        while let Some(frame) = self.requested.or_else(|| self.memory.next_write_back()) {
+            self.requested = Some(frame);
             self.write_back(frame)?;
+            self.requested = None;
         }
         let page = self.memory.frames().page(victim);
         let is_dirty = self.memory.frames().is_dirty(victim);
-        let mut departs = false;
         if is_dirty {
-            departs = self.write_victim(page)?;
+            self.write(page)?;
             self.memory.written_back(victim);
             self.counts.dirty_evictions += 1;
         } else {
@@ -414,41 +420,19 @@ impl<P: BitDriven> Pager<P> {
         }
         self.memory.commit_eviction();
         self.events.event(Event::Eviction { page, is_dirty });
-        if departs {
+        // A clean page may be in flight too: it was rescued, or written back, and that has not ended.
+        if self.pages.has(page, IN_FLIGHT) {
             self.flight.departed += 1;
             self.memory.frames_mut().unmapped().push(page);
             return Ok(());
         }
-        if self.pages.has(page, IN_FLIGHT) {
-            // It was rescued while it was written, and leaves clean before that has ended.
-            self.flight.departed += 1;
-            self.memory.frames_mut().unmapped().push(page);
-            return self.keep_reserve();
-        }
         self.leave(page)
     }
 
-    /// Writes a dirty victim, or takes it up to be written later; says whether it is under way.
-    fn write_victim(&mut self, page: PageId) -> Result<bool, PagerError> {
-        if !self.pages.has(page, PRESENT) {
-            self.counts.pages_not_written += 1;
-            return Ok(false);
-        }
-        if self.taken_up.replace(page) != Some(page) && self.flight.waiting.contains(&page) {
-            // It left, was rescued and changed before it was written: one write does for both.
-            self.counts.pages_not_written += 1;
-        }
-        self.take_up(page)?;
-        if self.reserve == 0 {
-            self.write_all()?;
-        }
-        self.taken_up = None;
-        Ok(self.reserve > 0)
-    }
-
-    /// Writes a page that stays.
-    fn write_back(&mut self, frame: Frame) -> Result<(), PagerError> {
-        let page = self.memory.frames().page(frame);
+    /// Writes a page that is in memory; with a reserve, takes it up to be written.
+    ///
+    /// After a failure the page is not lost and is asked for again.
+    fn write(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.pages.has(page, PRESENT) {
             self.take_up(page)?;
             if self.reserve == 0 {
@@ -457,6 +441,14 @@ impl<P: BitDriven> Pager<P> {
         } else {
             self.counts.pages_not_written += 1;
         }
+        self.taken_up = None;
+        Ok(())
+    }
+
+    /// Writes a page that stays.
+    fn write_back(&mut self, frame: Frame) -> Result<(), PagerError> {
+        let page = self.memory.frames().page(frame);
+        self.write(page)?;
         self.memory.written_back(frame);
         self.counts.write_backs += 1;
         self.events.event(Event::WriteBack { page });
@@ -465,21 +457,45 @@ impl<P: BitDriven> Pager<P> {
 
     /// Takes a page up among those to be written, with room in the reserve for one more that departs.
     fn take_up(&mut self, page: PageId) -> Result<(), PagerError> {
-        if self.pages.has(page, IN_FLIGHT) && !self.flight.waiting.contains(&page) {
-            self.write_all()?;
-        }
+        // One write does for both, if it waits to be written already.
+        self.withdraw_page(page);
         while self.reserve > 0 && self.flight.departed >= self.reserve {
             self.wait_for_a_departure()?;
         }
-        self.forbid_writes(page)?;
-        if !self.pages.has(page, IN_FLIGHT) {
-            self.pages.set(page, IN_FLIGHT);
-            self.flight.waiting.push(page);
+        // What is being written is what the page held before it was changed.
+        while self.pages.has(page, IN_FLIGHT) {
+            self.reap(true)?;
         }
+        // From here on the page does not change until its write has been started.
+        self.forbid_writes(page)?;
+        self.pages.set(page, IN_FLIGHT);
+        self.flight.waiting.push(page);
+        self.taken_up = Some(page);
         if self.flight.waiting.len() >= self.cluster_pages() {
             self.start_writes()?;
         }
         Ok(())
+    }
+
+    fn withdraw_page(&mut self, page: PageId) {
+        if self.pages.has(page, IN_FLIGHT) {
+            self.withdraw(|waiting, _| waiting == page);
+        }
+    }
+
+    /// Pages that wait and are chosen need not be written: they are given back, or are written later.
+    fn withdraw(&mut self, mut is_chosen: impl FnMut(PageId, &PageStates) -> bool) {
+        let Self { flight, pages, counts, taken_up, memory, .. } = self;
+        flight.waiting.retain(|&page| {
+            if !is_chosen(page, pages) {
+                return true;
+            }
+            pages.clear(page, IN_FLIGHT);
+            // What is only being prepared has not been counted as leaving yet.
+            counts.pages_not_written += u64::from(*taken_up != Some(page));
+            flight.departed -= usize::from(memory.frame_of(page) == Frame::NONE);
+            false
+        });
     }
 
     /// How many pages are collected before they are written together.
@@ -500,8 +516,9 @@ impl<P: BitDriven> Pager<P> {
         self.reap(true)
     }
 
-    /// Starts to write what waits.
+    /// Starts to write what waits, without pages that have been changed since: they are dirty again and in memory.
     fn start_writes(&mut self) -> Result<(), PagerError> {
+        self.withdraw(|page, pages| pages.has(page, WRITABLE));
         if self.flight.waiting.is_empty() {
             return Ok(());
         }
@@ -509,7 +526,7 @@ impl<P: BitDriven> Pager<P> {
         let writes = place(&mut *self.store, &mut self.pages, &*self.program, pages)
             .map_err(|source| written_to(pages[0], source))?;
         // SAFETY: a page in flight keeps its content in the memory file until the write has finished: `leave`
-        // is called for it only by `landed`, and `discard` waits for all writes.
+        // is called for it only by `landed`, and `discard` waits for its write.
         let ticket = unsafe { self.store.start_write(&writes) }
             .map_err(|source| written_to(pages[0], source))?;
         self.counts.write_operations += 1;
@@ -653,8 +670,18 @@ impl<P: BitDriven> Paging for Pager<P> {
     }
 
     fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError> {
-        self.write_all()?;
-        for page in (first.0..first.0 + pages).map(PageId) {
+        let end = first.0 + pages;
+        let is_discarded = |page: PageId| (first.0..end).contains(&page.0);
+        while self.flight.under_way.iter().any(|(_, pages)| pages.iter().copied().any(is_discarded))
+        {
+            match self.reap(true) {
+                // Its pages wait again: those that are given back do so no longer than until here.
+                Ok(()) | Err(PagerError::Store { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.withdraw(|page, _| is_discarded(page));
+        for page in (first.0..end).map(PageId) {
             if let Some(slot) = self.pages.slot(page) {
                 self.store.release(slot);
                 self.pages.set_slot(page, None);
@@ -724,11 +751,17 @@ impl<P: BitDriven> Paging for Pager<P> {
         self.memory.check_invariants();
         let mut present = 0;
         let mut departed = 0;
+        let mut in_flight = 0;
         for page in (0..self.program.pages()).map(PageId) {
             let is_resident = self.memory.frame_of(page) != Frame::NONE;
             let is_present = self.pages.has(page, PRESENT);
             present += u64::from(is_present);
             departed += usize::from(is_present && !is_resident);
+            in_flight += usize::from(self.pages.has(page, IN_FLIGHT));
+            assert!(
+                is_present || !self.pages.has(page, IN_FLIGHT),
+                "what is to be written is gone"
+            );
             assert!(!self.pages.has(page, WRITABLE) || self.pages.has(page, MAPPED));
             assert!(!self.pages.has(page, MAPPED) || is_present && is_resident);
             assert!(!is_present || is_resident || self.pages.has(page, IN_FLIGHT));
@@ -737,6 +770,12 @@ impl<P: BitDriven> Paging for Pager<P> {
                 assert!(self.memory.frames().is_dirty(frame), "a clean page can be written unseen");
             }
         }
+        let under_way = self.flight.under_way.iter().flat_map(|(_, pages)| pages);
+        let mut listed: Vec<_> = self.flight.waiting.iter().chain(under_way).collect();
+        assert!(listed.iter().all(|&&page| self.pages.has(page, IN_FLIGHT)));
+        listed.sort_unstable();
+        listed.dedup();
+        assert_eq!(listed.len(), in_flight, "a page in flight is listed once");
         assert_eq!(present, self.counts.resident_pages, "the number of resident pages is wrong");
         assert_eq!(departed, self.flight.departed, "the number of departed pages is wrong");
         assert!(departed <= self.reserve, "more pages are under way than the reserve holds");

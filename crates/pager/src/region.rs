@@ -28,11 +28,39 @@ pub enum RegionError {
     Kernel(#[from] io::Error),
 }
 
+/// Keeps the memory watched until the process has ended or nobody uses the memory any more: a page that is missing in a
+/// memory that nobody watches reads as zeros.
+struct Watch {
+    _userfault: Arc<Userfault>,
+}
+
+impl Watch {
+    fn end_process(&self, failure: &str) -> ! {
+        let message = format!(
+            "clockhand: {failure}; the process ends, since a paged region cannot be served any more\n"
+        );
+        // Not through the lock of standard error, whose holder may be waiting for a page.
+        // SAFETY: the bytes are readable; a write that fails changes nothing.
+        unsafe { libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len()) };
+        std::process::abort();
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.end_process("the pager has a bug");
+        }
+    }
+}
+
 /// Memory of which only as many pages are resident as there are frames.
 ///
 /// Any code may read and write it, from any thread and in system calls: it is ordinary memory that starts as zeros. A
 /// thread of this process serves its faults under the policy. What must not lie in it is what that thread needs: the
 /// heap and the stacks of this process.
+///
+/// A forked child does not have the region: an access there is a segmentation fault, and never shared memory.
 ///
 /// When the store fails for longer than [`Settings::patience`], the process is aborted with a message, since a thread that
 /// waits for a page can neither go on nor be told.
@@ -73,16 +101,25 @@ impl PagedRegion {
         let (control, channel) = channel_of_control()?;
         let parts =
             Parts { program: Box::new(program), store, events, initial: InitialPages::new() };
-        let thread = thread::Builder::new().name("clockhand pager".to_owned()).spawn(move || {
-            let patience = settings.patience;
-            let paging = settings.build(parts);
-            let driver =
-                Driver { userfault, base: address, paging, channel, program: None, patience, process: Some(std::process::id() as i32) };
-            if let Some(failure) = driver.run().failure {
-                eprintln!("clockhand: {failure}; the process ends, since a paged region cannot be served any more");
-                std::process::abort();
-            }
-        })?;
+        let watch = Watch { _userfault: userfault.clone() };
+        let thread =
+            thread::Builder::new().name("clockhand pager".to_owned()).spawn(move || {
+                let watch = watch;
+                let patience = settings.patience;
+                let paging = settings.build(parts);
+                let driver = Driver {
+                    userfault,
+                    base: address,
+                    paging,
+                    channel,
+                    program: None,
+                    patience,
+                    process: Some(std::process::id() as i32),
+                };
+                if let Some(failure) = driver.run().failure {
+                    watch.end_process(&failure);
+                }
+            })?;
         Ok(PagedRegion { base, pages, control, thread: Some(thread) })
     }
 
@@ -100,7 +137,7 @@ impl PagedRegion {
     ///
     /// # Errors
     ///
-    /// If writes that are under way fail.
+    /// If the memory cannot be given back to the system.
     ///
     /// # Panics
     ///

@@ -37,8 +37,8 @@ pub struct Counts {
     pub pages_rescued: u64,
     /// Pages that were written to the store.
     pub pages_written: u64,
-    /// Dirty pages that left without a write of their own: the program had given them back, or they left a second
-    /// time before they were written once.
+    /// Dirty pages that left, or were to be written back, without a write of their own: the program had given them
+    /// back, or changed them before they were written once.
     pub pages_not_written: u64,
     /// Pages that were written for the private copies of forked processes.
     pub pages_copied_for_forks: u64,

@@ -154,29 +154,23 @@ struct Slots {
     next_slot: u32,
 }
 
-/// A store whose writes take effect as late as they may, and which fails when told to. Clones are the same store.
+/// A store whose writes take effect as late as they may, of what the pages hold then or held when the write was started.
+/// It asserts what every store demands. Clones are the same store.
 #[derive(Clone)]
 pub struct ModelStore {
     slots: Arc<Mutex<Slots>>,
     under_way: Arc<Mutex<VecDeque<UnderWay>>>,
     next_ticket: u64,
-    /// Every so many writes one fails; 0: none does.
-    fails_every: u64,
     /// Bits that say, for each look without waiting, whether a write has finished.
     pace: u64,
 }
 
-type UnderWay = (WriteTicket, Vec<(Slot, PageAddress)>);
+/// The slots that are written, from where, and what was there when the write was started.
+type UnderWay = (WriteTicket, Vec<(Slot, PageAddress, Box<[u8; PAGE_BYTES]>)>);
 
 impl ModelStore {
-    pub fn new(fails_every: u64, pace: u64) -> Self {
-        ModelStore {
-            slots: Arc::default(),
-            under_way: Arc::default(),
-            next_ticket: 0,
-            fails_every,
-            pace,
-        }
+    pub fn new(pace: u64) -> Self {
+        ModelStore { slots: Arc::default(), under_way: Arc::default(), next_ticket: 0, pace }
     }
 
     /// Another store with the same slots, for another memory.
@@ -186,6 +180,10 @@ impl ModelStore {
 
     fn slots(&self) -> MutexGuard<'_, Slots> {
         self.slots.lock().expect("no test panics with this lock")
+    }
+
+    fn is_being_written(&self, slot: Slot) -> bool {
+        self.under_way().iter().flat_map(|(_, pages)| pages).any(|(written, ..)| *written == slot)
     }
 
     fn under_way(&self) -> MutexGuard<'_, VecDeque<UnderWay>> {
@@ -216,6 +214,7 @@ impl Store for ModelStore {
     }
 
     fn share(&mut self, slot: Slot) {
+        assert!(!self.is_being_written(slot), "{slot:?} is shared while it is written");
         *self.slots().owners.get_mut(&slot.0).expect("the slot has an owner") += 1;
     }
 
@@ -224,6 +223,7 @@ impl Store for ModelStore {
     }
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
+        assert!(!self.is_being_written(slot), "{slot:?} is read while it is written");
         let content = self.slots().contents[&slot.0];
         // SAFETY: the caller answers for the page.
         unsafe { into.0.cast::<[u8; PAGE_BYTES]>().write(content) };
@@ -233,7 +233,16 @@ impl Store for ModelStore {
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
         self.next_ticket += 1;
         let ticket = WriteTicket(self.next_ticket);
-        self.under_way().push_back((ticket, pages.to_vec()));
+        assert!(!pages.is_empty(), "a write has pages");
+        for &(slot, _) in pages {
+            assert!(!self.is_being_written(slot), "{slot:?} is written twice at once");
+            assert!(!self.is_shared(slot), "{slot:?} is written and belongs to another memory too");
+        }
+        let held = |&(slot, address): &(Slot, PageAddress)| {
+            // SAFETY: whoever starts the write answers for the page.
+            (slot, address, Box::new(unsafe { address.0.cast::<[u8; PAGE_BYTES]>().read() }))
+        };
+        self.under_way().push_back((ticket, pages.iter().map(held).collect()));
         Ok(ticket)
     }
 
@@ -243,13 +252,14 @@ impl Store for ModelStore {
             return None;
         }
         let (ticket, pages) = self.under_way().pop_front()?;
-        if self.fails_every > 0 && ticket.0.is_multiple_of(self.fails_every) {
-            return Some((ticket, Err(io::Error::from(io::ErrorKind::StorageFull))));
-        }
-        for (slot, address) in pages {
+        for (slot, address, held) in pages {
             // SAFETY: whoever started the write keeps the page until now.
-            let content = unsafe { address.0.cast::<[u8; PAGE_BYTES]>().read() };
-            self.slots().contents.insert(slot.0, content);
+            let holds = unsafe { address.0.cast::<[u8; PAGE_BYTES]>().read() };
+            // A slot that was released meanwhile is free now.
+            if self.slots().owners.contains_key(&slot.0) {
+                let content = if self.pace & 2 == 0 { *held } else { holds };
+                self.slots().contents.insert(slot.0, content);
+            }
         }
         Some((ticket, Ok(())))
     }

@@ -22,7 +22,7 @@ impl Words {
         let events = Arc::new(Mutex::new(Vec::new()));
         let log = events.clone();
         let sink = move |event| log.lock().expect("no test panics with this lock").push(event);
-        let store = Box::new(ModelStore::new(0, 0x5555_3333_0F0F_00FF));
+        let store = Box::new(ModelStore::new(0x5555_3333_0F0F_00FF));
         let region =
             PagedRegion::new(PAGES, settings, store, Box::new(sink)).expect("this kernel pages");
         Words { region, events }
