@@ -60,6 +60,14 @@ def test_a_disagreement_with_the_simulator_names_process_and_counts() -> None:
     assert "evictions" not in sentence and "--record" in sentence
 
 
+def test_the_last_fault_may_be_cut_short_by_the_end_but_no_other() -> None:
+    cut = {**AGREEING, "mapped_dirty_evictions": 29, "mapped_write_ios": 29, "mapped_read_ios": 99}
+    assert disagreements(rows_of(statistics(), **cut)) == []
+    for name, value in (("read_ios", 98), ("read_ios", 101), ("misses", 99)):
+        (sentence,) = disagreements(rows_of(statistics(), **{**AGREEING, f"mapped_{name}": value}))
+        assert f"against {value}" in sentence
+
+
 def test_a_process_that_failed_need_not_agree_but_is_reported() -> None:
     failed = statistics(failure="the pager was killed")
     rows = rows_of(failed, **{**AGREEING, "mapped_misses": 101})

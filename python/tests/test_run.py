@@ -39,10 +39,6 @@ for _ in range(6000):
     block[page * 4096 + 1] = block[page * 4096] ^ 1
 print(sum(block[::4096]), sum(block[1::4096]))
 """
-SMALL = ["--memory", "8MiB"]
-FILE = ["--swap", "swap.img"]
-
-
 # Two children, made by fork, change copies of 8 MiB of their parent.
 FORKING = """
 import multiprocessing
@@ -129,7 +125,8 @@ def test_forked_children_have_memory_of_their_own(clockhand: Clockhand, tmp_path
     for row in rows:
         if row["pages_read"]:
             assert row["misses"] == row["mapped_misses"]
-            assert row["write_ios"] == row["mapped_write_ios"]
+            # Children that are told to end may be in the middle of a fault.
+            assert 0 <= row["write_ios"] - row["mapped_write_ios"] <= 1
 
 
 def test_swap_can_be_in_ram(clockhand: Clockhand) -> None:

@@ -218,6 +218,8 @@ impl Driver {
         let has_ended =
             || self.program.as_ref().is_some_and(|program| has_hung_up(program.as_fd()));
         match error {
+            // A process loses its memory, of which this number tells, before it hangs up.
+            PagerError::Memory(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
             PagerError::Memory(_) if has_ended() => None,
             error => Some(error.to_string()),
         }
