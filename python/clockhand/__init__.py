@@ -9,6 +9,8 @@
 * :func:`recommend` says which policy suits a program, a device and a memory size.
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
 * :func:`run_ssd` puts write buffers before flash drives.
+* :func:`run` runs a program whose memory a policy pages, and :func:`compare` runs it under several
+  policies and under the kernel's own swap.
 * :func:`policies`, :func:`write_buffers`, :func:`devices`, :func:`ssds` and :func:`formats` list
   what there is.
 * :mod:`clockhand.report` turns rows into figures and an HTML report.
@@ -19,6 +21,8 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 
 from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.catalogs import devices, formats, policies, ssds, write_buffers
+from clockhand.paging import PagedRun, run
+from clockhand.paging_comparison import PagedComparison, compare
 from clockhand.recommendation import Recommendation, recommend
 from clockhand.reference_locality import Locality, locality
 from clockhand.simulation import Simulation, run_simulation, simulate
@@ -29,12 +33,15 @@ from clockhand.traces import Trace, convert_traces
 __all__ = [
     "ClockhandError",
     "Locality",
+    "PagedComparison",
+    "PagedRun",
     "Recommendation",
     "Simulation",
     "SsdRun",
     "Trace",
     "UsageError",
     "__version__",
+    "compare",
     "convert_traces",
     "devices",
     "formats",
@@ -42,6 +49,7 @@ __all__ = [
     "policies",
     "recipes",
     "recommend",
+    "run",
     "run_simulation",
     "run_ssd",
     "simulate",

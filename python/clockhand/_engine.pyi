@@ -164,3 +164,24 @@ def convert_capture(
     labels: list[tuple[str, str]],
     watch: Callable[[str, int, int], None] | None = None,
 ) -> list[dict[str, Any]]: ...
+
+class Pager:
+    def __new__(
+        cls,
+        policy: str,
+        *,
+        frames: int,
+        reserve: int,
+        swap: str | None,
+        swap_limit_bytes: int | None,
+        memory_bytes: int,
+        write_read_ratio: str | None,
+        record: str | None,
+        seed: int,
+    ) -> Pager: ...
+    def environment(self, /) -> list[tuple[str, str]]: ...
+    def is_direct(self, /) -> bool: ...
+    def statistics(self, /) -> list[dict[str, object]]: ...
+    def finish(self, /) -> list[dict[str, object]]: ...
+
+def pager_obstacle() -> str | None: ...

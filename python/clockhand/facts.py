@@ -110,6 +110,26 @@ class SsdRunFacts(TypedDict):
     buffers: list[PolicyFacts]
 
 
+class PagedRunFacts(TypedDict):
+    """Everything a reader needs to repeat a run of a real program; ``traces`` has its log, if kept.
+
+    ``notes`` says what the machine was told and what the numbers rest on, a sentence each.
+    """
+
+    command: str
+    version: str
+    created: str
+    seed: int
+    options: dict[str, Any]
+    program: str
+    exit_code: int
+    seconds: float
+    notes: list[str]
+    traces: list[TraceFacts]
+    devices: list[DeviceFacts]
+    policies: list[PolicyFacts]
+
+
 def equivalent_command(name: str, traces: Iterable[str], options: Mapping[str, object]) -> str:
     """Return the command line that does what a call of the library does.
 

@@ -84,7 +84,15 @@ def _imports(path: Path) -> set[str]:
 
 def test_reports_read_rows_and_never_simulate() -> None:
     for source in (ROOT / "python/clockhand/report").glob("*.py"):
-        engine = ("_engine", "reference_locality", "simulation", "ssd", "traces")
+        engine = (
+            "_engine",
+            "paging",
+            "paging_comparison",
+            "reference_locality",
+            "simulation",
+            "ssd",
+            "traces",
+        )
         forbidden = {f"clockhand.{module}" for module in engine}
         assert not _imports(source) & forbidden, f"{source} imports the engine"
 

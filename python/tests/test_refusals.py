@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import os
+import platform
 import resource
 import subprocess
 from collections.abc import Callable, Iterator
@@ -46,6 +47,8 @@ class Refusal(NamedTuple):
 
 SIMULATE = "simulate ../textbook --policy clock "
 FRAMES = "--policy clock --frames 3"
+RUN = "run --policy clock --swap-in-ram "
+RAM = "run --frames 64 --swap-in-ram "
 REFUSALS = (
     Refusal(SIMULATE + "--frames 0", WRONG_USAGE, "from 1 to"),
     Refusal(SIMULATE + "--frames -1", WRONG_USAGE, '"-1"'),
@@ -124,6 +127,34 @@ REFUSALS = (
     Refusal("trace convert ../textbook absent/out.parquet", FAILED, "absent/out.parquet"),
     Refusal("trace convert ../table.csv out.parquet --cpu-cache", FAILED, "lackey"),
     Refusal("trace convert ../textbook out.parquet --label synthetic", WRONG_USAGE, "KEY=VALUE"),
+    Refusal(RUN + "-- true", WRONG_USAGE, "--frames or by --memory"),
+    Refusal(RUN + "--memory 1MiB", WRONG_USAGE, "'-- CMD...'"),
+    Refusal(RUN + "--memory 5% -- true", WRONG_USAGE, "footprint"),
+    Refusal(RUN + "--memory 16MB -- true", WRONG_USAGE, "such as 16KiB"),
+    Refusal(RUN + "--memory 1MiB --frames 4 -- true", WRONG_USAGE, "--frames or by --memory"),
+    Refusal(RUN + "--frames 0 -- true", WRONG_USAGE, "from 1 to"),
+    Refusal(RUN + "--frames 64 --reserve 64 -- true", WRONG_USAGE, "from 0 to 63"),
+    Refusal(RUN + "--frames 64 --swap swap -- true", WRONG_USAGE, "--swap FILE or --swap-in-ram"),
+    Refusal("run --policy clock --frames 64 -- true", WRONG_USAGE, "--swap FILE or --swap-in-ram"),
+    Refusal(RUN + "--frames 64 --swap-limit 1GiB -- true", WRONG_USAGE, "give --swap FILE"),
+    Refusal("run --frames 64 --swap-in-ram -- true", WRONG_USAGE, "--compare"),
+    Refusal(RAM + "--policy lru -- true", WRONG_USAGE, "told of every hit"),
+    Refusal(RAM + "--policy min -- true", WRONG_USAGE, "know the future"),
+    Refusal(RAM + "--policy crow -- true", WRONG_USAGE, 'did you mean "craw"?'),
+    Refusal(RAM + "--policy clock --device absent -- true", WRONG_USAGE, "clockhand devices"),
+    Refusal(RAM + "--policy clock -- absent", WRONG_USAGE, "absent: there is no such program"),
+    Refusal(RAM + "--policy clock -- ../static", WRONG_USAGE, "linked statically"),
+    Refusal(RAM + "--policy clock -- ../foreign", WRONG_USAGE, "it is for"),
+    Refusal(RAM + "--policy clock -- ../notes", WRONG_USAGE, "neither a program nor a script"),
+    Refusal(RAM + "--policy clock --record log.csv -- true", WRONG_USAGE, ".parquet"),
+    Refusal(RAM + "--policy clock --record absent/log.parquet -- true", FAILED, "make its folder"),
+    Refusal(RAM + "--policy clock --out absent/rows.json -- true", FAILED, "make its folder"),
+    Refusal(RAM + "--policy clock --repeat 3 -- true", WRONG_USAGE, "--compare"),
+    Refusal(RAM + "--compare clock,,craw -- true", WRONG_USAGE, "empty name"),
+    Refusal(RAM + "--compare clock,lru -- true", WRONG_USAGE, "told of every hit"),
+    Refusal(RAM + "--compare kernel -- true", WRONG_USAGE, "names no policy"),
+    Refusal(RAM + "--compare clock --repeat 0 -- true", WRONG_USAGE, "from 1 to"),
+    Refusal(RAM + "--compare clock --record a.parquet -- true", WRONG_USAGE, "leave one out"),
 )
 
 
@@ -142,9 +173,24 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pl.DataFrame({"op": ["R"] * 1000, "address": range(1000)}).write_parquet(folder / "whole")
     (folder / "cut.parquet").write_bytes((folder / "whole").read_bytes()[:-100])
     (folder / "table.csv").write_text("op,address,size\nR,0,512\n")
+    for name, machine in (("static", platform.machine()), ("foreign", "other")):
+        write_program(folder / name, machine)
+    (folder / "notes").write_text("no program\n")
+    (folder / "notes").chmod(0o755)
     (folder / "broken.toml").write_text(PROFILE.format(write_time_us=20).replace("= 10", "= ten"))
     (folder / "cheap.toml").write_text(PROFILE.format(write_time_us=5))
     return folder
+
+
+def write_program(path: Path, machine: str) -> None:
+    """Write the header of an ELF program of 64 bits, which names no interpreter."""
+    numbers = {"x86_64": 62, "aarch64": 183}
+    number = numbers.get(machine) or next(n for m, n in numbers.items() if m != platform.machine())
+    header = bytearray(64)
+    header[:6] = b"\x7fELF\x02\x01"
+    header[18:20] = number.to_bytes(2, "little")
+    path.write_bytes(header)
+    path.chmod(0o755)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,9 @@ import pytest
 
 from clockhand import Trace, locality, run_ssd
 from clockhand.report import write_report
+from clockhand.report.run import render, render_comparison
 from conftest import scattered_pages
+from paging_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
 from report_example import example_facts, example_rows
 
 HOSTILE = "<script>document.title='taken'</script>"
@@ -81,7 +83,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_ssd(writing, buffers=buffers, **on_small).write_report(folder / "ssd-bars.html")
     sizes = [f"{name}:total={size}" for name in ("fab", "cbm") for size in (4, 16)]
     run_ssd([writing, reading], buffers=sizes, **on_small).write_report(folder / "ssd.html")
+    write_paging_reports(folder)
     return folder
+
+
+def write_paging_reports(folder: Path) -> None:
+    """Write the report of a run (the program has a hostile name) and that of a comparison."""
+    growing = {"misses": 2, "minor_faults": 3, "write_protect_faults": 1, "pages_written": 5}
+    samples = sampled(
+        *(
+            (second, {name: step * second**2 for name, step in growing.items()})
+            for second in range(9)
+        )
+    )
+    rows = rows_of(statistics(name=HOSTILE), **AGREEING)
+    page = render(rows, samples.counts(), samples.gauges(), facts(program=HOSTILE))
+    (folder / "run.html").write_text(page)
+    runs = [(name, 2.0 + n, 50 * n, 40) for n in (1, 2) for name in ("clock", "craw", "kernel")]
+    page = render_comparison(compared(*runs), courses("clock", "craw", "kernel"), facts())
+    (folder / "comparison.html").write_text(page)
 
 
 @pytest.fixture
@@ -145,6 +165,8 @@ def aria_sort(page: Any, name: str) -> str | None:
         ("locality-sample", 3),
         ("ssd-bars", 9),
         ("ssd", 10),
+        ("run", 4),
+        ("comparison", 6),
     ],
 )
 def test_every_figure_is_drawn_and_the_console_stays_silent(
@@ -166,7 +188,9 @@ def test_every_figure_is_drawn_and_the_console_stays_silent(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [380, 1280])
-@pytest.mark.parametrize("name", ["lines", "traces", "bars", "locality", "locality-traces", "ssd"])
+@pytest.mark.parametrize(
+    "name", ["lines", "traces", "bars", "locality", "locality-traces", "ssd", "run", "comparison"]
+)
 def test_the_page_never_scrolls_sideways(opened: Open, name: str, width: int, scheme: str) -> None:
     page = opened(name, width, scheme)
     inner, content = page.execute_script(
@@ -284,6 +308,24 @@ def test_a_hostile_trace_name_runs_nothing_in_a_locality_report(opened: Open) ->
     assert HOSTILE in page.find_element("css selector", "main").text
     missing = page.find_elements("css selector", ".missing")
     assert len(missing) == 3
+
+
+def test_a_hostile_program_name_runs_nothing_in_the_report_of_a_run(opened: Open) -> None:
+    page = opened("run")
+    assert page.title.endswith("Clockhand report")
+    assert HOSTILE in page.find_element("css selector", "main").text
+
+
+def test_each_table_of_a_run_is_sorted_by_itself(opened: Open) -> None:
+    page = opened("run")
+    head = 'th[data-column="misses"]'
+    tables = page.find_elements("css selector", "table.rows")
+    assert len(tables) == 3
+    tables[1].find_element("css selector", f"{head} button").click()
+    sorts = [t.find_element("css selector", head).get_attribute("aria-sort") for t in tables]
+    assert sorts == ["none", "ascending", "none"]
+    exact = tables[1].find_element("css selector", "tbody tr td:nth-child(2)")
+    assert exact.text == "simulator, exact"
 
 
 def test_panels_stand_beside_each_other_and_below_each_other_on_a_phone(opened: Open) -> None:

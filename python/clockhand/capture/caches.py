@@ -1,12 +1,11 @@
 """The caches between a captured program and its memory."""
 
-import re
 from dataclasses import dataclass
 from typing import Self
 
 from clockhand import _engine
+from clockhand.sizes import parsed_bytes
 
-UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 MAXIMUM_BYTES = 2**30
 MINIMUM_LINE_BYTES = 4
 
@@ -58,11 +57,11 @@ class Caches:
     ) -> Self:
         """Read sizes as users write them: ``16KiB``, ``32``."""
         return cls(
-            _parsed_bytes("--instruction-cache", instruction_cache),
-            _parsed_bytes("--data-cache", data_cache),
+            parsed_bytes("--instruction-cache", instruction_cache),
+            parsed_bytes("--data-cache", data_cache),
             ways,
-            _parsed_bytes("--line", line),
-            _parsed_bytes("--second-cache", second_cache),
+            parsed_bytes("--line", line),
+            parsed_bytes("--second-cache", second_cache),
             second_ways,
         )
 
@@ -88,14 +87,6 @@ class Caches:
 
 def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
-
-
-def _parsed_bytes(option: str, text: str) -> int:
-    match = re.fullmatch(r"(\d{1,12})\s*([A-Za-z]*)", text.strip())
-    unit = UNITS.get(match[2].upper()) if match else None
-    if match is None or unit is None:
-        raise _engine.UsageError(f"{option} {text!r} is no size; give bytes, or such as 16KiB")
-    return int(match[1]) * unit
 
 
 def _shown(size_bytes: int) -> str:

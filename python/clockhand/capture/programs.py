@@ -26,12 +26,14 @@ class Program:
     Attributes:
         command: It and its arguments, as the user wrote them.
         path: Where it is.
+        executable: What the processor runs: the program itself, or the interpreter of a script.
         machine: The processor that it, or its interpreter, is for.
         is_privileged: Whether it runs with the rights of its owner or group.
     """
 
     command: list[str]
     path: Path
+    executable: Path
     machine: str
     is_privileged: bool
 
@@ -43,7 +45,7 @@ class Program:
             UsageError: there is none, or it cannot be started.
         """
         if not command:
-            raise UsageError("no command is given; add -- and the command to capture")
+            raise UsageError("no command is given; add -- and the command to run")
         found = shutil.which(command[0])
         if found is None:
             raise UsageError(
@@ -58,7 +60,7 @@ class Program:
             executable = interpreter
         mode = executable.stat().st_mode
         is_privileged = bool(mode & (stat.S_ISUID | stat.S_ISGID))
-        return cls(list(command), path, _machine(executable), is_privileged)
+        return cls(list(command), path, executable, _machine(executable), is_privileged)
 
 
 def _interpreter(path: Path) -> Path | None:

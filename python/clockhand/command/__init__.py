@@ -17,6 +17,7 @@ from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.command import (
     catalogs,
     locality,
+    paging,
     recommendation,
     reproduction,
     simulation,
@@ -71,6 +72,7 @@ recommendation.register(app)
 sweeps.register(app)
 reproduction.register(app)
 locality.register(app)
+paging.register(app)
 catalogs.register(app)
 traces.register(app)
 

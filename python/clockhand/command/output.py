@@ -131,19 +131,26 @@ def encoded(
 
 
 def write_rows(
-    rows: pl.DataFrame, format: Format, print_for_people: Callable[[Console], None]
+    rows: pl.DataFrame,
+    format: Format,
+    print_for_people: Callable[[Console], None],
+    *,
+    stderr: bool = False,
 ) -> None:
-    """Write rows to standard output.
+    """Write rows to standard output, or to standard error.
 
     Raises:
         UsageError: Parquet is asked for on a terminal.
     """
+    stream = sys.stderr if stderr else sys.stdout
     if format is Format.TABLE:
-        print_for_people(console())
-    elif format is Format.PARQUET and sys.stdout.isatty():
-        raise UsageError("Parquet is binary and standard output is a terminal; add --out FILE")
+        print_for_people(console(stderr=stderr))
+    elif format is Format.PARQUET and stream.isatty():
+        name = "standard error" if stderr else "standard output"
+        raise UsageError(f"Parquet is binary and {name} is a terminal; add --out FILE")
     else:
-        sys.stdout.buffer.write(encoded(rows, format, print_for_people))
+        stream.buffer.write(encoded(rows, format, print_for_people))
+        stream.buffer.flush()
 
 
 def check_outputs(
@@ -167,10 +174,13 @@ def deliver(
     print_for_people: Callable[[Console], None],
     files: dict[Path, bytes],
     folder: Path | None = None,
+    *,
+    stderr: bool = False,
 ) -> None:
     """Publish files, the rows among them if they have one; else write the rows to standard output.
 
-    ``folder`` is one that some of the files stand in; it is made if absent.
+    ``folder`` is one that some of the files stand in; it is made if absent. With ``stderr`` rows
+    without a file go to standard error: where standard output is another program's.
 
     Raises:
         UsageError: Parquet is asked for on a terminal.
@@ -181,7 +191,7 @@ def deliver(
         files[out] = encoded(rows, written_as, print_for_people)
     publish(files, folder=folder)
     if out is None:
-        write_rows(rows, written_as, print_for_people)
+        write_rows(rows, written_as, print_for_people, stderr=stderr)
 
 
 def _shown(value: object) -> str:

@@ -131,7 +131,6 @@
     show();
   }
 
-  const rowsTable = document.querySelector("table.rows");
-  if (rowsTable !== null) connectTable(rowsTable);
+  for (const table of document.querySelectorAll("table.rows")) connectTable(table);
   drawAll();
 })();

@@ -104,11 +104,16 @@ def table_without_filter(
     shown = rows.with_columns(
         pl.col("trace").replace_strict(labels, return_dtype=pl.String),
     )
+    return plain_table(shown, headings)
+
+
+def plain_table(rows: pl.DataFrame, headings: Mapping[str, str]) -> Table:
+    """Lay out rows of anything, under these headings or the columns' own names."""
     columns = [
         Column(name, headings.get(name, name.replace("_", " ")), dtype.is_numeric())
-        for name, dtype in shown.schema.items()
+        for name, dtype in rows.schema.items()
     ]
-    texts = [cells(shown[name]) for name in shown.columns]
+    texts = [cells(rows[name]) for name in rows.columns]
     return Table(
         columns=columns,
         rows=list(zip(*texts, strict=True)),

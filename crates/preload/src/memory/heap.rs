@@ -22,7 +22,7 @@ const SIZE_BYTES: usize = size_of::<usize>();
 const SIZE_FLAGS: usize = 7;
 
 /// When that many times the limit has been freed, it is time to look whether the heap has become too large.
-const FREED_BEFORE_TRIMMING: usize = 8;
+const FREED_BEFORE_TRIMMING: usize = 2;
 
 /// Where dlmalloc's segments come from.
 struct Segments {

@@ -1,6 +1,6 @@
 //! Programs with the library give the same output as without it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -30,20 +30,25 @@ fn library() -> &'static Path {
     })
 }
 
+/// Says why a test shows nothing here, past the harness, which would keep it back.
+fn say_skipped(why: std::fmt::Arguments) {
+    writeln!(std::io::stderr(), "SKIPPED: {why}").expect("standard error");
+}
+
 /// A program that is there, or nothing and a line that says so.
 fn installed(program: &str) -> Option<PathBuf> {
     let path = Path::new("/usr/bin").join(program);
     if path.exists() {
         return Some(path);
     }
-    eprintln!("SKIPPED: {} is not there", path.display());
+    say_skipped(format_args!("{} is not there", path.display()));
     None
 }
 
 /// A pager, or nothing and a line that says why not.
 fn pager(behaviour: Behaviour) -> Option<TestPager> {
     if let Some(reason) = refusal() {
-        eprintln!("SKIPPED: programs cannot be paged here: {reason}");
+        say_skipped(format_args!("programs cannot be paged here: {reason}"));
         return None;
     }
     Some(TestPager::start(MEMORY_BYTES, behaviour))
@@ -139,7 +144,6 @@ fn zstd_with_two_threads_gives_the_same_output() {
 
 /// Lines in no order, the same each time.
 fn lines(count: u64) -> Vec<u8> {
-    use std::io::Write;
     let mut text = Vec::new();
     for number in 0..count {
         let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
@@ -173,10 +177,32 @@ fn all_functions_of_the_malloc_and_mmap_families_keep_their_promises() {
 }
 
 #[test]
+fn a_program_that_asks_for_more_than_there_is_is_told_so_and_goes_on() {
+    let (Some(pager), Some(python)) = (pager(Behaviour::default()), installed("python3")) else {
+        return;
+    };
+    let script = format!(
+        "import mmap\n\
+         try: bytearray({MEMORY_BYTES})\n\
+         except MemoryError: print('no memory')\n\
+         try: mmap.mmap(-1, {MEMORY_BYTES}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n\
+         except OSError as error: print(error)\n\
+         print(sum(bytearray(b'x' * 10_000_000)))"
+    );
+    let output = paged(&mut program(&python, &["-S", "-c", &script]), &pager);
+    assert_eq!(text(&output.stdout), "no memory\n[Errno 12] Cannot allocate memory\n1200000000\n");
+}
+
+#[test]
 fn freed_memory_goes_back_to_the_pager() {
     let folder = tempfile::tempdir().expect("a folder");
-    let Some(built) = compiled("gives_back", folder.path()) else { return };
-    let Some(pager) = same_with_and_without(|| program(&built, &[])) else { return };
+    let (Some(pager), Some(built)) =
+        (pager(Behaviour::default()), compiled("gives_back", folder.path()))
+    else {
+        return;
+    };
+    let output = paged(&mut program(&built, &[]), &pager);
+    assert_eq!(text(&output.stdout), "little is left: yes\n".repeat(3));
     assert!(pager.counts().largest_bytes.load(Ordering::Relaxed) > 32 << 20, "it was paged");
 }
 

@@ -309,8 +309,6 @@ pub struct Behaviour {
     pub refuse_forks: Option<&'static str>,
     /// The pager refuses programs with this sentence.
     pub refuse_programs: Option<&'static str>,
-    /// The pager ends after that many ranges of pages have been unmapped.
-    pub end_after_unmaps: Option<usize>,
 }
 
 /// What has happened so far.
@@ -524,7 +522,7 @@ fn unmap_at_random(
         state
     };
     let pages = (memory.bytes / PAGE_BYTES) as u64;
-    for round in 0.. {
+    loop {
         let bytes = memory.file.metadata()?.blocks() * 512;
         shared.counts.largest_bytes.fetch_max(bytes, Ordering::Relaxed);
         let mut unmap = Unmap::ZERO;
@@ -545,10 +543,6 @@ fn unmap_at_random(
         assert_eq!(answer[0], UNMAPPED, "the answer to Unmap");
         let unmapped = unmap.ranges[..unmap.ranges_used as usize].iter().map(|range| range.pages);
         shared.counts.unmapped_pages.fetch_add(unmapped.sum::<u32>() as usize, Ordering::Relaxed);
-        if shared.behaviour.end_after_unmaps.is_some_and(|most| round >= most) {
-            return Ok(());
-        }
         thread::sleep(Duration::from_millis(1));
     }
-    Ok(())
 }

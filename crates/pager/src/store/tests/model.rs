@@ -147,8 +147,8 @@ impl Model {
     fn start(&mut self, store: usize, mut pages: Pages) {
         let addresses: Vec<_> =
             pages.iter_mut().map(|(slot, page)| (*slot, page.address())).collect();
-        // SAFETY: the boxes stay in `writes` until the ticket has been returned.
         let ticket = loop {
+            // SAFETY: the boxes stay in `writes` until the ticket has been returned.
             match unsafe { self.stores[store].start_write(&addresses) } {
                 Ok(ticket) => break ticket,
                 Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::Other),

@@ -1,0 +1,111 @@
+"""The kernel's own swap: a cgroup with a limit, a swap file, and nothing of either afterwards.
+
+Without the rights for them these tests are skipped with the reason.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clockhand import ClockhandError
+from clockhand.kernel_swap import kernel_settings, kernel_swap
+from clockhand.memory_group import MemoryGroup, memory_group
+from clockhand.watched_program import run_program
+
+MIB = 1 << 20
+# Holds 48 MiB, all of it written, and reads it three times.
+HUNGRY = """
+block = bytearray(48 << 20)
+block[::4096] = bytes(range(256)) * 48
+for _ in range(3):
+    assert sum(block[::4096]) == 48 * sum(range(256))
+"""
+
+
+@pytest.fixture
+def group() -> Iterator[MemoryGroup]:
+    try:
+        with memory_group() as made:
+            yield made
+    except ClockhandError as error:
+        pytest.skip(f"the kernel's swap was not tested: {error}")
+
+
+@pytest.fixture
+def swap(tmp_path: Path) -> Iterator[Path]:
+    try:
+        with kernel_swap(tmp_path / "swap.img", 64 * MIB) as made:
+            yield made
+    except ClockhandError as error:
+        pytest.skip(f"the kernel's swap was not tested: {error}")
+
+
+def swap_files() -> list[str]:
+    return [line.split()[0] for line in Path("/proc/swaps").read_text().splitlines()[1:]]
+
+
+def test_a_group_with_a_limit_swaps_and_still_computes_the_same(
+    group: MemoryGroup, swap: Path
+) -> None:
+    group.set_limit(24 * MIB)
+    before = group.swapped()
+    ended = run_program([sys.executable, "-c", HUNGRY], before=group.join)
+    swapped = group.swapped().since(before)
+    assert ended.exit_code == 0 and group.kills() == 0
+    # Half of the block has no room, and each of three passes brings all of it in.
+    assert swapped.pages_written > 24 * MIB // 4096
+    assert swapped.pages_read > 3 * 24 * MIB // 4096
+    assert swapped.major_faults > 0
+    assert str(swap) in swap_files()
+
+
+def test_a_group_is_charged_what_its_program_holds(group: MemoryGroup) -> None:
+    peaks: list[int] = []
+
+    def look(_: float) -> float:
+        peaks.append(group.charged().anonymous_bytes)
+        return 0.01
+
+    holding = HUNGRY + "import time; time.sleep(0.5)"
+    run_program([sys.executable, "-c", holding], before=group.join, look=look)
+    assert 48 * MIB <= max(peaks) < 96 * MIB
+
+
+def test_a_program_that_does_not_fit_is_killed_and_counted(group: MemoryGroup) -> None:
+    group.set_limit(16 * MIB)
+    ended = run_program([sys.executable, "-c", HUNGRY], before=group.join)
+    assert (ended.exit_code, group.kills()) == (128 + 9, 1)
+
+
+def test_nothing_stays_after_an_interruption(tmp_path: Path) -> None:
+    folders: list[Path] = []
+    try:
+        with memory_group() as group, kernel_swap(tmp_path / "swap.img", MIB) as path:
+            folders.append(group.folder)
+            run_program(["sh", "-c", "sleep 60 >/dev/null 2>&1 &"], before=group.join)
+            assert str(path) in swap_files() and len(list(tmp_path.iterdir())) == 1
+            raise KeyboardInterrupt
+    except ClockhandError as error:
+        pytest.skip(f"the kernel's swap was not tested: {error}")
+    except KeyboardInterrupt:
+        pass
+    assert not folders[0].exists()
+    assert str(path) not in swap_files() and list(tmp_path.iterdir()) == []
+
+
+def test_a_swap_file_where_none_can_be_is_refused_and_leaves_nothing() -> None:
+    with pytest.raises(ClockhandError, match="no ordinary file"), kernel_swap(Path("/dev/null"), 1):
+        pass
+    with (
+        pytest.raises(ClockhandError, match="kernel's swap file of"),
+        kernel_swap(Path("/proc/swap.img"), 1),
+    ):
+        pass
+
+
+def test_the_settings_are_told_as_found() -> None:
+    if not Path("/proc/sys/vm/page-cluster").exists():
+        pytest.skip("this kernel has no vm.page-cluster")
+    assert int(kernel_settings()["vm.page-cluster"]) >= 0

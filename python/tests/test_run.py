@@ -1,0 +1,249 @@
+"""`clockhand run`, through the executable, on real memory.
+
+Where the kernel refuses to page programs, these tests are skipped with its reason.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from clockhand import Trace, _engine, simulate
+from clockhand.memory_group import memory_group
+from clockhand.paging import RUN_SCHEMA, run
+from clockhand.paging_comparison import COMPARISON_SCHEMA
+from conftest import EXECUTABLE, Clockhand, Run, assert_one_sentence, run_clockhand
+
+OBSTACLE = _engine.pager_obstacle()
+pytestmark = pytest.mark.skipif(
+    OBSTACLE is not None, reason=f"no program was run under the pager: {OBSTACLE}"
+)
+
+PYTHON = os.path.realpath(sys.executable)
+# 12 MiB, written once and then read and written here and there.
+PROGRAM = """
+import random
+pages, draw = 3072, random.Random(5)
+block = bytearray(pages * 4096)
+for page in range(pages):
+    block[page * 4096] = page % 251
+for _ in range(6000):
+    page = draw.randrange(pages)
+    block[page * 4096 + 1] = block[page * 4096] ^ 1
+print(sum(block[::4096]), sum(block[1::4096]))
+"""
+SMALL = ["--memory", "8MiB"]
+FILE = ["--swap", "swap.img"]
+
+
+@pytest.fixture
+def paged(tmp_path: Path) -> Clockhand:
+    """`clockhand run` with a policy and a swap file, started in `tmp_path`."""
+    return partial(run_clockhand, "run", "--policy", "clock", *SMALL, *FILE, cwd=tmp_path)
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(path.read_text())
+    return rows
+
+
+def assert_swapped_and_agreed(row: dict[str, Any]) -> None:
+    """Pages went to swap and came back, and the simulator counts the same."""
+    assert row["pages_read"] > 1000 and row["pages_written"] > 1000
+    assert row["misses"] == row["mapped_misses"] == row["read_ios"]
+    for name in ("clean_evictions", "dirty_evictions", "write_ios"):
+        assert row[name] == row[f"mapped_{name}"], name
+
+
+@pytest.mark.parametrize("policy", ["clock", "craw", "cfclock:window_share=1/4", "nru"])
+def test_a_program_writes_the_same_and_the_simulator_counts_the_same(
+    clockhand: Clockhand, tmp_path: Path, policy: str
+) -> None:
+    plain = subprocess.run([PYTHON, "-c", PROGRAM], capture_output=True, check=True)
+    run = clockhand(
+        "run", "--policy", policy, *SMALL, *FILE, "--out", "rows.json", "--", PYTHON, "-c", PROGRAM
+    )
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    (row,) = rows_in(tmp_path / "rows.json")
+    assert list(row) == list(RUN_SCHEMA)
+    assert (row["policy"], row["frames"], row["failure"]) == (policy, 2048, None)
+    assert_swapped_and_agreed(row)
+    assert os.listdir(tmp_path) == ["rows.json"]
+
+
+def test_people_see_a_table_the_simulator_beside_and_a_report(
+    paged: Clockhand, tmp_path: Path
+) -> None:
+    run = paged("--report", "run.html", "--", PYTHON, "-c", PROGRAM)
+    assert run.code == 0 and run.out.count(b"\n") == 1
+    for words in ("minor faults", "simulator, mapped", "simulator, exact", "counts the same"):
+        assert words in run.err
+    page = (tmp_path / "run.html").read_text()
+    assert "Faults per second" in page and "simulator, exact" in page
+
+
+def test_without_the_simulator_there_is_no_log_and_nothing_beside(
+    paged: Clockhand, tmp_path: Path
+) -> None:
+    run = paged("--no-simulate", "--format", "json", "--", PYTHON, "-c", PROGRAM)
+    (row,) = json.loads(run.err)
+    assert row["mapped_misses"] is None and row["misses"] > 0
+    assert os.listdir(tmp_path) == []
+
+
+def test_swap_can_be_in_ram(clockhand: Clockhand) -> None:
+    words = ["run", "--policy", "craw", *SMALL, "--swap-in-ram", "--reserve", "0"]
+    run = clockhand(*words, "--format", "json", "--", PYTHON, "-c", PROGRAM)
+    (row,) = json.loads(run.err)
+    assert row["reserve"] == 0
+    assert_swapped_and_agreed(row)
+
+
+@pytest.mark.parametrize(
+    ("script", "code"), [("exit 7", 7), ("exit 130", 130), ("kill -TERM $$", 143)]
+)
+def test_the_exit_code_is_the_programs(paged: Clockhand, script: str, code: int) -> None:
+    run = paged("--", "sh", "-c", script)
+    assert run.code == code
+    assert "interrupted" not in run.err
+
+
+def test_standard_input_is_the_programs(paged: Clockhand) -> None:
+    run = paged("--", "sort", input=b"b\nc\na\n")
+    assert (run.code, run.out) == (0, b"a\nb\nc\n")
+
+
+def test_the_log_is_a_trace_with_a_stream_per_process(paged: Clockhand, tmp_path: Path) -> None:
+    script = '"$0" -c "$1"; "$0" -c "$1"'
+    run = paged(
+        "--record", "log.parquet", "--out", "rows.parquet", "--",
+        "sh", "-c", script, PYTHON, PROGRAM,
+    )  # fmt: skip
+    assert run.code == 0, run.err
+    rows = pl.read_parquet(tmp_path / "rows.parquet")
+    assert rows.schema == RUN_SCHEMA
+    swapping = [row for row in rows.iter_rows(named=True) if row["pages_written"]]
+    assert len(swapping) == 2
+    for row in swapping:
+        assert_swapped_and_agreed(row)
+        again = simulate(
+            Trace(tmp_path / "log.parquet", streams=[row["stream"]]),
+            policies="clock",
+            frames=row["frames"] - row["reserve"],
+            bits="mapped",
+        )
+        assert again["misses"][0] == row["misses"]
+
+
+def test_a_comparison_shows_the_output_once_and_every_contender(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    words = ["run", "--compare", "clock,craw,kernel", "--repeat", "2", *SMALL, *FILE]
+    program = "import sys; print(len(sys.stdin.read()))" + PROGRAM
+    run = clockhand(
+        *words, "--out", "rows.json", "--report", "comparison.html", "--", PYTHON, "-c", program,
+        input=b"x" * 1000,
+    )  # fmt: skip
+    assert run.code == 0, run.err
+    assert run.out.count(b"\n") == 2 and run.out.startswith(b"1000\n")
+    assert "run 6 of 6: kernel" in run.err and "other output" not in run.err
+    rows = rows_in(tmp_path / "rows.json")
+    assert list(rows[0]) == list(COMPARISON_SCHEMA)
+    told = [(row["policy"], row["run"]) for row in rows]
+    assert told == [(name, number) for name in ("clock", "craw", "kernel") for number in (1, 2)]
+    for row in rows[:4]:
+        assert row["problem"] is None and row["pages_written"] > 1000
+    assert len({row["output_sha256"] for row in rows if row["problem"] is None}) == 1
+    assert "Side by side" in (tmp_path / "comparison.html").read_text()
+    assert sorted(os.listdir(tmp_path)) == ["comparison.html", "rows.json"]
+
+
+def test_the_kernel_gets_the_same_memory_or_says_why_not(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    words = ["run", "--compare", "clock,kernel", *SMALL, *FILE, "--out", "rows.json"]
+    run = clockhand(*words, "--", PYTHON, "-c", PROGRAM)
+    assert run.code == 0, run.err
+    _, kernel = rows_in(tmp_path / "rows.json")
+    try:
+        with memory_group():
+            pass
+    except _engine.ClockhandError as error:
+        assert kernel["problem"] is not None and kernel["seconds"] is None
+        assert str(error).split("(")[0] in run.err
+        pytest.skip(f"the kernel's swap was not compared: {error}")
+    if kernel["problem"] is not None:
+        pytest.skip(f"the kernel's swap was not compared: {kernel['problem']}")
+    assert 8 << 20 < kernel["limit_bytes"] < 16 << 20
+    assert kernel["pages_written"] > 500 and kernel["faults"] > 500
+
+
+def test_in_ram_the_kernel_is_left_out_with_the_reason(clockhand: Clockhand) -> None:
+    run = clockhand("run", "--compare", "clock,kernel", *SMALL, "--swap-in-ram", "--", "true")
+    assert run.code == 0
+    assert "needs a drive to swap to" in run.err
+
+
+def test_other_output_is_told(clockhand: Clockhand) -> None:
+    run = clockhand("run", "--compare", "clock,nru", *SMALL, *FILE, "--", "sh", "-c", "echo $$")
+    assert run.code == 0 and run.out.count(b"\n") == 1
+    assert "run 1 under nru wrote other output than run 1 under clock" in run.err
+
+
+def test_ctrl_c_goes_to_the_program_and_what_it_did_is_told(tmp_path: Path) -> None:
+    words = ["run", "--policy", "clock", *SMALL, *FILE, "--", "sh", "-c", "echo ready; sleep 60"]
+    started = subprocess.Popen(
+        [EXECUTABLE, *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert started.stdout is not None and started.stdout.readline() == b"ready\n"
+    os.killpg(started.pid, signal.SIGINT)
+    _, errors = started.communicate(timeout=60)
+    assert started.returncode == 128 + signal.SIGINT
+    assert b"minor faults" in errors
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_that_is_no_swap_file_is_not_written_to(paged: Clockhand, tmp_path: Path) -> None:
+    (tmp_path / "swap.img").write_text("precious")
+    run = paged("--", "true")
+    assert_one_sentence(run)
+    assert run.code == 1 and "swap.img" in run.err
+    assert (tmp_path / "swap.img").read_text() == "precious"
+
+
+def test_memory_for_less_than_one_instruction_is_refused(clockhand: Clockhand) -> None:
+    run = clockhand("run", "--policy", "clock", "--frames", "2", "--swap-in-ram", "--", "true")
+    assert_one_sentence(run)
+    assert run.code == 2 and "more memory" in run.err
+
+
+def test_live_says_that_nobody_would_see_it(paged: Clockhand) -> None:
+    run: Run = paged("--live", "--", "true")
+    assert run.code == 0 and "not a terminal" in run.err.splitlines()[0]
+
+
+def test_the_library_gives_rows_samples_and_facts(tmp_path: Path) -> None:
+    done = run(
+        [PYTHON, "-c", PROGRAM + "import time; time.sleep(0.2)"],
+        policy="craw",
+        memory="8MiB",
+        swap=tmp_path / "swap.img",
+    )
+    assert (done.exit_code, done.warnings, done.disagreements) == (0, [], [])
+    assert_swapped_and_agreed(done.rows.row(0, named=True))
+    assert done.samples.height > 5
+    assert done.samples["misses"].is_sorted()
+    assert "R_pages" in done.gauges["gauge"].unique()
+    assert done.facts["command"].startswith("clockhand run --policy craw --frames 2048 ")
+    assert done.facts["traces"][0]["references"] == done.rows["references"][0]
