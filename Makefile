@@ -35,6 +35,7 @@ bench: setup .venv/test.stamp ## Measure the hot paths, and compare with libCach
 	$(BIN)/python benches/compare.py
 	$(BIN)/python benches/readers.py
 	$(BIN)/python benches/capture.py
+	$(BIN)/python benches/pager.py
 
 capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, not on first use
 	$(BIN)/python -c 'from clockhand.capture import front_ends; front_ends.build_all()'
