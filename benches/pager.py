@@ -1,7 +1,7 @@
-"""Whole programs under the pager and under the kernel's own swap, with equal memory, in the same run.
+"""Whole programs under the pager and under the kernel's own swap, with equal memory, in one run.
 
-It runs ``clockhand run --compare``: see docs/pager.md for what equal memory is, and README.md. Single faults
-are measured by ``cargo bench -p clockhand-pager --bench faults``.
+It runs ``clockhand run --compare``: docs/pager.md says what equal memory is. Single faults are
+measured by ``cargo bench -p clockhand-pager --bench faults``. See README.md.
 """
 
 import argparse
