@@ -41,11 +41,6 @@ macro_rules! counts {
                 CountsForC { $($name),* }
             }
         }
-
-        /// The names of the members, and where they are.
-        #[cfg(test)]
-        pub const COUNTS_OFFSETS: &[(&str, usize)] =
-            &[$((stringify!($name), std::mem::offset_of!(CountsForC, $name))),*];
     };
 }
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 #[path = "../src/structures.rs"]
 mod structures;
 
-use structures::{COUNTS_OFFSETS, CountsForC, Settings};
+use structures::{CountsForC, Settings};
 
 #[derive(Clone, Copy, Debug)]
 enum Linkage {
@@ -77,25 +77,23 @@ fn the_header_and_the_library_have_the_same_structures() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let Some(program) = compiled(folder.path(), Linkage::Shared) else { return };
     let mut layout = vec!["layout".to_owned()];
-    macro_rules! settings {
-        ($($name:ident),*) => {
-            $(layout.push(format!("clockhand_settings.{}={}", stringify!($name), offset_of!(Settings, $name)));)*
+    macro_rules! add {
+        ($structure:ident as $name:literal: $($member:ident),* $(,)?) => {
+            $(layout.push(format!(
+                concat!($name, ".", stringify!($member), "={}"),
+                offset_of!($structure, $member)
+            ));)*
+            layout.push(format!(concat!($name, "={}"), size_of::<$structure>()));
         };
     }
-    settings!(
-        struct_bytes,
-        policy,
-        swap_path,
-        swap_limit_bytes,
-        pages,
-        frames,
-        reserve,
-        patience_ms
-    );
-    layout.push(format!("clockhand_settings={}", size_of::<Settings>()));
-    let counts = COUNTS_OFFSETS.iter();
-    layout.extend(counts.map(|(name, offset)| format!("clockhand_counts.{name}={offset}")));
-    layout.push(format!("clockhand_counts={}", size_of::<CountsForC>()));
+    add!(Settings as "clockhand_settings":
+        struct_bytes, policy, swap_path, swap_limit_bytes, pages, frames, reserve, patience_ms);
+    add!(CountsForC as "clockhand_counts":
+        references, read_references, write_references, misses, read_misses, write_misses, minor_faults,
+        write_protect_faults, clean_evictions, dirty_evictions, write_backs, pages_read, pages_zero_filled,
+        pages_rescued, pages_written, pages_not_written, pages_copied_for_forks, discarded_pages,
+        write_operations, write_errors, bytes_read, bytes_written, resident_pages, peak_resident_pages,
+        footprint_pages);
     run(&program, layout);
 }
 

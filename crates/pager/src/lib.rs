@@ -2,6 +2,37 @@
 //!
 //! A [`PagedRegion`] is memory of this process of which only so many pages are resident as there are frames; the
 //! rest is in a [`store`]. The server gives such memory to other programs, which need not be changed.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL};
+//! use clockhand_pager::{Event, PagedRegion, Settings, obstacle};
+//! use clockhand_policy::Ratio;
+//! use clockhand_policy::catalog::PolicySpec;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! if let Some(sentence) = obstacle() {
+//!     eprintln!("SKIPPED: {sentence}");
+//!     return Ok(());
+//! }
+//! let (pages, frames, reserve) = (1024, 64, 8);
+//! let policy = PolicySpec::parse("craw")?.resolve(frames - reserve, Ratio::whole(8))?;
+//! let settings = Settings { policy, frames, reserve, patience: Duration::from_secs(5) };
+//! let store = CompressedRam::new(DEFAULT_LEVEL, None)?.store()?;
+//! let region = PagedRegion::new(pages, settings, Box::new(store), Box::new(|_: Event| {}))?;
+//!
+//! // SAFETY: the region is memory that nobody else uses, and it lives longer than the slice is used.
+//! let memory = unsafe { std::slice::from_raw_parts_mut(region.as_ptr(), region.bytes()) };
+//! memory.fill(7);
+//! assert!(memory.iter().all(|&byte| byte == 7));
+//!
+//! let counts = region.finish().counts;
+//! assert!(counts.pages_read >= u64::from(pages - frames));
+//! assert!(counts.peak_resident_pages <= u64::from(frames));
+//! # Ok(())
+//! # }
+//! ```
 
 mod affinity;
 mod connection;

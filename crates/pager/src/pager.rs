@@ -670,6 +670,9 @@ impl<P: BitDriven> Paging for Pager<P> {
     }
 
     fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError> {
+        if pages == 0 {
+            return Ok(());
+        }
         let end = first.0 + pages;
         let is_discarded = |page: PageId| (first.0..end).contains(&page.0);
         while self.flight.under_way.iter().any(|(_, pages)| pages.iter().copied().any(is_discarded))

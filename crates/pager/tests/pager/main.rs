@@ -1,5 +1,6 @@
 //! The pager against the simulator's twins, with a model of memory and with the kernel's.
 
 mod decisions;
+mod fault_injection;
 mod model;
 mod real_memory;

@@ -3,29 +3,42 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use clockhand_pager::store::Store;
 use clockhand_pager::{Event, PagedRegion, Settings, obstacle};
 
 use crate::decisions::{events_of_twin, policies, settings, twin};
 use crate::model::ModelStore;
 
 const PAGE_BYTES: usize = 4096;
-const PAGES: u32 = 96;
+pub const PAGES: u32 = 96;
 
 /// A region whose first word of each page the test reads and writes.
-struct Words {
-    region: PagedRegion,
+pub struct Words {
+    pub region: PagedRegion,
     events: Arc<Mutex<Vec<Event>>>,
 }
 
 impl Words {
     fn new(settings: Settings) -> Self {
+        Words::in_store(settings, Box::new(ModelStore::new(0x5555_3333_0F0F_00FF)))
+    }
+
+    pub fn in_store(settings: Settings, store: Box<dyn Store>) -> Self {
         let events = Arc::new(Mutex::new(Vec::new()));
         let log = events.clone();
         let sink = move |event| log.lock().expect("no test panics with this lock").push(event);
-        let store = Box::new(ModelStore::new(0x5555_3333_0F0F_00FF));
         let region =
             PagedRegion::new(PAGES, settings, store, Box::new(sink)).expect("this kernel pages");
         Words { region, events }
+    }
+
+    /// The words of a region whose events the test does not want.
+    pub fn of(region: PagedRegion) -> Self {
+        Words { region, events: Arc::default() }
+    }
+
+    pub fn log(&self) -> Vec<Event> {
+        self.events.lock().expect("no test panics with this lock").clone()
     }
 
     fn word(&self, page: u32, index: usize) -> *mut u64 {
@@ -34,19 +47,19 @@ impl Words {
         unsafe { self.region.as_ptr().add(page as usize * PAGE_BYTES).cast::<u64>().add(index) }
     }
 
-    fn read(&self, page: u32, index: usize) -> u64 {
+    pub fn read(&self, page: u32, index: usize) -> u64 {
         // SAFETY: the region is memory, and each word is used by one thread.
         unsafe { self.word(page, index).read_volatile() }
     }
 
-    fn write(&self, page: u32, index: usize, value: u64) {
+    pub fn write(&self, page: u32, index: usize, value: u64) {
         // SAFETY: the region is memory, and each word is used by one thread.
         unsafe { self.word(page, index).write_volatile(value) }
     }
 }
 
 /// Pseudo-random numbers below a bound.
-fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+pub fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed;
     move |bound| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -55,7 +68,7 @@ fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
 }
 
 /// Says why a test of real memory cannot run here, if it cannot.
-fn is_refused() -> bool {
+pub fn is_refused() -> bool {
     if let Some(obstacle) = obstacle() {
         eprintln!("SKIPPED: {obstacle}");
         return true;
@@ -64,10 +77,17 @@ fn is_refused() -> bool {
 }
 
 /// A program with a working set that moves, scans now and then, and writes a share of what it touches.
-fn run_program(words: &Words, steps: u64, seed: u64, write_percent: u64) {
+pub fn run_program(
+    words: &Words,
+    steps: u64,
+    seed: u64,
+    write_percent: u64,
+    mut before_step: impl FnMut(u64),
+) {
     let mut next = numbers(seed);
     let mut expected = [[0u64; 2]; PAGES as usize];
     for step in 0..steps {
+        before_step(step);
         let page = match next(10) {
             0 => step % u64::from(PAGES),
             1..7 => (step / 200 + next(20)) % u64::from(PAGES),
@@ -92,10 +112,9 @@ fn real_memory_does_what_the_twin_does() {
         for (frames, reserve, write_percent) in [(16, 0, 30), (30, 0, 80), (48, 8, 50), (24, 3, 5)]
         {
             let words = Words::new(settings(&policy, frames, reserve));
-            run_program(&words, 3000, u64::from(frames), write_percent);
-            let log = words.events.clone();
+            run_program(&words, 3000, u64::from(frames), write_percent, |_| {});
+            let log = words.log();
             let counts = words.region.finish().counts;
-            let log = log.lock().expect("no test panics with this lock").clone();
             let expected = events_of_twin(&mut *twin(&policy, frames - reserve), &log);
             assert!(log == expected, "{policy}, {frames} frames, reserve {reserve}");
             assert!(counts.peak_resident_pages <= u64::from(frames), "{policy}: {counts:?}");
@@ -129,7 +148,7 @@ fn threads_share_a_region() {
                 });
             }
         });
-        let log = words.events.lock().expect("no test panics with this lock").clone();
+        let log = words.log();
         assert!(log == events_of_twin(&mut *twin("craw", 24 - reserve), &log));
     }
 }
@@ -142,6 +161,7 @@ fn what_is_discarded_reads_as_zeros() {
     let words = Words::new(settings("clock", 16, 0));
     (0..PAGES).for_each(|page| words.write(page, 0, 1));
     words.region.discard(10, 70).expect("nothing fails");
+    words.region.discard(PAGES, 0).expect("there is nothing to do");
     for page in 0..PAGES {
         let is_discarded = (10..80).contains(&page);
         assert_eq!(words.read(page, 0), u64::from(!is_discarded), "page {page}");
@@ -149,6 +169,28 @@ fn what_is_discarded_reads_as_zeros() {
     let counts = words.region.finish().counts;
     assert_eq!(counts.discarded_pages, 70);
     assert!(counts.pages_zero_filled >= u64::from(PAGES) + 50, "{counts:?}");
+}
+
+#[test]
+fn a_forked_child_does_not_have_the_region() {
+    if is_refused() {
+        return;
+    }
+    let words = Words::new(settings("clock", 16, 0));
+    (0..PAGES).for_each(|page| words.write(page, 0, 1));
+    // SAFETY: the child only touches memory, and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        (0..PAGES).for_each(|page| words.write(page, 0, words.read(page, 0) + 1));
+        // SAFETY: ends the child without what the parent wants to do at its end.
+        unsafe { libc::_exit(0) };
+    }
+    assert!(child > 0, "{}", std::io::Error::last_os_error());
+    let mut status = 0;
+    // SAFETY: waits for the child that was just made.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV, "{status}");
+    (0..PAGES).for_each(|page| assert_eq!(words.read(page, 0), 1, "page {page}"));
 }
 
 #[test]

@@ -301,14 +301,26 @@ impl Store for SwapFileStore {
         loop {
             self.progress(true);
             if let Some(result) = self.read.take() {
-                return result;
+                result?;
+                break;
             }
         }
+        // SAFETY: nobody else touches the page during the call.
+        if unsafe { self.file.is_as_written(slot, into) } {
+            return Ok(());
+        }
+        let (path, offset) = (self.file.path().display(), offset_of(slot.0 as usize));
+        let message = format!(
+            "the page at byte {offset} of {path} is not as it was written: leave the file alone"
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidData, message))
     }
 
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
         assert!(!pages.is_empty(), "a write has pages");
         debug_assert!(pages.iter().all(|&(slot, _)| self.write_of(slot).is_none()));
+        // SAFETY: the caller promises readable pages, and reads no slot whose page changed while it was written.
+        unsafe { self.file.remember(pages) };
         let ticket = WriteTicket(self.started_writes);
         self.started_writes += 1;
         // Not 0 before all operations have been started, though the first ones may complete meanwhile.
@@ -444,6 +456,7 @@ mod tests {
             is_created: false,
             has_grown: false.into(),
             slots: std::sync::Mutex::default(),
+            checksums: std::sync::Mutex::default(),
         }));
         let scattered = [(slots[0], page.address()), (slots[2], page.address())];
         // SAFETY: the page lives until the write has finished.
