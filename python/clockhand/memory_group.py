@@ -91,8 +91,7 @@ class MemoryGroup:
         """Return what the group is charged now."""
         counts = self._counts("memory.stat")
         if self.version == 2:
-            kernel_bytes = counts.get("kernel", counts.get("slab", 0) + counts["kernel_stack"])
-            return Charged(counts["anon"], counts["file_mapped"], kernel_bytes)
+            return Charged(counts["anon"], counts["file_mapped"], counts["kernel"])
         kernel = self.folder / "memory.kmem.usage_in_bytes"
         kernel_bytes = int(kernel.read_text()) if kernel.exists() else 0
         return Charged(counts["total_rss"], counts["total_mapped_file"], kernel_bytes)
@@ -152,7 +151,8 @@ def memory_group() -> Iterator[MemoryGroup]:
         ClockhandError: this machine or the user's rights do not allow it.
     """
     reasons = []
-    for parent, version in _parents():
+    mounts = Path("/proc/self/mountinfo").read_text()
+    for parent, version in parents_in(mounts, Path("/proc/self/cgroup").read_text()):
         folder = parent / f"clockhand-{secrets.token_hex(4)}"
         try:
             restored = _enabled_below(parent, version)
@@ -185,11 +185,16 @@ def _enabled_below(parent: Path, version: int) -> Path | None:
     return control
 
 
-def _parents() -> list[tuple[Path, int]]:
-    """Return the groups in which one may be made, topmost first, with their version."""
-    own = _own_groups()
+def parents_in(mounts: str, memberships: str) -> list[tuple[Path, int]]:
+    """Return the groups in which one may be made, topmost first, with their version.
+
+    Args:
+        mounts: What ``/proc/self/mountinfo`` holds.
+        memberships: What ``/proc/self/cgroup`` holds.
+    """
+    own = _own_groups(memberships)
     found: list[tuple[Path, int]] = []
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         root, mounted = map(_unescaped, before.split()[3:5])
         kind, _, options = after.split()[:3]
@@ -207,10 +212,10 @@ def _parents() -> list[tuple[Path, int]]:
     return [(parent, version) for parent, version in found if parent.is_dir()]
 
 
-def _own_groups() -> dict[int, str]:
+def _own_groups(memberships: str) -> dict[int, str]:
     """Return the path of our own group in the hierarchies that may have the memory controller."""
     groups = {}
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    for line in memberships.splitlines():
         number, controllers, path = line.split(":", 2)
         if number == "0":
             groups[2] = path

@@ -138,8 +138,7 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
         return sentences
     sums = totals(known)
     agree = all(
-        0 <= sums[name] - sums[f"mapped_{name}"] <= known.height
-        for name in ("misses", "read_ios", "write_ios")
+        sums[f"mapped_{name}"] == sums[name] for name in ("misses", "read_ios", "write_ios")
     )
     if agree:
         sentences.append(
@@ -147,8 +146,8 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
             "counts the same misses, evictions, reads and writes."
         )
     sentences.append(
-        "With exact bits, those that every hit of this log would set, the simulator counts "
-        f"{_difference(sums['exact_misses'], sums['misses'], 'misses')} and "
+        "On this log, which lacks the hits that no fault showed, the simulator with exact bits "
+        f"counts {_difference(sums['exact_misses'], sums['misses'], 'misses')} and "
         f"{_difference(sums['exact_write_ios'], sums['write_ios'], 'writes')}."
     )
     return sentences

@@ -11,7 +11,7 @@ import pytest
 
 from clockhand import ClockhandError
 from clockhand.kernel_swap import kernel_settings, kernel_swap
-from clockhand.memory_group import MemoryGroup, memory_group
+from clockhand.memory_group import Charged, MemoryGroup, Swapped, memory_group, parents_in
 from clockhand.watched_program import run_program
 
 MIB = 1 << 20
@@ -93,6 +93,41 @@ def test_nothing_stays_after_an_interruption(tmp_path: Path) -> None:
         pass
     assert not folders[0].exists()
     assert str(path) not in swap_files() and list(tmp_path.iterdir()) == []
+
+
+def test_a_group_of_version_2_is_read_and_limited_by_its_own_files(tmp_path: Path) -> None:
+    made = MemoryGroup(tmp_path, 2)
+    (tmp_path / "memory.stat").write_text(
+        "anon 4096\nfile 99\nkernel 8192\nfile_mapped 12288\npswpin 3\npswpout 5\n"
+        "swpin_zero 1\nswpout_zero 2\npgmajfault 7\n"
+    )
+    (tmp_path / "memory.events").write_text("low 0\noom 4\noom_kill 1\n")
+    assert made.charged() == Charged(4096, 12288, 8192)
+    assert made.swapped() == Swapped(3, 5, 1, 2, 7, "the cgroup's own count")
+    assert made.kills() == 1
+    made.set_limit(1 << 20)
+    assert (tmp_path / "memory.max").read_text() == "1048576"
+
+
+def test_groups_are_made_at_the_top_if_possible_else_further_down(tmp_path: Path) -> None:
+    own = tmp_path / "user.slice" / "session 1"
+    own.mkdir(parents=True)
+    (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
+    mounts = (
+        f"29 23 0:26 / {tmp_path} rw - cgroup2 cgroup2 rw\n"
+        f"30 23 0:27 / {tmp_path} rw - cgroup cgroup rw,cpu\n"
+        f"31 23 0:28 /docker/1 {tmp_path} rw - cgroup cgroup rw,memory\n"
+        "32 23 8:1 / /home rw - ext4 /dev/sda1 rw\n"
+    )
+    memberships = "4:memory:/docker/1\n0::/user.slice/session 1\n"
+    assert parents_in(mounts, memberships) == [
+        (tmp_path, 2),
+        (tmp_path / "user.slice", 2),
+        (own, 2),
+        (tmp_path, 1),
+    ]
+    (tmp_path / "cgroup.controllers").write_text("cpu\n")
+    assert parents_in(mounts, "4:memory:/docker/1\n") == [(tmp_path, 1)]
 
 
 def test_a_swap_file_where_none_can_be_is_refused_and_leaves_nothing() -> None:

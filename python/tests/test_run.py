@@ -5,9 +5,11 @@ Where the kernel refuses to page programs, these tests are skipped with its reas
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -262,6 +264,28 @@ def test_memory_for_less_than_one_instruction_is_refused(clockhand: Clockhand) -
 def test_live_says_that_nobody_would_see_it(paged: Clockhand) -> None:
     run: Run = paged("--live", "--", "true")
     assert run.code == 0 and "not a terminal" in run.err.splitlines()[0]
+
+
+def test_live_shows_rates_and_areas_on_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    words = ["run", "--live", "--policy", "craw", *SMALL, *FILE, "--no-simulate", "--"]
+    slow = PROGRAM + "import time; time.sleep(1)"
+    started = subprocess.Popen(
+        [EXECUTABLE, *words, PYTHON, "-c", slow],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    # A terminal that nobody holds any more cannot be read.
+    with suppress(OSError):
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    os.close(ours)
+    assert started.wait(60) == 0
+    for words_shown in ("misses/s", "write-backs/s", "W1_pages", "█"):
+        assert words_shown.encode() in shown
 
 
 def test_the_library_gives_rows_samples_and_facts(tmp_path: Path) -> None:

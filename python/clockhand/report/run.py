@@ -111,7 +111,8 @@ def render(
     if not counted.is_empty():
         text = (
             "mapped: the simulator with the bits as real memory shows them, on the log of this "
-            "run; it must agree. exact: with the bit of every hit of the log."
+            "run; it must agree. exact: with the bit of every hit of the log, which lacks the hits "
+            "that no fault showed."
         )
         content = plain_table(counted, {})
         tables.append(TitledTable("The same references in the simulator", text, content))
