@@ -166,6 +166,14 @@ pub trait Paging {
     /// As [`Paging::serve`]; a write that failed is tried again when its page's room is needed.
     fn make_use_of_leisure(&mut self) -> Result<(), PagerError>;
 
+    /// The program has ended: nobody needs what still waits to be written. Waits for the writes under way, so that
+    /// the counts are the last ones.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot be handled any more; a store that fails is no reason.
+    fn end(&mut self) -> Result<(), PagerError>;
+
     /// What was counted.
     fn counts(&self) -> Counts;
 
@@ -568,6 +576,22 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
+    /// Waits until no chosen page is being written; pages whose write failed wait to be written again.
+    fn land_where(&mut self, is_chosen: impl Fn(PageId) -> bool) -> Result<(), PagerError> {
+        while self
+            .flight
+            .under_way
+            .iter()
+            .any(|(_, pages)| pages.iter().any(|&page| is_chosen(page)))
+        {
+            match self.reap(true) {
+                Ok(()) | Err(PagerError::Store { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// A write has failed: its pages wait again, their content is still there.
     fn failed(&mut self, pages: Vec<PageId>, source: io::Error) -> PagerError {
         self.counts.write_errors += 1;
@@ -675,14 +699,7 @@ impl<P: BitDriven> Paging for Pager<P> {
         }
         let end = first.0 + pages;
         let is_discarded = |page: PageId| (first.0..end).contains(&page.0);
-        while self.flight.under_way.iter().any(|(_, pages)| pages.iter().copied().any(is_discarded))
-        {
-            match self.reap(true) {
-                // Its pages wait again: those that are given back do so no longer than until here.
-                Ok(()) | Err(PagerError::Store { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
+        self.land_where(is_discarded)?;
         self.withdraw(|page, _| is_discarded(page));
         for page in (first.0..end).map(PageId) {
             if let Some(slot) = self.pages.slot(page) {
@@ -724,6 +741,12 @@ impl<P: BitDriven> Paging for Pager<P> {
 
     fn make_use_of_leisure(&mut self) -> Result<(), PagerError> {
         self.reap(false)
+    }
+
+    fn end(&mut self) -> Result<(), PagerError> {
+        self.land_where(|_| true)?;
+        self.withdraw(|_, _| true);
+        Ok(())
     }
 
     fn counts(&self) -> Counts {
