@@ -531,12 +531,14 @@ impl<P: BitDriven> Pager<P> {
             return Ok(());
         }
         let pages = &self.flight.waiting;
-        let writes = place(&mut *self.store, &mut self.pages, &*self.program, pages)
-            .map_err(|source| written_to(pages[0], source))?;
+        let writes = place(&mut *self.store, &mut self.pages, &*self.program, pages);
         // SAFETY: a page in flight keeps its content in the memory file until the write has finished: `leave`
         // is called for it only by `landed`, and `discard` waits for its write.
-        let ticket = unsafe { self.store.start_write(&writes) }
-            .map_err(|source| written_to(pages[0], source))?;
+        let started = writes.and_then(|writes| unsafe { self.store.start_write(&writes) });
+        let ticket = started.map_err(|source| {
+            self.counts.write_errors += 1;
+            written_to(pages[0], source)
+        })?;
         self.counts.write_operations += 1;
         self.flight.under_way.push((ticket, std::mem::take(&mut self.flight.waiting)));
         Ok(())

@@ -288,6 +288,7 @@ impl Store for SwapFileStore {
     }
 
     fn share(&mut self, slot: Slot) {
+        debug_assert!(self.write_of(slot).is_none(), "{slot:?} is being written");
         self.file.slots().share(slot);
     }
 
@@ -319,6 +320,7 @@ impl Store for SwapFileStore {
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
         assert!(!pages.is_empty(), "a write has pages");
         debug_assert!(pages.iter().all(|&(slot, _)| self.write_of(slot).is_none()));
+        debug_assert!(pages.iter().all(|&(slot, _)| !self.is_shared(slot)));
         // SAFETY: the caller promises readable pages, and reads no slot whose page changed while it was written.
         unsafe { self.file.remember(pages) };
         let ticket = WriteTicket(self.started_writes);
