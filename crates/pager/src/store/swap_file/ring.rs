@@ -457,7 +457,7 @@ mod tests {
             is_direct: false,
             is_created: false,
             has_grown: false.into(),
-            slots: std::sync::Mutex::default(),
+            slots: std::mem::take(&mut *store.file.slots()).into(),
             checksums: std::sync::Mutex::default(),
         }));
         let scattered = [(slots[0], page.address()), (slots[2], page.address())];
