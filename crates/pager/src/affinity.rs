@@ -6,46 +6,59 @@
 
 use std::fs;
 
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// After how many faults of one thread it is asked again where it runs.
-const FAULTS_BETWEEN_LOOKS: u32 = 64;
+/// After how many faults the thread that faults is asked where it runs.
+const FAULTS_BETWEEN_LOOKS: u32 = 32;
+
+/// The name of the thread that drops translations in the program.
+const HELPER_NAME: &str = "clockhand";
 
 pub(crate) struct Affinity {
     process: Option<i32>,
-    thread: i32,
     faults_until_look: u32,
     processor: Option<usize>,
 }
 
 impl Affinity {
-    /// Follows the threads of another process; `None` follows nobody.
+    /// Follows the threads of a process; `None` follows nobody.
     pub(crate) fn new(process: Option<i32>) -> Self {
-        Affinity { process, thread: 0, faults_until_look: 0, processor: None }
+        Affinity { process, faults_until_look: 0, processor: None }
     }
 
     /// `thread` has faulted.
     pub(crate) fn follow(&mut self, thread: i32) {
         let Some(process) = self.process else { return };
-        if thread == self.thread && self.faults_until_look > 0 {
+        if self.faults_until_look > 0 {
             self.faults_until_look -= 1;
             return;
         }
-        self.thread = thread;
         self.faults_until_look = FAULTS_BETWEEN_LOOKS;
-        let Some(processor) =
-            processor_of(process, thread).filter(|found| Some(*found) != self.processor)
-        else {
+        let processor = processor_of(process, thread).filter(|&number| number < CpuSet::MAX_CPU);
+        let Some(processor) = processor.filter(|&found| Some(found) != self.processor) else {
             return;
         };
         let mut set = CpuSet::new();
-        if processor < CpuSet::MAX_CPU {
-            set.set(processor);
-            // It is an optimisation: where it is refused, faults take longer.
-            let _ = sched_setaffinity(None, &set);
-            self.processor = Some(processor);
+        set.set(processor);
+        // It is an optimisation: where it is refused, faults take longer.
+        let _ = sched_setaffinity(None, &set);
+        if let Some(helper) = helper_of(process) {
+            let _ = sched_setaffinity(Some(helper), &set);
         }
+        self.processor = Some(processor);
     }
+}
+
+/// The thread in the program that drops translations, if the program is another process.
+fn helper_of(process: i32) -> Option<Pid> {
+    let is_helper = |task: &fs::DirEntry| {
+        fs::read_to_string(task.path().join("comm"))
+            .is_ok_and(|name| name.trim_end() == HELPER_NAME)
+    };
+    let mut tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
+    let name = tasks.find(is_helper)?.file_name();
+    Pid::from_raw(name.to_str()?.parse().ok()?)
 }
 
 /// The processor on which a thread ran last.

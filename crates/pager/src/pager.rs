@@ -77,6 +77,8 @@ const WRITABLE: u8 = 4;
 const TOUCHED: u8 = 8;
 /// The page's content waits to be written, or is being written.
 const IN_FLIGHT: u8 = 16;
+/// The program has been told to drop its translation, and has not answered yet: it may still use it.
+const UNMAPPING: u8 = 32;
 
 /// What the pager knows of each page of the program, beyond what the policy's memory knows.
 struct PageStates {
@@ -222,6 +224,8 @@ pub(crate) struct Pager<P> {
     /// Frames that are not the policy's: their pages are free, or hold content on its way to the store.
     reserve: usize,
     flight: Flight,
+    /// Pages whose translations the program has been told to drop, without an answer yet.
+    unmapping: Vec<PageId>,
     /// The page whose write is being prepared, which may fail and be tried again.
     taken_up: Option<PageId>,
     /// The page that the policy wants written back and whose write is being prepared.
@@ -249,6 +253,7 @@ impl<P: BitDriven> Pager<P> {
             pages,
             reserve: reserve as usize,
             flight: Flight::default(),
+            unmapping: Vec::new(),
             taken_up: None,
             requested: None,
             counts: Counts::default(),
@@ -289,6 +294,7 @@ impl<P: BitDriven> Pager<P> {
         let sees_writes =
             P::HIT_BITS != HitBits::Reference || !self.memory.frames().is_dirty(frame);
         let writable = op == Op::Write || !sees_writes;
+        self.finish_unmapping(page)?;
         if writable && self.pages.has(page, MAPPED) {
             self.program.allow_writes(page)?;
         } else {
@@ -328,7 +334,6 @@ impl<P: BitDriven> Pager<P> {
         // The content comes before the decision: a read that fails leaves a free frame and can be tried again.
         self.begin_unmapping()?;
         self.bring_content(page)?;
-        self.program.finish_unmapping()?;
         self.counts.misses += 1;
         match op {
             Op::Read => self.counts.read_misses += 1,
@@ -337,7 +342,7 @@ impl<P: BitDriven> Pager<P> {
         self.seen(page, op, true);
         let frame = self.memory.load(Fault { page, op, fetched: true });
         self.memory.hit_mapped(op, frame);
-        self.unmap()?;
+        self.begin_unmapping()?;
         self.map(page, op, frame)?;
         self.reference_done()
     }
@@ -351,7 +356,7 @@ impl<P: BitDriven> Pager<P> {
         }
         self.references_until_tick = period.get();
         self.memory.tick();
-        self.unmap()
+        self.begin_unmapping()
     }
 
     fn bring_content(&mut self, page: PageId) -> Result<(), PagerError> {
@@ -384,23 +389,39 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
+    /// Tells the program to drop the translations of pages whose bits were cleared, and does not wait for it: that a
+    /// bit is cleared a little later changes nothing.
     fn begin_unmapping(&mut self) -> Result<(), PagerError> {
+        if self.memory.frames_mut().unmapped().is_empty() {
+            return Ok(());
+        }
+        self.finish_all_unmapping()?;
         let unmapped = self.memory.frames_mut().unmapped();
         for &page in unmapped.iter() {
             self.pages.clear(page, MAPPED | WRITABLE);
+            self.pages.set(page, UNMAPPING);
         }
-        if !unmapped.is_empty() {
-            self.program.begin_unmapping(unmapped)?;
+        self.unmapping.extend_from_slice(unmapped);
+        Ok(self.program.begin_unmapping(unmapped)?)
+    }
+
+    /// Waits until the program uses no former translation of `page` any more.
+    fn finish_unmapping(&mut self, page: PageId) -> Result<(), PagerError> {
+        if self.pages.has(page, UNMAPPING) { self.finish_all_unmapping() } else { Ok(()) }
+    }
+
+    fn finish_all_unmapping(&mut self) -> Result<(), PagerError> {
+        if !self.unmapping.is_empty() {
+            self.program.finish_unmapping()?;
+            for page in self.unmapping.drain(..) {
+                self.pages.clear(page, UNMAPPING);
+            }
         }
         Ok(())
     }
 
-    fn unmap(&mut self) -> Result<(), PagerError> {
-        self.begin_unmapping()?;
-        Ok(self.program.finish_unmapping()?)
-    }
-
     fn forbid_writes(&mut self, page: PageId) -> Result<(), PagerError> {
+        self.finish_unmapping(page)?;
         if self.pages.has(page, WRITABLE) {
             self.program.forbid_writes(page)?;
             self.pages.clear(page, WRITABLE);

@@ -26,6 +26,8 @@ pub struct Mmu {
     contents: Vec<Box<Page>>,
     is_present: Vec<bool>,
     translations: Vec<Translation>,
+    /// Translations that are to be dropped and still work.
+    unmapping: Vec<PageId>,
 }
 
 /// A program's memory; clones are the same memory.
@@ -39,6 +41,7 @@ impl ModelMemory {
             contents: (0..pages).map(|_| Box::new(Page([0xAA; PAGE_BYTES]))).collect(),
             is_present: vec![false; pages],
             translations: vec![Translation::None; pages],
+            unmapping: Vec::new(),
         })))
     }
 
@@ -99,6 +102,7 @@ impl ProgramMemory for ModelMemory {
     fn map(&mut self, page: PageId, writable: bool) -> io::Result<()> {
         let mut mmu = self.mmu();
         assert!(mmu.is_present[page.index()]);
+        assert!(!mmu.unmapping.contains(&page), "the new translation would be dropped");
         assert!(mmu.translations[page.index()] == Translation::None);
         mmu.translations[page.index()] =
             if writable { Translation::Writable } else { Translation::ReadOnly };
@@ -130,14 +134,15 @@ impl ProgramMemory for ModelMemory {
     }
 
     fn begin_unmapping(&mut self, pages: &mut Vec<PageId>) -> io::Result<()> {
-        let mut mmu = self.mmu();
-        for page in pages.drain(..) {
-            mmu.translations[page.index()] = Translation::None;
-        }
+        self.mmu().unmapping.append(pages);
         Ok(())
     }
 
     fn finish_unmapping(&mut self) -> io::Result<()> {
+        let mut mmu = self.mmu();
+        for page in std::mem::take(&mut mmu.unmapping) {
+            mmu.translations[page.index()] = Translation::None;
+        }
         Ok(())
     }
 
