@@ -513,10 +513,10 @@ impl<P: BitDriven> Pager<P> {
     }
 
     /// Pages that wait and are chosen need not be written: they are given back, or are written later.
-    fn withdraw(&mut self, mut is_chosen: impl FnMut(PageId, &PageStates) -> bool) {
+    fn withdraw(&mut self, is_chosen: impl Fn(PageId, &Memory<P, UnmappingFrames>) -> bool) {
         let Self { flight, pages, counts, taken_up, memory, .. } = self;
         flight.waiting.retain(|&page| {
-            if !is_chosen(page, pages) {
+            if !is_chosen(page, memory) {
                 return true;
             }
             pages.clear(page, IN_FLIGHT);
@@ -545,9 +545,16 @@ impl<P: BitDriven> Pager<P> {
         self.reap(true)
     }
 
-    /// Starts to write what waits, without pages that have been changed since: they are dirty again and in memory.
+    /// Starts to write what waits, without pages that have been changed since: they are in memory and dirty again.
+    ///
+    /// So what is written does not change before the write has been started: a page in memory is write-protected when
+    /// it is taken up, and is dirty as soon as that ends.
     fn start_writes(&mut self) -> Result<(), PagerError> {
-        self.withdraw(|page, pages| pages.has(page, WRITABLE));
+        let taken_up = self.taken_up;
+        self.withdraw(|page, memory| {
+            let frame = memory.frame_of(page);
+            taken_up != Some(page) && frame != Frame::NONE && memory.frames().is_dirty(frame)
+        });
         if self.flight.waiting.is_empty() {
             return Ok(());
         }

@@ -450,6 +450,7 @@ mod tests {
         let mut page = Page::ZEROS;
         let mut slots = Vec::new();
         store.allocate(3, &mut slots).unwrap();
+        let slot_table = std::mem::take(&mut *store.file.slots());
         store.file = SwapFile(std::sync::Arc::new(Shared {
             file: std::fs::File::open(&path).unwrap(),
             path,
@@ -457,7 +458,7 @@ mod tests {
             is_direct: false,
             is_created: false,
             has_grown: false.into(),
-            slots: std::mem::take(&mut *store.file.slots()).into(),
+            slots: slot_table.into(),
             checksums: std::sync::Mutex::default(),
         }));
         let scattered = [(slots[0], page.address()), (slots[2], page.address())];
