@@ -62,7 +62,7 @@ struct clockhand_counts {
     uint64_t pages_copied_for_forks; /* 0 for regions */
     uint64_t discarded_pages;        /* given back */
     uint64_t write_operations;       /* writes that were started; one may write several pages */
-    uint64_t write_errors;           /* writes that failed and were started again */
+    uint64_t write_errors;           /* writes that failed and were tried again */
     uint64_t bytes_read;             /* bytes read from the store */
     uint64_t bytes_written;          /* bytes written to the store */
     uint64_t resident_pages;         /* now */

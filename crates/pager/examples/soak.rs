@@ -227,6 +227,8 @@ impl Soaked {
         assert!(*log == plan.twins_events(&log), "the twin decides otherwise");
         let served = counts.pages_read + counts.pages_zero_filled + counts.pages_rescued;
         assert_eq!(served, counts.misses, "{counts:?}");
+        let left_dirty = counts.dirty_evictions + counts.write_backs;
+        assert_eq!(counts.pages_written + counts.pages_not_written, left_dirty, "{counts:?}");
         let frames = u64::from(plan.policy_frames + plan.reserve);
         assert!(counts.peak_resident_pages <= frames, "{counts:?}");
         (counts, verified)

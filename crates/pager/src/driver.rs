@@ -206,6 +206,10 @@ impl Driver {
                 published = Instant::now();
             }
         };
+        if failure.is_none() {
+            // A memory that cannot be handled any more is no surprise when its program has ended.
+            let _ = self.paging.end();
+        }
         self.publish();
         let mut progress = self.channel.progress.lock().expect("nobody panics with this lock");
         progress.failure = failure;

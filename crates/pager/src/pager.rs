@@ -168,6 +168,14 @@ pub trait Paging {
     /// As [`Paging::serve`]; a write that failed is tried again when its page's room is needed.
     fn make_use_of_leisure(&mut self) -> Result<(), PagerError>;
 
+    /// The program has ended: nobody needs what still waits to be written. Waits for the writes under way, so that
+    /// the counts are the last ones.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot be handled any more; a store that fails is no reason.
+    fn end(&mut self) -> Result<(), PagerError>;
+
     /// What was counted.
     fn counts(&self) -> Counts;
 
@@ -505,10 +513,10 @@ impl<P: BitDriven> Pager<P> {
     }
 
     /// Pages that wait and are chosen need not be written: they are given back, or are written later.
-    fn withdraw(&mut self, mut is_chosen: impl FnMut(PageId, &PageStates) -> bool) {
+    fn withdraw(&mut self, is_chosen: impl Fn(PageId, &Memory<P, UnmappingFrames>) -> bool) {
         let Self { flight, pages, counts, taken_up, memory, .. } = self;
         flight.waiting.retain(|&page| {
-            if !is_chosen(page, pages) {
+            if !is_chosen(page, memory) {
                 return true;
             }
             pages.clear(page, IN_FLIGHT);
@@ -537,19 +545,28 @@ impl<P: BitDriven> Pager<P> {
         self.reap(true)
     }
 
-    /// Starts to write what waits, without pages that have been changed since: they are dirty again and in memory.
+    /// Starts to write what waits, without pages that have been changed since: they are in memory and dirty again.
+    ///
+    /// So what is written does not change before the write has been started: a page in memory is write-protected when
+    /// it is taken up, and is dirty as soon as that ends.
     fn start_writes(&mut self) -> Result<(), PagerError> {
-        self.withdraw(|page, pages| pages.has(page, WRITABLE));
+        let taken_up = self.taken_up;
+        self.withdraw(|page, memory| {
+            let frame = memory.frame_of(page);
+            taken_up != Some(page) && frame != Frame::NONE && memory.frames().is_dirty(frame)
+        });
         if self.flight.waiting.is_empty() {
             return Ok(());
         }
         let pages = &self.flight.waiting;
-        let writes = place(&mut *self.store, &mut self.pages, &*self.program, pages)
-            .map_err(|source| written_to(pages[0], source))?;
+        let writes = place(&mut *self.store, &mut self.pages, &*self.program, pages);
         // SAFETY: a page in flight keeps its content in the memory file until the write has finished: `leave`
         // is called for it only by `landed`, and `discard` waits for its write.
-        let ticket = unsafe { self.store.start_write(&writes) }
-            .map_err(|source| written_to(pages[0], source))?;
+        let started = writes.and_then(|writes| unsafe { self.store.start_write(&writes) });
+        let ticket = started.map_err(|source| {
+            self.counts.write_errors += 1;
+            written_to(pages[0], source)
+        })?;
         self.counts.write_operations += 1;
         self.flight.under_way.push((ticket, std::mem::take(&mut self.flight.waiting)));
         Ok(())
@@ -584,6 +601,22 @@ impl<P: BitDriven> Pager<P> {
             if self.reserve > 0 && self.memory.frame_of(page) == Frame::NONE {
                 self.flight.departed -= 1;
                 self.leave(page)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until no chosen page is being written; pages whose write failed wait to be written again.
+    fn land_where(&mut self, is_chosen: impl Fn(PageId) -> bool) -> Result<(), PagerError> {
+        while self
+            .flight
+            .under_way
+            .iter()
+            .any(|(_, pages)| pages.iter().any(|&page| is_chosen(page)))
+        {
+            match self.reap(true) {
+                Ok(()) | Err(PagerError::Store { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -696,14 +729,7 @@ impl<P: BitDriven> Paging for Pager<P> {
         }
         let end = first.0 + pages;
         let is_discarded = |page: PageId| (first.0..end).contains(&page.0);
-        while self.flight.under_way.iter().any(|(_, pages)| pages.iter().copied().any(is_discarded))
-        {
-            match self.reap(true) {
-                // Its pages wait again: those that are given back do so no longer than until here.
-                Ok(()) | Err(PagerError::Store { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
+        self.land_where(is_discarded)?;
         self.withdraw(|page, _| is_discarded(page));
         for page in (first.0..end).map(PageId) {
             if let Some(slot) = self.pages.slot(page) {
@@ -745,6 +771,12 @@ impl<P: BitDriven> Paging for Pager<P> {
 
     fn make_use_of_leisure(&mut self) -> Result<(), PagerError> {
         self.reap(false)
+    }
+
+    fn end(&mut self) -> Result<(), PagerError> {
+        self.land_where(|_| true)?;
+        self.withdraw(|_, _| true);
+        Ok(())
     }
 
     fn counts(&self) -> Counts {

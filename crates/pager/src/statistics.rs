@@ -46,7 +46,7 @@ pub struct Counts {
     pub discarded_pages: u64,
     /// Writes that were started; one may write several pages.
     pub write_operations: u64,
-    /// Writes that failed and were started again.
+    /// Writes that failed, or could not be started, and were tried again.
     pub write_errors: u64,
     /// Bytes read from the store.
     pub bytes_read: u64,

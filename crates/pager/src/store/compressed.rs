@@ -223,6 +223,7 @@ impl Store for CompressedRamStore {
 
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
         assert!(!pages.is_empty(), "a write has pages");
+        debug_assert!(pages.iter().all(|&(slot, _)| !self.is_shared(slot)));
         let ticket = WriteTicket(self.started_writes);
         self.started_writes += 1;
         let result = pages.iter().try_for_each(|&(slot, page)| {

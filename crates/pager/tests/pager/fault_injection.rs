@@ -322,6 +322,7 @@ fn a_full_disk_is_waited_for() {
                 (0..PAGES).for_each(|page| assert_eq!(words.read(page, 0), round, "page {page}"));
             }
         });
-        assert!(words.region.finish().counts.pages_read > 0);
+        let counts = words.region.finish().counts;
+        assert!(counts.pages_read > 0 && counts.write_errors > 0, "{counts:?}");
     }
 }

@@ -118,6 +118,8 @@ fn real_memory_does_what_the_twin_does() {
             let expected = events_of_twin(&mut *twin(&policy, frames - reserve), &log);
             assert!(log == expected, "{policy}, {frames} frames, reserve {reserve}");
             assert!(counts.peak_resident_pages <= u64::from(frames), "{policy}: {counts:?}");
+            let left_dirty = counts.dirty_evictions + counts.write_backs;
+            assert_eq!(counts.pages_written + counts.pages_not_written, left_dirty, "{policy}");
             assert!(counts.dirty_evictions > 0 && counts.pages_read > 0, "{policy}: {counts:?}");
         }
     }

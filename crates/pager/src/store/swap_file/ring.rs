@@ -288,6 +288,7 @@ impl Store for SwapFileStore {
     }
 
     fn share(&mut self, slot: Slot) {
+        debug_assert!(self.write_of(slot).is_none(), "{slot:?} is being written");
         self.file.slots().share(slot);
     }
 
@@ -319,6 +320,7 @@ impl Store for SwapFileStore {
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
         assert!(!pages.is_empty(), "a write has pages");
         debug_assert!(pages.iter().all(|&(slot, _)| self.write_of(slot).is_none()));
+        debug_assert!(pages.iter().all(|&(slot, _)| !self.is_shared(slot)));
         // SAFETY: the caller promises readable pages, and reads no slot whose page changed while it was written.
         unsafe { self.file.remember(pages) };
         let ticket = WriteTicket(self.started_writes);
@@ -448,6 +450,7 @@ mod tests {
         let mut page = Page::ZEROS;
         let mut slots = Vec::new();
         store.allocate(3, &mut slots).unwrap();
+        let slot_table = std::mem::take(&mut *store.file.slots());
         store.file = SwapFile(std::sync::Arc::new(Shared {
             file: std::fs::File::open(&path).unwrap(),
             path,
@@ -455,7 +458,7 @@ mod tests {
             is_direct: false,
             is_created: false,
             has_grown: false.into(),
-            slots: std::sync::Mutex::default(),
+            slots: slot_table.into(),
             checksums: std::sync::Mutex::default(),
         }));
         let scattered = [(slots[0], page.address()), (slots[2], page.address())];

@@ -1,5 +1,5 @@
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::{page_of, read, store_in, write};
@@ -284,6 +284,28 @@ fn a_read_past_the_end_of_a_file_that_somebody_cut_is_an_error_with_its_place() 
     assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
     let message = error.to_string();
     assert!(message.starts_with("cannot read 4096 bytes at byte 4096 of /"), "{message}");
+}
+
+#[test]
+fn a_page_that_somebody_else_changed_in_the_file_is_an_error_with_its_place() {
+    let (_folder, path) = place();
+    let file = SwapFile::open(&path, None).unwrap();
+    let Some(mut store) = store_in(&file) else { return };
+    let slots: Vec<_> = [1, 2, 3].map(|seed| write(&mut store, &mut page_of(seed)).0).into();
+    let others = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    // One byte of one page, and a hole where another one was.
+    others.write_all_at(b"!", 4096 + 100).unwrap();
+    others.set_len(4096 * 3).unwrap();
+    others.set_len(4096 * 4).unwrap();
+    assert_eq!(read(&mut store, slots[1]).unwrap(), page_of(2));
+    for (slot, offset) in [(slots[0], 4096), (slots[2], 3 * 4096)] {
+        let error = read(&mut store, slot).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+        let message = error.to_string();
+        assert!(message.starts_with(&format!("the page at byte {offset} of ")), "{message}");
+        assert!(message.ends_with("is not as it was written: leave the file alone"), "{message}");
+    }
+    assert_eq!(write(&mut store, &mut page_of(4)).1.map_err(|error| error.kind()), Ok(()));
 }
 
 #[test]
