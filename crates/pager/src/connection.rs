@@ -17,7 +17,7 @@ use rustix::net::{
 
 use crate::driver::{Command, Control, Driver, channel_of_control};
 use crate::memory_file::MemoryFile;
-use crate::pager::{Event, EventSink, InitialPages, Parts};
+use crate::paging::{Event, EventSink, InitialPages, Parts};
 use crate::server::{Member, Shared};
 use crate::userfault::{Userfault, explained};
 use crate::userfault_memory::{Unmapper, UserfaultMemory};

@@ -14,7 +14,8 @@ use clockhand_policy::{Op, PageId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::affinity::Affinity;
-use crate::pager::{InitialPages, Pager, PagerError, Paging, Parts};
+use crate::pager::Pager;
+use crate::paging::{InitialPages, PagerError, Paging, Parts};
 use crate::statistics::{Counts, Times};
 use crate::userfault::{FaultMessage, Userfault};
 

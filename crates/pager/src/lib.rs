@@ -40,6 +40,7 @@ mod driver;
 mod frames;
 mod memory_file;
 mod pager;
+mod paging;
 mod program_memory;
 mod reference_log;
 mod region;
@@ -51,7 +52,7 @@ mod userfault_memory;
 
 pub use clockhand_pager_protocol::SOCKET_VARIABLE;
 pub use driver::{MIN_FRAMES, Progress, Settings};
-pub use pager::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
+pub use paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
 pub use program_memory::ProgramMemory;
 pub use reference_log::ReferenceLog;
 pub use region::{PagedRegion, RegionError};

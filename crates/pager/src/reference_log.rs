@@ -9,7 +9,7 @@ use std::time::Instant;
 use clockhand_pager_protocol::PAGE_BYTES;
 use clockhand_trace::{OptionalColumns, ParquetWriter, Request, TraceError};
 
-use crate::pager::{Event, EventSink};
+use crate::paging::{Event, EventSink};
 
 /// Records that are handed to the writer at once.
 const BATCH_REQUESTS: usize = 1 << 16;

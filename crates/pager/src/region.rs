@@ -12,7 +12,7 @@ use rustix::mm::munmap;
 
 use crate::driver::{Command, Control, Driver, Progress, Settings, channel_of_control};
 use crate::memory_file::MemoryFile;
-use crate::pager::{EventSink, InitialPages, Parts};
+use crate::paging::{EventSink, InitialPages, Parts};
 use crate::store::Store;
 use crate::userfault::{Userfault, obstacle};
 use crate::userfault_memory::{Unmapper, UserfaultMemory};

@@ -16,7 +16,7 @@ use rustix::net::{
 
 use crate::connection::serve_connection;
 use crate::driver::{Command, Control, Progress, Settings};
-use crate::pager::InitialPages;
+use crate::paging::InitialPages;
 use crate::reference_log::ReferenceLog;
 use crate::store::{CompressedRam, Store, StoreError, SwapFile};
 

@@ -1,0 +1,62 @@
+//! What a pager knows of each page.
+
+use clockhand_policy::PageId;
+
+use crate::store::Slot;
+
+/// The page's content is in the memory file.
+pub(super) const PRESENT: u8 = 1;
+/// The program has a translation.
+pub(super) const MAPPED: u8 = 2;
+/// The program has a translation that allows writes.
+pub(super) const WRITABLE: u8 = 4;
+/// The page has been accessed.
+pub(super) const TOUCHED: u8 = 8;
+/// The page's content waits to be written, or is being written.
+pub(super) const IN_FLIGHT: u8 = 16;
+/// The program has been told to drop its translation, and has not answered yet: it may still use it.
+pub(super) const UNMAPPING: u8 = 32;
+
+/// What the pager knows of each page of the program, beyond what the policy's memory knows.
+pub(super) struct PageStates {
+    flags: Vec<u8>,
+    /// The slot plus one, or 0 for a page that reads as zeros when it is not in memory.
+    slots: Vec<u32>,
+    /// All pages that have been accessed, in that order: the others need never be looked at.
+    pub(super) footprint: Vec<PageId>,
+}
+
+impl PageStates {
+    pub(super) fn new(pages: u32) -> Self {
+        // Zeroed, so that pages which are never accessed cost address space only.
+        let (flags, slots) = (vec![0; pages as usize], vec![0; pages as usize]);
+        PageStates { flags, slots, footprint: Vec::new() }
+    }
+
+    pub(super) fn touch(&mut self, page: PageId) {
+        if !self.has(page, TOUCHED) {
+            self.set(page, TOUCHED);
+            self.footprint.push(page);
+        }
+    }
+
+    pub(super) fn has(&self, page: PageId, flag: u8) -> bool {
+        self.flags[page.index()] & flag != 0
+    }
+
+    pub(super) fn set(&mut self, page: PageId, flags: u8) {
+        self.flags[page.index()] |= flags;
+    }
+
+    pub(super) fn clear(&mut self, page: PageId, flags: u8) {
+        self.flags[page.index()] &= !flags;
+    }
+
+    pub(super) fn slot(&self, page: PageId) -> Option<Slot> {
+        self.slots[page.index()].checked_sub(1).map(Slot)
+    }
+
+    pub(super) fn set_slot(&mut self, page: PageId, slot: Option<Slot>) {
+        self.slots[page.index()] = slot.map_or(0, |slot| slot.0 + 1);
+    }
+}

@@ -1,0 +1,146 @@
+//! A paged memory as those see it who need not know its policy.
+
+use std::io;
+use std::time::Duration;
+
+use clockhand_policy::page::Inspector;
+use clockhand_policy::{Op, PageId};
+
+use crate::program_memory::ProgramMemory;
+use crate::statistics::{Counts, Times};
+use crate::store::{Slot, Store};
+
+/// What stops a pager.
+#[derive(Debug, thiserror::Error)]
+pub enum PagerError {
+    /// The store failed; no page is lost, and what failed can be tried again.
+    #[error("page {} cannot be {operation} the store: {source}", page.0)]
+    Store {
+        /// `read from` or `written to`.
+        operation: &'static str,
+        /// The page.
+        page: PageId,
+        /// What the store said.
+        source: io::Error,
+    },
+    /// The program has ended, or the kernel refuses.
+    #[error("the program's memory cannot be handled any more: {0}")]
+    Memory(#[from] io::Error),
+}
+
+/// What happened, in the order in which it happened: for logs, and for comparisons with the simulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An access was seen.
+    Reference {
+        /// The page.
+        page: PageId,
+        /// What the access did.
+        op: Op,
+        /// Whether the page was not in memory.
+        is_miss: bool,
+    },
+    /// A page left memory.
+    Eviction {
+        /// The page.
+        page: PageId,
+        /// Whether it left dirty.
+        is_dirty: bool,
+    },
+    /// A page was written back and stayed.
+    WriteBack {
+        /// The page.
+        page: PageId,
+    },
+}
+
+/// Is told of every event.
+pub trait EventSink: Send {
+    /// Something happened.
+    fn event(&mut self, event: Event);
+}
+
+impl<F: FnMut(Event) + Send> EventSink for F {
+    fn event(&mut self, event: Event) {
+        self(event);
+    }
+}
+
+/// How a paged memory starts: empty, or as the copy that a fork made.
+pub type InitialPages = Vec<(PageId, Slot)>;
+
+/// A paged memory as those see it who need not know its policy.
+pub trait Paging {
+    /// Serves an access that waits: afterwards it goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`PagerError::Store`]: no page is lost; ask again, and the same victim is written.
+    fn serve(&mut self, page: PageId, op: Op) -> Result<(), PagerError>;
+
+    /// Forgets the content of pages, which read as zeros from now on.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot be given back. A store that fails is no reason: it is not asked to write these pages.
+    fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError>;
+
+    /// Puts a copy of all pages into slots, and forbids all writes until the next access is served.
+    ///
+    /// # Errors
+    ///
+    /// If a page cannot be written; the slots have been given back then.
+    fn copy_for_fork(&mut self) -> Result<InitialPages, PagerError>;
+
+    /// Takes notice of writes that have finished. Called when nothing else is to do.
+    ///
+    /// # Errors
+    ///
+    /// As [`Paging::serve`]; a write that failed is tried again when its page's room is needed.
+    fn make_use_of_leisure(&mut self) -> Result<(), PagerError>;
+
+    /// The program has ended: nobody needs what still waits to be written. Waits for the writes under way, so that
+    /// the counts are the last ones.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot be handled any more; a store that fails is no reason.
+    fn end(&mut self) -> Result<(), PagerError>;
+
+    /// What was counted.
+    fn counts(&self) -> Counts;
+
+    /// Where time went.
+    fn times(&self) -> &Times;
+
+    /// A fault has been served, so long after the pager learned of it.
+    fn fault_served(&mut self, time: Duration);
+
+    /// The values by which the policy adapts.
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64));
+
+    /// The policy's lists.
+    fn inspect(&self, inspector: &mut dyn Inspector);
+
+    /// Bytes that the store occupies.
+    fn occupied_bytes(&self) -> u64;
+
+    /// Recounts everything, for tests.
+    ///
+    /// # Panics
+    ///
+    /// If anything disagrees.
+    fn check_invariants(&self);
+}
+
+/// What a paged memory consists of, beside its policy.
+pub struct Parts {
+    /// The program's memory.
+    pub program: Box<dyn ProgramMemory>,
+    /// Where pages are that are not in it.
+    pub store: Box<dyn Store>,
+    /// Who is told what happens.
+    pub events: Box<dyn EventSink>,
+    /// Pages that are in the store at the beginning.
+    pub initial: InitialPages,
+}
