@@ -137,7 +137,7 @@ fn create(settings: &Settings, policy: &CStr, path: Option<&CStr>) -> Result<Reg
         0 => PATIENCE,
         patience_ms => Duration::from_millis(patience_ms.into()),
     };
-    let paging = clockhand_pager::Settings { policy, frames, reserve, patience };
+    let paging = clockhand_pager::Settings { policy, frames, reserve, read_ahead: 0, patience };
     // Before a swap file is created for nothing.
     paging.check()?;
     if let Some(obstacle) = obstacle() {

@@ -52,7 +52,13 @@ fn settings(scenario: &Scenario) -> Settings {
     let spec = PolicySpec::parse(&policy).expect("a policy of the catalog");
     let policy =
         spec.resolve(frames - scenario.reserve, Ratio::whole(8)).expect("the defaults fit");
-    Settings { policy, frames, reserve: scenario.reserve, patience: Duration::from_secs(1) }
+    Settings {
+        policy,
+        frames,
+        reserve: scenario.reserve,
+        read_ahead: 0,
+        patience: Duration::from_secs(1),
+    }
 }
 
 fn store(kind: &str) -> Box<dyn Store> {

@@ -47,6 +47,7 @@ struct Plan {
     policy: String,
     policy_frames: u32,
     reserve: u32,
+    read_ahead: u32,
     pages: u32,
     threads: usize,
     is_in_file: bool,
@@ -78,6 +79,7 @@ impl Plan {
             policy: policies[random.below(policies.len() as u64) as usize].clone(),
             policy_frames,
             reserve: [0, 0, 1, 4, 16, 64][random.below(6) as usize],
+            read_ahead: [0, 0, 1, 7, 32][random.below(5) as usize],
             pages: policy_frames / 2 + random.below(8 * u64::from(policy_frames)) as u32 + 1,
             threads: 1 + random.below(4) as usize,
             is_in_file: random.below(2) == 0,
@@ -91,8 +93,9 @@ impl Plan {
     fn settings(&self) -> Settings {
         let spec = PolicySpec::parse(&self.policy).expect("a policy of the catalog");
         let policy = spec.resolve(self.policy_frames, Ratio::whole(8)).expect("the options fit");
-        let frames = self.policy_frames + self.reserve;
-        Settings { policy, frames, reserve: self.reserve, patience: Duration::from_secs(10) }
+        let Plan { reserve, read_ahead, .. } = *self;
+        let frames = self.policy_frames + reserve + read_ahead;
+        Settings { policy, frames, reserve, read_ahead, patience: Duration::from_secs(10) }
     }
 
     fn twins_events(&self, log: &[Event]) -> Vec<Event> {
@@ -229,7 +232,7 @@ impl Soaked {
         assert_eq!(served, counts.misses, "{counts:?}");
         let left_dirty = counts.dirty_evictions + counts.write_backs;
         assert_eq!(counts.pages_written + counts.pages_not_written, left_dirty, "{counts:?}");
-        let frames = u64::from(plan.policy_frames + plan.reserve);
+        let frames = u64::from(plan.policy_frames + plan.reserve + plan.read_ahead);
         assert!(counts.peak_resident_pages <= frames, "{counts:?}");
         (counts, verified)
     }

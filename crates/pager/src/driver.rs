@@ -14,7 +14,7 @@ use clockhand_policy::{Op, PageId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::affinity::Affinity;
-use crate::pager::Pager;
+use crate::pager::{FrameShares, Pager};
 use crate::paging::{InitialPages, PagerError, Paging, Parts};
 use crate::statistics::{Counts, Times};
 use crate::userfault::{FaultMessage, Userfault};
@@ -28,6 +28,8 @@ pub struct Settings {
     pub frames: u32,
     /// How many of them are kept for writes under way; 0: a fault waits for the write of its victim.
     pub reserve: u32,
+    /// How many of them are kept for pages that are read before anybody asks for them; 0: none is.
+    pub read_ahead: u32,
     /// For how long a store that fails is asked again before the pager gives up.
     pub patience: Duration,
 }
@@ -58,11 +60,12 @@ impl Settings {
                 ));
             }
         }
-        if self.frames.saturating_sub(self.reserve) < MIN_FRAMES {
+        let others = self.reserve.saturating_add(self.read_ahead);
+        if self.frames.saturating_sub(others) < MIN_FRAMES {
             return Err(format!(
-                "{} frames with a reserve of {} leave fewer than {MIN_FRAMES} for pages, which one instruction may need; \
-                 give more memory or a smaller reserve",
-                self.frames, self.reserve
+                "{} frames, less {} in reserve and {} to read ahead, leave fewer than {MIN_FRAMES} for pages, which one \
+                 instruction may need; give more memory, a smaller reserve, or less to read ahead",
+                self.frames, self.reserve, self.read_ahead
             ));
         }
         Ok(())
@@ -70,7 +73,7 @@ impl Settings {
 
     /// Frames of the policy.
     pub fn policy_frames(&self) -> u32 {
-        self.frames - self.reserve
+        self.frames - self.reserve - self.read_ahead
     }
 
     /// A paged memory with these settings.
@@ -79,14 +82,15 @@ impl Settings {
     ///
     /// If the settings have not been [checked](Settings::check).
     pub fn build(&self, parts: Parts) -> Box<dyn Paging> {
-        let size = Size { frames: self.policy_frames(), pages: parts.program.pages() };
-        self.policy.build(size, Build { size, reserve: self.reserve, parts })
+        let Settings { reserve, read_ahead, .. } = *self;
+        let frames = FrameShares { policy: self.policy_frames(), reserve, read_ahead };
+        let size = Size { frames: frames.policy, pages: parts.program.pages() };
+        self.policy.build(size, Build { frames, parts })
     }
 }
 
 struct Build {
-    size: Size,
-    reserve: u32,
+    frames: FrameShares,
     parts: Parts,
 }
 
@@ -94,7 +98,7 @@ impl Visitor for Build {
     type Output = Box<dyn Paging>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
-        Box::new(Pager::new(policy, self.size.frames, self.reserve, self.parts))
+        Box::new(Pager::new(policy, self.frames, self.parts))
     }
 
     fn access_driven<P: AccessDriven + 'static>(self, _: P) -> Self::Output {

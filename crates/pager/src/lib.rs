@@ -18,7 +18,7 @@
 //! }
 //! let (pages, frames, reserve) = (1024, 64, 8);
 //! let policy = PolicySpec::parse("craw")?.resolve(frames - reserve, Ratio::whole(8))?;
-//! let settings = Settings { policy, frames, reserve, patience: Duration::from_secs(5) };
+//! let settings = Settings { policy, frames, reserve, read_ahead: 0, patience: Duration::from_secs(5) };
 //! let store = CompressedRam::new(DEFAULT_LEVEL, None)?.store()?;
 //! let region = PagedRegion::new(pages, settings, Box::new(store), Box::new(|_: Event| {}))?;
 //!

@@ -1,6 +1,7 @@
 //! One paged memory: the policy decides as in the simulator, and what it decides is carried out on real pages.
 
 mod page_states;
+mod read_ahead;
 mod write_back;
 
 use std::time::{Duration, Instant};
@@ -8,13 +9,24 @@ use std::time::{Duration, Instant};
 use clockhand_policy::page::{BitDriven, Fault, Inspector};
 use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId};
 
-use self::page_states::{IN_FLIGHT, MAPPED, PRESENT, PageStates, UNMAPPING, WRITABLE};
+use self::page_states::{IN_FLIGHT, MAPPED, PRESENT, PageStates, READ_AHEAD, UNMAPPING, WRITABLE};
+use self::read_ahead::ReadAhead;
 use self::write_back::Flight;
 use crate::frames::UnmappingFrames;
 use crate::paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
 use crate::program_memory::ProgramMemory;
 use crate::statistics::{Counts, Times};
 use crate::store::Store;
+
+/// Who has how many page frames.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrameShares {
+    pub(crate) policy: u32,
+    /// For writes under way.
+    pub(crate) reserve: u32,
+    /// For pages that were read before anybody asked for them.
+    pub(crate) read_ahead: u32,
+}
 
 /// A paged memory under the policy `P`.
 pub(crate) struct Pager<P> {
@@ -26,6 +38,7 @@ pub(crate) struct Pager<P> {
     /// Frames that are not the policy's: their pages are free, or hold content on its way to the store.
     reserve: usize,
     flight: Flight,
+    read_ahead: ReadAhead,
     /// Pages whose translations the program has been told to drop, without an answer yet.
     unmapping: Vec<PageId>,
     /// The page whose write is being prepared, which may fail and be tried again.
@@ -38,23 +51,24 @@ pub(crate) struct Pager<P> {
 }
 
 impl<P: BitDriven> Pager<P> {
-    /// A paged memory of `policy_frames` frames for the policy, and `reserve` for writes under way.
-    pub(crate) fn new(policy: P, policy_frames: u32, reserve: u32, parts: Parts) -> Self {
+    /// A paged memory of `frames` frames for the policy, and others for writes under way and for pages read ahead.
+    pub(crate) fn new(policy: P, frames: FrameShares, parts: Parts) -> Self {
         let mut pages = PageStates::new(parts.program.pages());
         for &(page, slot) in &parts.initial {
             pages.set_slot(page, Some(slot));
             pages.touch(page);
         }
-        let frames = UnmappingFrames::new(policy_frames);
+        let table = UnmappingFrames::new(frames.policy);
         Pager {
             references_until_tick: policy.period().map_or(0, |period| period.get()),
-            memory: Memory::with_frames(frames, parts.program.pages(), policy),
+            memory: Memory::with_frames(table, parts.program.pages(), policy),
             program: parts.program,
             store: parts.store,
             events: parts.events,
             pages,
-            reserve: reserve as usize,
+            reserve: frames.reserve as usize,
             flight: Flight::default(),
+            read_ahead: ReadAhead::new(frames.read_ahead),
             unmapping: Vec::new(),
             taken_up: None,
             requested: None,
@@ -167,6 +181,12 @@ impl<P: BitDriven> Pager<P> {
             self.counts.pages_rescued += 1;
             return Ok(());
         }
+        if self.pages.has(page, READ_AHEAD) {
+            self.pages.clear(page, READ_AHEAD);
+            self.read_ahead.take(page);
+            self.counts.pages_read += 1;
+            return Ok(());
+        }
         match self.pages.slot(page) {
             None => {
                 self.program.fill_with_zeros(page)?;
@@ -174,17 +194,10 @@ impl<P: BitDriven> Pager<P> {
             }
             Some(slot) => {
                 let started = Instant::now();
-                let address = self.program.address(page);
-                // SAFETY: the page has no translation in the program, and this thread alone handles it.
-                let read = unsafe { self.store.read(slot, address) };
+                let read = self.read(page, slot);
                 self.times.read_wait += started.elapsed();
-                if let Err(source) = read {
-                    // What was read of it means nothing.
-                    self.program.forget(page, 1)?;
-                    return Err(PagerError::Store { operation: "read from", page, source });
-                }
+                read?;
                 self.counts.pages_read += 1;
-                self.counts.bytes_read += PAGE_BYTES;
             }
         }
         self.arrived(page);
@@ -296,8 +309,9 @@ impl<P: BitDriven> Paging for Pager<P> {
                 self.pages.set_slot(page, None);
             }
             self.counts.resident_pages -= u64::from(self.pages.has(page, PRESENT));
-            self.pages.clear(page, PRESENT | MAPPED | WRITABLE);
+            self.pages.clear(page, PRESENT | MAPPED | WRITABLE | READ_AHEAD);
         }
+        self.read_ahead.waiting.retain(|&page| !is_discarded(page));
         self.counts.discarded_pages += u64::from(pages);
         Ok(self.program.forget(first, pages)?)
     }
@@ -366,12 +380,16 @@ impl<P: BitDriven> Paging for Pager<P> {
         self.memory.check_invariants();
         let mut present = 0;
         let mut departed = 0;
+        let mut ahead = 0;
         let mut in_flight = 0;
         for page in (0..self.program.pages()).map(PageId) {
             let is_resident = self.memory.frame_of(page) != Frame::NONE;
             let is_present = self.pages.has(page, PRESENT);
             present += u64::from(is_present);
-            departed += usize::from(is_present && !is_resident);
+            let is_ahead = self.pages.has(page, READ_AHEAD);
+            assert!(!is_ahead || is_present && !is_resident);
+            ahead += usize::from(is_ahead);
+            departed += usize::from(is_present && !is_resident && !is_ahead);
             in_flight += usize::from(self.pages.has(page, IN_FLIGHT));
             assert!(
                 is_present || !self.pages.has(page, IN_FLIGHT),
@@ -379,7 +397,7 @@ impl<P: BitDriven> Paging for Pager<P> {
             );
             assert!(!self.pages.has(page, WRITABLE) || self.pages.has(page, MAPPED));
             assert!(!self.pages.has(page, MAPPED) || is_present && is_resident);
-            assert!(!is_present || is_resident || self.pages.has(page, IN_FLIGHT));
+            assert!(!is_present || is_resident || self.pages.has(page, IN_FLIGHT | READ_AHEAD));
             if is_resident && self.pages.has(page, WRITABLE) {
                 let frame = self.memory.frame_of(page);
                 assert!(self.memory.frames().is_dirty(frame), "a clean page can be written unseen");
@@ -392,6 +410,8 @@ impl<P: BitDriven> Paging for Pager<P> {
         listed.dedup();
         assert_eq!(listed.len(), in_flight, "a page in flight is listed once");
         assert_eq!(present, self.counts.resident_pages, "the number of resident pages is wrong");
+        assert_eq!(ahead, self.read_ahead.waiting.len(), "the number of pages read ahead is wrong");
+        assert!(ahead <= self.read_ahead.capacity(), "more is read ahead than there is room for");
         assert_eq!(departed, self.flight.departed, "the number of departed pages is wrong");
         assert!(departed <= self.reserve, "more pages are under way than the reserve holds");
     }

@@ -29,7 +29,7 @@ pub struct Counts {
     pub dirty_evictions: u64,
     /// Pages that were written back and stayed.
     pub write_backs: u64,
-    /// Misses for which a page was read from the store.
+    /// Misses for which a page was read from the store, then or ahead.
     pub pages_read: u64,
     /// Misses of pages that were never written or that the program had given back: nothing is read for them.
     pub pages_zero_filled: u64,
@@ -58,6 +58,10 @@ pub struct Counts {
     pub peak_resident_pages: u64,
     /// Different pages that were accessed.
     pub footprint_pages: u64,
+    /// Pages that were read from the store before anybody asked for them.
+    pub pages_read_ahead: u64,
+    /// Of these, pages that were dropped without anybody having asked for them.
+    pub pages_read_in_vain: u64,
 }
 
 /// Where time went.

@@ -90,6 +90,21 @@ pub trait Store: Send {
     /// If the page cannot be read as a whole; what is in `into` then means nothing.
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()>;
 
+    /// Reads pages as [`Store::read`] does, and waits for all of them: several cost hardly more than one where the store
+    /// can do more than one thing at a time.
+    ///
+    /// # Safety
+    ///
+    /// Each page is writable, and nobody else touches it during the call.
+    ///
+    /// # Errors
+    ///
+    /// If one of the pages cannot be read as a whole; what is in any of them then means nothing.
+    unsafe fn read_together(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
+        // SAFETY: what the caller promises.
+        pages.iter().try_for_each(|&(slot, into)| unsafe { self.read(slot, into) })
+    }
+
     /// Starts to write pages, at least one, which complete together. None of the slots is being written already, and
     /// none is shared.
     ///

@@ -17,6 +17,9 @@ pub(super) const IN_FLIGHT: u8 = 16;
 /// The program has been told to drop its translation, and has not answered yet: it may still use it.
 pub(super) const UNMAPPING: u8 = 32;
 
+/// The page's content was read before anybody asked for it, and no frame holds it.
+pub(super) const READ_AHEAD: u8 = 64;
+
 /// What the pager knows of each page of the program, beyond what the policy's memory knows.
 pub(super) struct PageStates {
     flags: Vec<u8>,

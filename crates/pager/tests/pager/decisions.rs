@@ -51,7 +51,12 @@ pub fn policies() -> Vec<String> {
 pub fn settings(policy: &str, frames: u32, reserve: u32) -> Settings {
     let spec = PolicySpec::parse(policy).expect("a policy of the catalog");
     let policy = spec.resolve(frames - reserve, Ratio::whole(8)).expect("the options fit");
-    Settings { policy, frames, reserve, patience: Duration::from_secs(5) }
+    Settings { policy, frames, reserve, read_ahead: 0, patience: Duration::from_secs(5) }
+}
+
+/// The same, with so many frames more for pages that are read ahead.
+pub fn reading_ahead(settings: Settings, pages: u32) -> Settings {
+    Settings { read_ahead: pages, frames: settings.frames + pages, ..settings }
 }
 
 pub fn twin(policy: &str, frames: u32) -> Box<dyn Twin> {
@@ -273,15 +278,15 @@ proptest! {
 
     #[test]
     fn the_pager_does_what_the_twin_does(
-        steps in steps(300), frames in 2u32..12, reserve in 0u32..5, pace in any::<u64>(),
+        steps in steps(300), frames in 2u32..12, reserve in 0u32..5, ahead in 0u32..10, pace in any::<u64>(),
     ) {
         for policy in policies() {
-            let settings = settings(&policy, frames + reserve, reserve);
+            let settings = reading_ahead(settings(&policy, frames + reserve, reserve), ahead);
             let mut program = Program::new(&settings, ModelStore::new(pace), InitialPages::new());
             for &step in &steps {
                 program.step(step);
                 program.paging.check_invariants();
-                prop_assert!(program.memory.present_pages() <= (frames + reserve) as usize);
+                prop_assert!(program.memory.present_pages() <= settings.frames as usize);
             }
             let log = program.log();
             let expected = events_of_twin(&mut *twin(&policy, frames), &log);
@@ -295,10 +300,11 @@ proptest! {
 
     #[test]
     fn a_store_that_fails_now_and_then_loses_no_page_and_changes_no_decision(
-        steps in steps(200), mishaps in mishaps(), frames in 2u32..8, reserve in 0u32..5, pace in any::<u64>(),
+        steps in steps(200), mishaps in mishaps(), frames in 2u32..8, reserve in 0u32..5, ahead in 0u32..6,
+        pace in any::<u64>(),
     ) {
         for policy in policies() {
-            let settings = settings(&policy, frames + reserve, reserve);
+            let settings = reading_ahead(settings(&policy, frames + reserve, reserve), ahead);
             let script = FaultScript::default();
             let store = FaultyStore::new(ModelStore::new(pace), &script);
             let mut program = Program::new(&settings, store, InitialPages::new());
@@ -314,10 +320,11 @@ proptest! {
 
     #[test]
     fn a_forked_child_has_what_its_parent_had_and_neither_sees_what_the_other_writes(
-        before in steps(150), parents in steps(80), childs in steps(80), reserve in 0u32..3, pace in any::<u64>(),
+        before in steps(150), parents in steps(80), childs in steps(80), reserve in 0u32..3, ahead in 0u32..6,
+        pace in any::<u64>(),
         mishaps in mishaps(),
     ) {
-        let settings = settings("craw", 6 + reserve, reserve);
+        let settings = reading_ahead(settings("craw", 6 + reserve, reserve), ahead);
         let store = ModelStore::new(pace);
         let script = FaultScript::default();
         let mut parent =
@@ -348,11 +355,11 @@ proptest! {
 
     #[test]
     fn every_dirty_page_that_leaves_is_counted_once_however_often_the_store_fails(
-        steps in steps(200), mishaps in mishaps(), reserve in 0u32..5, pace in any::<u64>(),
+        steps in steps(200), mishaps in mishaps(), reserve in 0u32..5, ahead in 0u32..6, pace in any::<u64>(),
         is_forked in any::<bool>(),
     ) {
         for policy in ["clock", "cfclock", "craw:write_back=eager,c=2"] {
-            let settings = settings(policy, 6 + reserve, reserve);
+            let settings = reading_ahead(settings(policy, 6 + reserve, reserve), ahead);
             let script = FaultScript::default();
             let store = FaultyStore::new(ModelStore::new(pace), &script);
             let mut program = Program::new(&settings, store, InitialPages::new());

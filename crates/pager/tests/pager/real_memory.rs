@@ -6,7 +6,7 @@ use std::thread;
 use clockhand_pager::store::Store;
 use clockhand_pager::{Event, PagedRegion, Settings, obstacle};
 
-use crate::decisions::{events_of_twin, policies, settings, twin};
+use crate::decisions::{events_of_twin, policies, reading_ahead, settings, twin};
 use crate::model::ModelStore;
 
 const PAGE_BYTES: usize = 4096;
@@ -109,15 +109,20 @@ fn real_memory_does_what_the_twin_does() {
         return;
     }
     for policy in policies() {
-        for (frames, reserve, write_percent) in [(16, 0, 30), (30, 0, 80), (48, 8, 50), (24, 3, 5)]
+        for (frames, reserve, ahead, write_percent) in
+            [(16, 0, 0, 30), (30, 0, 20, 80), (48, 8, 0, 50), (24, 3, 8, 5)]
         {
-            let words = Words::new(settings(&policy, frames, reserve));
+            let words = Words::new(reading_ahead(settings(&policy, frames, reserve), ahead));
             run_program(&words, 3000, u64::from(frames), write_percent, |_| {});
             let log = words.log();
             let counts = words.region.finish().counts;
             let expected = events_of_twin(&mut *twin(&policy, frames - reserve), &log);
             assert!(log == expected, "{policy}, {frames} frames, reserve {reserve}");
-            assert!(counts.peak_resident_pages <= u64::from(frames), "{policy}: {counts:?}");
+            assert!(
+                counts.peak_resident_pages <= u64::from(frames + ahead),
+                "{policy}: {counts:?}"
+            );
+            assert_eq!(counts.pages_read_ahead > 0, ahead > 0, "{policy}: {counts:?}");
             let left_dirty = counts.dirty_evictions + counts.write_backs;
             assert_eq!(counts.pages_written + counts.pages_not_written, left_dirty, "{policy}");
             assert!(counts.dirty_evictions > 0 && counts.pages_read > 0, "{policy}: {counts:?}");

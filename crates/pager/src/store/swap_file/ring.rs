@@ -32,7 +32,10 @@ pub struct SwapFileStore {
     writes: Vec<Write>,
     started_writes: u64,
     finished: VecDeque<(WriteTicket, io::Result<()>)>,
-    read: Option<io::Result<()>>,
+    /// Operations of the read that is waited for.
+    reads: usize,
+    /// The first failure of these.
+    read_failure: Option<io::Error>,
 }
 
 /// Pages in consecutive slots that are read or written in one operation of the kernel.
@@ -144,7 +147,8 @@ impl SwapFileStore {
             writes: Vec::new(),
             started_writes: 0,
             finished: VecDeque::new(),
-            read: None,
+            reads: 0,
+            read_failure: None,
         })
     }
 
@@ -223,7 +227,9 @@ impl SwapFileStore {
         let operation = self.operations[index].take().expect("it is under way");
         self.idle.push(index);
         let Some(ticket) = operation.ticket else {
-            self.read = Some(result.map_err(|error| self.explain("read", &operation, &error)));
+            self.reads -= 1;
+            let failure = result.err().map(|error| self.explain("read", &operation, &error));
+            self.read_failure = self.read_failure.take().or(failure);
             return;
         };
         let result = result.map_err(|error| self.explain("write", &operation, &error));
@@ -259,6 +265,14 @@ impl SwapFileStore {
         }
         let mut operations = self.operations.iter().flatten();
         operations.find(|operation| operation.writes_to(slot))?.ticket
+    }
+
+    fn not_as_written(&self, slot: Slot) -> io::Error {
+        let (path, offset) = (self.file.path().display(), offset_of(slot.0 as usize));
+        let message = format!(
+            "the page at byte {offset} of {path} is not as it was written: leave the file alone"
+        );
+        io::Error::new(io::ErrorKind::InvalidData, message)
     }
 
     fn explain(&self, verb: &str, operation: &Operation, error: &io::Error) -> io::Error {
@@ -297,24 +311,31 @@ impl Store for SwapFileStore {
     }
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
-        debug_assert!(self.write_of(slot).is_none(), "{slot:?} is being written");
-        self.start(Operation::new(None, &[(slot, into)]));
-        loop {
-            self.progress(true);
-            if let Some(result) = self.read.take() {
-                result?;
-                break;
+        // SAFETY: what the caller promises.
+        unsafe { self.read_together(&[(slot, into)]) }
+    }
+
+    unsafe fn read_together(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
+        debug_assert!(pages.iter().all(|&(slot, _)| self.write_of(slot).is_none()));
+        for run in pages.chunk_by(|(left, _), (right, _)| left.0 + 1 == right.0) {
+            for operation in run.chunks(OPERATION_PAGES) {
+                self.reads += 1;
+                self.start(Operation::new(None, operation));
             }
         }
-        // SAFETY: nobody else touches the page during the call.
-        if unsafe { self.file.is_as_written(slot, into) } {
-            return Ok(());
+        while self.reads > 0 {
+            self.progress(true);
         }
-        let (path, offset) = (self.file.path().display(), offset_of(slot.0 as usize));
-        let message = format!(
-            "the page at byte {offset} of {path} is not as it was written: leave the file alone"
-        );
-        Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        if let Some(failure) = self.read_failure.take() {
+            return Err(failure);
+        }
+        for &(slot, into) in pages {
+            // SAFETY: nobody else touches the page during the call.
+            if !unsafe { self.file.is_as_written(slot, into) } {
+                return Err(self.not_as_written(slot));
+            }
+        }
+        Ok(())
     }
 
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {

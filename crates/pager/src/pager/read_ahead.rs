@@ -1,0 +1,134 @@
+//! Pages that are read before anybody has asked for them, together with one that somebody waits for.
+//!
+//! They are in memory and in no frame of the policy, which learns of nothing: an access to one is a miss like any
+//! other, for which nothing need be read. How many are read follows what became of those before, by the rule of
+//! Linux for its swap (`__swapin_nr_pages` in mm/swap_state.c).
+
+use std::collections::VecDeque;
+
+use clockhand_policy::PageId;
+use clockhand_policy::page::BitDriven;
+
+use super::page_states::{IN_FLIGHT, PRESENT, READ_AHEAD};
+use super::{PAGE_BYTES, Pager};
+use crate::paging::PagerError;
+use crate::store::{PageAddress, Slot};
+
+/// The most pages that are read together.
+const MOST_TOGETHER: u32 = 16;
+
+/// What has been read ahead and not been asked for.
+#[derive(Debug)]
+pub(super) struct ReadAhead {
+    /// How many pages there may be.
+    capacity: usize,
+    /// The pages, in the order in which they were read.
+    pub(super) waiting: VecDeque<PageId>,
+    /// Pages that were asked for since some were last read.
+    used: u32,
+    /// How many were read together the last time.
+    last_together: u32,
+    last_page: PageId,
+}
+
+impl ReadAhead {
+    pub(super) fn new(capacity: u32) -> Self {
+        ReadAhead {
+            capacity: capacity as usize,
+            waiting: VecDeque::new(),
+            used: 0,
+            last_together: 1,
+            last_page: PageId(u32::MAX),
+        }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// How many pages to read together with `page`, itself among them: a power of two, and not more than there is room
+    /// for.
+    fn pages_together(&mut self, page: PageId) -> u32 {
+        let is_neighbour = page.0.abs_diff(self.last_page.0) == 1;
+        let by_use = match self.used {
+            0 if !is_neighbour => 1,
+            used => (used + 2).next_power_of_two(),
+        };
+        let most = MOST_TOGETHER.min(self.capacity as u32 + 1);
+        let together = by_use.max(self.last_together / 2).min(1 << most.ilog2());
+        (self.used, self.last_together, self.last_page) = (0, together, page);
+        together
+    }
+
+    /// Somebody asks for a page that is here.
+    pub(super) fn take(&mut self, page: PageId) {
+        self.used += 1;
+        self.waiting.retain(|&waiting| waiting != page);
+    }
+}
+
+impl<P: BitDriven> Pager<P> {
+    /// Reads the page that somebody waits for, and others around it.
+    pub(super) fn read(&mut self, page: PageId, slot: Slot) -> Result<(), PagerError> {
+        let together = self.read_ahead.pages_together(page);
+        let first = page.0 - page.0 % together;
+        let end = (first + together).min(self.program.pages());
+        let others: Vec<_> = (first..end)
+            .map(PageId)
+            .filter(|&other| other != page && !self.pages.has(other, PRESENT | IN_FLIGHT))
+            .filter_map(|other| self.pages.slot(other).map(|slot| (other, slot)))
+            .collect();
+        self.make_room_to_read_ahead(others.len())?;
+        if !others.is_empty() && self.read_all(page, slot, &others)? {
+            return Ok(());
+        }
+        let address = self.program.address(page);
+        // SAFETY: the page has no translation in the program, and this thread alone handles it.
+        if let Err(source) = unsafe { self.store.read(slot, address) } {
+            // What was read of it means nothing.
+            self.program.forget(page, 1)?;
+            return Err(PagerError::Store { operation: "read from", page, source });
+        }
+        self.counts.bytes_read += PAGE_BYTES;
+        Ok(())
+    }
+
+    /// Reads a page and others with it; says whether all could be read, and leaves nothing behind if not.
+    fn read_all(
+        &mut self,
+        page: PageId,
+        slot: Slot,
+        others: &[(PageId, Slot)],
+    ) -> Result<bool, PagerError> {
+        let wanted = others.iter().copied().chain([(page, slot)]);
+        let mut reads: Vec<(Slot, PageAddress)> =
+            wanted.map(|(page, slot)| (slot, self.program.address(page))).collect();
+        reads.sort_unstable_by_key(|&(slot, _)| slot.0);
+        // SAFETY: none of the pages has content or a translation, and this thread alone handles them.
+        if unsafe { self.store.read_together(&reads) }.is_err() {
+            for &(other, _) in others.iter().chain([&(page, slot)]) {
+                self.program.forget(other, 1)?;
+            }
+            return Ok(false);
+        }
+        for &(other, _) in others {
+            self.arrived(other);
+            self.pages.set(other, READ_AHEAD);
+            self.read_ahead.waiting.push_back(other);
+        }
+        self.counts.pages_read_ahead += others.len() as u64;
+        self.counts.bytes_read += PAGE_BYTES * reads.len() as u64;
+        Ok(true)
+    }
+
+    /// Drops what has waited longest without being asked for.
+    fn make_room_to_read_ahead(&mut self, pages: usize) -> Result<(), PagerError> {
+        while self.read_ahead.waiting.len() + pages > self.read_ahead.capacity {
+            let Some(page) = self.read_ahead.waiting.pop_front() else { break };
+            self.pages.clear(page, READ_AHEAD);
+            self.leave(page)?;
+            self.counts.pages_read_in_vain += 1;
+        }
+        Ok(())
+    }
+}
