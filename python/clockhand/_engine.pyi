@@ -172,6 +172,7 @@ class Pager:
         *,
         frames: int,
         reserve: int,
+        read_ahead: int,
         swap: str | None,
         swap_limit_bytes: int | None,
         memory_bytes: int,

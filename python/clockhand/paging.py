@@ -56,6 +56,8 @@ COUNTED = (
     "resident_pages",
     "footprint_pages",
     "discarded_pages",
+    "pages_read_ahead",
+    "pages_read_in_vain",
     "swap_bytes",
 )
 TIMED = (
@@ -77,6 +79,7 @@ RUN_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "frames": pl.UInt64,
     "page_bytes": pl.UInt64,
     "reserve": pl.UInt64,
+    "read_ahead": pl.UInt64,
     "seconds": pl.Float64,
     **dict.fromkeys(COUNTED, pl.UInt64),
     **dict.fromkeys(TIMED, pl.Float64),
@@ -112,6 +115,8 @@ class PagingOptions(TypedDict, total=False):
         swap_limit: The most bytes of it, such as ``"4GiB"``; no limit if not given.
         reserve: Frames of each process that are kept for write-backs under way; a sixteenth of
             the frames, at most 64, if not given.
+        read_ahead: Frames of each process that are kept for pages which are read before they are
+            asked for, around one that is; none if not given.
         address_space: The most that a process can have paged.
         device: Whose ratio of write to read cost policies take as their ``c``.
         seed: Seed of policies with random choices, from 0.
@@ -122,6 +127,7 @@ class PagingOptions(TypedDict, total=False):
     swap: str | os.PathLike[str] | None
     swap_limit: str | None
     reserve: int | None
+    read_ahead: int
     address_space: str
     device: str | os.PathLike[str]
     seed: int
@@ -135,6 +141,7 @@ class Paging:
     swap: Path | None
     swap_limit_bytes: int | None
     reserve: int
+    read_ahead: int
     address_space_bytes: int
     device: str
     seed: int
@@ -151,6 +158,8 @@ class Paging:
         if reserve is None:
             reserve = min(LARGEST_RESERVE, frames // FRAMES_PER_RESERVED)
         check_range("--reserve", reserve, 0, frames - 1)
+        read_ahead = options.get("read_ahead", 0)
+        check_range("--read-ahead", read_ahead, 0, frames - reserve - 1)
         seed = options.get("seed", 0)
         check_range("--seed", seed, 0, MAXIMUM_SEED)
         swap, limit = options.get("swap"), options.get("swap_limit")
@@ -159,6 +168,7 @@ class Paging:
             swap=None if swap is None else Path(swap),
             swap_limit_bytes=None if limit is None else parsed_bytes("--swap-limit", limit),
             reserve=reserve,
+            read_ahead=read_ahead,
             address_space_bytes=parsed_bytes(
                 "--address-space", options.get("address_space", "8GiB")
             ),
@@ -177,6 +187,7 @@ class Paging:
         return {
             "memory of each process": f"{bytes_text(self.memory_bytes)}, {self.frames:,} frames",
             "reserve": f"{self.reserve:,} frames",
+            "read ahead": f"up to {self.read_ahead:,} pages" if self.read_ahead else None,
             "swap": "RAM, compressed" if self.swap is None else str(self.swap),
             "swap limit": None if limit is None else bytes_text(limit),
             "address space": bytes_text(self.address_space_bytes),
@@ -206,7 +217,7 @@ class Planned:
             list(policies),
             frames=str(paging.frames),
             memory=None,
-            reserve=paging.reserve,
+            reserve=paging.reserve + paging.read_ahead,
             page_bytes=PAGE_BYTES,
             device=paging.device,
             footprint_pages=paging.address_space_bytes // PAGE_BYTES,
@@ -418,6 +429,7 @@ def started_pager(
         policy,
         frames=paging.frames,
         reserve=paging.reserve,
+        read_ahead=paging.read_ahead,
         swap=None if paging.swap is None else os.fspath(paging.swap),
         swap_limit_bytes=paging.swap_limit_bytes,
         memory_bytes=paging.address_space_bytes,
@@ -530,7 +542,7 @@ def _simulated(
                 Trace(log, format="parquet", streams=[row["stream"]]),
                 policies=row["policy_resolved"],
                 frames=row["frames"],
-                reserve=row["reserve"],
+                reserve=row["reserve"] + row["read_ahead"],
                 page_size=PAGE_BYTES,
                 device=paging.device,
                 bits=bits,
@@ -591,6 +603,7 @@ def equivalent(program: Program, paging: Paging, **options: object) -> str:
     settings = {
         "frames": paging.frames,
         "reserve": paging.reserve,
+        "read_ahead": paging.read_ahead,
         "swap": paging.swap,
         "swap_limit": paging.swap_limit_bytes,
         "swap_in_ram": paging.swap is None,

@@ -376,16 +376,17 @@ class _Comparison:
         self._footprint_bytes = max(
             self._footprint_bytes, int(rows["footprint_pages"].sum()) * PAGE_BYTES
         )
-        sums = {name: int(rows[name].sum()) for name in ("misses", "pages_read", "pages_written")}
+        sums = {name: int(rows[name].sum()) for name in ("misses", "bytes_read", "pages_written")}
         self.rows.append(
             {
                 **self._row(policy, number, ended, digest),
                 "policy_resolved": rows["policy_resolved"][0],
                 "reserve": self._paging.reserve,
                 "faults": sums["misses"],
-                "pages_read": sums["pages_read"],
+                # As the kernel counts: with those that were read ahead.
+                "pages_read": sums["bytes_read"] // PAGE_BYTES,
                 "pages_written": sums["pages_written"],
-                "bytes_read": int(rows["bytes_read"].sum()),
+                "bytes_read": sums["bytes_read"],
                 "bytes_written": int(rows["bytes_written"].sum()),
                 "processes": rows.height,
             }

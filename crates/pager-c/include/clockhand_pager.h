@@ -68,6 +68,8 @@ struct clockhand_counts {
     uint64_t resident_pages;         /* now */
     uint64_t peak_resident_pages;    /* the most there ever were */
     uint64_t footprint_pages;        /* different pages that were accessed */
+    uint64_t pages_read_ahead;       /* 0 for regions */
+    uint64_t pages_read_in_vain;     /* 0 for regions */
 };
 
 /*

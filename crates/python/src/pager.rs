@@ -38,6 +38,7 @@ struct ProcessFacts {
     policy_resolved: String,
     frames: u32,
     reserve: u32,
+    read_ahead: u32,
     seconds: f64,
     #[serde(flatten)]
     counts: Counts,
@@ -69,6 +70,7 @@ impl ProcessFacts {
             policy_resolved: settings.policy.to_string(),
             frames: settings.frames,
             reserve: settings.reserve,
+            read_ahead: settings.read_ahead,
             seconds: process.lifetime.as_secs_f64(),
             counts: progress.counts,
             read_wait_us: microseconds(times.read_wait),
@@ -96,7 +98,7 @@ pub(crate) struct Pager {
 impl Pager {
     #[new]
     #[pyo3(signature = (
-        policy, *, frames, reserve, swap, swap_limit_bytes, memory_bytes, write_read_ratio, record, seed
+        policy, *, frames, reserve, read_ahead, swap, swap_limit_bytes, memory_bytes, write_read_ratio, record, seed
     ))]
     #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
     fn new(
@@ -104,6 +106,7 @@ impl Pager {
         policy: &str,
         frames: u32,
         reserve: u32,
+        read_ahead: u32,
         swap: Option<PathBuf>,
         swap_limit_bytes: Option<u64>,
         memory_bytes: u64,
@@ -111,7 +114,7 @@ impl Pager {
         record: Option<PathBuf>,
         seed: u64,
     ) -> PyResult<Self> {
-        let settings = settings(policy, frames, reserve, write_read_ratio, seed)?;
+        let settings = settings(policy, [frames, reserve, read_ahead], write_read_ratio, seed)?;
         let library = library(py)?;
         let failed = |sentence: String| ClockhandError::new_err(sentence);
         let mut is_direct = true;
@@ -185,8 +188,7 @@ fn has_finished() -> PyErr {
 
 fn settings(
     policy: &str,
-    frames: u32,
-    reserve: u32,
+    [frames, reserve, read_ahead]: [u32; 3],
     write_read_ratio: Option<&str>,
     seed: u64,
 ) -> PyResult<Settings> {
@@ -200,12 +202,12 @@ fn settings(
             UsageError::new_err(format!("the write/read ratio {write_read_ratio:?}: {error}"))
         })?;
     let refused = |sentence: String| UsageError::new_err(sentence);
-    let policy_frames = frames.saturating_sub(reserve).max(1);
+    let policy_frames = frames.saturating_sub(reserve).saturating_sub(read_ahead).max(1);
     let policy = spec
         .with_seed(seed)
         .resolve(policy_frames, ratio)
         .map_err(|error| refused(error.to_string()))?;
-    let settings = Settings { policy, frames, reserve, patience: PATIENCE };
+    let settings = Settings { policy, frames, reserve, read_ahead, patience: PATIENCE };
     settings.check().map_err(refused)?;
     Ok(settings)
 }

@@ -58,6 +58,12 @@ Reserve = Annotated[
         "not given."
     ),
 ]
+ReadAhead = Annotated[
+    int,
+    typer.Option(
+        help="Frames that are kept for pages which are read around one that is asked for."
+    ),
+]
 AddressSpace = Annotated[
     str, typer.Option(metavar="SIZE", help="The most that a process can have paged.")
 ]
@@ -101,6 +107,7 @@ def _run(
     swap_limit: SwapLimit = None,
     swap_in_ram: SwapInRam = False,
     reserve: Reserve = None,
+    read_ahead: ReadAhead = 0,
     address_space: AddressSpace = "8GiB",
     device: Device = "slc-nand",
     seed: Seed = 0,
@@ -129,6 +136,7 @@ def _run(
         "swap": swap,
         "swap_limit": swap_limit,
         "reserve": reserve,
+        "read_ahead": read_ahead,
         "address_space": address_space,
         "device": device,
         "seed": seed,
