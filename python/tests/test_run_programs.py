@@ -53,7 +53,7 @@ PYTHON_PROGRAM = """
 import hashlib, random
 draw = random.Random(5)
 parts = [bytearray(draw.randbytes(8192)) for _ in range(400)]
-for step in range(1000):
+for step in range(250):
     first, second = draw.randrange(400), draw.randrange(400)
     if step % 3:
         parts[first][step] ^= parts[second][step + 1]
