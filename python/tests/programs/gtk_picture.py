@@ -12,7 +12,7 @@ gi.require_version("Gtk", "3.0")
 gi.require_version("GdkPixbuf", "2.0")
 from gi.repository import GdkPixbuf, GLib, Gtk  # noqa: E402
 
-ROWS = 30
+ROWS = 15
 
 
 def content() -> Gtk.Widget:
