@@ -51,5 +51,6 @@ shown = Gtk.OffscreenWindow()
 shown.add(content())
 shown.set_default_size(300, 400)
 shown.show_all()
-GLib.timeout_add(100, draw, shown)
+# When nothing is left to lay out or to draw, however long that took.
+GLib.idle_add(draw, shown, priority=GLib.PRIORITY_LOW)
 Gtk.main()
