@@ -93,6 +93,16 @@ def test_a_program_writes_the_same_and_the_simulator_counts_the_same(
     assert os.listdir(tmp_path) == ["rows.json"]
 
 
+def test_pages_read_ahead_change_no_count_of_the_policy(paged: Clockhand, tmp_path: Path) -> None:
+    plain = subprocess.run([PYTHON, "-c", PROGRAM], capture_output=True, check=True)
+    run = paged("--read-ahead", "64", "--out", "rows.json", "--", PYTHON, "-c", PROGRAM)
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    (row,) = rows_in(tmp_path / "rows.json")
+    assert_swapped_and_agreed(row)
+    assert row["read_ahead"] == 64 and row["pages_read_ahead"] > 100
+    assert row["bytes_read"] >= 4096 * row["pages_read"]
+
+
 def test_people_see_a_table_the_simulator_beside_and_a_report(
     paged: Clockhand, tmp_path: Path
 ) -> None:

@@ -113,7 +113,7 @@ impl CompressedRam {
 
     fn full(&self) -> io::Error {
         let message =
-            format!("the compressed memory is full: it may have {} bytes", self.limit_bytes);
+            format!("the compressed memory is full: it may have {} bytes; allow it more", self.limit_bytes);
         io::Error::new(io::ErrorKind::StorageFull, message)
     }
 }
