@@ -20,7 +20,9 @@ import polars as pl
 from clockhand import __version__
 
 CONTENDERS = "clock,craw,cfclock,kernel"
-LINES = 300_000
+READ_AHEAD = (0, 64)
+"""Frames for pages that the pager reads ahead; the kernel reads ahead as it is set."""
+LINES = 150_000
 PYTHON_JOB = """
 names = {number: str(number) * 3 for number in range(200_000)}
 ordered = sorted(names.values())
@@ -45,16 +47,19 @@ def programs(folder: Path) -> dict[str, tuple[str, list[str]]]:
     text.write_text("".join(f"{numbers.getrandbits(200):x}\n" for _ in range(LINES)))
     return {
         "python3, a dictionary": ("16MiB", ["/usr/bin/python3", "-c", PYTHON_JOB]),
-        "sort": ("16MiB", ["sort", "--parallel=1", "--buffer-size=32M", str(text)]),
+        "sort": ("8MiB", ["sort", "--parallel=1", "--buffer-size=16M", str(text)]),
         "sqlite3, in memory": ("8MiB", ["sqlite3", ":memory:", SQL]),
         "zstd -T2": ("16MiB", ["zstd", "-T2", "-q", "-c", str(text)]),
     }
 
 
-def compared(name: str, memory: str, command: list[str], folder: Path, rounds: int) -> pl.DataFrame:
+def compared(
+    name: str, memory: str, command: list[str], read_ahead: int, folder: Path, rounds: int
+) -> pl.DataFrame:
     """Return a row per contender: medians, and the time over the kernel's."""
     rows = folder / "rows.json"
     run = ["run", f"--compare={CONTENDERS}", f"--repeat={rounds}", f"--memory={memory}"]
+    run.append(f"--read-ahead={read_ahead}")
     files = [f"--swap={folder / 'swap'}", "--format=json", f"--out={rows}"]
     clockhand = Path(sys.executable).with_name("clockhand")
     words = [str(clockhand), *run, *files, "--", *command]
@@ -71,7 +76,11 @@ def compared(name: str, memory: str, command: list[str], folder: Path, rounds: i
     kernel = medians.filter(pl.col("policy") == "kernel")["seconds"][0]
     over_kernel = (pl.col("seconds") / kernel).alias("seconds_over_kernel")
     return medians.select(
-        pl.lit(name).alias("program"), pl.lit(memory).alias("memory"), pl.all(), over_kernel
+        pl.lit(name).alias("program"),
+        pl.lit(memory).alias("memory"),
+        pl.lit(read_ahead).alias("read_ahead"),
+        pl.all(),
+        over_kernel,
     )
 
 
@@ -85,8 +94,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.out.resolve().parent) as temporary:
         folder = Path(temporary)
         tables = [
-            compared(name, memory, command, folder, options.rounds)
+            compared(name, memory, command, read_ahead, folder, options.rounds)
             for name, (memory, command) in programs(folder).items()
+            for read_ahead in READ_AHEAD
         ]
     rows = pl.concat(tables, how="vertical_relaxed")
     machine: dict[str, Any] = {
