@@ -112,8 +112,10 @@ impl CompressedRam {
     }
 
     fn full(&self) -> io::Error {
-        let message =
-            format!("the compressed memory is full: it may have {} bytes; allow it more", self.limit_bytes);
+        let message = format!(
+            "the compressed memory is full: it may have {} bytes; allow it more",
+            self.limit_bytes
+        );
         io::Error::new(io::ErrorKind::StorageFull, message)
     }
 }

@@ -213,7 +213,8 @@ impl Shared {
         let mut growth = pages.max(wanted).min(self.limit_slots - slots.slots());
         if growth < least {
             let (path, bytes) = (self.path.display(), offset_of(self.limit_slots));
-            let message = format!("the swap file {path} is full: it may have {bytes} bytes; allow it more");
+            let message =
+                format!("the swap file {path} is full: it may have {bytes} bytes; allow it more");
             return Err(io::Error::new(io::ErrorKind::StorageFull, message));
         }
         let lengthened = loop {
@@ -226,7 +227,8 @@ impl Shared {
         };
         self.has_grown.store(lengthened.is_ok(), Ordering::Relaxed);
         lengthened.map_err(|error| {
-            let message = format!("cannot enlarge {}: {error}; make room for it", self.path.display());
+            let message =
+                format!("cannot enlarge {}: {error}; make room for it", self.path.display());
             io::Error::new(error.kind(), message)
         })?;
         slots.extend(growth);
