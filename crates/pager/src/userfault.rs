@@ -227,6 +227,8 @@ impl Userfault {
             if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) {
                 return Err(error);
             }
+            // The program is changing the same page table, as when it drops translations: let it end.
+            std::thread::yield_now();
         }
     }
 }
