@@ -16,26 +16,26 @@ const FAULTS_BETWEEN_LOOKS: u32 = 32;
 const HELPER_NAME: &str = "clockhand";
 
 pub(crate) struct Affinity {
-    process: Option<i32>,
+    process: i32,
     faults_until_look: u32,
     processor: Option<usize>,
 }
 
 impl Affinity {
-    /// Follows the threads of a process; `None` follows nobody.
-    pub(crate) fn new(process: Option<i32>) -> Self {
+    /// Follows the threads of a process.
+    pub(crate) fn new(process: i32) -> Self {
         Affinity { process, faults_until_look: 0, processor: None }
     }
 
     /// `thread` has faulted.
     pub(crate) fn follow(&mut self, thread: i32) {
-        let Some(process) = self.process else { return };
         if self.faults_until_look > 0 {
             self.faults_until_look -= 1;
             return;
         }
         self.faults_until_look = FAULTS_BETWEEN_LOOKS;
-        let processor = processor_of(process, thread).filter(|&number| number < CpuSet::MAX_CPU);
+        let processor =
+            processor_of(self.process, thread).filter(|&number| number < CpuSet::MAX_CPU);
         let Some(processor) = processor.filter(|&found| Some(found) != self.processor) else {
             return;
         };
@@ -43,7 +43,7 @@ impl Affinity {
         set.set(processor);
         // It is an optimisation: where it is refused, faults take longer.
         let _ = sched_setaffinity(None, &set);
-        if let Some(helper) = helper_of(process) {
+        if let Some(helper) = helper_of(self.process) {
             let _ = sched_setaffinity(Some(helper), &set);
         }
         self.processor = Some(processor);

@@ -136,7 +136,7 @@ fn serve_memory(
     send_packet(connection.as_fd(), &Reply { memory, ..Reply::ZERO }, None).map_err(kernel)?;
     let program = Some(connection.try_clone().map_err(kernel)?);
     let patience = shared.settings.patience;
-    Driver { userfault, base, paging, channel, program, patience, process: Some(process) }.run();
+    Driver { userfault, base, paging, channel, program, patience, process }.run();
     drop(ends);
     Ok(())
 }

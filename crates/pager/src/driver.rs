@@ -190,8 +190,8 @@ pub(crate) struct Driver {
     /// Hangs up when the program has ended.
     pub(crate) program: Option<OwnedFd>,
     pub(crate) patience: Duration,
-    /// The program's process id, if it is not this process.
-    pub(crate) process: Option<i32>,
+    /// The program's process id.
+    pub(crate) process: i32,
 }
 
 impl Driver {

@@ -114,7 +114,7 @@ impl PagedRegion {
                     channel,
                     program: None,
                     patience,
-                    process: Some(std::process::id() as i32),
+                    process: std::process::id() as i32,
                 };
                 if let Some(failure) = driver.run().failure {
                     watch.end_process(&failure);

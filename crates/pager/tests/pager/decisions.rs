@@ -273,6 +273,24 @@ impl Program {
     }
 }
 
+/// A program over a store that fails where the mishaps say so, one for each step at most.
+fn run_with_mishaps(
+    settings: &Settings,
+    pace: u64,
+    steps: &[Step],
+    mishaps: &[Option<Mishap>],
+) -> Program {
+    let script = FaultScript::default();
+    let store = FaultyStore::new(ModelStore::new(pace), &script);
+    let mut program = Program::new(settings, store, InitialPages::new());
+    for (&step, &mishap) in steps.iter().zip(mishaps) {
+        mishap.into_iter().for_each(|mishap| befall(&script, mishap));
+        program.step(step);
+        program.paging.check_invariants();
+    }
+    program
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
@@ -305,14 +323,7 @@ proptest! {
     ) {
         for policy in policies() {
             let settings = reading_ahead(settings(&policy, frames + reserve, reserve), ahead);
-            let script = FaultScript::default();
-            let store = FaultyStore::new(ModelStore::new(pace), &script);
-            let mut program = Program::new(&settings, store, InitialPages::new());
-            for (&step, &mishap) in steps.iter().zip(&mishaps) {
-                mishap.into_iter().for_each(|mishap| befall(&script, mishap));
-                program.step(step);
-                program.paging.check_invariants();
-            }
+            let program = run_with_mishaps(&settings, pace, &steps, &mishaps);
             let log = program.log();
             prop_assert_eq!(&log, &events_of_twin(&mut *twin(&policy, frames), &log), "{}", policy);
         }
@@ -360,13 +371,7 @@ proptest! {
     ) {
         for policy in ["clock", "cfclock", "craw:write_back=eager,c=2"] {
             let settings = reading_ahead(settings(policy, 6 + reserve, reserve), ahead);
-            let script = FaultScript::default();
-            let store = FaultyStore::new(ModelStore::new(pace), &script);
-            let mut program = Program::new(&settings, store, InitialPages::new());
-            for (&step, &mishap) in steps.iter().zip(&mishaps) {
-                mishap.into_iter().for_each(|mishap| befall(&script, mishap));
-                program.step(step);
-            }
+            let mut program = run_with_mishaps(&settings, pace, &steps, &mishaps);
             if is_forked {
                 // A copy for a fork waits for all writes.
                 program.until_it_works(|paging| paging.copy_for_fork());
