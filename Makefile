@@ -1,6 +1,8 @@
 # Clockhand: `make demo` shows what it does, `make test` tests it. Both set up what they need in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+# How the engine is built: release, or quick for work on the code (make setup PROFILE=quick).
+PROFILE ?= release
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw craw-a min
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
@@ -59,7 +61,7 @@ clean: ## Remove what was built
 	@touch $@
 
 .venv/engine.stamp: .venv/python.stamp $(RUST_SOURCES)
-	cargo build --release --locked --package clockhand-preload
-	install target/release/libclockhand_preload.so python/clockhand/
-	$(BIN)/maturin develop --release --locked
+	cargo build --profile $(PROFILE) --locked --package clockhand-preload
+	install target/$(PROFILE)/libclockhand_preload.so python/clockhand/
+	$(BIN)/maturin develop --profile $(PROFILE) --locked
 	@touch $@
