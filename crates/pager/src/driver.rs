@@ -340,15 +340,19 @@ fn wait(
     commands: BorrowedFd<'_>,
     program: Option<BorrowedFd<'_>>,
 ) -> io::Result<[bool; 3]> {
-    let watched = |descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN);
-    // Without a program the last place repeats another one.
-    let mut polled = [faults, commands, program.unwrap_or(commands)].map(watched);
+    // Of the program's socket nothing is asked for, since an answer of the program that nobody has read yet would keep
+    // it ready and make this a busy loop; that it has hung up is told all the same. Without a program its place repeats
+    // another one.
+    let mut polled = [
+        PollFd::from_borrowed_fd(faults, PollFlags::IN),
+        PollFd::from_borrowed_fd(commands, PollFlags::IN),
+        PollFd::from_borrowed_fd(program.unwrap_or(commands), PollFlags::empty()),
+    ];
     let timeout = Timespec { tv_sec: 0, tv_nsec: PUBLISH_EVERY.as_nanos() as i64 };
     match poll(&mut polled, Some(&timeout)) {
         Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
         result => result?,
     };
-    // A socket with something to read has not hung up for that.
     let is_ready = |descriptor: &PollFd<'_>, meaning| descriptor.revents().intersects(meaning);
     let hung_up = PollFlags::HUP | PollFlags::ERR;
     let has_ended = program.is_some() && is_ready(&polled[2], hung_up);
@@ -357,7 +361,7 @@ fn wait(
 
 /// Whether the other side of a socket has been closed.
 fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
-    let mut polled = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+    let mut polled = [PollFd::from_borrowed_fd(socket, PollFlags::empty())];
     let timeout = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut polled, Some(&timeout)).is_ok_and(|ready| ready > 0)
         && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)

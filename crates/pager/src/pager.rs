@@ -124,8 +124,10 @@ impl<P: BitDriven> Pager<P> {
     fn hit(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
         let needed = if op == Op::Write { WRITABLE } else { MAPPED };
         if self.pages.has(page, needed) {
-            // Another thread faulted on the page at the same time, and its fault has been served.
-            return Ok(self.program.wake(page)?);
+            // Another thread faulted on the page at the same time, and its fault has been served. Or the kernel has dropped
+            // the translation by itself, as it does when it looks for memory: who is only told to look again would wait
+            // for ever.
+            return Ok(self.program.map_again(page, self.pages.has(page, WRITABLE))?);
         }
         match self.pages.has(page, MAPPED) {
             true => self.counts.write_protect_faults += 1,

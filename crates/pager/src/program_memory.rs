@@ -69,10 +69,10 @@ pub trait ProgramMemory: Send {
     /// If the program has ended.
     fn finish_unmapping(&mut self) -> io::Result<()>;
 
-    /// Lets whoever waits for the page look again.
+    /// Makes sure of a translation that should be there, and lets whoever waits for the page look again.
     ///
     /// # Errors
     ///
     /// If the program has ended.
-    fn wake(&mut self, page: PageId) -> io::Result<()>;
+    fn map_again(&mut self, page: PageId, writable: bool) -> io::Result<()>;
 }

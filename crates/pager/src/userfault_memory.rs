@@ -131,8 +131,10 @@ impl ProgramMemory for UserfaultMemory {
         Ok(())
     }
 
-    fn wake(&mut self, page: PageId) -> io::Result<()> {
-        self.userfault.wake(self.program_address(page), PAGE_BYTES as u64)
+    fn map_again(&mut self, page: PageId, writable: bool) -> io::Result<()> {
+        self.map(page, writable)?;
+        // One that is there already may still forbid what the page's state allows.
+        if writable { self.allow_writes(page) } else { Ok(()) }
     }
 }
 

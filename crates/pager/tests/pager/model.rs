@@ -146,7 +146,7 @@ impl ProgramMemory for ModelMemory {
         Ok(())
     }
 
-    fn wake(&mut self, _: PageId) -> io::Result<()> {
+    fn map_again(&mut self, _: PageId, _: bool) -> io::Result<()> {
         Ok(())
     }
 }

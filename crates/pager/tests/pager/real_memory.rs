@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use clockhand_pager::store::Store;
 use clockhand_pager::{Event, PagedRegion, Settings, obstacle};
@@ -176,6 +177,34 @@ fn what_is_discarded_reads_as_zeros() {
     let counts = words.region.finish().counts;
     assert_eq!(counts.discarded_pages, 70);
     assert!(counts.pages_zero_filled >= u64::from(PAGES) + 50, "{counts:?}");
+}
+
+/// Once the thread that waited for such a page was sent back to look again, for ever: the pager believed in its
+/// translation.
+#[test]
+fn translations_that_the_kernel_drops_by_itself_are_made_again() {
+    if is_refused() {
+        return;
+    }
+    for advice in [libc::MADV_DONTNEED, libc::MADV_PAGEOUT] {
+        let words = Arc::new(Words::new(settings("clock", 16, 0)));
+        (0..8).for_each(|page| words.write(page, 0, u64::from(page) + 1));
+        (8..14).for_each(|page| assert_eq!(words.read(page, 0), 0));
+        // SAFETY: translations of a shared mapping lose no content. Where the kernel cannot do it nothing is tested.
+        unsafe { libc::madvise(words.region.as_ptr().cast(), words.region.bytes(), advice) };
+        let (done, is_done) = std::sync::mpsc::channel();
+        let words_of_program = words.clone();
+        thread::spawn(move || {
+            for page in 0..14 {
+                let expected = if page < 8 { u64::from(page) + 1 } else { 0 };
+                assert_eq!(words_of_program.read(page, 0), expected, "page {page}");
+                words_of_program.write(page, 0, 77);
+            }
+            done.send(()).expect("the test waits");
+        });
+        is_done.recv_timeout(Duration::from_secs(20)).expect("the pages are accessed");
+        assert!((0..14).all(|page| words.read(page, 0) == 77));
+    }
 }
 
 #[test]
