@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench capture-tools traces clean
+.PHONY: help setup demo test lint bench capture-tools traces columns clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -44,6 +44,9 @@ capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, n
 
 traces: setup ## Capture the committed traces again; needs valgrind and what traces/MANIFEST.md names
 	$(BIN)/python traces/capture.py && $(BIN)/python traces/manifest.py
+
+columns: setup ## Write docs/columns.md from what the engine declares
+	$(BIN)/python -c 'from clockhand.study.columns import page; print(page(), end="")' > docs/columns.md
 
 clean: ## Remove what was built
 	rm -rf .venv target demo

@@ -12,6 +12,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand.facts import Facts, equivalent_command, origin_of
 from clockhand.reported import Reported
+from clockhand.study.columns import schema
 from clockhand.traces import (
     Reading,
     Traces,
@@ -21,37 +22,7 @@ from clockhand.traces import (
     sources,
 )
 
-SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "trace": pl.String,
-    "policy": pl.String,
-    "frames": pl.UInt64,
-    "page_bytes": pl.UInt64,
-    "device": pl.String,
-    "references": pl.UInt64,
-    "read_references": pl.UInt64,
-    "write_references": pl.UInt64,
-    "hits": pl.UInt64,
-    "misses": pl.UInt64,
-    "read_misses": pl.UInt64,
-    "write_misses": pl.UInt64,
-    "read_ios": pl.UInt64,
-    "write_ios": pl.UInt64,
-    "clean_evictions": pl.UInt64,
-    "dirty_evictions": pl.UInt64,
-    "io_time_us": pl.Float64,
-    "energy_uj": pl.Float64,
-    "policy_resolved": pl.String,
-    "device_resolved": pl.String,
-    "hit_ratio": pl.Float64,
-    "footprint_pages": pl.UInt64,
-    "memory_share": pl.Float64,
-    "write_backs": pl.UInt64,
-    "flush_writes": pl.UInt64,
-    "bits": pl.String,
-    "write_miss": pl.String,
-    "hand_movements": pl.UInt64,
-    "reserve": pl.UInt64,
-}
+SCHEMA = schema("pages")
 """Names, order and types of the columns of a result; the first eighteen are the contract."""
 
 GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {

@@ -13,53 +13,10 @@ from clockhand import _engine
 from clockhand.facts import SsdRunFacts, equivalent_command
 from clockhand.reported import Reported
 from clockhand.simulation import MAXIMUM_JOBS, MAXIMUM_SEED, check_range, trace_facts
+from clockhand.study.columns import schema
 from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_options, sources
 
-SSD_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "trace": pl.String,
-    "buffer": pl.String,
-    "buffer_pages": pl.UInt64,
-    "ssd": pl.String,
-    "references": pl.UInt64,
-    "read_hits": pl.UInt64,
-    "write_hits": pl.UInt64,
-    "dirty_pages_flushed": pl.UInt64,
-    "clean_pages_flushed": pl.UInt64,
-    "batches": pl.UInt64,
-    "nvm_writes": pl.UInt64,
-    "residual_dirty": pl.UInt64,
-    "host_writes": pl.UInt64,
-    "flash_programs": pl.UInt64,
-    "erases": pl.UInt64,
-    "waf": pl.Float64,
-    "read_references": pl.UInt64,
-    "write_references": pl.UInt64,
-    "hit_ratio": pl.Float64,
-    "write_hit_ratio": pl.Float64,
-    "nvm_hits": pl.UInt64,
-    "padding_reads": pl.UInt64,
-    "migrations": pl.UInt64,
-    "relocations": pl.UInt64,
-    "flash_reads": pl.UInt64,
-    "collection_started": pl.Boolean,
-    "erases_mean": pl.Float64,
-    "erases_max": pl.UInt64,
-    "life_repetitions": pl.Float64,
-    "life_repetitions_first_block": pl.Float64,
-    "life_years": pl.Float64,
-    "drive_writes_per_day_5_years": pl.Float64,
-    "nvm_life_repetitions": pl.Float64,
-    "nvm_life_years": pl.Float64,
-    "dram_pages": pl.UInt64,
-    "nvm_pages": pl.UInt64,
-    "page_bytes": pl.UInt64,
-    "footprint_pages": pl.UInt64,
-    "buffer_resolved": pl.String,
-    "ssd_resolved": pl.String,
-    "precondition": pl.String,
-    "map": pl.String,
-    "drain": pl.Boolean,
-}
+SSD_SCHEMA = schema("ssd")
 """Names, order and types of the columns of a result; the first sixteen are the contract."""
 
 WEAR_SCHEMA: Mapping[str, type[pl.DataType]] = {

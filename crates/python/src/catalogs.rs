@@ -1,8 +1,10 @@
 //! What there is: policies, devices and formats.
 
+use std::collections::BTreeMap;
+
 use clockhand_device::{Device, built_in};
 use clockhand_policy::catalog::{CATALOG, Description, Entry};
-use clockhand_sim::{Contestant, SimError};
+use clockhand_sim::{Contestant, STUDIES, SimError};
 use clockhand_trace::{Target, find_format, formats as trace_formats, named_recipes};
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -122,6 +124,13 @@ pub(crate) fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 #[pyfunction]
 pub(crate) fn format_page(name: &str) -> PyResult<String> {
     Ok(find_format(name).map_err(|error| exception(SimError::from(error)))?.page())
+}
+
+/// The columns of every study's rows, as dictionaries, by the name of the study.
+#[pyfunction]
+pub(crate) fn columns(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let studies: BTreeMap<_, _> = STUDIES.iter().copied().collect();
+    Ok(pythonize(py, &studies)?)
 }
 
 #[derive(Serialize)]

@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 mod _engine {
     #[pymodule_export]
     use crate::catalogs::{
-        device_page, devices, format_page, formats, policies, policy_page, recipes,
+        columns, device_page, devices, format_page, formats, policies, policy_page, recipes,
     };
     #[pymodule_export]
     use crate::errors::{ClockhandError, UsageError};

@@ -6,6 +6,7 @@
 
 mod bound;
 mod capture;
+mod columns;
 mod contestant;
 mod convert;
 mod error;
@@ -24,6 +25,7 @@ mod stack_distance;
 
 pub use bound::Bound;
 pub use capture::convert_capture;
+pub use columns::{Column, ColumnKind, STUDIES};
 pub use contestant::{Contestant, parse_buffer};
 pub use convert::{Conversion, Converted, convert};
 pub use error::SimError;

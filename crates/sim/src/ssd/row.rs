@@ -1,95 +1,98 @@
 //! One row of a result about drives. Names and order are the contract that scripts rely on.
 
-/// What a write buffer and a flash drive make of a trace. Everything is counted in pages of the drive, but for
-/// batches and erased blocks.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct SsdRow {
-    /// The trace as the user named it.
-    pub trace: String,
-    /// The buffer as the user wrote it.
-    pub buffer: String,
-    /// Pages of the buffer, DRAM and NVM together.
-    pub buffer_pages: u32,
-    /// The drive as the user wrote it.
-    pub ssd: String,
-    /// Page references.
-    pub references: u64,
-    /// Reads of buffered pages.
-    pub read_hits: u64,
-    /// Writes to buffered pages.
-    pub write_hits: u64,
-    /// Pages that the buffer sent to flash because they were newer than there.
-    pub dirty_pages_flushed: u64,
-    /// Pages that the buffer sent to flash beside dirty ones.
-    pub clean_pages_flushed: u64,
-    /// How often the buffer sent pages to flash.
-    pub batches: u64,
-    /// Pages written to NVM.
-    pub nvm_writes: u64,
-    /// Pages that are newer in the buffer than on flash when the run ends.
-    pub residual_dirty: u64,
-    /// Pages that the buffer wrote to flash.
-    pub host_writes: u64,
-    /// Pages programmed on flash: those and the relocated ones.
-    pub flash_programs: u64,
-    /// Blocks erased.
-    pub erases: u64,
-    /// Write amplification: flash_programs over host_writes; none if nothing was written.
-    pub waf: Option<f64>,
-    /// Page references that read.
-    pub read_references: u64,
-    /// Page references that write.
-    pub write_references: u64,
-    /// Hits over references, reads and writes.
-    pub hit_ratio: f64,
-    /// Write hits over write references; none if the trace writes nothing.
-    pub write_hit_ratio: Option<f64>,
-    /// Hits, reads and writes, of pages in NVM.
-    pub nvm_hits: u64,
-    /// Pages read from flash only to be written beside dirty ones.
-    pub padding_reads: u64,
-    /// Pages that moved from DRAM to NVM.
-    pub migrations: u64,
-    /// Pages that collection moved.
-    pub relocations: u64,
-    /// Pages read from flash, by the buffer and by collection.
-    pub flash_reads: u64,
-    /// Whether any block was collected; if not, waf and erases say nothing of an aged drive.
-    pub collection_started: bool,
-    /// Erases of the average block.
-    pub erases_mean: f64,
-    /// Erases of the most worn block.
-    pub erases_max: u32,
-    /// How often the trace can be repeated before the average block reaches its endurance; none if the endurance
-    /// is not known or no block was erased.
-    pub life_repetitions: Option<f64>,
-    /// How often it can be repeated before the most worn block reaches its endurance, if it goes on to be the most
-    /// worn one.
-    pub life_repetitions_first_block: Option<f64>,
-    /// Years of life at the trace's rate; none if also the trace has no times.
-    pub life_years: Option<f64>,
-    /// Drive writes per day, as the host writes them, for which the drive lasts five years.
-    pub drive_writes_per_day_5_years: Option<f64>,
-    /// How often the trace can be repeated before every cell of the NVM reaches its endurance, if all wear alike.
-    pub nvm_life_repetitions: Option<f64>,
-    /// Years of that at the trace's rate; none if also the trace has no times.
-    pub nvm_life_years: Option<f64>,
-    /// Pages of DRAM in the buffer.
-    pub dram_pages: u32,
-    /// Pages of NVM in the buffer.
-    pub nvm_pages: u32,
-    /// Bytes of a page of the drive.
-    pub page_bytes: u32,
-    /// Distinct pages of the trace.
-    pub footprint_pages: u32,
-    /// The buffer with every default.
-    pub buffer_resolved: String,
-    /// The drive with every option.
-    pub ssd_resolved: String,
-    /// How the drive was aged before.
-    pub precondition: String,
-    /// Where addresses beyond the drive's end go: `original`, `wrap` or `compact`.
-    pub map: &'static str,
-    /// Whether dirty pages were written when the trace ended.
-    pub drain: bool,
+use crate::columns::columns;
+
+columns! {
+    /// What a write buffer and a flash drive make of a trace. Everything is counted in pages of the drive, but for
+    /// batches and erased blocks.
+    pub struct SsdRow {
+        /// The trace as the user named it.
+        pub trace: String,
+        /// The buffer as the user wrote it.
+        pub buffer: String,
+        /// Pages of the buffer, DRAM and NVM together.
+        pub buffer_pages: u32,
+        /// The drive as the user wrote it.
+        pub ssd: String,
+        /// Page references.
+        pub references: u64,
+        /// Reads of buffered pages.
+        pub read_hits: u64,
+        /// Writes to buffered pages.
+        pub write_hits: u64,
+        /// Pages that the buffer sent to flash because they were newer than there.
+        pub dirty_pages_flushed: u64,
+        /// Pages that the buffer sent to flash beside dirty ones.
+        pub clean_pages_flushed: u64,
+        /// How often the buffer sent pages to flash.
+        pub batches: u64,
+        /// Pages written to NVM.
+        pub nvm_writes: u64,
+        /// Pages that are newer in the buffer than on flash when the run ends.
+        pub residual_dirty: u64,
+        /// Pages that the buffer wrote to flash.
+        pub host_writes: u64,
+        /// Pages programmed on flash: those and the relocated ones.
+        pub flash_programs: u64,
+        /// Blocks erased.
+        pub erases: u64,
+        /// Write amplification: flash_programs over host_writes; none if nothing was written.
+        pub waf: Option<f64>,
+        /// Page references that read.
+        pub read_references: u64,
+        /// Page references that write.
+        pub write_references: u64,
+        /// Hits over references, reads and writes.
+        pub hit_ratio: f64,
+        /// Write hits over write references; none if the trace writes nothing.
+        pub write_hit_ratio: Option<f64>,
+        /// Hits, reads and writes, of pages in NVM.
+        pub nvm_hits: u64,
+        /// Pages read from flash only to be written beside dirty ones.
+        pub padding_reads: u64,
+        /// Pages that moved from DRAM to NVM.
+        pub migrations: u64,
+        /// Pages that collection moved.
+        pub relocations: u64,
+        /// Pages read from flash, by the buffer and by collection.
+        pub flash_reads: u64,
+        /// Whether any block was collected; if not, waf and erases say nothing of an aged drive.
+        pub collection_started: bool,
+        /// Erases of the average block.
+        pub erases_mean: f64,
+        /// Erases of the most worn block.
+        pub erases_max: u32,
+        /// How often the trace can be repeated before the average block reaches its endurance; none if the endurance
+        /// is not known or no block was erased.
+        pub life_repetitions: Option<f64>,
+        /// How often it can be repeated before the most worn block reaches its endurance, if it goes on to be the most
+        /// worn one.
+        pub life_repetitions_first_block: Option<f64>,
+        /// Years of life at the trace's rate; none if also the trace has no times.
+        pub life_years: Option<f64>,
+        /// Drive writes per day, as the host writes them, for which the drive lasts five years.
+        pub drive_writes_per_day_5_years: Option<f64>,
+        /// How often the trace can be repeated before every cell of the NVM reaches its endurance, if all wear alike.
+        pub nvm_life_repetitions: Option<f64>,
+        /// Years of that at the trace's rate; none if also the trace has no times.
+        pub nvm_life_years: Option<f64>,
+        /// Pages of DRAM in the buffer.
+        pub dram_pages: u32,
+        /// Pages of NVM in the buffer.
+        pub nvm_pages: u32,
+        /// Bytes of a page of the drive.
+        pub page_bytes: u32,
+        /// Distinct pages of the trace.
+        pub footprint_pages: u32,
+        /// The buffer with every default.
+        pub buffer_resolved: String,
+        /// The drive with every option.
+        pub ssd_resolved: String,
+        /// How the drive was aged before.
+        pub precondition: String,
+        /// Where addresses beyond the drive's end go: `original`, `wrap` or `compact`.
+        pub map: &'static str,
+        /// Whether dirty pages were written when the trace ended.
+        pub drain: bool,
+    }
 }

@@ -1,0 +1,122 @@
+//! The columns of a study's rows, declared once: the struct that the engine fills is also what Python builds its
+//! tables from and what `docs/columns.md` says of them.
+
+use serde::Serialize;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColumnKind {
+    /// Text.
+    Text,
+    /// A whole number from 0, of 64 bits.
+    U64,
+    /// A number in binary64.
+    F64,
+    /// Yes or no.
+    Bool,
+}
+
+/// One column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Column {
+    /// Its name, the unit last; scripts rely on it.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: ColumnKind,
+    /// Whether a row may have no value here.
+    pub nullable: bool,
+    /// What it means, in a sentence or two; its lines begin with a space.
+    pub doc: &'static str,
+}
+
+/// A type that a field of a row may have.
+pub(crate) trait ColumnValue {
+    /// What the column holds.
+    const KIND: ColumnKind;
+    /// Whether a row may have no value there.
+    const NULLABLE: bool = false;
+}
+
+impl ColumnValue for String {
+    const KIND: ColumnKind = ColumnKind::Text;
+}
+
+impl ColumnValue for &'static str {
+    const KIND: ColumnKind = ColumnKind::Text;
+}
+
+impl ColumnValue for u64 {
+    const KIND: ColumnKind = ColumnKind::U64;
+}
+
+impl ColumnValue for u32 {
+    const KIND: ColumnKind = ColumnKind::U64;
+}
+
+impl ColumnValue for f64 {
+    const KIND: ColumnKind = ColumnKind::F64;
+}
+
+impl ColumnValue for bool {
+    const KIND: ColumnKind = ColumnKind::Bool;
+}
+
+impl<T: ColumnValue> ColumnValue for Option<T> {
+    const KIND: ColumnKind = T::KIND;
+    const NULLABLE: bool = true;
+}
+
+/// Declares the row of a study: the struct, and its `COLUMNS` in the order of the fields. The doc comment of a field
+/// is what users read about the column.
+macro_rules! columns {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $row:ident {
+            $( $(#[doc = $doc:literal])+ pub $name:ident: $value:ty, )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        pub struct $row {
+            $( $(#[doc = $doc])+ pub $name: $value, )+
+        }
+
+        impl $row {
+            /// The columns, in the order of the fields.
+            pub const COLUMNS: &'static [$crate::columns::Column] = &[$(
+                $crate::columns::Column {
+                    name: stringify!($name),
+                    kind: <$value as $crate::columns::ColumnValue>::KIND,
+                    nullable: <$value as $crate::columns::ColumnValue>::NULLABLE,
+                    doc: concat!($($doc),+),
+                },
+            )+];
+        }
+    };
+}
+
+pub(crate) use columns;
+
+/// The columns of every study's rows, by the name of the study.
+pub const STUDIES: &[(&str, &[Column])] =
+    &[("pages", crate::Row::COLUMNS), ("ssd", crate::SsdRow::COLUMNS)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_has_a_name_of_its_own_and_says_what_it_means() {
+        for (study, columns) in STUDIES {
+            for (position, column) in columns.iter().enumerate() {
+                let others = &columns[..position];
+                assert!(
+                    others.iter().all(|other| other.name != column.name),
+                    "{study}: {column:?}"
+                );
+                assert!(column.doc.trim_end().ends_with('.'), "{study}: {column:?}");
+            }
+        }
+    }
+}
