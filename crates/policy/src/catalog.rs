@@ -141,6 +141,9 @@ catalog! {
     access_driven AccessDriven page::lru_wsr::LruWsr;
     bit_driven BitDriven page::craw::Craw;
     bit_driven BitDriven page::craw_a::CrawA;
+    bit_driven BitDriven page::weighted_clock::WeightedClock;
+    access_driven AccessDriven page::wa_landlord::WaLandlord;
+    bit_driven BitDriven page::credit_clock::CreditClock;
     offline Offline page::min::Min;
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod clock;
 pub(crate) mod clock_pro;
 pub(crate) mod craw;
 pub(crate) mod craw_a;
+pub(crate) mod credit_clock;
 pub(crate) mod fifo;
 pub(crate) mod lfu;
 pub(crate) mod lirs;
@@ -32,6 +33,8 @@ pub(crate) mod sieve;
 #[path = "page/2q.rs"]
 pub(crate) mod two_q;
 pub(crate) mod w_tinylfu;
+pub(crate) mod wa_landlord;
+pub(crate) mod weighted_clock;
 
 /// A reference to a page that was not in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +131,10 @@ pub trait Inspector {
     fn ghosts(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = PageId>);
     /// A size, a counter or a position.
     fn value(&mut self, name: &'static str, value: f64);
+    /// A number for each page of the list shown before, in its order.
+    fn values(&mut self, name: &'static str, values: &mut dyn Iterator<Item = f64>) {
+        let _ = (name, values);
+    }
 }
 
 /// The positions of a ring of `len` frames, once around from `start`.

@@ -110,4 +110,9 @@ impl Inspector for Shown<'_> {
     fn value(&mut self, name: &'static str, value: f64) {
         self.parts.push(format!("{name}={value}"));
     }
+
+    fn values(&mut self, name: &'static str, values: &mut dyn Iterator<Item = f64>) {
+        let values: Vec<String> = values.map(|value| value.to_string()).collect();
+        self.parts.push(format!("{name}=[{}]", values.join(" ")));
+    }
 }

@@ -34,6 +34,9 @@
 //! | `s3-fifo` | `small_share` (1/10), `move_to_main_threshold` (2), `fill` (`small` or `main`) |
 //! | `lirs` | `hir_share` (1/100) |
 //! | `w-tinylfu` | `window_share` (1/100), `protected_share` (4/5), `sample_factor` (10), `doorkeeper` (false) |
+//! | `weighted-clock` | `rounds` (3) |
+//! | `wa-landlord` | `c` (8) |
+//! | `credit-clock` | `c` (8) or `k`, `clean_levels` (4), `dirty_levels` (2), `new_dirty_share` (1) |
 //!
 //! | write buffer | parameters (default) |
 //! |---|---|
@@ -47,7 +50,7 @@
 //!
 //! The write buffers of blocks also take `commands` (`paper` or `safe`).
 //!
-//! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`)
+//! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`, `weighted-clock`, `credit-clock`)
 //! also take `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under
 //! `mapped` the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
 //! and a later write sets its bit. Clearing a set bit unmaps the page, which keeps its other bit; the next access is
@@ -63,6 +66,7 @@ mod clock;
 mod clock_page;
 mod clock_pro;
 mod craw;
+mod credit_clock;
 mod fifo;
 mod flash;
 mod lfu;
@@ -82,6 +86,8 @@ mod state;
 mod two_queues;
 mod visibility;
 mod w_tinylfu;
+mod wa_landlord;
+mod weighted_clock;
 
 pub use bound::lower_bounds;
 pub use buffer::{
@@ -95,7 +101,7 @@ pub use state::State;
 use parameters::Parameters;
 
 /// Names of all twins, as the command writes them.
-pub const POLICIES: [&str; 21] = [
+pub const POLICIES: [&str; 24] = [
     "fifo",
     "lru",
     "clock",
@@ -117,6 +123,9 @@ pub const POLICIES: [&str; 21] = [
     "s3-fifo",
     "lirs",
     "w-tinylfu",
+    "weighted-clock",
+    "wa-landlord",
+    "credit-clock",
 ];
 
 /// What a reference does to its page.
@@ -212,6 +221,9 @@ pub fn build(
         "s3-fifo" => Box::new(s3_fifo::S3Fifo::new(frames, &mut parameters)),
         "lirs" => Box::new(lirs::Lirs::new(frames, &mut parameters)),
         "w-tinylfu" => Box::new(w_tinylfu::WTinylfu::new(frames, &mut parameters)),
+        "weighted-clock" => Box::new(weighted_clock::WeightedClock::new(frames, &mut parameters)),
+        "wa-landlord" => Box::new(wa_landlord::WaLandlord::new(frames, &mut parameters)),
+        "credit-clock" => Box::new(credit_clock::CreditClock::new(frames, &mut parameters)),
         _ => panic!("there is no twin of policy `{policy}`"),
     };
     parameters.expect_all_taken();

@@ -27,7 +27,7 @@ fn variants() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
             }
         }
     }
-    for policy in ["nru", "car", "cfclock", "craw", "craw-a"] {
+    for policy in ["nru", "car", "cfclock", "craw", "craw-a", "weighted-clock", "credit-clock"] {
         variants.push((policy, vec![("bits", "mapped")]));
     }
     variants

@@ -194,6 +194,8 @@ const BLIND_TO_DIRTY: &[&str] = &[
 ];
 /// Those that see a write by its bit, and not by the dirty state.
 const BY_WRITE_BIT: &[&str] = &["craw", "craw-a"];
+/// The one that keeps what a write fault gave its page, also when the page has been flushed.
+const BY_WRITE_FAULT: &str = "credit-clock";
 /// Windows from none to all frames.
 const WINDOWS: &[&str] = &[
     "window_pages=0",
@@ -216,6 +218,40 @@ proptest! {
             for variant in variants::of_policy(policy).into_iter().chain(ratios) {
                 assert_equal(&variant, "clock", frames, Bits::Exact, &trace);
                 assert_equal(&variant, "clock", frames, Bits::Mapped, &trace);
+            }
+        }
+    }
+
+    #[test]
+    fn credit_clock_without_levels_is_clock_on_read_only_traces(
+        trace in traces(),
+        frames in 1..10u32,
+    ) {
+        let trace = only(Read, &trace);
+        for bits in [Bits::Exact, Bits::Mapped] {
+            assert_equal("credit-clock:clean_levels=0", "clock", frames, bits, &trace);
+        }
+    }
+
+    #[test]
+    fn weighted_clock_is_clock_where_all_pages_are_clean_or_nothing_is_spared(
+        trace in traces(),
+        frames in 1..10u32,
+    ) {
+        for bits in [Bits::Exact, Bits::Mapped] {
+            assert_equal("weighted-clock", "clock", frames, bits, &only(Read, &trace));
+            assert_equal("weighted-clock:rounds=0", "clock", frames, bits, &trace);
+        }
+    }
+
+    #[test]
+    fn wa_landlord_is_lru_where_all_pages_are_clean_or_all_dirty(
+        trace in traces(),
+        frames in 1..10u32,
+    ) {
+        for trace in [only(Read, &trace), only(Write, &trace)] {
+            for variant in variants::of_policy("wa-landlord") {
+                assert_equal(&variant, "lru", frames, Bits::Exact, &trace);
             }
         }
     }
@@ -305,7 +341,8 @@ proptest! {
         frames in 1..10u32,
     ) {
         for variant in variants::all() {
-            if BY_WRITE_BIT.contains(&variants::policy_name(&variant)) {
+            let policy = variants::policy_name(&variant);
+            if BY_WRITE_BIT.contains(&policy) || policy == BY_WRITE_FAULT {
                 continue;
             }
             let expected = events(&variant, frames, Bits::Exact, &only(Read, &trace));

@@ -333,8 +333,10 @@ impl<P: PagePolicy> Rendering<'_, P> {
             "fifo" | "lru" | "random" | "lfu" | "2q" | "arc" | "lirs" | "w-tinylfu" | "s3-fifo"
             | "min" => json!(page),
             "clock" | "car" | "clock-pro" | "sieve" => json!([page, referenced]),
-            "nru" | "cfclock" => json!([page, referenced, dirty]),
-            "cflru" | "cflru-dynamic" | "lru-wsr" => json!([page, dirty]),
+            "nru" | "cfclock" | "weighted-clock" | "credit-clock" => {
+                json!([page, referenced, dirty])
+            }
+            "cflru" | "cflru-dynamic" | "lru-wsr" | "wa-landlord" => json!([page, dirty]),
             _ => json!([page, u8::from(frames.read_bit(frame)), u8::from(frames.write_bit(frame))]),
         }
     }
@@ -364,6 +366,10 @@ impl<P: PagePolicy> Inspector for Rendering<'_, P> {
 
     fn value(&mut self, name: &'static str, value: f64) {
         self.state.insert(name.to_owned(), json!(value));
+    }
+
+    fn values(&mut self, name: &'static str, values: &mut dyn Iterator<Item = f64>) {
+        self.state.insert(name.to_owned(), values.collect());
     }
 }
 

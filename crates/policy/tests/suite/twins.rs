@@ -68,6 +68,19 @@ const VARIANTS: &[(&str, bool)] = &[
     ("w-tinylfu:window_share=1/3,protected_share=1/2", false),
     ("w-tinylfu:sample_factor=1", false),
     ("w-tinylfu:sample_factor=3,doorkeeper=true", false),
+    ("weighted-clock", true),
+    ("weighted-clock:rounds=0", true),
+    ("weighted-clock:rounds=1", true),
+    ("wa-landlord", false),
+    ("wa-landlord:c=1", false),
+    ("wa-landlord:c=13.3", false),
+    ("credit-clock", true),
+    ("credit-clock:c=13.3", true),
+    ("credit-clock:k=1", true),
+    ("credit-clock:k=3,clean_levels=0,dirty_levels=1", true),
+    ("credit-clock:c=32,clean_levels=9,dirty_levels=3", true),
+    ("credit-clock:k=5,new_dirty_share=1/2", true),
+    ("credit-clock:new_dirty_share=0", true),
 ];
 
 /// A variant's name and parameters, as the twins take them.

@@ -1,0 +1,194 @@
+//! # Writeback-Aware Landlord: pages pay rent from a credit that a write raises
+//!
+//! **What it keeps.** A credit per page: 1 for a clean page, `1 + c` for a dirty one, as much as bringing it back and
+//! writing it cost in page reads. Pages of either kind are in the order of their last reference: `clean` and
+//! `dirty`, the least recently used first; their credits are shown as `clean_credits` and `dirty_credits`.
+//!
+//! **Victim.** Every page pays the same rent, as much as the poorest page has; that page then has no credit and
+//! leaves. Of pages that have none the least recently used one leaves.
+//!
+//! **On a write.** The page's credit becomes `1 + c`. A read restores the credit of its page, `1` or `1 + c`.
+//!
+//! **Parameters.** `c`: cost of a page write over that of a page read, at least 1 (default: that of the device;
+//! 8 for flash).
+//!
+//! **Cost per hit and per victim.** One list move; constant: the poorest page is at the head of one of the lists.
+//!
+//! **Deviations from the paper.** The paper lets a hit raise the credit to any value up to the full one; here it
+//! is the full one, which is LRU where no page is dirty. All pages have the same size. It
+//! knows no write-back without eviction: here such a page becomes clean and keeps a credit of 1 at most. A pinned page
+//! pays rent until it has no credit, and stays.
+//!
+//! **Reference.** N. Beckmann, P. B. Gibbons, B. Haeupler, C. McGuffey: Writeback-aware caching. APOCS 2020;
+//! announced at SPAA 2019.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
+use crate::catalog::{Cataloged, Description, Size};
+use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parts::{FrameList, Links};
+use crate::{Frame, Frames, Op, Ratio};
+
+/// A page's credit is what its mark is above the rent that a page would have paid since the start, so that collecting
+/// rent touches no page. Credits and rent are multiples of one over the denominator of `c`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Mark {
+    credit_and_rent: u128,
+    /// The number of the reference that set it: the older of two equal marks leaves first.
+    reference: u64,
+}
+
+/// Two lists, each in the order of the marks of its pages.
+#[derive(Clone, Debug)]
+pub struct WaLandlord {
+    links: Links,
+    clean: FrameList,
+    dirty: FrameList,
+    mark_of: Vec<Mark>,
+    /// The list of each frame: `None` if its page has left.
+    is_dirty: Vec<Option<bool>>,
+    rent: u128,
+    references: u64,
+    clean_credit: u128,
+    dirty_credit: u128,
+}
+
+impl Cataloged for WaLandlord {
+    const DESCRIPTION: Description = Description {
+        name: "wa-landlord",
+        summary: "pages pay rent from a credit, which is higher where a page is dirty",
+        paper: "Beckmann, Gibbons, Haeupler, McGuffey 2020",
+        parameters: &[Parameter {
+            name: "c",
+            summary: "cost of a page write over that of a page read",
+            domain: Domain::Ratio { min: Ratio::whole(1), max: None },
+            default: Default::DeviceRatio,
+            only_with: None,
+        }],
+        source: include_str!("wa_landlord.rs"),
+    };
+
+    fn build(settings: &Settings, size: Size) -> Self {
+        let c = settings.ratio("c").expect("c has a default");
+        WaLandlord {
+            links: Links::new(size.frames),
+            clean: FrameList::EMPTY,
+            dirty: FrameList::EMPTY,
+            mark_of: vec![Mark::default(); size.frames as usize],
+            is_dirty: vec![None; size.frames as usize],
+            rent: 0,
+            references: 0,
+            clean_credit: c.denominator().into(),
+            dirty_credit: (c.denominator() + c.numerator()).into(),
+        }
+    }
+}
+
+impl WaLandlord {
+    fn remove(&mut self, frame: Frame) {
+        match self.is_dirty[frame.index()].take() {
+            Some(true) => self.dirty.remove(&mut self.links, frame),
+            Some(false) => self.clean.remove(&mut self.links, frame),
+            None => (),
+        }
+    }
+
+    /// The page in `frame`, which is in no list, is referenced: it has its full credit.
+    fn restore(&mut self, frame: Frame, is_dirty: bool) {
+        let credit = if is_dirty { self.dirty_credit } else { self.clean_credit };
+        self.references += 1;
+        self.mark_of[frame.index()] =
+            Mark { credit_and_rent: self.rent + credit, reference: self.references };
+        self.is_dirty[frame.index()] = Some(is_dirty);
+        let list = if is_dirty { &mut self.dirty } else { &mut self.clean };
+        list.push_tail(&mut self.links, frame);
+    }
+
+    /// The credit of the page in `frame`, in page reads.
+    fn credit(&self, frame: Frame) -> f64 {
+        let credit = self.mark_of[frame.index()].credit_and_rent.saturating_sub(self.rent);
+        credit as f64 / self.clean_credit as f64
+    }
+}
+
+impl PagePolicy for WaLandlord {
+    fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        let heads =
+            [&self.clean, &self.dirty].map(|list| first_unpinned(list, &self.links, frames));
+        let poorest = heads.into_iter().flatten().min_by_key(|frame| self.mark_of[frame.index()]);
+        let victim = poorest.expect("a page is not pinned");
+        self.rent = self.rent.max(self.mark_of[victim.index()].credit_and_rent);
+        self.remove(victim);
+        victim
+    }
+
+    fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
+        self.restore(frame, fault.op == Op::Write);
+    }
+
+    fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
+        if self.is_dirty[frame.index()] != Some(true) {
+            return;
+        }
+        self.remove(frame);
+        let full = self.rent + self.clean_credit;
+        let mark = &mut self.mark_of[frame.index()];
+        mark.credit_and_rent = mark.credit_and_rent.min(full);
+        let mark = *mark;
+        let mut before = self.clean.tail();
+        while before != Frame::NONE && self.mark_of[before.index()] > mark {
+            before = self.links.previous(before);
+        }
+        self.clean.insert_after(&mut self.links, before, frame);
+        self.is_dirty[frame.index()] = Some(false);
+    }
+
+    fn inspect(&self, inspector: &mut dyn Inspector) {
+        let credit = |frame: Frame| self.credit(frame);
+        inspector.list("clean", &mut self.clean.iter(&self.links));
+        inspector.values("clean_credits", &mut self.clean.iter(&self.links).map(credit));
+        inspector.list("dirty", &mut self.dirty.iter(&self.links));
+        inspector.values("dirty_credits", &mut self.dirty.iter(&self.links).map(credit));
+    }
+
+    fn check_invariants<F: Frames>(&self, _: &F) {
+        for (list, is_dirty) in [(&self.clean, false), (&self.dirty, true)] {
+            list.check_invariants(&self.links);
+            assert!(list.iter(&self.links).is_sorted_by_key(|frame| self.mark_of[frame.index()]));
+            let listed = |frame: Frame| self.is_dirty[frame.index()] == Some(is_dirty);
+            assert!(list.iter(&self.links).all(listed), "a page is in the other list");
+        }
+    }
+}
+
+impl AccessDriven for WaLandlord {
+    fn hit<F: Frames>(&mut self, op: Op, frame: Frame, frames: &F) {
+        self.remove(frame);
+        self.restore(frame, op == Op::Write || frames.is_dirty(frame));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::worked_examples::run;
+
+    #[test]
+    fn a_dirty_page_leaves_when_it_has_paid_its_credit() {
+        // Rent 1 at R3, after which 1 has 2 left; again at R4 and at R5, where 1 and 4 have none and 1 is older.
+        let after = run("wa-landlord:c=2", 2, "W1 R2 R3 R4");
+        assert_eq!(after.evicted, "2 3");
+        assert_eq!(after.state, "clean=[4] clean_credits=[1] dirty=[1] dirty_credits=[1]");
+        let after = run("wa-landlord:c=2", 2, "W1 R2 R3 R4 R5");
+        assert_eq!(after.evicted, "2 3 1*");
+        assert_eq!(after.state, "clean=[4 5] clean_credits=[0 1] dirty=[] dirty_credits=[]");
+    }
+
+    #[test]
+    fn a_hit_restores_the_credit() {
+        let after = run("wa-landlord:c=1.5", 2, "W1 R2 R3 R1 R4 W4");
+        assert_eq!(after.evicted, "2 3");
+        assert_eq!(after.state, "clean=[] clean_credits=[] dirty=[1 4] dirty_credits=[1.5 2.5]");
+    }
+}
