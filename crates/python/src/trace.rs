@@ -7,7 +7,7 @@ use clockhand_sim::{Conversion, RequestTable, SimError, TraceInput, convert};
 use clockhand_trace::{
     AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, CpuCacheConfig, Format,
     OpenOptions, Overrides, ReadReport, Recipe, RecordClass, Selection, StreamCounts, StreamEnd,
-    TraceError, TraceInfo, View, find_format,
+    TraceError, TraceInfo, View, bytes_with_unit, find_format,
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -31,7 +31,8 @@ impl TraceSource {
     /// writes of records with classes.
     #[staticmethod]
     #[pyo3(signature = (
-        path, format=None, cpu_cache=false, assume_reads=false, view=None, fetches=None
+        path, format=None, cpu_cache=false, assume_reads=false, view=None, fetches=None,
+        memory_limit=None
     ))]
     fn file(
         path: PathBuf,
@@ -40,13 +41,16 @@ impl TraceSource {
         assume_reads: bool,
         view: Option<&str>,
         fetches: Option<bool>,
+        memory_limit: Option<&str>,
     ) -> PyResult<Self> {
+        let memory_limit_bytes = memory_limit.map(memory_limit_bytes).transpose();
         let options = OpenOptions {
             format,
             cpu_cache: cpu_cache.then(CpuCacheConfig::default),
             assume_reads,
             classes: classes(view, fetches).map_err(exception)?,
             only_anonymous: false,
+            memory_limit_bytes: memory_limit_bytes.map_err(exception)?,
         };
         Ok(TraceSource(TraceInput::File { path, options }))
     }
@@ -117,6 +121,17 @@ impl TraceSource {
     fn name(&self) -> String {
         self.0.name()
     }
+}
+
+/// The least that reading may be limited to: buffers and tables of any reader fit.
+const LEAST_MEMORY_LIMIT_BYTES: u64 = 16 << 20;
+
+fn memory_limit_bytes(text: &str) -> Result<u64, SimError> {
+    bytes_with_unit(text).filter(|&bytes| bytes >= LEAST_MEMORY_LIMIT_BYTES).ok_or_else(|| {
+        SimError::Usage(format!(
+            "--memory-limit {text:?} is no size of at least 16MiB; give one such as 4GiB"
+        ))
+    })
 }
 
 /// The view that was asked for, if one was.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clockhand_trace::{
     Classes, ColumnReader, OpenOptions, Progress as StoredProgress, ReadReport, Reader, Recipe,
     Request, RequestColumns, SelectedReader, Selection, SyntheticReader, TraceError, TraceInfo,
-    TraceInfoBuilder, TraceReader,
+    TraceInfoBuilder, TraceReader, default_memory_limit_bytes,
 };
 
 use crate::{Phase, Progress, SimError};
@@ -120,6 +120,15 @@ impl TraceInput {
         }
     }
 
+    /// How much memory what is made of the trace may take.
+    pub fn memory_limit_bytes(&self) -> u64 {
+        match self {
+            TraceInput::File { options, .. } => options.memory_limit_bytes(),
+            TraceInput::Part { whole, .. } => whole.memory_limit_bytes(),
+            TraceInput::Table { .. } | TraceInput::Synthetic(_) => default_memory_limit_bytes(),
+        }
+    }
+
     /// What the rows of a result call it.
     pub fn name(&self) -> String {
         match self {
@@ -211,7 +220,7 @@ impl TraceInput {
     ///
     /// Those of the reader, or [`SimError::Interrupted`].
     pub fn info(&self, page_bytes: u64, progress: &Progress) -> Result<TraceInfo, SimError> {
-        let mut builder = TraceInfoBuilder::new(page_bytes)?;
+        let mut builder = TraceInfoBuilder::new(page_bytes)?.within(self.memory_limit_bytes());
         let report = self.for_each_batch(progress, &mut |batch| {
             builder.extend(batch);
             Ok(())

@@ -136,7 +136,8 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
 
 /// One record for each reference: a folded run does not tell how many of its references write.
 fn read(study: &LocalityStudy, progress: &Progress) -> Result<(ReadTrace, PageView), SimError> {
-    let mut builder = PageViewBuilder::new(study.page_bytes, Folding::None)?;
+    let mut builder = PageViewBuilder::new(study.page_bytes, Folding::None)?
+        .within(study.trace.memory_limit_bytes());
     let report = study.trace.for_each_batch(progress, &mut |batch| {
         builder.extend(batch);
         Ok(())

@@ -255,10 +255,12 @@ pub(crate) fn read_at(
     foldings: &[Folding],
     progress: &Progress,
 ) -> Result<Vec<(ReadTrace, Vec<View>)>, SimError> {
+    let views = (page_sizes_bytes.len() * foldings.len()).max(1) as u64;
+    let limit_bytes = input.memory_limit_bytes() / views;
     let mut builders = Vec::new();
     for &page_bytes in page_sizes_bytes {
         for &folding in foldings {
-            builders.push(PageViewBuilder::new(page_bytes, folding)?);
+            builders.push(PageViewBuilder::new(page_bytes, folding)?.within(limit_bytes));
         }
     }
     let report = input.for_each_batch(progress, &mut |batch| {

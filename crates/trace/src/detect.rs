@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Source {
-        Source::from_bytes("the.trace", text.as_bytes().to_vec()).unwrap()
+        Source::from_bytes("the.trace", text.as_bytes().to_vec(), 1 << 30).unwrap()
     }
 
     #[test]

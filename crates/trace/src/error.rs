@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::memory_limit::limit_text;
+
 /// Why a trace cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -196,6 +198,20 @@ pub enum TraceError {
         /// The size that was asked for.
         page_bytes: u64,
     },
+    /// Reading on would take more memory than it may.
+    #[error(
+        "{file}: {what} more than the memory limit of {limit}; {remedy}, or raise --memory-limit"
+    )]
+    TooMuchMemory {
+        /// The path as it was given, or `the trace`.
+        file: String,
+        /// What is too large, as the start of a sentence that ends with the limit.
+        what: String,
+        /// What helps but a higher limit.
+        remedy: &'static str,
+        /// The limit, with its unit.
+        limit: String,
+    },
     /// More pages than dense ids can number.
     #[error(
         "the trace touches more than {limit_pages} pages of {page_bytes} bytes; use a larger page size"
@@ -319,6 +335,16 @@ pub enum TraceError {
 }
 
 impl TraceError {
+    /// The error of what would take more memory than the limit; `what` begins a sentence that ends with it.
+    pub fn too_much_memory(file: &str, what: &str, remedy: &'static str, limit_bytes: u64) -> Self {
+        Self::TooMuchMemory {
+            file: file.to_owned(),
+            what: what.to_owned(),
+            remedy,
+            limit: limit_text(limit_bytes),
+        }
+    }
+
     pub(crate) fn recipe(reason: impl Into<String>) -> Self {
         Self::Recipe { reason: reason.into() }
     }

@@ -131,6 +131,14 @@ impl Footprint {
         self.dirty.len() as u32
     }
 
+    /// What it takes in memory, about.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        const SINGLE_PAGE_BYTES: usize = 2 * size_of::<(PageKey, u32)>();
+        let tables = self.lines_of_tables.len() + self.pages_of_lines.len();
+        let singles = (self.single_pages.len() + self.tables.len()) * SINGLE_PAGE_BYTES;
+        (tables * size_of::<u32>() + singles + self.dirty.len()) as u64
+    }
+
     pub(crate) fn dirty_pages(&self) -> u32 {
         self.dirty_pages
     }

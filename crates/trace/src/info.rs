@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::TraceError;
 use crate::footprint::Footprint;
+use crate::memory_limit::default_memory_limit_bytes;
 use crate::page_view::page_shift;
 use crate::reader::Reader;
 use crate::report::ReadReport;
@@ -120,6 +121,8 @@ pub struct TraceInfoBuilder {
     max_request_bytes: u32,
     times: Option<Times>,
     has_too_many_pages: bool,
+    memory_limit_bytes: u64,
+    is_too_large: bool,
 }
 
 impl TraceInfoBuilder {
@@ -141,7 +144,15 @@ impl TraceInfoBuilder {
             max_request_bytes: 0,
             times: None,
             has_too_many_pages: false,
+            memory_limit_bytes: default_memory_limit_bytes(),
+            is_too_large: false,
         })
+    }
+
+    /// The same builder for counts that may take so much memory.
+    #[must_use]
+    pub fn within(self, memory_limit_bytes: u64) -> Self {
+        Self { memory_limit_bytes, ..self }
     }
 
     /// Counts these requests.
@@ -160,6 +171,11 @@ impl TraceInfoBuilder {
         self.push_stream(request.stream, kind);
         if let Some(time_ns) = request.time_ns {
             self.push_time(time_ns);
+        }
+        // The largest request adds 2^32 bytes of pages to what is compared here.
+        self.is_too_large |= self.footprint.memory_bytes() > self.memory_limit_bytes;
+        if self.is_too_large {
+            return;
         }
         for page in request.pages(self.page_shift) {
             self.references[kind] += 1;
@@ -214,9 +230,18 @@ impl TraceInfoBuilder {
     /// The counts, with what the reader of the requests has to report.
     ///
     /// # Errors
-    /// [`TraceError::TooManyPages`] when 32 bits cannot number the pages.
+    /// [`TraceError::TooManyPages`] when 32 bits cannot number the pages,
+    /// [`TraceError::TooMuchMemory`] when they take more than the limit.
     pub fn finish(self, report: ReadReport) -> Result<TraceInfo, TraceError> {
         let page_bytes = 1 << self.page_shift;
+        if self.is_too_large {
+            return Err(TraceError::too_much_memory(
+                "the trace",
+                &format!("to count its pages of {page_bytes} bytes takes"),
+                "take a part with --limit or larger pages",
+                self.memory_limit_bytes,
+            ));
+        }
         if self.has_too_many_pages {
             return Err(TraceError::TooManyPages { limit_pages: u64::from(u32::MAX), page_bytes });
         }

@@ -11,6 +11,7 @@ use std::num::NonZeroU64;
 
 use crate::error::TraceError;
 use crate::footprint::{Footprint, PageKey};
+use crate::memory_limit::default_memory_limit_bytes;
 use crate::request::{Op, Request};
 
 /// One run of consecutive references to one page, packed into 32 bits: bit 0, the first reference
@@ -167,7 +168,14 @@ pub struct PageViewBuilder {
     /// References until the next border that no run may cross.
     until_border: u64,
     has_too_many_pages: bool,
+    memory_limit_bytes: u64,
+    is_too_large: bool,
+    /// The memory is looked at when there are so many records.
+    records_until_check: usize,
 }
+
+/// Records between two looks at the memory they take.
+const CHECK_RECORDS: usize = 64 * 1024;
 
 impl PageViewBuilder {
     /// A builder for pages of `page_bytes`.
@@ -187,16 +195,42 @@ impl PageViewBuilder {
             write_references: 0,
             until_border: period(folding),
             has_too_many_pages: false,
+            memory_limit_bytes: default_memory_limit_bytes(),
+            is_too_large: false,
+            records_until_check: 0,
         })
+    }
+
+    /// The same builder for a view that may take so much memory.
+    #[must_use]
+    pub fn within(self, memory_limit_bytes: u64) -> Self {
+        Self { memory_limit_bytes, ..self }
     }
 
     /// Adds a reference to every page the request touches, ascending. A request without bytes
     /// touches none.
     #[inline]
     pub fn push(&mut self, request: &Request) {
+        if self.records.len() >= self.records_until_check {
+            self.check_memory();
+        }
+        if self.is_too_large {
+            return;
+        }
         for page in request.pages(self.page_shift) {
             self.reference((request.stream, page), request.op);
         }
+    }
+
+    /// Compares what the view takes so far with what it may take; renumbering at the end takes another 32 bytes per page.
+    #[cold]
+    fn check_memory(&mut self) {
+        const FINISHING_PAGE_BYTES: u64 = 32;
+        let records = (self.records.len() + self.run_lengths.len()) * size_of::<u32>();
+        let pages = u64::from(self.footprint.pages()) * FINISHING_PAGE_BYTES;
+        let taken_bytes = records as u64 + self.footprint.memory_bytes() + pages;
+        self.is_too_large |= taken_bytes > self.memory_limit_bytes;
+        self.records_until_check = self.records.len() + CHECK_RECORDS;
     }
 
     /// Adds the references of all these requests.
@@ -259,9 +293,18 @@ impl PageViewBuilder {
     ///
     /// # Errors
     /// [`TraceError::NoReference`] when there are none, [`TraceError::TooManyPages`] when they
-    /// touch more than 2^29 pages.
-    pub fn finish(self) -> Result<PageView, TraceError> {
+    /// touch more than 2^29 pages, [`TraceError::TooMuchMemory`] when they take more than the limit.
+    pub fn finish(mut self) -> Result<PageView, TraceError> {
         let page_bytes = 1 << self.page_shift;
+        self.check_memory();
+        if self.is_too_large {
+            return Err(TraceError::too_much_memory(
+                "the trace",
+                &format!("its references to pages of {page_bytes} bytes take"),
+                "take a part with --limit or larger pages",
+                self.memory_limit_bytes,
+            ));
+        }
         if self.has_too_many_pages {
             return Err(TraceError::TooManyPages {
                 limit_pages: u64::from(PageView::LIMIT_PAGES),

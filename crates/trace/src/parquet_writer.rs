@@ -1,24 +1,24 @@
 //! Writing requests to Parquet, the format of the project's own traces.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::types::Int8Type;
-use arrow_array::{
-    ArrayRef, DictionaryArray, Int8Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
-};
+use arrow_array::{ArrayRef, DictionaryArray, Int8Array, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use crate::anonymous::AnonymousPages;
 use crate::error::TraceError;
+use crate::parquet_check::{CheckedPages, SealedFile};
 use crate::request::{Op, Request};
 use crate::unfinished::Unfinished;
 
@@ -57,7 +57,13 @@ impl OptionalColumns {
 /// that is dropped before leaves nothing.
 pub struct ParquetWriter {
     unfinished: Unfinished,
-    rows: ArrowWriter<File>,
+    file: SerializedFileWriter<SealedFile>,
+    row_groups: ArrowRowGroupWriterFactory,
+    pages: Arc<CheckedPages>,
+    /// The columns of the row group that is not complete, and how many rows it has.
+    group: Vec<ArrowColumnWriter>,
+    group_rows: usize,
+    groups: usize,
     schema: SchemaRef,
     columns: OptionalColumns,
     written_requests: u64,
@@ -75,9 +81,24 @@ impl ParquetWriter {
     ) -> Result<Self, TraceError> {
         let (file, unfinished) = Unfinished::create(path.as_ref())?;
         let schema = schema(columns);
-        let rows = ArrowWriter::try_new(file, schema.clone(), Some(properties(labels)))
-            .map_err(|error| unfinished.failed(0, io::Error::from(error)))?;
-        Ok(Self { unfinished, rows, schema, columns, written_requests: 0 })
+        let pages = Arc::new(CheckedPages::default());
+        let (file, row_groups) =
+            ArrowWriter::try_new(SealedFile::new(file), schema.clone(), Some(properties(labels)))
+                .and_then(ArrowWriter::into_serialized_writer)
+                .map_err(|error| unfinished.failed(0, io::Error::from(error)))?;
+        let row_groups = row_groups.with_page_store_factory(pages.clone());
+        Ok(Self {
+            unfinished,
+            file,
+            row_groups,
+            pages,
+            group: Vec::new(),
+            group_rows: 0,
+            groups: 0,
+            schema,
+            columns,
+            written_requests: 0,
+        })
     }
 
     /// Appends requests.
@@ -93,11 +114,55 @@ impl ParquetWriter {
             let file = self.unfinished.path().display().to_string();
             return Err(TraceError::Unwritable { file, index, reason: reason.to_owned() });
         }
-        let columns = columns(requests, self.columns);
-        let batch = RecordBatch::try_new(self.schema.clone(), columns)
-            .map_err(|error| self.failed(error.into()))?;
-        self.rows.write(&batch).map_err(|error| self.failed(error))?;
+        let mut left = requests;
+        while !left.is_empty() {
+            let (now, later) = left.split_at(left.len().min(ROW_GROUP_ROWS - self.group_rows));
+            self.write_to_group(now).map_err(|error| self.failed(error))?;
+            left = later;
+        }
         self.written_requests += requests.len() as u64;
+        Ok(())
+    }
+
+    /// Appends rows to the row group, which has room for them.
+    fn write_to_group(&mut self, requests: &[Request]) -> Result<(), ParquetError> {
+        if self.group.is_empty() {
+            self.group = self.row_groups.create_column_writers(self.groups)?;
+        }
+        let columns = columns(requests, self.columns);
+        for ((writer, field), column) in
+            self.group.iter_mut().zip(self.schema.fields()).zip(&columns)
+        {
+            for leaf in compute_leaves(field, column)? {
+                writer.write(&leaf)?;
+            }
+        }
+        self.group_rows += requests.len();
+        if self.group_rows == ROW_GROUP_ROWS { self.end_group() } else { Ok(()) }
+    }
+
+    /// Writes the row group to the file, with checksums in its page headers.
+    fn end_group(&mut self) -> Result<(), ParquetError> {
+        let mut closed = Vec::new();
+        for writer in self.group.drain(..) {
+            closed.push(writer.close()?.close().clone());
+        }
+        let mut row_group = self.file.next_row_group()?;
+        for (mut close, pages) in closed.into_iter().zip(self.pages.take()) {
+            let added_bytes = pages.added_bytes as i64;
+            let (bytes, dictionary_bytes) = pages.into_bytes();
+            let sizes = (close.metadata.compressed_size(), close.metadata.uncompressed_size());
+            close.metadata = close
+                .metadata
+                .into_builder()
+                .set_total_compressed_size(sizes.0 + added_bytes)
+                .set_total_uncompressed_size(sizes.1 + added_bytes)
+                .build()?;
+            row_group.append_column(&bytes, close.update_dictionary_location(dictionary_bytes)?)?;
+        }
+        row_group.close()?;
+        self.group_rows = 0;
+        self.groups += 1;
         Ok(())
     }
 
@@ -125,7 +190,7 @@ impl ParquetWriter {
 
     /// Adds a key and value pair to those that the file carries.
     pub fn add_label(&mut self, key: &str, value: &str) {
-        self.rows.append_key_value_metadata(KeyValue::new(key.to_owned(), value.to_owned()));
+        self.file.append_key_value_metadata(KeyValue::new(key.to_owned(), value.to_owned()));
     }
 
     /// Keeps the address space of a captured program, and which of its pages would go to swap.
@@ -140,13 +205,26 @@ impl ParquetWriter {
     /// # Errors
     /// [`TraceError::Io`] when the disk refuses; then nothing has changed at the path.
     pub fn finish(mut self) -> Result<(), TraceError> {
-        self.rows.finish().map_err(|error| self.failed(error))?;
-        let byte = self.rows.bytes_written() as u64;
-        self.unfinished.finish(self.rows.inner(), byte)
+        self.end_file().map_err(|error| self.failed(error))?;
+        let byte = self.file.bytes_written() as u64;
+        match self.file.inner_mut().seal() {
+            Ok(file) => self.unfinished.finish(file, byte),
+            Err(source) => Err(self.unfinished.failed(byte, source)),
+        }
+    }
+
+    fn end_file(&mut self) -> Result<(), ParquetError> {
+        if self.group_rows > 0 {
+            self.end_group()?;
+        }
+        self.file.flush()?;
+        self.file.inner_mut().begin_index();
+        self.file.finish()?;
+        Ok(())
     }
 
     fn failed(&self, error: ParquetError) -> TraceError {
-        self.unfinished.failed(self.rows.bytes_written() as u64, disk_error(error))
+        self.unfinished.failed(self.file.bytes_written() as u64, disk_error(error))
     }
 }
 
@@ -191,6 +269,9 @@ fn properties(labels: &[(String, String)]) -> WriterProperties {
         .set_compression(Compression::ZSTD(level))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_data_page_row_count_limit(ROW_GROUP_ROWS)
+        // Offsets of pages would be those without their checksums.
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
         .set_key_value_metadata(Some(pairs))
         .set_column_dictionary_enabled(addresses, false)
         .set_column_dictionary_enabled(times.clone(), false)

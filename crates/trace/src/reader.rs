@@ -7,6 +7,7 @@ use crate::detect::detect;
 use crate::error::TraceError;
 use crate::format::Decoder;
 use crate::formats::{find_format, formats, names};
+use crate::memory_limit::default_memory_limit_bytes;
 use crate::output::{BATCH_REQUESTS, Output};
 use crate::report::ReadReport;
 use crate::request::Request;
@@ -46,6 +47,15 @@ pub struct OpenOptions {
     pub classes: Classes,
     /// Takes only the pages of a captured program that would go to swap.
     pub only_anonymous: bool,
+    /// How much memory the reading may take; the default is a share of the machine's.
+    pub memory_limit_bytes: Option<u64>,
+}
+
+impl OpenOptions {
+    /// How much memory what is made of the trace may take.
+    pub fn memory_limit_bytes(&self) -> u64 {
+        self.memory_limit_bytes.unwrap_or_else(default_memory_limit_bytes)
+    }
 }
 
 /// A [`Reader`] of a trace file or of standard input.
@@ -67,7 +77,7 @@ impl TraceReader {
     /// known one; when the cache has an impossible shape or the trace holds no processor accesses
     /// to put through it.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, TraceError> {
-        Self::from_source(|| Source::open(path.as_ref()), options)
+        Self::from_source(|limit_bytes| Source::open(path.as_ref(), limit_bytes), options)
     }
 
     /// Opens a trace that is in memory, compressed or not, which messages call `file`.
@@ -79,17 +89,17 @@ impl TraceReader {
         bytes: Vec<u8>,
         options: &OpenOptions,
     ) -> Result<Self, TraceError> {
-        Self::from_source(|| Source::from_bytes(file, bytes), options)
+        Self::from_source(|limit_bytes| Source::from_bytes(file, bytes, limit_bytes), options)
     }
 
     /// Options are checked before the source is touched.
     fn from_source(
-        open: impl FnOnce() -> Result<Source, TraceError>,
+        open: impl FnOnce(u64) -> Result<Source, TraceError>,
         options: &OpenOptions,
     ) -> Result<Self, TraceError> {
         let named = options.format.as_deref().map(find_format).transpose()?;
         let cpu_cache = options.cpu_cache.map(CpuCache::new).transpose()?;
-        let mut source = open()?;
+        let mut source = open(options.memory_limit_bytes())?;
         let format = match named {
             Some(format) => format,
             None => detect(&source)?,

@@ -113,7 +113,7 @@ mod tests {
     fn reordered(times_ns: &[u64], window: usize) -> (Vec<(u64, u64)>, Vec<String>) {
         let decoder = Given { times_ns: times_ns.to_vec(), next: 0 };
         let mut reordered = Reordered::with_window(Box::new(decoder), window);
-        let mut source = Source::from_bytes("the.trace", b"x".to_vec()).unwrap();
+        let mut source = Source::from_bytes("the.trace", b"x".to_vec(), 1 << 30).unwrap();
         let mut output = Output::default();
         while reordered.decode(&mut source, &mut output).unwrap() {}
         let places =

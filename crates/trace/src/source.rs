@@ -25,6 +25,8 @@ const STORED_BUFFER_BYTES: usize = 256 * 1024;
 const MAGIC_BYTES: usize = 10;
 /// The window `zstd --long=31` uses; the default of the library refuses files that were made so.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
+/// The window of the highest usual level, which any memory has to have room for.
+const ZSTD_WINDOW_LOG_MIN: u32 = 27;
 
 /// How much of the stored file has been read; cheap to clone and to ask from another thread.
 #[derive(Clone, Debug, Default)]
@@ -142,15 +144,20 @@ enum Content {
 }
 
 impl Content {
-    fn detect(mut stored: Stored) -> io::Result<Self> {
+    fn detect(mut stored: Stored, memory_limit_bytes: u64) -> io::Result<Self> {
         Ok(match stored.peek(MAGIC_BYTES)? {
             [0x1f, 0x8b, ..] => Self::Gz(Box::new(flate2::bufread::MultiGzDecoder::new(stored))),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
-                Self::Xz(Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(stored)))
+                let stream = liblzma::stream::Stream::new_auto_decoder(
+                    memory_limit_bytes,
+                    liblzma::stream::CONCATENATED,
+                )?;
+                Self::Xz(Box::new(liblzma::bufread::XzDecoder::new_stream(stored, stream)))
             }
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
                 let mut decoder = zstd::Decoder::with_buffer(stored)?;
-                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+                let fitting = memory_limit_bytes.max(1).ilog2();
+                decoder.window_log_max(fitting.clamp(ZSTD_WINDOW_LOG_MIN, ZSTD_WINDOW_LOG_MAX))?;
                 Self::Zstd(Box::new(decoder))
             }
             [b'B', b'Z', b'h', b'1'..=b'9', block @ ..] if is_bz2_block(block) => {
@@ -209,6 +216,15 @@ fn is_bz2_block(bytes: &[u8]) -> bool {
     BLOCK.starts_with(bytes) || END.starts_with(bytes)
 }
 
+/// Whether a decompressor asks for more memory than it was allowed.
+fn is_too_large_a_window(error: &io::Error) -> bool {
+    let is_of_xz = error.get_ref().is_some_and(|inner| {
+        matches!(inner.downcast_ref(), Some(liblzma::stream::Error::MemLimit))
+    });
+    // The library of zstd tells its errors in words alone.
+    is_of_xz || error.to_string() == "Frame requires too much memory for decoding"
+}
+
 /// Bytes that can be read in any order, for formats whose index stands at the end.
 pub(crate) enum Seekable {
     /// A second handle of an uncompressed file.
@@ -227,18 +243,15 @@ pub(crate) struct Source {
     head_taken_bytes: usize,
     head_is_all: bool,
     progress: Progress,
+    memory_limit_bytes: u64,
 }
 
 impl Source {
     /// Opens a file, or standard input for `-`, and reads its head.
-    pub(crate) fn open(path: &Path) -> Result<Self, TraceError> {
+    pub(crate) fn open(path: &Path, memory_limit_bytes: u64) -> Result<Self, TraceError> {
         if path.as_os_str() == "-" {
-            return Self::new(
-                "standard input".to_owned(),
-                None,
-                Box::new(io::stdin()),
-                Progress::default(),
-            );
+            let (file, inner) = ("standard input".to_owned(), Box::new(io::stdin()));
+            return Self::new(file, None, inner, Progress::default(), memory_limit_bytes);
         }
         let file = path.display().to_string();
         let opening = |source: io::Error| match source.kind() {
@@ -254,12 +267,17 @@ impl Source {
         let total_bytes = facts.is_file().then_some(facts.len());
         let progress = Progress { total_bytes, ..Progress::default() };
         let seekable_path = facts.is_file().then(|| path.to_owned());
-        Self::new(file, seekable_path, Box::new(handle), progress)
+        Self::new(file, seekable_path, Box::new(handle), progress, memory_limit_bytes)
     }
 
     /// A source over bytes in memory, called `file` in messages.
-    pub(crate) fn from_bytes(file: &str, bytes: Vec<u8>) -> Result<Self, TraceError> {
-        Self::new(file.to_owned(), None, Box::new(io::Cursor::new(bytes)), Progress::default())
+    pub(crate) fn from_bytes(
+        file: &str,
+        bytes: Vec<u8>,
+        memory_limit_bytes: u64,
+    ) -> Result<Self, TraceError> {
+        let inner = Box::new(io::Cursor::new(bytes));
+        Self::new(file.to_owned(), None, inner, Progress::default(), memory_limit_bytes)
     }
 
     fn new(
@@ -267,13 +285,11 @@ impl Source {
         seekable_path: Option<PathBuf>,
         inner: Box<dyn Read + Send>,
         progress: Progress,
+        memory_limit_bytes: u64,
     ) -> Result<Self, TraceError> {
         let stored = Stored::new(inner, progress.clone());
-        let content = Content::detect(stored).map_err(|source| TraceError::Io {
-            file: file.clone(),
-            doing: "reading",
-            byte: 0,
-            source,
+        let content = Content::detect(stored, memory_limit_bytes).map_err(|source| {
+            TraceError::Io { file: file.clone(), doing: "reading", byte: 0, source }
         })?;
         let seekable_path = seekable_path.filter(|_| content.compression().is_none());
         let head = Vec::new();
@@ -285,6 +301,7 @@ impl Source {
             head_taken_bytes: 0,
             head_is_all: false,
             progress,
+            memory_limit_bytes,
         };
         source.read_head()?;
         if source.head.is_empty() {
@@ -329,6 +346,11 @@ impl Source {
         self.head_is_all
     }
 
+    /// How much of the trace may be in memory.
+    pub(crate) fn memory_limit_bytes(&self) -> u64 {
+        self.memory_limit_bytes
+    }
+
     pub(crate) fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -355,7 +377,14 @@ impl Source {
         match self.content.compression() {
             // Decompressors make their own errors; only the operating system's carry a number.
             Some(compression) if error.raw_os_error().is_none() => {
-                if error.kind() == io::ErrorKind::UnexpectedEof {
+                if is_too_large_a_window(&error) {
+                    TraceError::too_much_memory(
+                        &file,
+                        &format!("to decompress this {compression} data takes"),
+                        "compress it with a smaller window",
+                        self.memory_limit_bytes,
+                    )
+                } else if error.kind() == io::ErrorKind::UnexpectedEof {
                     TraceError::CutCompressed { file, compression, byte }
                 } else {
                     TraceError::DamagedCompressed {
@@ -385,10 +414,19 @@ impl Source {
         let mut all = Vec::new();
         let mut buffer = vec![0; STORED_BUFFER_BYTES];
         loop {
-            match self.read(&mut buffer)? {
-                0 => return Ok(Seekable::Memory(all.into())),
-                count => all.extend_from_slice(&buffer[..count]),
+            let count = self.read(&mut buffer)?;
+            if count == 0 {
+                return Ok(Seekable::Memory(all.into()));
             }
+            if all.len() as u64 + count as u64 > self.memory_limit_bytes {
+                return Err(TraceError::too_much_memory(
+                    &self.file,
+                    "a table that is compressed as a whole or comes from a pipe is kept in memory, and this one takes",
+                    "write it to a file that is not compressed once more",
+                    self.memory_limit_bytes,
+                ));
+            }
+            all.extend_from_slice(&buffer[..count]);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clockhand_trace::{Op, ReadReport, Request};
+use clockhand_trace::{Op, ReadReport, Request, TraceError};
 
 use crate::{Progress, SimError, TraceInput};
 
@@ -58,7 +58,18 @@ impl RequestList {
         let mut requests = Vec::new();
         let mut streams = Streams::default();
         let mut times = Times::default();
+        let limit_bytes = input.memory_limit_bytes();
         let report = input.for_each_batch(progress, &mut |batch| {
+            let taken_bytes = (requests.len() + batch.len()) * size_of::<ByteRange>();
+            if taken_bytes as u64 > limit_bytes {
+                return Err(TraceError::too_much_memory(
+                    &input.name(),
+                    "its requests take",
+                    "take a part with --limit",
+                    limit_bytes,
+                )
+                .into());
+            }
             for request in batch {
                 requests.push(streams.take(request));
                 times.take(request);

@@ -19,12 +19,15 @@
 //! - Nulls, negative numbers and other operations are errors that name the column and the row.
 //! - Compressed with zstd, snappy, lz4 or gzip. From standard input, or when the file itself is
 //!   compressed once more, the whole file is taken into memory, because its index stands at its
-//!   end.
+//!   end; `--memory-limit` says how much of it that may take.
+//! - Pages are checked against their checksums where they have them. What `clockhand` writes has
+//!   them, and a checksum of the index in front of it, which other readers pass over.
 //!
 //! **Skipped**: nothing.
 
 use std::borrow::Cow;
 use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -34,9 +37,13 @@ use arrow_array::types::{
     UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::reader::ChunkReader;
@@ -47,6 +54,8 @@ use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format};
 use crate::output::{BATCH_REQUESTS, Fault, Output};
 use crate::panics;
+use crate::parquet_check;
+use crate::parquet_pages::{BudgetedBytes, PageBudget, TooLarge};
 use crate::parquet_writer::{ANONYMOUS_PAGES_KEY, SEGMENTS_KEY};
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
@@ -80,36 +89,75 @@ fn sniff(sample: &Sample) -> Confidence {
 }
 
 fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    // Before a compressed file is taken into memory.
+    if !source.head().starts_with(MAGIC) {
+        let reason = "there is no Parquet magic number; name another format or leave it out";
+        return Err(content(source, "byte 0", reason));
+    }
     Ok(Box::new(match source.seekable()? {
         Seekable::File(mut file) => {
-            require_end_mark(&mut file, source)?;
+            check_end(&mut file, source)?;
             Table::open(file, source, output)?
         }
         Seekable::Memory(bytes) => {
-            require_end_mark(&mut std::io::Cursor::new(&bytes), source)?;
+            check_end(&mut std::io::Cursor::new(&bytes), source)?;
             Table::open(bytes, source, output)?
         }
     }))
 }
 
-/// A whole file begins and ends with the magic number; one that does not end so was cut.
-fn require_end_mark(bytes: &mut (impl Read + Seek), source: &Source) -> Result<(), TraceError> {
-    let file = || source.file().to_owned();
-    if !source.head().starts_with(MAGIC) {
-        let reason =
-            "there is no Parquet magic number; name another format or leave it out".to_owned();
-        return Err(TraceError::Content { file: file(), place: "byte 0".to_owned(), reason });
+fn content(source: &Source, place: &str, reason: &str) -> TraceError {
+    TraceError::Content {
+        file: source.file().to_owned(),
+        place: place.to_owned(),
+        reason: reason.to_owned(),
     }
-    let failed = |source| TraceError::Io { file: file(), doing: "reading", byte: 0, source };
-    let mut mark = [0; MAGIC.len()];
+}
+
+/// A whole file ends as it begins, with the magic number; one that does not end so was cut. Where its index has a seal,
+/// it is looked at.
+fn check_end(bytes: &mut (impl Read + Seek), source: &Source) -> Result<(), TraceError> {
+    const FOOTER_BYTES: usize = 2 * MAGIC.len();
+    const ENCRYPTED_MAGIC: &[u8] = b"PARE";
+    let failed = |error| TraceError::Io {
+        file: source.file().to_owned(),
+        doing: "reading",
+        byte: 0,
+        source: error,
+    };
     let length_bytes = bytes.seek(SeekFrom::End(0)).map_err(failed)?;
-    bytes.seek(SeekFrom::End(-(MAGIC.len() as i64))).map_err(failed)?;
-    bytes.read_exact(&mut mark).map_err(failed)?;
-    // Between the marks stands at least the length of the index.
-    if mark == MAGIC && length_bytes >= 3 * MAGIC.len() as u64 {
+    let cut =
+        TraceError::CutRecord { file: source.file().to_owned(), format: NAME, byte: length_bytes };
+    if length_bytes < (MAGIC.len() + FOOTER_BYTES) as u64 {
+        return Err(cut);
+    }
+    let mut footer = [0; FOOTER_BYTES];
+    bytes.seek(SeekFrom::End(-(FOOTER_BYTES as i64))).map_err(failed)?;
+    bytes.read_exact(&mut footer).map_err(failed)?;
+    match &footer[MAGIC.len()..] {
+        MAGIC => {}
+        ENCRYPTED_MAGIC => {
+            return Err(content(source, "index", "it is encrypted; write the table without that"));
+        }
+        _ => return Err(cut),
+    }
+    let sealed_bytes = parquet_check::sealed_bytes(footer).min(length_bytes);
+    if sealed_bytes > source.memory_limit_bytes() {
+        return Err(TraceError::too_much_memory(
+            source.file(),
+            "the index of this Parquet file takes",
+            "write it in fewer row groups",
+            source.memory_limit_bytes(),
+        ));
+    }
+    let mut end = vec![0; sealed_bytes as usize];
+    bytes.seek(SeekFrom::End(-(sealed_bytes as i64))).map_err(failed)?;
+    bytes.read_exact(&mut end).map_err(failed)?;
+    if parquet_check::is_intact(&end) {
         return Ok(());
     }
-    Err(TraceError::CutRecord { file: file(), format: NAME, byte: length_bytes })
+    let reason = "its checksum does not fit it; the file is damaged, copy or write it again";
+    Err(content(source, "index", reason))
 }
 
 /// Reads the rows of a table.
@@ -119,6 +167,7 @@ struct Table {
     columns: Columns,
     streams: Streams,
     total_rows: u64,
+    budget: PageBudget,
 }
 
 impl Table {
@@ -127,9 +176,14 @@ impl Table {
         source: &Source,
         output: &mut Output,
     ) -> Result<Self, TraceError> {
-        let damaged = |error| damaged(source, &error);
-        let builder = unless_it_panics(|| ParquetRecordBatchReaderBuilder::try_new(bytes))
-            .map_err(damaged)?;
+        let damaged = |error| damaged(source, 0, &error);
+        let budget = PageBudget::new(source.memory_limit_bytes());
+        let bytes = BudgetedBytes { bytes, budget: budget.clone() };
+        let index =
+            unless_it_panics(|| ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new()))
+                .map_err(damaged)?;
+        let index = with_views(index).map_err(damaged)?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, index);
         let metadata = builder.metadata().file_metadata();
         let total_rows = u64::try_from(metadata.num_rows()).unwrap_or(0);
         output.report.labels = labels(metadata.key_value_metadata());
@@ -145,10 +199,12 @@ impl Table {
             columns.stream,
             columns.class,
         ];
+        refuse_unknown_compression(&builder, &used, source)?;
         let mask = ProjectionMask::roots(builder.parquet_schema(), used.into_iter().flatten());
         let builder = builder.with_projection(mask).with_batch_size(BATCH_REQUESTS);
         let batches = unless_it_panics(|| builder.build()).map_err(damaged)?;
-        Ok(Self { batches, schema, columns, streams: Streams::of_names(), total_rows })
+        let streams = Streams::of_names();
+        Ok(Self { batches, schema, columns, streams, total_rows, budget })
     }
 
     fn take_rows(&mut self, batch: &RecordBatch, output: &mut Output) -> Result<(), BadCell> {
@@ -185,8 +241,11 @@ impl Table {
 impl Decoder for Table {
     fn decode(&mut self, source: &mut Source, output: &mut Output) -> Result<bool, TraceError> {
         let first_row = output.report.records;
+        self.budget.begin_batch();
         let batch = unless_it_panics(|| Ok(self.batches.next().transpose()?));
-        let Some(batch) = batch.map_err(|error| damaged(source, &error))? else { return Ok(false) };
+        let Some(batch) = batch.map_err(|error| damaged(source, first_row, &error))? else {
+            return Ok(false);
+        };
         output.report.records += batch.num_rows() as u64;
         self.take_rows(&batch, output).map_err(|bad| TraceError::Content {
             file: source.file().to_owned(),
@@ -216,12 +275,87 @@ fn unless_it_panics<T>(
     panics::caught(action).unwrap_or_else(|message| Err(ParquetError::General(message)))
 }
 
-fn damaged(source: &Source, error: &ParquetError) -> TraceError {
-    TraceError::Content {
-        file: source.file().to_owned(),
-        place: "Parquet data".to_owned(),
-        reason: format!("{error}; the file is damaged or of an unknown kind, write it again"),
+/// What the library refused, in words that say what to do; rows before `row` were read.
+fn damaged(source: &Source, row: u64, error: &ParquetError) -> TraceError {
+    if is_too_large(error) {
+        return TraceError::too_much_memory(
+            source.file(),
+            "the pages of a few thousand rows of this Parquet file take, with what is kept of them,",
+            "write it with smaller pages",
+            source.memory_limit_bytes(),
+        );
     }
+    let place = if row == 0 { "Parquet data".to_owned() } else { format!("row {row} or later") };
+    let text = error.to_string();
+    let reason = if text.contains("CRC checksum mismatch") {
+        "the checksum of a page does not fit it; the file is damaged, copy or write it again"
+    } else if matches!(error, ParquetError::NYI(_)) {
+        "it uses a part of Parquet that is not read; write the table with plain or dictionary encoding"
+    } else {
+        "it cannot be decoded; the file is damaged or of an unknown kind, copy or write it again"
+    };
+    content(source, &place, reason)
+}
+
+/// Whether the page budget is behind an error, which Arrow wraps once more.
+fn is_too_large(error: &ParquetError) -> bool {
+    let mut cause = Some(error as &(dyn std::error::Error + 'static));
+    while let Some(error) = cause {
+        if error.is::<TooLarge>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    error.to_string().contains(&TooLarge.to_string())
+}
+
+/// The same index with plain strings as views into their pages, so that a long string of a dictionary is in memory once
+/// and not once per row.
+fn with_views(index: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
+    let is_string =
+        |field: &FieldRef| matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8);
+    let schema = index.schema();
+    if !schema.fields().iter().any(is_string) {
+        return Ok(index);
+    }
+    let view = |field: &FieldRef| {
+        if !is_string(field) {
+            return field.clone();
+        }
+        Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
+    };
+    let fields: Fields = schema.fields().iter().map(view).collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+    let options = ArrowReaderOptions::new().with_schema(schema);
+    ArrowReaderMetadata::try_new(index.metadata().clone(), options)
+}
+
+/// Says which compression is not read, before the first page of it.
+fn refuse_unknown_compression<R: ChunkReader>(
+    builder: &ParquetRecordBatchReaderBuilder<R>,
+    used: &[Option<usize>],
+    source: &Source,
+) -> Result<(), TraceError> {
+    let schema = builder.parquet_schema();
+    let is_used = |leaf: usize| used.contains(&Some(schema.get_column_root_idx(leaf)));
+    for row_group in builder.metadata().row_groups() {
+        for (_, column) in row_group.columns().iter().enumerate().filter(|&(leaf, _)| is_used(leaf))
+        {
+            let name = match column.compression() {
+                Compression::BROTLI(_) => "brotli",
+                Compression::LZO => "lzo",
+                _ => continue,
+            };
+            return Err(content(
+                source,
+                &format!("column `{}`", column.column_path().string()),
+                &format!(
+                    "unsupported compression: {name}; write it with zstd, snappy, lz4 or gzip"
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn labels(pairs: Option<&Vec<KeyValue>>) -> Vec<(String, String)> {

@@ -8,6 +8,7 @@ mod csv;
 mod errors;
 mod excerpts;
 mod info;
+mod memory;
 mod page_view;
 mod parquet;
 mod reading;

@@ -277,3 +277,97 @@ fn a_folder_that_is_missing_is_an_error_of_one_sentence() {
             .to_string();
     assert!(message.starts_with("no/such/folder/x.parquet: creating failed"), "{message}");
 }
+
+/// What the project writes itself.
+fn our_file(requests: &[Request]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("the.parquet");
+    let labels = [("origin".to_owned(), "a test".to_owned())];
+    let columns = OptionalColumns::of(requests);
+    let mut writer = ParquetWriter::create(&path, &labels, columns).unwrap();
+    writer.write(requests).unwrap();
+    writer.finish().unwrap();
+    std::fs::read(&path).unwrap()
+}
+
+fn timed_requests(count: u64) -> Vec<Request> {
+    let request = |index: u64| Request {
+        op: if index.is_multiple_of(3) { Op::Write } else { Op::Read },
+        address: index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24 << 9,
+        bytes: 512 << (index % 4),
+        stream: (index % 2) as u32,
+        time_ns: Some(index * 1_000),
+        class: None,
+    };
+    (0..count).map(request).collect()
+}
+
+/// Flipped bits once changed spans, bytes and footprints without a word.
+#[test]
+fn every_flipped_bit_of_our_files_is_found_or_does_not_matter() {
+    let requests = timed_requests(60);
+    let bytes = our_file(&requests);
+    let mut unnoticed = Vec::new();
+    for place in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[place] ^= 1 << bit;
+            if let Ok((read, _)) = read_bytes(&damaged, Some("parquet"))
+                && read != requests
+            {
+                unnoticed.push((place, bit));
+            }
+        }
+    }
+    assert_eq!(unnoticed, [], "of {} bytes", bytes.len());
+}
+
+#[test]
+fn every_page_of_our_files_has_a_checksum() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    // More rows than a row group has, so that there are several of everything.
+    let requests = timed_requests((1 << 20) + 70_000);
+    let bytes = our_file(&requests);
+    let (read, _) = read_bytes(&bytes, None).unwrap();
+    assert!(read == requests, "what was written comes back");
+    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes.clone())).unwrap();
+    assert_eq!(reader.num_row_groups(), 2);
+    let row_group = reader.metadata().row_group(0);
+    for column in row_group.columns() {
+        let (start, length) = column.byte_range();
+        let mut damaged = bytes.clone();
+        damaged[(start + length) as usize - 1] ^= 1;
+        let message = message_of(&damaged, None);
+        assert!(message.contains("checksum of a page does not fit"), "{message}");
+    }
+}
+
+#[test]
+fn refusals_are_in_our_own_words() {
+    let mut encrypted = table(vec![("op", ops()), ("address", addresses())]);
+    let end = encrypted.len() - 1;
+    encrypted[end] = b'E';
+    assert!(message_of(&encrypted, None).contains("index: it is encrypted; write the table"));
+    // The codec stands in the metadata of each column, as a number after its field's header.
+    let plain = table(vec![("op", ops()), ("address", addresses())]);
+    let mut names = std::collections::BTreeSet::new();
+    for place in 4..plain.len() - 8 {
+        if plain[place] != 0 {
+            continue;
+        }
+        for codec in [6, 8] {
+            let mut other = plain.clone();
+            other[place] = codec;
+            if let Err(error) = read_bytes(&other, None) {
+                let message = error.to_string();
+                assert!(
+                    !message.contains("Parquet error") && !message.contains("NYI"),
+                    "{message}"
+                );
+                let name = message.split("unsupported compression: ").nth(1);
+                names.extend(name.map(|rest| rest.split(';').next().unwrap().to_owned()));
+            }
+        }
+    }
+    assert_eq!(Vec::from_iter(names), ["brotli", "lzo"]);
+}
