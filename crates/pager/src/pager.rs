@@ -158,7 +158,7 @@ impl<P: BitDriven> Pager<P> {
             Op::Write => self.counts.write_misses += 1,
         }
         self.seen(page, op, true);
-        let frame = self.memory.load(Fault { page, op, fetched: true });
+        let frame = self.memory.load(Fault::new(page, op));
         self.memory.hit_mapped(op, frame);
         self.begin_unmapping()?;
         self.map(page, op, frame)?;

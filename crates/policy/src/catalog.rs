@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::Ratio;
-use crate::page::{self, AccessDriven, BitDriven, Offline};
+use crate::page::{self, AccessDriven, BitDriven, Offline, PagePolicy};
 use crate::parameters::{self, Parameter, Settings, SettingsError, Value};
 
 /// What a policy's own file says of it.
@@ -68,6 +68,8 @@ pub struct Entry {
     pub description: Description,
     /// What it must be told.
     pub kind: Kind,
+    /// Whether [`Memory::peek_victim`](crate::Memory::peek_victim) tells which page would leave.
+    pub can_peek: bool,
 }
 
 impl Entry {
@@ -104,7 +106,11 @@ macro_rules! catalog {
     ($($method:ident $kind:ident $policy:ty;)*) => {
         /// All policies, in the order in which they are listed.
         pub static CATALOG: &[Entry] = &[
-            $(Entry { description: <$policy as Cataloged>::DESCRIPTION, kind: Kind::$kind },)*
+            $(Entry {
+                description: <$policy as Cataloged>::DESCRIPTION,
+                kind: Kind::$kind,
+                can_peek: <$policy as PagePolicy>::CAN_PEEK,
+            },)*
         ];
 
         impl ResolvedPolicy {

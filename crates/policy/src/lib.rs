@@ -26,5 +26,5 @@ mod worked_examples;
 
 pub use frames::{FrameTable, Frames, HitBits, PageTable};
 pub use ids::{Frame, LogicalPage, Op, PageId};
-pub use memory::{AllPinned, Memory, PinRefused};
+pub use memory::{AllPinned, Memory, PinRefused, Step};
 pub use ratio::{Ratio, RatioError};

@@ -36,15 +36,29 @@ impl fmt::Display for PinRefused {
 
 impl core::error::Error for PinRefused {}
 
+/// What a driver does next to make room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Write the page in the frame, which stays, and call [`Memory::written_back`].
+    WriteBack(Frame),
+    /// Write the page in the frame if it is dirty and call [`Memory::written_back`]; then call
+    /// [`Memory::commit_eviction`].
+    Evict(Frame),
+}
+
 /// A memory of a fixed number of frames under one policy. `T` is where the frames' bits come from.
 #[derive(Clone, Debug)]
 pub struct Memory<P, T = FrameTable> {
     policy: P,
     frame_of_page: Vec<Frame>,
     frames: T,
+    /// Frames from here on have never held a page.
     used_frames: u32,
-    free_frame: Option<Frame>,
+    /// Frames that have held one and are free; the one that became free last is used first.
+    free: Vec<Frame>,
     victim: Option<Frame>,
+    /// A page was evicted and none loaded since: some policies do part of an eviction when the next page comes.
+    is_between_pages: bool,
     pinned_frames: u32,
 }
 
@@ -72,8 +86,9 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
             frame_of_page: vec![Frame::NONE; pages as usize],
             frames,
             used_frames: 0,
-            free_frame: None,
+            free: Vec::new(),
             victim: None,
+            is_between_pages: false,
             pinned_frames: 0,
         }
     }
@@ -87,14 +102,30 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     /// Whether a page must leave before the next one is loaded.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.free_frame.is_none() && self.used_frames == self.frames.frames()
+        self.free.is_empty() && self.used_frames == self.frames.frames()
     }
 
-    /// The page that is to leave: the pending one, or the policy's choice, which then is pending.
+    /// The number of frames that hold no page.
+    #[inline]
+    pub fn free_frames(&self) -> u32 {
+        self.free.len() as u32 + (self.frames.frames() - self.used_frames)
+    }
+
+    #[inline]
+    fn resident_pages(&self) -> u32 {
+        self.used_frames - self.free.len() as u32
+    }
+
+    /// The page that is to leave: the pending one, or the policy's choice, which then is pending. A fault asks only
+    /// when memory is full; a driver that needs several frames at once asks until enough are free.
     ///
     /// # Errors
     ///
     /// [`AllPinned`] if no frame can be evicted; the policy has not been asked.
+    ///
+    /// # Panics
+    ///
+    /// If memory is empty.
     #[inline]
     pub fn propose_victim(&mut self) -> Result<Frame, AllPinned> {
         self.propose(|policy, frames| policy.choose_victim(frames))
@@ -105,17 +136,29 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     where
         C: FnOnce(&mut P, &mut T) -> Frame,
     {
-        assert!(self.is_full(), "a victim is proposed only when memory is full");
         if let Some(frame) = self.victim {
             return Ok(frame);
         }
-        if self.pinned_frames == self.frames.frames() {
+        let pages = self.resident_pages();
+        assert!(pages > 0, "an empty memory has no victim");
+        if self.pinned_frames == pages {
             return Err(AllPinned);
         }
         let frame = choose(&mut self.policy, &mut self.frames);
         assert!(!self.frames.is_pinned(frame), "the policy chose a pinned frame");
         self.victim = Some(frame);
+        self.is_between_pages = true;
         Ok(frame)
+    }
+
+    /// The page that [`Memory::propose_victim`] would propose, without a change: `None` if the policy
+    /// [cannot tell](PagePolicy::CAN_PEEK), or if no page can leave.
+    pub fn peek_victim(&self) -> Option<Frame> {
+        match self.victim {
+            None if self.pinned_frames == self.resident_pages() => None,
+            None => self.policy.peek_victim(&self.frames),
+            pending => pending,
+        }
     }
 
     /// As [`Memory::propose_victim`], to make room for a fault on `page`. A driver that knows the page says
@@ -125,7 +168,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     ///
     /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
     pub fn propose_victim_for(&mut self, page: PageId) -> Result<Frame, AllPinned> {
-        if self.victim.is_none() && self.pinned_frames < self.frames.frames() {
+        if self.victim.is_none() && self.pinned_frames < self.resident_pages() {
             self.policy.make_room_for(page);
         }
         self.propose_victim()
@@ -138,7 +181,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     ///
     /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
     pub fn propose_victim_counted(&mut self, page: PageId) -> Result<(Frame, u64), AllPinned> {
-        if self.victim.is_none() && self.pinned_frames < self.frames.frames() {
+        if self.victim.is_none() && self.pinned_frames < self.resident_pages() {
             self.policy.make_room_for(page);
         }
         let mut examined = 0;
@@ -149,6 +192,26 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
             frame
         })?;
         Ok((frame, examined))
+    }
+
+    /// What to do next until `frames` frames are free for a fault on `page` and pages that come with it; `None` when
+    /// they are.
+    ///
+    /// # Errors
+    ///
+    /// [`AllPinned`] if too few frames are free and no page can leave.
+    ///
+    /// # Panics
+    ///
+    /// If `frames` is more than memory has.
+    #[inline]
+    pub fn next_step(&mut self, page: PageId, frames: u32) -> Result<Option<Step>, AllPinned> {
+        assert!(frames <= self.frames.frames(), "memory has fewer frames than are wanted");
+        if self.victim.is_none() && self.free_frames() >= frames {
+            return Ok(None);
+        }
+        let victim = self.propose_victim_for(page)?;
+        Ok(Some(self.next_write_back().map_or(Step::Evict(victim), Step::WriteBack)))
     }
 
     /// A page that the policy asked to write back while it stays in memory, once per request and only if
@@ -183,8 +246,35 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         assert!(self.frames.has_no_write_back_request(), "requested write-backs are taken first");
         let page = self.frames.page(frame);
         self.frame_of_page[page.index()] = Frame::NONE;
-        self.free_frame = Some(frame);
+        self.free.push(frame);
         page
+    }
+
+    /// The page in `frame` leaves at once, out of turn, and is not written: its file was deleted, or its memory given
+    /// back. Says whether it was dirty.
+    ///
+    /// # Panics
+    ///
+    /// If the frame holds no page, or one that is pinned, the pending victim, or asked to be written back.
+    pub fn drop_page(&mut self, frame: Frame) -> bool {
+        assert!(self.holds_page(frame), "what is dropped is in memory");
+        assert!(self.victim != Some(frame), "the pending victim is leaving already");
+        assert!(!self.frames.is_pinned(frame), "a pinned page stays");
+        assert!(self.frames.has_no_write_back_request(), "requested write-backs are taken first");
+        let was_dirty = self.frames.is_dirty(frame);
+        self.policy.dropped(frame, &self.frames);
+        self.frames.clear_dirty(frame);
+        self.frames.clear_bits(frame);
+        self.frame_of_page[self.frames.page(frame).index()] = Frame::NONE;
+        self.free.push(frame);
+        was_dirty
+    }
+
+    /// The page in `frame` differs from the backing store without having been referenced: what a truncated file
+    /// leaves of its last page.
+    pub fn make_dirty(&mut self, frame: Frame) {
+        self.frames.set_dirty(frame);
+        self.policy.made_dirty(frame, &self.frames);
     }
 
     /// Loads the page of `fault` into a free frame; a write makes it dirty.
@@ -199,6 +289,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.frame_of_page[fault.page.index()] = frame;
         self.frames.install(frame, fault.page);
         self.policy.loaded(fault, frame, &mut self.frames);
+        self.is_between_pages = false;
         if fault.op == Op::Write {
             self.frames.set_dirty(frame);
         }
@@ -207,7 +298,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
 
     #[inline]
     fn take_free_frame(&mut self) -> Frame {
-        self.free_frame.take().unwrap_or_else(|| {
+        self.free.pop().unwrap_or_else(|| {
             assert!(self.used_frames < self.frames.frames(), "memory is full");
             self.used_frames += 1;
             Frame(self.used_frames - 1)
@@ -235,7 +326,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     }
 
     fn holds_page(&self, frame: Frame) -> bool {
-        frame.0 < self.used_frames && self.free_frame != Some(frame)
+        frame.0 < self.used_frames && self.frame_of(self.frames.page(frame)) == frame
     }
 
     /// The policy's period has ended.
@@ -287,12 +378,12 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         }
         assert_eq!(
             resident,
-            self.resident_frames().count(),
+            self.resident_pages() as usize,
             "resident pages and used frames differ"
         );
         let pinned = self.resident_frames().filter(|&frame| self.frames.is_pinned(frame)).count();
         assert_eq!(pinned, self.pinned_frames as usize, "the number of pinned frames is wrong");
-        if self.victim.is_none() && self.free_frame.is_none() {
+        if !self.is_between_pages {
             self.policy.check_invariants(&self.frames);
         }
     }
@@ -319,6 +410,12 @@ impl<P: BitDriven> Memory<P> {
     #[inline]
     pub fn hit(&mut self, run: usize, frame: Frame) {
         self.frames.set(frame, Self::HIT_MASKS[run & 7]);
+    }
+
+    /// A reference by a call to a page in memory, which sets the bits as one to memory does.
+    #[inline]
+    pub fn call(&mut self, op: Op, frame: Frame) {
+        self.frames.set(frame, P::HIT_BITS.mask(op));
     }
 
     /// The rest of a run after its first reference, which faulted. `run` as in [`Memory::hit`].

@@ -43,27 +43,88 @@ pub struct Fault {
     pub page: PageId,
     /// What the reference does.
     pub op: Op,
-    /// Whether the page was read from the backing store: always on a read, by default on a write.
+    /// Whether the page was read from the backing store: by default always.
     pub fetched: bool,
+    /// What brings the page.
+    pub cause: Cause,
+    /// What the page is a page of.
+    pub kind: PageKind,
+}
+
+/// What brings a page into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A reference of the program to its memory.
+    Memory,
+    /// A call such as read or write, which reaches a file's page without mapping it.
+    Call,
+    /// Nobody has referenced the page yet: it is read ahead, with another one, and stays unreferenced.
+    Ahead,
+}
+
+/// What a page is a page of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageKind {
+    /// The memory of a process.
+    Anonymous,
+    /// A file, whether it is reached by calls or mapped.
+    File,
+}
+
+impl Fault {
+    /// A reference to the memory of a process, for which the page is read.
+    pub fn new(page: PageId, op: Op) -> Self {
+        Fault { page, op, fetched: true, cause: Cause::Memory, kind: PageKind::Anonymous }
+    }
+
+    /// `page` is read ahead. A policy takes it as a read fault whose page was not referenced.
+    pub fn ahead(page: PageId) -> Self {
+        Fault { cause: Cause::Ahead, ..Fault::new(page, Op::Read) }
+    }
+
+    /// Whether the page comes without having been referenced.
+    pub fn is_ahead(&self) -> bool {
+        self.cause == Cause::Ahead
+    }
 }
 
 /// What the two kinds have in common: which page leaves, and what a fault changes.
 ///
 /// A policy decides on a fault before the reference sets the page's dirty state.
 pub trait PagePolicy {
+    /// Whether [`peek_victim`](PagePolicy::peek_victim) answers: the choice of a victim changes nothing but that the
+    /// victim leaves.
+    const CAN_PEEK: bool = false;
+
     /// A fault on `page` is about to make a page leave: told once before
     /// [`choose_victim`](PagePolicy::choose_victim), for policies whose choice depends on the page that comes.
     fn make_room_for(&mut self, page: PageId) {
         let _ = page;
     }
 
-    /// The page to leave next. Asked only when every frame holds a page and at least one is not pinned.
-    /// The policy forgets the page at once, since its hand has moved: the answer is never asked for twice
+    /// The page to leave next. Asked only when at least one page is not pinned; frames may be free. The policy
+    /// forgets the page at once, since its hand has moved: the answer is never asked for twice
     /// (the mechanism holds it until the eviction is committed).
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame;
 
+    /// The page that [`choose_victim`](PagePolicy::choose_victim) would choose, which changes nothing: a page that
+    /// is not pinned, where the policy [can tell](PagePolicy::CAN_PEEK), else `None`.
+    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        let _ = frames;
+        None
+    }
+
     /// The page of `fault` has been loaded into `frame`, with both its bits 0.
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F);
+
+    /// The page in `frame` leaves at once and out of turn, since its file was deleted or its memory given back. It
+    /// goes out of every list and becomes no ghost; ghosts that exist stay. `frames` still show the page.
+    fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F);
+
+    /// The page in `frame` is dirty from now on without having been referenced.
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        let _ = (frame, frames);
+    }
 
     /// The page in `frame` has been written back, before its eviction or without one, and is clean now.
     fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
@@ -135,17 +196,6 @@ pub trait Inspector {
     fn values(&mut self, name: &'static str, values: &mut dyn Iterator<Item = f64>) {
         let _ = (name, values);
     }
-}
-
-/// The positions of a ring of `len` frames, once around from `start`.
-fn ring_from(start: u32, len: u32) -> impl Iterator<Item = Frame> {
-    (start..len).chain(0..start).map(Frame)
-}
-
-/// The position behind `position` on a ring of `len`.
-#[inline]
-fn ring_next(position: u32, len: u32) -> u32 {
-    if position + 1 == len { 0 } else { position + 1 }
 }
 
 /// A share of the frames that is a parameter, in pages, rounded down but never 0.

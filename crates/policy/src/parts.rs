@@ -8,6 +8,7 @@ mod frame_set;
 mod frequency_sketch;
 mod ghost_list;
 mod list;
+mod ring;
 mod size_buckets;
 mod split_mix;
 
@@ -19,5 +20,6 @@ pub(crate) use frame_set::FrameSet;
 pub(crate) use frequency_sketch::FrequencySketch;
 pub(crate) use ghost_list::GhostList;
 pub(crate) use list::{FrameList, Links, List, Listed, PageList};
+pub(crate) use ring::{FrameRing, LinkedRing, Ring, Turn, frames_from, next_position};
 pub(crate) use size_buckets::SizeBuckets;
 pub(crate) use split_mix::SplitMix64;

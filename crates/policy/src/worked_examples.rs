@@ -74,7 +74,7 @@ fn replay<P: PagePolicy>(
                 memory.written_back(victim);
                 evicted.push(format!("{}{dirty}", memory.commit_eviction().0));
             }
-            memory.load(Fault { page, op, fetched: true });
+            memory.load(Fault::new(page, op));
         } else {
             hit(&mut memory, op, frame);
         }

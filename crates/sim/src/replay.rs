@@ -364,7 +364,8 @@ impl<P: PagePolicy, T: Told<P>, O: Observer> Replay<P, T, O> {
         self.counts.read_misses += u64::from(op == Op::Read);
         self.counts.write_misses += u64::from(op == Op::Write);
         self.counts.read_ios += u64::from(fetched);
-        let frame = self.memory.load(Fault { page: PageId(record.page()), op, fetched });
+        let fault = Fault { fetched, ..Fault::new(PageId(record.page()), op) };
+        let frame = self.memory.load(fault);
         self.told.rest(&mut self.memory, record, frame);
         self.observer.faulted(&self.memory);
     }

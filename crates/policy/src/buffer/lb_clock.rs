@@ -70,7 +70,7 @@ impl Cataloged for LbClock {
 
 /// A circle in which a block weighs its number of pages, or nothing while its reference bit is 1.
 pub(crate) struct LargeBlockClock {
-    circle: Circle,
+    circle: Circle<BlockSlot>,
     referenced: Vec<bool>,
     clears_sequential: bool,
 }

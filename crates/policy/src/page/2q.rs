@@ -8,7 +8,7 @@
 //! the LRU page of `Am`, which is forgotten. When the list so chosen is empty, the other one is taken by its
 //! own rule.
 //!
-//! A page that then comes is first looked for in `A1out`; then, if a page had to leave and `|A1out| > Kout`,
+//! A page that then comes is first looked for in `A1out`; then, while `|A1out| > Kout`,
 //! the oldest ghost is dropped; then a page that was found goes to the MRU end of `Am` and its ghost is
 //! forgotten, and any other one becomes the newest page of `A1in`. A hit in `Am` moves the page to the MRU
 //! end; a hit in `A1in` does nothing.
@@ -48,7 +48,6 @@ pub struct TwoQ {
     am: FrameList,
     a1out: GhostList,
     is_in_am: Vec<bool>,
-    page_left: bool,
 }
 
 impl Cataloged for TwoQ {
@@ -80,7 +79,6 @@ impl Cataloged for TwoQ {
             am: FrameList::EMPTY,
             a1out: GhostList::new(size.pages),
             is_in_am: vec![false; size.frames as usize],
-            page_left: false,
         }
     }
 }
@@ -102,7 +100,6 @@ impl TwoQ {
 
 impl PagePolicy for TwoQ {
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        self.page_left = true;
         let victim = match self.a1in.len() > self.kin {
             true => self.evict_from_a1in(frames).or_else(|| self.evict_from_am(frames)),
             false => self.evict_from_am(frames).or_else(|| self.evict_from_a1in(frames)),
@@ -112,13 +109,19 @@ impl PagePolicy for TwoQ {
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         let comes_back = self.a1out.contains(fault.page);
-        if core::mem::take(&mut self.page_left) && self.a1out.len() > self.kout {
+        // More than one only if several pages have left for this one and those that come with it.
+        while self.a1out.len() > self.kout {
             self.a1out.drop_oldest();
         }
         self.a1out.remove(fault.page);
         self.is_in_am[frame.index()] = comes_back;
         let queue = if comes_back { &mut self.am } else { &mut self.a1in };
         queue.push_tail(&mut self.links, frame);
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        let queue = if self.is_in_am[frame.index()] { &mut self.am } else { &mut self.a1in };
+        queue.remove(&mut self.links, frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {

@@ -24,7 +24,8 @@
 //!
 //! **Deviations from the paper.** None: the listing of FAST '03. `|B2| / |B1|` is real division, `p` is
 //! binary64 and evaluated in the written order, and the lengths are taken before `x` leaves its ghost list.
-//! Where the listing says that a list is not empty, only pages that are not pinned count: if the list that
+//! Where pages leave out of turn, or several at once, `p` moves once for each page that comes, and each load of a page
+//! that is in no list drops ghosts as long as the listing would drop one. Where the listing says that a list is not empty, only pages that are not pinned count: if the list that
 //! `REPLACE` would take has none, it takes the other one.
 //!
 //! **Reference.** N. Megiddo, D. S. Modha: ARC: a self-tuning, low overhead replacement cache. FAST 2003.
@@ -51,7 +52,8 @@ pub struct Arc {
     p: f64,
     /// The page that comes, between the word of it and the choice of a victim.
     incoming: Option<PageId>,
-    page_left: bool,
+    /// The ghost for which `p` has been moved already, until it comes.
+    adapted_for: Option<PageId>,
 }
 
 impl Cataloged for Arc {
@@ -74,14 +76,17 @@ impl Cataloged for Arc {
             b2: GhostList::new(size.pages),
             p: 0.0,
             incoming: None,
-            page_left: false,
+            adapted_for: None,
         }
     }
 }
 
 impl Arc {
-    /// Moves `p` for a page that is in a ghost list.
+    /// Moves `p` for a page that is in a ghost list, once.
     fn adapt(&mut self, page: PageId) {
+        if self.adapted_for.replace(page) == Some(page) {
+            return;
+        }
         let (len_b1, len_b2) = (f64::from(self.b1.len()), f64::from(self.b2.len()));
         if self.b1.contains(page) {
             self.p = (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into());
@@ -92,20 +97,27 @@ impl Arc {
 
     /// The listing's Case IV, for a page that is in no list.
     fn make_room_for_new_page<F: Frames>(&mut self, frames: &F) -> Frame {
-        let (in_t1, in_b1) = (self.t1.len(), self.b1.len());
-        if in_t1 == self.frames {
+        if self.t1.len() == self.frames {
             let victim = first_unpinned(&self.t1, &self.links, frames);
             let victim = victim.expect("a frame is not pinned");
             self.t1.remove(&mut self.links, victim);
             return victim;
         }
-        let in_all = u64::from(in_t1 + self.t2.len()) + u64::from(in_b1) + u64::from(self.b2.len());
-        if in_t1 + in_b1 == self.frames {
+        self.trim_ghosts();
+        self.replace(false, frames)
+    }
+
+    /// Makes room in the lists for a page that is in none of them.
+    fn trim_ghosts(&mut self) {
+        let frames = u64::from(self.frames);
+        let in_l1 = |arc: &Arc| u64::from(arc.t1.len()) + u64::from(arc.b1.len());
+        while in_l1(self) >= frames && self.b1.len() > 0 {
             self.b1.drop_oldest();
-        } else if in_all == 2 * u64::from(self.frames) {
+        }
+        let in_l2 = |arc: &Arc| u64::from(arc.t2.len()) + u64::from(arc.b2.len());
+        while in_l1(self) + in_l2(self) >= 2 * frames && self.b2.len() > 0 {
             self.b2.drop_oldest();
         }
-        self.replace(false, frames)
     }
 
     /// The listing's `REPLACE`.
@@ -141,7 +153,6 @@ impl PagePolicy for Arc {
 
     /// A driver that does not know which page comes is answered as for one that is in no list.
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        self.page_left = true;
         let ghost = self.incoming.take();
         let ghost = ghost.filter(|&page| self.b1.contains(page) || self.b2.contains(page));
         let Some(page) = ghost else { return self.make_room_for_new_page(frames) };
@@ -150,13 +161,20 @@ impl PagePolicy for Arc {
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        if !core::mem::take(&mut self.page_left) {
-            self.adapt(fault.page);
-        }
+        self.adapt(fault.page);
+        self.adapted_for = None;
         let was_ghost = self.b1.remove(fault.page) || self.b2.remove(fault.page);
+        if !was_ghost {
+            self.trim_ghosts();
+        }
         self.is_in_t2[frame.index()] = was_ghost;
         let list = if was_ghost { &mut self.t2 } else { &mut self.t1 };
         list.push_tail(&mut self.links, frame);
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        let list = if self.is_in_t2[frame.index()] { &mut self.t2 } else { &mut self.t1 };
+        list.remove(&mut self.links, frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
@@ -241,7 +259,7 @@ mod tests {
                 assert_eq!(memory.frames().page(victim), PageId(1));
                 memory.commit_eviction();
             }
-            memory.load(Fault { page, op: Op::Read, fetched: true });
+            memory.load(Fault::new(page, Op::Read));
             memory.check_invariants();
         }
     }

@@ -14,9 +14,14 @@
 //!
 //! **Deviations from the paper.** None: the listing of FAST '04, with `c` = the number of frames. `|B2| / |B1|`
 //! is real division, `p` is binary64 and evaluated in the written order, and the lengths are taken before the
-//! page is removed from its ghost list. The ghost lists are trimmed only when a page had to leave.
+//! page is removed from its ghost list. Where pages leave out of turn, or several at once, the lists need not fill memory:
+//! the other clock is examined when one is empty, and each load of a page that is no ghost trims `B1` while `|T1| +
+//! |B1|` is not below `c`, then `B2` while all four lists hold `2c` pages or more. Otherwise that is the listing's rule.
 //!
 //! **Reference.** S. Bansal, D. S. Modha: CAR: clock with adaptive replacement. FAST 2004.
+
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
@@ -33,8 +38,8 @@ pub struct Car {
     t2: FrameList,
     b1: GhostList,
     b2: GhostList,
+    is_in_t2: Vec<bool>,
     p: f64,
-    page_left: bool,
 }
 
 impl Cataloged for Car {
@@ -54,8 +59,8 @@ impl Cataloged for Car {
             t2: FrameList::EMPTY,
             b1: GhostList::new(size.pages),
             b2: GhostList::new(size.pages),
+            is_in_t2: vec![false; size.frames as usize],
             p: 0.0,
-            page_left: false,
         }
     }
 }
@@ -68,6 +73,7 @@ impl Car {
         loop {
             let prefers_t1 =
                 f64::from(self.t1.len()) >= self.p.max(1.0) && pinned_in_t1 < self.t1.len();
+            // T2 may be empty, although T1 is small, after pages have left out of turn.
             let from_t1 = prefers_t1 || pinned_in_t2 >= self.t2.len();
             let (clock, ghosts, pinned) = match from_t1 {
                 true => (&mut self.t1, &mut self.b1, &mut pinned_in_t1),
@@ -85,6 +91,7 @@ impl Car {
                 return frame;
             }
             frames.clear_bits(frame);
+            self.is_in_t2[frame.index()] = true;
             self.t2.push_tail(&mut self.links, frame);
             pinned_in_t2 = 0;
         }
@@ -94,12 +101,13 @@ impl Car {
         if self.b1.contains(incoming) || self.b2.contains(incoming) {
             return;
         }
-        let in_t1_and_b1 = self.t1.len() + self.b1.len();
-        if in_t1_and_b1 == self.frames {
+        let frames = u64::from(self.frames);
+        let in_t1_and_b1 = |car: &Car| u64::from(car.t1.len()) + u64::from(car.b1.len());
+        while in_t1_and_b1(self) >= frames && self.b1.len() > 0 {
             self.b1.drop_oldest();
-        } else if u64::from(in_t1_and_b1) + u64::from(self.t2.len() + self.b2.len())
-            == 2 * u64::from(self.frames)
-        {
+        }
+        let in_t2_and_b2 = |car: &Car| u64::from(car.t2.len()) + u64::from(car.b2.len());
+        while in_t1_and_b1(self) + in_t2_and_b2(self) >= 2 * frames && self.b2.len() > 0 {
             self.b2.drop_oldest();
         }
     }
@@ -107,15 +115,13 @@ impl Car {
 
 impl PagePolicy for Car {
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        self.page_left = true;
         self.replace(frames)
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        if core::mem::take(&mut self.page_left) {
-            self.trim_ghosts(fault.page);
-        }
+        self.trim_ghosts(fault.page);
         let (len_b1, len_b2) = (f64::from(self.b1.len()), f64::from(self.b2.len()));
+        self.is_in_t2[frame.index()] = true;
         if self.b1.remove(fault.page) {
             self.p = (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into());
             self.t2.push_tail(&mut self.links, frame);
@@ -123,8 +129,14 @@ impl PagePolicy for Car {
             self.p = (self.p - (len_b1 / len_b2).max(1.0)).max(0.0);
             self.t2.push_tail(&mut self.links, frame);
         } else {
+            self.is_in_t2[frame.index()] = false;
             self.t1.push_tail(&mut self.links, frame);
         }
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        let list = if self.is_in_t2[frame.index()] { &mut self.t2 } else { &mut self.t1 };
+        list.remove(&mut self.links, frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {

@@ -17,6 +17,8 @@
 //! **Cost per hit and per victim.** One OR; constant per page that the hand passes. The search for a clean
 //! page does not look again at pages that it has ruled out.
 //!
+//! Where pages leave out of turn the window is at most the pages in memory.
+//!
 //! **Deviations from the paper.** The paper describes CFCLOCK in prose and does not say when reference bits
 //! are cleared, the most consequential choice of all: on real traces `clear_passed=false` costs up to twice
 //! the I/O time. The default is the only choice under which CFCLOCK equals CLOCK for a window of 0 or 1, on
@@ -28,25 +30,54 @@
 use core::ops::Range;
 
 use super::cflru::{WINDOW_PARAMETERS, window_pages};
-use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
+use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parts::{FrameRing, LinkedRing, next_position};
 use crate::{Frame, Frames, HitBits};
+
+/// The pages in the order in which the hand reaches them, and the window.
+#[derive(Clone, Debug)]
+pub struct Cfclock {
+    order: Order,
+    window: Window,
+}
+
+/// In place as long as each page that leaves makes room for the next one that comes.
+#[derive(Clone, Debug)]
+enum Order {
+    InPlace(InPlace),
+    Linked(Linked),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    pages: u32,
+    clear_passed: bool,
+}
 
 /// The ring is the frames themselves, as in CLOCK. Steps of the hand are counted from the start of time, so
 /// that a place ahead of the hand keeps its number while the hand moves; step `n` is frame `n mod frames`.
 #[derive(Clone, Debug)]
-pub struct Cfclock {
+struct InPlace {
+    ring: FrameRing,
+    /// The step of the page under the hand.
     hand_step: u64,
-    /// The frame of `hand_step`, so that no step needs a division.
-    hand: u32,
     /// No clean, unreferenced page stands from the hand up to this step. Such a page can appear ahead of
     /// the hand only by a write-back without eviction or by unpinning.
     ruled_out_step: u64,
-    frames: u32,
-    loaded: u32,
-    window_pages: u32,
-    clear_passed: bool,
+}
+
+/// The pages in any frames.
+#[derive(Clone, Debug)]
+struct Linked {
+    ring: LinkedRing,
+    /// This many pages from the hand on are not clean and unreferenced, as in [`InPlace`].
+    ruled_out: u32,
+    /// The last of them.
+    last_ruled_out: Frame,
+    /// The victim, until the next page comes.
+    leaving: Frame,
 }
 
 impl Cataloged for Cfclock {
@@ -69,35 +100,32 @@ impl Cataloged for Cfclock {
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        Cfclock {
-            hand_step: 0,
-            hand: 0,
-            ruled_out_step: 0,
-            frames: size.frames,
-            loaded: 0,
-            window_pages: window_pages(settings, size.frames),
+        let ring = FrameRing::new(size.frames);
+        let window = Window {
+            pages: window_pages(settings, size.frames),
             clear_passed: settings.flag("clear_passed"),
-        }
+        };
+        Cfclock { order: Order::InPlace(InPlace { ring, hand_step: 0, ruled_out_step: 0 }), window }
     }
 }
 
-impl Cfclock {
+impl InPlace {
     /// The frame of a step that is not behind the hand.
     fn position_of(&self, step: u64) -> u32 {
-        let mut position = u64::from(self.hand) + (step - self.hand_step);
-        while position >= u64::from(self.frames) {
-            position -= u64::from(self.frames);
+        let mut position = u64::from(self.ring.hand()) + (step - self.hand_step);
+        while position >= u64::from(self.ring.frames()) {
+            position -= u64::from(self.ring.frames());
         }
         position as u32
     }
 
     /// The steps from `start`, which is not behind the hand, with their frames.
     fn steps_from(&self, start: u64) -> impl Iterator<Item = (u64, Frame)> + use<> {
-        let frames = self.frames;
+        let frames = self.ring.frames();
         let mut position = self.position_of(start);
         (start..).map(move |step| {
             let frame = Frame(position);
-            position = ring_next(position, frames);
+            position = next_position(position, frames);
             (step, frame)
         })
     }
@@ -107,7 +135,7 @@ impl Cfclock {
     fn stretches(&self, start: u64, end: u64) -> [Range<u32>; 2] {
         let pages = end.saturating_sub(start) as u32;
         let first = self.position_of(start);
-        let before_end = pages.min(self.frames - first);
+        let before_end = pages.min(self.ring.frames() - first);
         [first..first + before_end, 0..pages - before_end]
     }
 
@@ -162,56 +190,190 @@ impl Cfclock {
         }
     }
 
-    /// The hand takes the page at `step`, which is not behind it, and stands behind that page.
-    fn take(&mut self, step: u64) -> Frame {
-        let victim = self.position_of(step);
-        self.hand_step = step + 1;
-        self.hand = ring_next(victim, self.frames);
-        Frame(victim)
+    fn choose<F: Frames>(&mut self, window: Window, frames: &mut F) -> Frame {
+        let window_end = self.hand_step + u64::from(window.pages);
+        let in_window = self
+            .clean_in_window(window_end, frames)
+            .or_else(|| self.unreferenced_in_window(window_end, frames));
+        let cleared_up_to = in_window.unwrap_or(window_end);
+        if window.clear_passed {
+            self.clear_from_hand(cleared_up_to, frames);
+        }
+        let victim_step = in_window.unwrap_or_else(|| self.scan_from(window_end, frames));
+        let victim = Frame(self.position_of(victim_step));
+        self.hand_step = victim_step + 1;
+        self.ring.take_and_stand_behind(victim);
+        victim
+    }
+
+    fn check_invariants<F: Frames>(&self, frames: &F) {
+        let len = u64::from(self.ring.frames());
+        assert_eq!(u64::from(self.ring.hand()), self.hand_step % len, "the hand");
+        let ruled_out_end = self.ruled_out_step.min(self.hand_step + len);
+        let ruled_out = self.stretches(self.hand_step, ruled_out_end).into_iter().flatten();
+        assert!(!ruled_out.map(Frame).any(|frame| is_first_choice(frame, frames)), "{RULED_OUT}");
+    }
+}
+
+const RULED_OUT: &str = "a clean, unreferenced page is ruled out";
+
+fn is_first_choice<F: Frames>(frame: Frame, frames: &F) -> bool {
+    !frames.is_referenced(frame) && !frames.is_dirty(frame)
+}
+
+impl Linked {
+    /// Step 1.
+    fn clean_in_window<F: Frames>(&mut self, window_pages: u32, frames: &F) -> Option<Frame> {
+        let mut frame = match self.ruled_out {
+            0 => self.ring.under_hand(),
+            _ => self.ring.next(self.last_ruled_out),
+        };
+        let mut met_pinned = false;
+        for _ in self.ruled_out..window_pages {
+            if is_first_choice(frame, frames) {
+                if !frames.is_pinned(frame) {
+                    return Some(frame);
+                }
+                met_pinned = true;
+            }
+            if !met_pinned {
+                self.ruled_out += 1;
+                self.last_ruled_out = frame;
+            }
+            frame = self.ring.next(frame);
+        }
+        None
+    }
+
+    /// Step 3, from the page after the window.
+    fn scan<F: Frames>(&mut self, window_pages: u32, frames: &mut F) -> Frame {
+        let mut frame = self.ring.iter().nth(window_pages as usize);
+        loop {
+            let examined = frame.unwrap_or_else(|| self.ring.under_hand());
+            if !frames.is_pinned(examined) {
+                if !frames.is_referenced(examined) {
+                    return examined;
+                }
+                frames.clear_bits(examined);
+            }
+            frame = Some(self.ring.next(examined));
+        }
+    }
+
+    fn clear_passed<F: Frames>(&self, victim: Frame, window_pages: u32, frames: &mut F) {
+        let in_window = self.ring.iter().take(window_pages as usize);
+        for frame in in_window.take_while(|&frame| frame != victim) {
+            if !frames.is_pinned(frame) {
+                frames.clear_bits(frame);
+            }
+        }
+    }
+
+    fn choose<F: Frames>(&mut self, window: Window, frames: &mut F) -> Frame {
+        let window_pages = window.pages.min(self.ring.len());
+        let clean = self.clean_in_window(window_pages, frames);
+        let in_window = clean.or_else(|| {
+            let mut pages = self.ring.iter().take(window_pages as usize);
+            pages.find(|&frame| !frames.is_referenced(frame) && !frames.is_pinned(frame))
+        });
+        if window.clear_passed {
+            self.clear_passed(in_window.unwrap_or(Frame::NONE), window_pages, frames);
+        }
+        // Only a victim of step 2 can leave pages ahead of the hand that are ruled out.
+        let passed = match in_window {
+            Some(victim) if clean.is_none() => {
+                1 + self.ring.iter().take_while(|&frame| frame != victim).count() as u32
+            }
+            _ => self.ruled_out,
+        };
+        self.ruled_out = self.ruled_out.saturating_sub(passed);
+        let victim = in_window.unwrap_or_else(|| self.scan(window_pages, frames));
+        self.ring.take_and_stand_behind(victim);
+        self.leaving = victim;
+        victim
+    }
+
+    fn check_invariants<F: Frames>(&self, frames: &F) {
+        self.ring.check_invariants();
+        let mut ruled_out = self.ring.iter().take(self.ruled_out as usize);
+        assert!(!ruled_out.any(|frame| is_first_choice(frame, frames)), "{RULED_OUT}");
+    }
+}
+
+impl Cfclock {
+    #[cold]
+    fn link(&mut self) {
+        if let Order::InPlace(InPlace { ring, .. }) = &self.order {
+            self.order = Order::Linked(Linked {
+                ring: LinkedRing::of(ring.iter(), ring.frames()),
+                ruled_out: 0,
+                last_ruled_out: Frame::NONE,
+                leaving: Frame::NONE,
+            });
+        }
     }
 }
 
 impl PagePolicy for Cfclock {
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        let window_end = self.hand_step + u64::from(self.window_pages);
-        let in_window = self
-            .clean_in_window(window_end, frames)
-            .or_else(|| self.unreferenced_in_window(window_end, frames));
-        let cleared_up_to = in_window.unwrap_or(window_end);
-        if self.clear_passed {
-            self.clear_from_hand(cleared_up_to, frames);
+        if let Order::InPlace(in_place) = &self.order
+            && !in_place.ring.is_whole()
+        {
+            self.link();
         }
-        let victim_step = in_window.unwrap_or_else(|| self.scan_from(window_end, frames));
-        self.take(victim_step)
+        match &mut self.order {
+            Order::InPlace(in_place) => in_place.choose(self.window, frames),
+            Order::Linked(linked) => linked.choose(self.window, frames),
+        }
     }
 
-    fn loaded<F: Frames>(&mut self, _: Fault, _: Frame, _: &mut F) {
-        self.loaded = (self.loaded + 1).min(self.frames);
+    fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, _: &mut F) {
+        match &mut self.order {
+            Order::InPlace(in_place) => in_place.ring.load(),
+            Order::Linked(linked) => {
+                linked.ring.push_tail(frame);
+                linked.leaving = Frame::NONE;
+            }
+        }
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.link();
+        if let Order::Linked(linked) = &mut self.order {
+            linked.ring.remove(frame);
+            linked.ruled_out = 0;
+        }
     }
 
     fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
-        let is_victim = ring_next(frame.0, self.frames) == self.hand;
-        if !is_victim {
-            self.ruled_out_step = self.hand_step;
+        match &mut self.order {
+            Order::InPlace(in_place) => {
+                let behind = next_position(frame.0, in_place.ring.frames());
+                let is_victim = behind == in_place.ring.hand();
+                if !is_victim {
+                    in_place.ruled_out_step = in_place.hand_step;
+                }
+            }
+            Order::Linked(linked) if linked.leaving != frame => linked.ruled_out = 0,
+            Order::Linked(_) => {}
         }
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.list("from_hand", &mut ring_from(self.hand, self.loaded));
+        match &self.order {
+            Order::InPlace(in_place) => inspector.list("from_hand", &mut in_place.ring.iter()),
+            Order::Linked(linked) => inspector.list("from_hand", &mut linked.ring.iter()),
+        }
     }
 
     fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("window_pages", self.window_pages.into());
+        show("window_pages", self.window.pages.into());
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
-        assert_eq!(u64::from(self.hand), self.hand_step % u64::from(self.frames), "the hand");
-        let revolution_end = self.hand_step + u64::from(self.frames);
-        let ruled_out_end = self.ruled_out_step.min(revolution_end);
-        for frame in self.stretches(self.hand_step, ruled_out_end).into_iter().flatten().map(Frame)
-        {
-            let candidate = !frames.is_referenced(frame) && !frames.is_dirty(frame);
-            assert!(!candidate, "a clean, unreferenced page is ruled out");
+        match &self.order {
+            Order::InPlace(in_place) => in_place.check_invariants(frames),
+            Order::Linked(linked) => linked.check_invariants(frames),
         }
     }
 }

@@ -22,7 +22,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, Links};
@@ -67,12 +67,22 @@ impl Cataloged for Cflru {
 }
 
 impl PagePolicy for Cflru {
+    const CAN_PEEK: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.0.take_victim(frames)
     }
 
     fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, frames: &mut F) {
         self.0.push(frame, frames);
+    }
+
+    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        self.0.peek_victim(frames)
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.0.remove(frame, frames);
     }
 
     fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
@@ -101,9 +111,9 @@ impl AccessDriven for Cflru {
 
 /// An LRU list that knows the clean pages of its clean-first region.
 ///
-/// A page that is clean when it enters the region becomes dirty only by a reference, which takes it out of
-/// the region or makes it the newest page of it. So the list of clean pages, kept in LRU order, is exact
-/// but for a page that a reference has dirtied just after it entered; those are dropped when they are met.
+/// A page that is clean when it enters the region becomes dirty by a reference, which takes it out of
+/// the region or makes it the newest page of it, or when a file is truncated. So the list of clean pages, kept in LRU
+/// order, is exact but for pages that were dirtied in one of these ways; those are dropped when they are met.
 #[derive(Clone, Debug)]
 pub(super) struct CleanFirstList {
     links: Links,
@@ -173,9 +183,19 @@ impl CleanFirstList {
             }
             frame
         });
-        self.unlink(victim);
-        self.fill_region(frames);
+        self.remove(victim, frames);
         victim
+    }
+
+    pub(super) fn remove<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.unlink(frame);
+        self.fill_region(frames);
+    }
+
+    pub(super) fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        let clean = |&frame: &Frame| !frames.is_dirty(frame) && !frames.is_pinned(frame);
+        let in_region = self.clean.iter(&self.clean_links).find(clean);
+        in_region.or_else(|| first_unpinned(&self.list, &self.links, frames))
     }
 
     fn first_clean<F: Frames>(&mut self, frames: &F) -> Option<Frame> {

@@ -124,6 +124,10 @@ impl PagePolicy for CflruDynamic {
         self.list.push(frame, frames);
     }
 
+    fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.list.remove(frame, frames);
+    }
+
     fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
         self.cost = self.cost.saturating_add(self.write_cost);
         self.list.became_clean(frame);

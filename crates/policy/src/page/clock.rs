@@ -19,18 +19,16 @@
 //! MIT Press, 1969; as used in H. Lee, H. Bahn, K. G. Shin: Page replacement for write references in NAND
 //! flash based virtual memory systems. JCSE 8(3), 2014.
 
-use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
+use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parts::{Ring, Turn};
 use crate::{Frame, Frames, HitBits};
 
-/// The ring is the frames themselves: they are filled in order, and a new page takes its victim's place,
-/// which is the one that the hand reaches last.
+/// The ring, and what a new page's bit is.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    hand: u32,
-    frames: u32,
-    loaded: u32,
+    ring: Ring,
     insert_referenced: bool,
 }
 
@@ -51,34 +49,51 @@ impl Cataloged for Clock {
 
     fn build(settings: &Settings, size: Size) -> Self {
         let insert_referenced = settings.count("insert_ref") == Some(1);
-        Clock { hand: 0, frames: size.frames, loaded: 0, insert_referenced }
+        Clock { ring: Ring::new(size.frames), insert_referenced }
+    }
+}
+
+#[inline]
+fn take_unreferenced<F: Frames>(ring: &mut impl Turn, frames: &mut F) -> Frame {
+    loop {
+        let frame = ring.pass();
+        if frames.is_pinned(frame) {
+            continue;
+        }
+        if !frames.is_referenced(frame) {
+            ring.take(frame);
+            return frame;
+        }
+        frames.clear_bits(frame);
     }
 }
 
 impl PagePolicy for Clock {
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        loop {
-            let frame = Frame(self.hand);
-            self.hand = ring_next(self.hand, self.frames);
-            if frames.is_pinned(frame) {
-                continue;
-            }
-            if !frames.is_referenced(frame) {
-                return frame;
-            }
-            frames.clear_bits(frame);
+        self.ring.before_victim();
+        match &mut self.ring {
+            Ring::InPlace(ring) => take_unreferenced(ring, frames),
+            Ring::Linked(ring) => take_unreferenced(ring, frames),
         }
     }
 
-    fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, frames: &mut F) {
-        self.loaded = (self.loaded + 1).min(self.frames);
-        if self.insert_referenced {
+    fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
+        self.ring.loaded(frame);
+        if self.insert_referenced && !fault.is_ahead() {
             frames.set_read_bit(frame);
         }
     }
 
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.ring.remove(frame);
+    }
+
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.list("from_hand", &mut ring_from(self.hand, self.loaded));
+        self.ring.with_pages(|pages| inspector.list("from_hand", pages));
+    }
+
+    fn check_invariants<F: Frames>(&self, _: &F) {
+        self.ring.check_invariants();
     }
 }
 

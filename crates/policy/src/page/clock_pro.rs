@@ -277,6 +277,22 @@ impl PagePolicy for ClockPro {
         }
     }
 
+    /// A page that leaves out of turn leaves the clock too; its test period, if it is in one, ends without a word.
+    fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        let page = frames.page(frame);
+        if self.is_hot[frame.index()] {
+            self.hot_pages -= 1;
+        } else {
+            if self.hand_cold == frame {
+                self.take_from_hand_cold();
+            }
+            self.remove_cold(frame);
+        }
+        self.in_test.remove(page);
+        self.clock.remove(&mut self.clock_links, page);
+        self.frame_of_page[page.index()] = Frame::NONE;
+    }
+
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.ghosts("clock", &mut self.clock.iter(&self.clock_links));
         let hot = self.clock.iter(&self.clock_links).filter(|&page| self.is_hot(page));

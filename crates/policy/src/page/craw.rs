@@ -344,6 +344,15 @@ impl PagePolicy for Craw {
         self.trim_ghosts();
     }
 
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        if self.in_read_area[frame.index()] {
+            self.unlink(Area::R, frame);
+        }
+        if let Some(area) = self.write_area[frame.index()] {
+            self.unlink(area, frame);
+        }
+    }
+
     fn inspect(&self, inspector: &mut dyn Inspector) {
         for (area, name) in AREAS.into_iter().zip(["R", "W1", "W2"]) {
             let links = if area == Area::R { &self.read_links } else { &self.write_links };

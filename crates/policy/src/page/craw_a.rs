@@ -55,6 +55,10 @@ impl PagePolicy for CrawA {
         self.0.trim_ghosts();
     }
 
+    fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.0.dropped(frame, frames);
+    }
+
     fn inspect(&self, inspector: &mut dyn Inspector) {
         self.0.inspect(inspector);
     }

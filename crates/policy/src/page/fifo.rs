@@ -15,18 +15,16 @@
 //! **Reference.** L. A. Belady, R. A. Nelson, G. S. Shedler: An anomaly in space-time characteristics of
 //! certain programs running in a paging machine. Communications of the ACM 12(6), 1969.
 
-use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
+use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
+use crate::parts::{Ring, Turn};
 use crate::{Frame, Frames, HitBits};
 
-/// The ring is the frames themselves: they are filled in order, and a new page takes its victim's place,
-/// which is the one that the hand reaches last.
+/// A ring whose hand is at the oldest page.
 #[derive(Clone, Debug)]
 pub struct Fifo {
-    hand: u32,
-    frames: u32,
-    loaded: u32,
+    ring: Ring,
 }
 
 impl Cataloged for Fifo {
@@ -39,27 +37,50 @@ impl Cataloged for Fifo {
     };
 
     fn build(_: &Settings, size: Size) -> Self {
-        Fifo { hand: 0, frames: size.frames, loaded: 0 }
+        Fifo { ring: Ring::new(size.frames) }
+    }
+}
+
+#[inline]
+fn take_oldest<F: Frames>(ring: &mut impl Turn, frames: &F) -> Frame {
+    loop {
+        let frame = ring.pass();
+        if !frames.is_pinned(frame) {
+            ring.take(frame);
+            return frame;
+        }
     }
 }
 
 impl PagePolicy for Fifo {
+    const CAN_PEEK: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        loop {
-            let frame = Frame(self.hand);
-            self.hand = ring_next(self.hand, self.frames);
-            if !frames.is_pinned(frame) {
-                return frame;
-            }
+        self.ring.before_victim();
+        match &mut self.ring {
+            Ring::InPlace(ring) => take_oldest(ring, frames),
+            Ring::Linked(ring) => take_oldest(ring, frames),
         }
     }
 
-    fn loaded<F: Frames>(&mut self, _: Fault, _: Frame, _: &mut F) {
-        self.loaded = (self.loaded + 1).min(self.frames);
+    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        self.ring.first(|frame| !frames.is_pinned(frame))
+    }
+
+    fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, _: &mut F) {
+        self.ring.loaded(frame);
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.ring.remove(frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.list("fifo", &mut ring_from(self.hand, self.loaded));
+        self.ring.with_pages(|pages| inspector.list("fifo", pages));
+    }
+
+    fn check_invariants<F: Frames>(&self, _: &F) {
+        self.ring.check_invariants();
     }
 }
 

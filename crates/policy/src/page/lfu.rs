@@ -61,6 +61,10 @@ impl PagePolicy for Lfu {
         self.pages.insert(frame);
     }
 
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.pages.remove(frame);
+    }
+
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.list("by_count", &mut self.pages.iter());
         inspector.list("first_of_count", &mut self.pages.firsts());

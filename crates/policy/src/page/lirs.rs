@@ -27,8 +27,8 @@
 //! **Deviations from the paper.** None on its rules; with `Llirs` = 0, which the paper does not consider, `S`
 //! is always empty and `Q` an LRU list. `S` is not limited and can hold the whole footprint; some
 //! implementations limit it (libCacheSim: to twice the frames). Pinned pages are passed over and keep their
-//! places; when all of `Q` are pinned, the LIR page nearest the bottom of `S` that is not leaves memory and
-//! `S`, which is then pruned.
+//! places; when all of `Q` are pinned, or `Q` is empty since pages left out of turn, the LIR page nearest the bottom of `S`
+//! that is not pinned leaves memory and `S`, which is then pruned. A page that leaves out of turn leaves `S` too.
 //!
 //! **Reference.** S. Jiang, X. Zhang: LIRS: an efficient low inter-reference recency set replacement policy
 //! to improve buffer cache performance. SIGMETRICS 2002.
@@ -121,13 +121,17 @@ impl Lirs {
         }
     }
 
+    fn forget_lir(&mut self, page: PageId) {
+        self.take_from_stack(page);
+        self.lir_pages -= 1;
+        self.prune();
+    }
+
     /// The LIR page nearest the bottom that is not pinned, for want of a page in the queue.
     fn evict_lir<F: Frames>(&mut self, frames: &F) -> Frame {
         let victim = self.lir_frames().find(|&frame| !frames.is_pinned(frame));
         let victim = victim.expect("a frame is not pinned");
-        self.take_from_stack(frames.page(victim));
-        self.lir_pages -= 1;
-        self.prune();
+        self.forget_lir(frames.page(victim));
         victim
     }
 
@@ -162,6 +166,20 @@ impl PagePolicy for Lirs {
             self.queue.push_tail(&mut self.queue_links, frame);
         }
         self.prune();
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        let page = frames.page(frame);
+        match self.status[page.index()] {
+            Status::Lir => self.forget_lir(page),
+            status => {
+                self.queue.remove(&mut self.queue_links, frame);
+                if status == Status::HirInStack {
+                    self.take_from_stack(page);
+                }
+            }
+        }
+        self.frame_of_page[page.index()] = Frame::NONE;
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {

@@ -15,7 +15,7 @@
 //! **Reference.** R. L. Mattson, J. Gecsei, D. R. Slutz, I. L. Traiger: Evaluation techniques for storage
 //! hierarchies. IBM Systems Journal 9(2), 1970.
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
@@ -43,6 +43,8 @@ impl Cataloged for Lru {
 }
 
 impl PagePolicy for Lru {
+    const CAN_PEEK: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut frame = self.list.head();
         while frames.is_pinned(frame) {
@@ -54,6 +56,14 @@ impl PagePolicy for Lru {
 
     fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, _: &mut F) {
         self.list.push_tail(&mut self.links, frame);
+    }
+
+    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        first_unpinned(&self.list, &self.links, frames)
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.list.remove(&mut self.links, frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {

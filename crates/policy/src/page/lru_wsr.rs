@@ -74,6 +74,10 @@ impl PagePolicy for LruWsr {
         self.list.push_tail(&mut self.links, frame);
     }
 
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.list.remove(&mut self.links, frame);
+    }
+
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.list("lru_to_mru", &mut self.list.iter(&self.links));
         let mut cold = self.list.iter(&self.links).filter(|frame| self.cold[frame.index()]);

@@ -106,16 +106,22 @@ impl Min {
     }
 
     fn pop(&mut self) -> Frame {
-        let top = self.heap.swap_remove(0);
-        self.position[top.index()] = NOT_IN_HEAP;
-        if !self.heap.is_empty() {
-            self.sift(0);
+        self.remove(0)
+    }
+
+    fn remove(&mut self, position: usize) -> Frame {
+        let frame = self.heap.swap_remove(position);
+        self.position[frame.index()] = NOT_IN_HEAP;
+        if position < self.heap.len() {
+            self.sift(position);
         }
-        top
+        frame
     }
 }
 
 impl PagePolicy for Min {
+    const CAN_PEEK: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut passed_over = Vec::new();
         let victim = loop {
@@ -134,6 +140,25 @@ impl PagePolicy for Min {
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
         self.key[frame.index()] = self.key_of(fault.op, frame, frames);
         self.push(frame);
+    }
+
+    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        let unpinned = |&&frame: &&Frame| !frames.is_pinned(frame);
+        if let Some(top) = self.heap.first().filter(unpinned) {
+            return Some(*top);
+        }
+        self.heap.iter().filter(unpinned).copied().max_by_key(|frame| self.key[frame.index()])
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.remove(self.position[frame.index()] as usize);
+    }
+
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
+        if self.key[frame.index()] & NEVER != 0 {
+            self.key[frame.index()] &= !CLEAN;
+            self.sift(self.position[frame.index()] as usize);
+        }
     }
 
     fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {

@@ -14,7 +14,8 @@
 //! reference bits are cleared after every `period`-th reference, hits included (default 1000).
 //!
 //! **Cost per hit and per victim.** One OR; constant on average: sets of candidates, looked up 64 frames at a
-//! time, take the place of the revolutions. Periodic mode clears all bits once per period.
+//! time, take the place of the revolutions. Periodic mode clears all bits once per period. Once pages have left out of
+//! turn, or several at once, each step costs the logarithm of the number of pages.
 //!
 //! **Deviations from the paper.** The text gives only the order of the classes ("higher priority to modified"
 //! is priority to be kept). The two passes are the textbooks' enhanced second-chance algorithm.
@@ -24,27 +25,50 @@
 
 use core::num::NonZeroU64;
 
-use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
+use alloc::vec::Vec;
+
+use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::FrameSet;
+use crate::parts::{Circle, FrameRing, FrameSet, frames_from};
 use crate::{Frame, Frames, HitBits, Op};
+
+/// The order of the pages, and what is known of their classes.
+#[derive(Clone, Debug)]
+pub struct Nru {
+    period: Option<NonZeroU64>,
+    order: Order,
+}
+
+/// In place as long as each page that leaves makes room for the next one that comes.
+#[derive(Clone, Debug)]
+enum Order {
+    InPlace(InPlace),
+    Linked(Linked),
+}
 
 /// The ring is the frames themselves, as in CLOCK.
 ///
 /// Each set holds at least the pages of its class. A page can enter a class only by being loaded, by losing
-/// its reference bit or by being written back, all of which pass through here; it leaves a class by a hit,
-/// unseen, and is then dropped from the set when a search meets it.
+/// its reference bit, by being written back or by being made dirty, all of which pass through here; it leaves a class by
+/// a hit, unseen, and is then dropped from the set when a search meets it.
 #[derive(Clone, Debug)]
-pub struct Nru {
-    hand: u32,
-    frames: u32,
-    loaded: u32,
-    period: Option<NonZeroU64>,
+struct InPlace {
+    ring: FrameRing,
     unreferenced_clean: FrameSet,
     unreferenced_dirty: FrameSet,
     /// Kept in periodic mode only.
-    clean: FrameSet,
+    clean: Option<FrameSet>,
+}
+
+/// The pages in any frames, each weighted by its class: the first to leave weighs most. As in [`InPlace`] a weight may be
+/// too large, and is put right when a search meets it.
+#[derive(Clone, Debug)]
+struct Linked {
+    circle: Circle<Frame>,
+    /// The victim, until the next page comes.
+    leaving: Frame,
+    passed: Vec<Frame>,
 }
 
 impl Cataloged for Nru {
@@ -72,15 +96,15 @@ impl Cataloged for Nru {
     };
 
     fn build(settings: &Settings, size: Size) -> Self {
-        Nru {
-            hand: 0,
-            frames: size.frames,
-            loaded: 0,
-            period: settings.count("period").and_then(NonZeroU64::new),
-            unreferenced_clean: FrameSet::new(size.frames),
-            unreferenced_dirty: FrameSet::new(size.frames),
-            clean: FrameSet::new(size.frames),
-        }
+        let period = settings.count("period").and_then(NonZeroU64::new);
+        let set = || FrameSet::new(size.frames);
+        let in_place = InPlace {
+            ring: FrameRing::new(size.frames),
+            unreferenced_clean: set(),
+            unreferenced_dirty: set(),
+            clean: period.map(|_| set()),
+        };
+        Nru { period, order: Order::InPlace(in_place) }
     }
 }
 
@@ -105,10 +129,10 @@ fn first_of_class<F: Frames>(
     None
 }
 
-impl Nru {
+impl InPlace {
     fn unreferenced<F: Frames>(&mut self, dirty: bool, frames: &F) -> Option<Frame> {
         let set = if dirty { &mut self.unreferenced_dirty } else { &mut self.unreferenced_clean };
-        first_of_class(set, self.hand, frames, |frames, frame| {
+        first_of_class(set, self.ring.hand(), frames, |frames, frame| {
             !frames.is_referenced(frame) && frames.is_dirty(frame) == dirty
         })
     }
@@ -128,8 +152,8 @@ impl Nru {
 
     /// Pass B clears what it passes over: up to `victim`, or once around.
     fn clear_passed<F: Frames>(&mut self, victim: Option<Frame>, frames: &mut F) {
-        let passed = ring_from(self.hand, self.frames).take_while(|&frame| Some(frame) != victim);
-        for frame in passed {
+        let all = frames_from(self.ring.hand(), self.ring.frames());
+        for frame in all.take_while(|&frame| Some(frame) != victim) {
             if !frames.is_pinned(frame) {
                 frames.clear_bits(frame);
                 self.insert_unreferenced(frame, frames.is_dirty(frame));
@@ -138,13 +162,14 @@ impl Nru {
     }
 
     fn victim_by_class<F: Frames>(&mut self, frames: &F) -> Frame {
+        let hand = self.ring.hand();
         self.unreferenced(false, frames)
             .or_else(|| self.unreferenced(true, frames))
             .or_else(|| {
                 let is_clean = |frames: &F, frame| !frames.is_dirty(frame);
-                first_of_class(&mut self.clean, self.hand, frames, is_clean)
+                first_of_class(self.clean.as_mut()?, hand, frames, is_clean)
             })
-            .or_else(|| ring_from(self.hand, self.frames).find(|&frame| !frames.is_pinned(frame)))
+            .or_else(|| self.ring.iter().find(|&frame| !frames.is_pinned(frame)))
             .expect("a frame is not pinned")
     }
 
@@ -154,35 +179,175 @@ impl Nru {
             false => self.unreferenced_clean.insert(frame),
         }
     }
+
+    fn insert_clean(&mut self, frame: Frame) {
+        if let Some(clean) = &mut self.clean {
+            clean.insert(frame);
+        }
+    }
+
+    fn take(&mut self, victim: Frame) {
+        self.unreferenced_clean.remove(victim);
+        self.unreferenced_dirty.remove(victim);
+        if let Some(clean) = &mut self.clean {
+            clean.remove(victim);
+        }
+        self.ring.take_and_stand_behind(victim);
+    }
+}
+
+/// What a page weighs.
+fn weight<F: Frames>(frame: Frame, frames: &F) -> u8 {
+    match (frames.is_referenced(frame), frames.is_dirty(frame)) {
+        (false, false) => UNREFERENCED_CLEAN,
+        (false, true) => UNREFERENCED_DIRTY,
+        (true, false) => 1,
+        (true, true) => 0,
+    }
+}
+
+const UNREFERENCED_CLEAN: u8 = 3;
+const UNREFERENCED_DIRTY: u8 = 2;
+
+impl Linked {
+    fn of<F: Frames>(in_place: &InPlace, frames: &F) -> Self {
+        let mut circle = Circle::EMPTY;
+        in_place.ring.iter().for_each(|frame| circle.push_tail(frame, weight(frame, frames)));
+        Linked { circle, leaving: Frame::NONE, passed: Vec::new() }
+    }
+
+    /// The first page, from the hand, of the lowest class that has one which can leave, and what it weighs.
+    fn lowest_class<F: Frames>(&mut self, frames: &F) -> (Frame, u8) {
+        loop {
+            let frame = self.circle.first_heaviest().expect("memory is not empty");
+            let own = weight(frame, frames);
+            if own < self.circle.largest_weight() {
+                self.circle.set_weight(frame, own);
+            } else if frames.is_pinned(frame) {
+                return self.lowest_class_among_pinned(frames);
+            } else {
+                return (frame, own);
+            }
+        }
+    }
+
+    fn lowest_class_among_pinned<F: Frames>(&self, frames: &F) -> (Frame, u8) {
+        let unpinned = self.circle.iter().filter(|&frame| !frames.is_pinned(frame));
+        let mut weighed = unpinned.map(|frame| (frame, weight(frame, frames)));
+        let first = weighed.next().expect("a frame is not pinned");
+        weighed.fold(first, |best, other| if other.1 > best.1 { other } else { best })
+    }
+
+    fn victim_by_scan<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        loop {
+            let (first, class) = self.lowest_class(frames);
+            if class == UNREFERENCED_CLEAN {
+                return first;
+            }
+            let victim = (class == UNREFERENCED_DIRTY).then_some(first);
+            self.clear_passed(victim, frames);
+            if let Some(victim) = victim {
+                return victim;
+            }
+        }
+    }
+
+    fn clear_passed<F: Frames>(&mut self, victim: Option<Frame>, frames: &mut F) {
+        let mut passed = core::mem::take(&mut self.passed);
+        passed.extend(self.circle.iter().take_while(|&frame| Some(frame) != victim));
+        for frame in passed.drain(..) {
+            if !frames.is_pinned(frame) {
+                frames.clear_bits(frame);
+                self.circle.set_weight(frame, weight(frame, frames));
+            }
+        }
+        self.passed = passed;
+    }
+
+    fn take(&mut self, victim: Frame) {
+        self.circle.remove_and_pass(victim);
+        self.leaving = victim;
+    }
+}
+
+impl Nru {
+    #[cold]
+    fn link<F: Frames>(&mut self, frames: &F) {
+        if let Order::InPlace(in_place) = &self.order {
+            self.order = Order::Linked(Linked::of(in_place, frames));
+        }
+    }
 }
 
 impl PagePolicy for Nru {
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        let victim = match self.period {
-            None => self.victim_by_scan(frames),
-            Some(_) => self.victim_by_class(frames),
-        };
-        self.unreferenced_clean.remove(victim);
-        self.unreferenced_dirty.remove(victim);
-        if self.period.is_some() {
-            self.clean.remove(victim);
+        if let Order::InPlace(in_place) = &self.order
+            && !in_place.ring.is_whole()
+        {
+            self.link(frames);
         }
-        self.hand = ring_next(victim.0, self.frames);
-        victim
+        let by_scan = self.period.is_none();
+        match &mut self.order {
+            Order::InPlace(in_place) => {
+                let victim = match by_scan {
+                    true => in_place.victim_by_scan(frames),
+                    false => in_place.victim_by_class(frames),
+                };
+                in_place.take(victim);
+                victim
+            }
+            Order::Linked(linked) => {
+                let victim = match by_scan {
+                    true => linked.victim_by_scan(frames),
+                    false => linked.lowest_class(frames).0,
+                };
+                linked.take(victim);
+                victim
+            }
+        }
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        self.loaded = (self.loaded + 1).min(self.frames);
-        self.insert_unreferenced(frame, fault.op == Op::Write);
-        if fault.op == Op::Read && self.period.is_some() {
-            self.clean.insert(frame);
+        let dirty = fault.op == Op::Write;
+        match &mut self.order {
+            Order::InPlace(in_place) => {
+                in_place.ring.load();
+                in_place.insert_unreferenced(frame, dirty);
+                if !dirty {
+                    in_place.insert_clean(frame);
+                }
+            }
+            Order::Linked(linked) => {
+                let weight = if dirty { UNREFERENCED_DIRTY } else { UNREFERENCED_CLEAN };
+                linked.circle.push_tail(frame, weight);
+                linked.leaving = Frame::NONE;
+            }
         }
     }
 
-    fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
-        self.unreferenced_clean.insert(frame);
-        if self.period.is_some() {
-            self.clean.insert(frame);
+    fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.link(frames);
+        if let Order::Linked(linked) = &mut self.order {
+            linked.circle.remove(frame);
+        }
+    }
+
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
+        if let Order::InPlace(in_place) = &mut self.order {
+            in_place.unreferenced_dirty.insert(frame);
+        }
+    }
+
+    fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        match &mut self.order {
+            Order::InPlace(in_place) => {
+                in_place.unreferenced_clean.insert(frame);
+                in_place.insert_clean(frame);
+            }
+            Order::Linked(linked) if linked.leaving != frame => {
+                linked.circle.set_weight(frame, weight(frame, frames));
+            }
+            Order::Linked(_) => {}
         }
     }
 
@@ -191,25 +356,49 @@ impl PagePolicy for Nru {
     }
 
     fn tick<F: Frames>(&mut self, frames: &mut F) {
-        for frame in (0..self.loaded).map(Frame) {
-            frames.clear_bits(frame);
-            self.insert_unreferenced(frame, frames.is_dirty(frame));
+        match &mut self.order {
+            Order::InPlace(in_place) => {
+                for frame in in_place.ring.iter() {
+                    frames.clear_bits(frame);
+                    in_place.insert_unreferenced(frame, frames.is_dirty(frame));
+                }
+            }
+            Order::Linked(linked) => {
+                let mut all = core::mem::take(&mut linked.passed);
+                all.extend(linked.circle.iter());
+                for frame in all.drain(..) {
+                    frames.clear_bits(frame);
+                    linked.circle.set_weight(frame, weight(frame, frames));
+                }
+                linked.passed = all;
+            }
         }
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.list("from_hand", &mut ring_from(self.hand, self.loaded));
+        match &self.order {
+            Order::InPlace(in_place) => inspector.list("from_hand", &mut in_place.ring.iter()),
+            Order::Linked(linked) => inspector.list("from_hand", &mut linked.circle.iter()),
+        }
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
-        for frame in (0..self.loaded).map(Frame) {
-            let set = if frames.is_dirty(frame) {
-                &self.unreferenced_dirty
-            } else {
-                &self.unreferenced_clean
-            };
-            let listed = set.next_from(frame.0) == Some(frame);
-            assert!(frames.is_referenced(frame) || listed, "an unreferenced page is in no set");
+        match &self.order {
+            Order::InPlace(in_place) => {
+                for frame in in_place.ring.iter() {
+                    let set = match frames.is_dirty(frame) {
+                        true => &in_place.unreferenced_dirty,
+                        false => &in_place.unreferenced_clean,
+                    };
+                    let listed = set.contains(frame);
+                    assert!(frames.is_referenced(frame) || listed, "a page is in no set");
+                }
+            }
+            Order::Linked(Linked { circle, .. }) => {
+                circle.check_invariants(|frame| circle.weight(frame));
+                let too_light = |frame| circle.weight(frame) < weight(frame, frames);
+                assert!(!circle.iter().any(too_light), "a page weighs too little");
+            }
         }
     }
 }

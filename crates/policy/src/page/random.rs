@@ -23,17 +23,17 @@
 //! Journal 5(2), 1966. G. L. Steele, D. Lea, C. H. Flood: Fast splittable pseudorandom number generators.
 //! OOPSLA 2014.
 
-use super::{BitDriven, Fault, Inspector, PagePolicy, ring_from, ring_next};
+use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::SplitMix64;
+use crate::parts::{FrameSet, SplitMix64, frames_from};
 use crate::{Frame, Frames, HitBits};
 
 /// A generator of pseudo-random frame numbers.
 #[derive(Clone, Debug)]
 pub struct Random {
     frames: u32,
-    loaded: u32,
+    held: FrameSet,
     numbers: SplitMix64,
 }
 
@@ -54,26 +54,36 @@ impl Cataloged for Random {
 
     fn build(settings: &Settings, size: Size) -> Self {
         let seed = settings.count("seed").unwrap_or(0);
-        Random { frames: size.frames, loaded: 0, numbers: SplitMix64::new(seed) }
+        Random {
+            frames: size.frames,
+            held: FrameSet::new(size.frames),
+            numbers: SplitMix64::new(seed),
+        }
     }
 }
 
 impl PagePolicy for Random {
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let number = self.numbers.next() >> 32;
-        let mut position = ((number * u64::from(self.frames)) >> 32) as u32;
-        while frames.is_pinned(Frame(position)) {
-            position = ring_next(position, self.frames);
-        }
-        Frame(position)
+        let position = ((number * u64::from(self.frames)) >> 32) as u32;
+        let can_leave = |&frame: &Frame| self.held.contains(frame) && !frames.is_pinned(frame);
+        let victim = frames_from(position, self.frames).find(can_leave);
+        let victim = victim.expect("a frame is not pinned");
+        self.held.remove(victim);
+        victim
     }
 
-    fn loaded<F: Frames>(&mut self, _: Fault, _: Frame, _: &mut F) {
-        self.loaded = (self.loaded + 1).min(self.frames);
+    fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, _: &mut F) {
+        self.held.insert(frame);
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.held.remove(frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.list("frames", &mut ring_from(0, self.loaded));
+        let held = frames_from(0, self.frames).filter(|&frame| self.held.contains(frame));
+        inspector.list("frames", &mut { held });
     }
 }
 

@@ -54,6 +54,8 @@ pub struct S3Fifo {
     move_to_main_threshold: u8,
     fills_main: bool,
     any_page_left: bool,
+    /// Whether a page is in the main queue.
+    is_in_main: Vec<bool>,
     links: Links,
     small: FrameList,
     main: FrameList,
@@ -101,6 +103,7 @@ impl Cataloged for S3Fifo {
             move_to_main_threshold: threshold as u8,
             fills_main: settings.choice("fill") == "main",
             any_page_left: false,
+            is_in_main: vec![false; size.frames as usize],
             links: Links::new(size.frames),
             small: FrameList::EMPTY,
             main: FrameList::EMPTY,
@@ -121,6 +124,7 @@ impl S3Fifo {
                 return Some(frame);
             }
             self.frequency[frame.index()] = 0;
+            self.is_in_main[frame.index()] = true;
             self.main.push_tail(&mut self.links, frame);
         }
     }
@@ -154,13 +158,20 @@ impl PagePolicy for S3Fifo {
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         self.frequency[frame.index()] = 0;
         let was_ghost = self.ghosts.remove(fault.page);
-        if self.ghosts.len() > self.most_ghosts {
+        while self.ghosts.len() > self.most_ghosts {
             self.ghosts.drop_oldest();
         }
         let small_is_filled = self.fills_main && self.small.len() >= self.small_pages;
         let to_main = was_ghost || (small_is_filled && !self.any_page_left);
+        self.is_in_main[frame.index()] = to_main;
         let queue = if to_main { &mut self.main } else { &mut self.small };
         queue.push_tail(&mut self.links, frame);
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        let is_in_main = self.is_in_main[frame.index()];
+        let queue = if is_in_main { &mut self.main } else { &mut self.small };
+        queue.remove(&mut self.links, frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
@@ -179,6 +190,13 @@ impl PagePolicy for S3Fifo {
         self.main.check_invariants(&self.links);
         self.ghosts.check_invariants();
         assert!(self.ghosts.len() <= self.most_ghosts, "too many ghosts");
+        let in_main = self.main.iter(&self.links);
+        assert!({ in_main }.all(|frame| self.is_in_main[frame.index()]), "a page's queue is wrong");
+        let in_small = self.small.iter(&self.links);
+        assert!(
+            !{ in_small }.any(|frame| self.is_in_main[frame.index()]),
+            "a page's queue is wrong"
+        );
         for frame in self.small.iter(&self.links).chain(self.main.iter(&self.links)) {
             assert!(!self.ghosts.contains(frames.page(frame)), "a page in memory is a ghost");
             assert!(self.frequency[frame.index()] <= HIGHEST_FREQUENCY, "a frequency is too high");

@@ -77,6 +77,13 @@ impl PagePolicy for Sieve {
         self.oldest_to_newest.push_tail(&mut self.links, frame);
     }
 
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        if self.hand == frame {
+            self.hand = self.links.next(frame);
+        }
+        self.oldest_to_newest.remove(&mut self.links, frame);
+    }
+
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.list("tail_to_head", &mut self.oldest_to_newest.iter(&self.links));
         let hand = (self.hand != Frame::NONE).then_some(self.hand);

@@ -19,7 +19,8 @@
 //! that is not below the number of frames, and at least 16. A page's counter in row `i` (1 to 4) is the
 //! number `h mod w`, where `h` is the `i`-th output of SplitMix64 (see `random`) seeded with the page's
 //! number; its count is the smallest of its four counters. Each reference is an addition: it adds 1 to those
-//! of the four that are below 15, first thing on a hit and last on a fault. After `sample_factor * S`
+//! of the four that are below 15, first thing on a hit and last on a fault; a page that
+//! is read ahead is not referenced by that. After `sample_factor * S`
 //! additions (`S` frames) all counters are halved, rounded down, and half of that number, rounded down, is
 //! taken as added already.
 //!
@@ -170,7 +171,13 @@ impl PagePolicy for WTinyLfu {
         while self.list(Segment::Window).len() > self.window_pages {
             self.move_to(Segment::Probation, self.list(Segment::Window).head());
         }
-        self.sketch.add(fault.page);
+        if !fault.is_ahead() {
+            self.sketch.add(fault.page);
+        }
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.remove(frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {

@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
-use super::Listed;
-use crate::buffer::BlockSlot;
+use core::marker::PhantomData;
 
-const NONE: u32 = BlockSlot::NONE.0;
+use super::Listed;
+
+const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
@@ -17,19 +18,20 @@ struct Node {
     heaviest: u8,
 }
 
-/// Blocks in the order in which the hand reaches them, each with a weight from 0 to 64.
+/// Blocks, or frames, in the order in which the hand reaches them, each with a weight from 0 to 64.
 ///
-/// The order is that of a splay tree: the first block from the hand that has the largest weight is found,
+/// The order is that of a splay tree: the first entry from the hand that has the largest weight is found,
 /// an entry is removed from anywhere and the hand set behind it in O(log n) amortized, with no allocation but
-/// for a block slot that was never used before. 16 bytes per block.
+/// for an entry that was never used before. 16 bytes per entry.
 #[derive(Clone, Debug)]
-pub(crate) struct Circle {
+pub(crate) struct Circle<T> {
     nodes: Vec<Node>,
     root: u32,
+    entries: PhantomData<T>,
 }
 
-impl Circle {
-    pub(crate) const EMPTY: Self = Circle { nodes: Vec::new(), root: NONE };
+impl<T: Listed> Circle<T> {
+    pub(crate) const EMPTY: Self = Circle { nodes: Vec::new(), root: NONE, entries: PhantomData };
 
     #[inline]
     fn node(&mut self, index: u32) -> &mut Node {
@@ -105,10 +107,10 @@ impl Circle {
         }
     }
 
-    fn access(&mut self, block: BlockSlot) -> u32 {
-        self.splay(block.0);
-        self.root = block.0;
-        block.0
+    fn access(&mut self, entry: T) -> u32 {
+        self.splay(entry.index() as u32);
+        self.root = entry.index() as u32;
+        entry.index() as u32
     }
 
     /// The tree with the entries of `first` before those of `second`.
@@ -127,28 +129,32 @@ impl Circle {
         last
     }
 
-    /// Links `block`, which is not here, in the place that the hand reaches last.
-    pub(crate) fn push_tail(&mut self, block: BlockSlot, weight: u8) {
+    /// Links `entry`, which is not here, in the place that the hand reaches last.
+    pub(crate) fn push_tail(&mut self, entry: T, weight: u8) {
         let node = Node { left: self.root, right: NONE, parent: NONE, weight, heaviest: weight };
-        if block.index() >= self.nodes.len() {
-            self.nodes.resize(block.index() + 1, node);
+        if entry.index() >= self.nodes.len() {
+            self.nodes.resize(entry.index() + 1, node);
         }
-        self.nodes[block.index()] = node;
-        self.set_parent(self.root, block.0);
-        self.update(block.0);
-        self.root = block.0;
+        self.nodes[entry.index()] = node;
+        self.set_parent(self.root, entry.index() as u32);
+        self.update(entry.index() as u32);
+        self.root = entry.index() as u32;
     }
 
-    pub(crate) fn set_weight(&mut self, block: BlockSlot, weight: u8) {
-        let root = self.access(block);
+    pub(crate) fn weight(&self, entry: T) -> u8 {
+        self.nodes[entry.index()].weight
+    }
+
+    pub(crate) fn set_weight(&mut self, entry: T, weight: u8) {
+        let root = self.access(entry);
         self.node(root).weight = weight;
         self.update(root);
     }
 
-    /// Takes `block` out and its neighbours apart: what the hand reaches before it, and after it.
-    fn cut(&mut self, block: BlockSlot) -> (u32, u32) {
+    /// Takes `entry` out and its neighbours apart: what the hand reaches before it, and after it.
+    fn cut(&mut self, entry: T) -> (u32, u32) {
         let Node { left, right, .. } = *{
-            let root = self.access(block);
+            let root = self.access(entry);
             self.node(root)
         };
         self.set_parent(left, NONE);
@@ -156,23 +162,23 @@ impl Circle {
         (left, right)
     }
 
-    /// Unlinks `block`; if the hand is on it, the hand moves to the next.
-    pub(crate) fn remove(&mut self, block: BlockSlot) {
-        let (before, after) = self.cut(block);
+    /// Unlinks `entry`; if the hand is on it, the hand moves to the next.
+    pub(crate) fn remove(&mut self, entry: T) {
+        let (before, after) = self.cut(entry);
         self.root = self.join(before, after);
     }
 
-    /// Unlinks `block` and moves the hand to the block behind it.
-    pub(crate) fn remove_and_pass(&mut self, block: BlockSlot) {
-        let (before, after) = self.cut(block);
+    /// Unlinks `entry` and moves the hand to the entry behind it.
+    pub(crate) fn remove_and_pass(&mut self, entry: T) {
+        let (before, after) = self.cut(entry);
         self.root = self.join(after, before);
     }
 
-    /// Moves the hand from the block that it is on to the next.
-    pub(crate) fn pass(&mut self, block: BlockSlot) {
-        let weight = self.nodes[block.index()].weight;
-        self.remove_and_pass(block);
-        self.push_tail(block, weight);
+    /// Moves the hand from the entry that it is on to the next.
+    pub(crate) fn pass(&mut self, entry: T) {
+        let weight = self.nodes[entry.index()].weight;
+        self.remove_and_pass(entry);
+        self.push_tail(entry, weight);
     }
 
     /// The largest weight, 0 if the circle is empty.
@@ -196,25 +202,25 @@ impl Circle {
     }
 
     /// The first of the heaviest blocks from the hand.
-    pub(crate) fn first_heaviest(&mut self) -> Option<BlockSlot> {
+    pub(crate) fn first_heaviest(&mut self) -> Option<T> {
         let found = self.peek_heaviest()?;
         self.access(found);
         Some(found)
     }
 
     /// As [`Circle::first_heaviest`], without a change.
-    pub(crate) fn peek_heaviest(&self) -> Option<BlockSlot> {
+    pub(crate) fn peek_heaviest(&self) -> Option<T> {
         let weight = self.largest_weight();
-        (self.root != NONE).then(|| BlockSlot(self.first_of(self.root, weight)))
+        (self.root != NONE).then(|| T::from_index(self.first_of(self.root, weight)))
     }
 
-    /// The next of the heaviest blocks behind `block`, around the circle.
-    pub(crate) fn next_heaviest(&mut self, block: BlockSlot) -> BlockSlot {
+    /// The next of the heaviest blocks behind `entry`, around the circle.
+    pub(crate) fn next_heaviest(&mut self, entry: T) -> T {
         let weight = self.largest_weight();
-        let root = self.access(block);
+        let root = self.access(entry);
         let behind = self.nodes[root as usize].right;
         let top = if self.reaches(behind, weight) { behind } else { root };
-        let found = BlockSlot(self.first_of(top, weight));
+        let found = T::from_index(self.first_of(top, weight));
         self.access(found);
         found
     }
@@ -227,23 +233,23 @@ impl Circle {
         index
     }
 
-    /// The block under the hand.
-    pub(crate) fn under_hand(&mut self) -> Option<BlockSlot> {
-        let first = BlockSlot(self.leftmost(self.root));
-        (first.0 != NONE).then(|| {
-            self.access(first);
-            first
+    /// The entry under the hand.
+    pub(crate) fn under_hand(&mut self) -> Option<T> {
+        let first = self.leftmost(self.root);
+        (first != NONE).then(|| {
+            self.access(T::from_index(first));
+            T::from_index(first)
         })
     }
 
     /// All blocks, from the hand.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = BlockSlot> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = T> + '_ {
         let mut index = self.leftmost(self.root);
         core::iter::from_fn(move || {
             let current = index;
             (current != NONE).then(|| {
                 index = self.following(current);
-                BlockSlot(current)
+                T::from_index(current)
             })
         })
     }
@@ -261,15 +267,19 @@ impl Circle {
     }
 
     /// Asserts that links and largest weights agree and that the weights are those of `weight`.
-    pub(crate) fn check_invariants(&self, weight: impl Fn(BlockSlot) -> u8) {
+    pub(crate) fn check_invariants(&self, weight: impl Fn(T) -> u8) {
         assert!(self.root == NONE || self.nodes[self.root as usize].parent == NONE, "the root");
-        for block in self.iter() {
-            let node = self.nodes[block.index()];
+        for entry in self.iter() {
+            let node = self.nodes[entry.index()];
             let below = self.heaviest_below(node.left).max(self.heaviest_below(node.right));
             assert_eq!(node.heaviest, node.weight.max(below), "a largest weight is wrong");
-            assert_eq!(node.weight, weight(block), "a weight is wrong");
+            assert_eq!(node.weight, weight(entry), "a weight is wrong");
             for child in [node.left, node.right].into_iter().filter(|&child| child != NONE) {
-                assert_eq!(self.nodes[child as usize].parent, block.0, "a parent is wrong");
+                assert_eq!(
+                    self.nodes[child as usize].parent,
+                    entry.index() as u32,
+                    "a parent is wrong"
+                );
             }
         }
     }
@@ -278,11 +288,12 @@ impl Circle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::BlockSlot;
     use alloc::collections::VecDeque;
 
     #[test]
     fn it_turns_as_a_plain_queue() {
-        let (mut circle, mut plain) = (Circle::EMPTY, VecDeque::<(u32, u8)>::new());
+        let (mut circle, mut plain) = (Circle::<BlockSlot>::EMPTY, VecDeque::<(u32, u8)>::new());
         let mut random = 2017u64;
         for round in 0..4000u32 {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

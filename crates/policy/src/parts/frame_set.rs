@@ -50,8 +50,8 @@ impl FrameSet {
         }
     }
 
-    #[cfg(test)]
-    fn contains(&self, frame: Frame) -> bool {
+    #[inline]
+    pub(crate) fn contains(&self, frame: Frame) -> bool {
         self.levels[0][frame.index() / 64] & (1 << (frame.index() % 64)) != 0
     }
 

@@ -12,6 +12,7 @@ pub(crate) trait Listed: Copy + Eq + Debug {
     /// The end of a list.
     const NONE: Self;
     fn index(self) -> usize;
+    fn from_index(index: u32) -> Self;
 }
 
 impl Listed for Frame {
@@ -21,6 +22,11 @@ impl Listed for Frame {
     fn index(self) -> usize {
         Frame::index(self)
     }
+
+    #[inline]
+    fn from_index(index: u32) -> Self {
+        Frame(index)
+    }
 }
 
 impl Listed for PageId {
@@ -29,6 +35,11 @@ impl Listed for PageId {
     #[inline]
     fn index(self) -> usize {
         PageId::index(self)
+    }
+
+    #[inline]
+    fn from_index(index: u32) -> Self {
+        PageId(index)
     }
 }
 
@@ -153,6 +164,19 @@ impl<T: Listed> List<T> {
             self.remove(links, entry);
             self.push_tail(links, entry);
         }
+    }
+
+    /// Makes `entry`, which is in this list, the head; what was before it comes last, in the same order.
+    pub(crate) fn turn_to(&mut self, links: &mut Links<T>, entry: T) {
+        let before = links.previous(entry);
+        if before == T::NONE {
+            return;
+        }
+        links.0[self.tail.index()].next = self.head;
+        links.0[self.head.index()].previous = self.tail;
+        links.0[before.index()].next = T::NONE;
+        links.0[entry.index()].previous = T::NONE;
+        (self.head, self.tail) = (entry, before);
     }
 
     /// The entries from head to tail.

@@ -2,7 +2,7 @@
 
 use clockhand_policy::catalog::{PolicySpec, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Inspector, Offline, PagePolicy};
-use clockhand_policy::{AllPinned, Frame, Frames, Memory, Op, PageId, Ratio};
+use clockhand_policy::{AllPinned, Frame, Frames, Memory, Op, PageId, Ratio, Step};
 use serde_json::{Map, Value, json};
 
 /// What one reference did. Pages are dense ids.
@@ -41,8 +41,20 @@ pub trait Driven {
         self.run(page, &[op]).expect("a frame is not pinned")
     }
 
+    /// One reference whose page, if it faults, comes with `ahead`, which are not in memory and not referenced. All
+    /// frames are made free before the first of these pages comes.
+    fn with_ahead(&mut self, page: u32, op: Op, ahead: &[u32]) -> Event;
+
     /// Whether a page must leave before the next one is loaded.
     fn is_full(&self) -> bool;
+    /// A page leaves although frames may be free.
+    fn evict(&mut self, incoming: u32) -> Event;
+    /// A page leaves at once, out of turn; says whether it was dirty.
+    fn drop_page(&mut self, page: u32) -> bool;
+    /// A page becomes dirty without a reference.
+    fn make_dirty(&mut self, page: u32);
+    /// The page that would leave, if the policy can tell.
+    fn peek(&self) -> Option<u32>;
     /// The page that leaves for a fault on `incoming`, once memory is full.
     fn victim_for(&mut self, incoming: u32) -> Result<u32, AllPinned>;
     /// Pins a resident page; says whether that was allowed.
@@ -68,9 +80,10 @@ pub fn build(
     let resolved =
         spec.resolve(frames, Ratio::whole(8)).unwrap_or_else(|error| panic!("{policy}: {error}"));
     let size = Size { frames, pages };
-    let next = next_references(future, pages);
+    let referenced = future.iter().map(|&(page, _)| page).collect();
+    let future = (referenced, next_references(future, pages));
     let name = spec.entry().description.name;
-    resolved.build(size, Builder { name, size, bits, next })
+    resolved.build(size, Builder { name, size, bits, future })
 }
 
 /// For each reference, the position of the next one to the same page.
@@ -87,7 +100,8 @@ struct Builder {
     name: &'static str,
     size: Size,
     bits: Bits,
-    next: Vec<Option<u32>>,
+    /// The pages of all references, and the position of each one's next.
+    future: (Vec<u32>, Vec<Option<u32>>),
 }
 
 /// How a kind of policy is told of references.
@@ -95,6 +109,10 @@ trait Told<P> {
     /// Before a run whose last reference is the one at `position`.
     fn before(&mut self, memory: &mut Memory<P>, position: usize) {
         let _ = (memory, position);
+    }
+    /// Before `page` comes with the reference at `position`.
+    fn before_ahead(&mut self, memory: &mut Memory<P>, position: usize, page: u32) {
+        let _ = (memory, position, page);
     }
     /// The page of the run is in memory.
     fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame);
@@ -105,6 +123,7 @@ trait Told<P> {
 struct ByBits(Bits);
 struct ByAccess;
 struct WithFuture {
+    future: Vec<u32>,
     next: Vec<Option<u32>>,
 }
 
@@ -163,6 +182,12 @@ impl<P: Offline> Told<P> for WithFuture {
         memory.policy_mut().foresee(self.next[position]);
     }
 
+    fn before_ahead(&mut self, memory: &mut Memory<P>, position: usize, page: u32) {
+        let mut later = self.future[position + 1..].iter();
+        let next = later.position(|&other| other == page).map(|distance| position + 1 + distance);
+        memory.policy_mut().foresee(next.map(|position| position as u32));
+    }
+
     fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
         ByAccess.hit(memory, ops, frame);
     }
@@ -197,7 +222,8 @@ impl Visitor for Builder {
     }
 
     fn offline<P: Offline + 'static>(mut self, policy: P) -> Self::Output {
-        let told = WithFuture { next: std::mem::take(&mut self.next) };
+        let (future, next) = std::mem::take(&mut self.future);
+        let told = WithFuture { future, next };
         self.driven(policy, told)
     }
 }
@@ -210,21 +236,30 @@ struct Machine<P, T> {
 }
 
 impl<P: PagePolicy, T: Told<P>> Machine<P, T> {
-    fn make_room(&mut self, incoming: u32, event: &mut Event) -> Result<(), AllPinned> {
-        while self.memory.is_full() {
-            let victim = self.memory.propose_victim_for(PageId(incoming))?;
-            while let Some(frame) = self.memory.next_write_back() {
-                event.written_back.push(self.memory.frames().page(frame).0);
-                self.memory.written_back(frame);
+    fn make_room(
+        &mut self,
+        incoming: u32,
+        frames: u32,
+        event: &mut Event,
+    ) -> Result<(), AllPinned> {
+        while let Some(step) = self.memory.next_step(PageId(incoming), frames)? {
+            match step {
+                Step::WriteBack(frame) => {
+                    event.written_back.push(self.memory.frames().page(frame).0);
+                    self.memory.written_back(frame);
+                }
+                Step::Evict(frame) => event.evicted.push(self.carry_out(frame)),
             }
-            let dirty = self.memory.frames().is_dirty(victim);
-            if dirty {
-                self.memory.written_back(victim);
-            }
-            let page = self.memory.commit_eviction();
-            event.evicted.push((page.0, dirty));
         }
         Ok(())
+    }
+
+    fn carry_out(&mut self, victim: Frame) -> (u32, bool) {
+        let dirty = self.memory.frames().is_dirty(victim);
+        if dirty {
+            self.memory.written_back(victim);
+        }
+        (self.memory.commit_eviction().0, dirty)
     }
 
     /// How many of `references` references end no later than the policy's period.
@@ -253,8 +288,8 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
         if event.hit {
             self.told.hit(&mut self.memory, ops, frame);
         } else {
-            self.make_room(page, &mut event)?;
-            let fault = Fault { page: PageId(page), op: ops[0], fetched: true };
+            self.make_room(page, 1, &mut event)?;
+            let fault = Fault::new(PageId(page), ops[0]);
             let frame = self.memory.load(fault);
             self.told.faulted(&mut self.memory, ops, frame);
         }
@@ -267,8 +302,53 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
         Ok(event)
     }
 
+    fn with_ahead(&mut self, page: u32, op: Op, ahead: &[u32]) -> Event {
+        let position = self.references as usize;
+        self.told.before(&mut self.memory, position);
+        let frame = self.memory.frame_of(PageId(page));
+        let mut event = Event { hit: frame != Frame::NONE, ..Event::default() };
+        if event.hit {
+            self.told.hit(&mut self.memory, &[op], frame);
+        } else {
+            let wanted = 1 + ahead.len() as u32;
+            self.make_room(page, wanted, &mut event).expect("nothing is pinned");
+            let frame = self.memory.load(Fault::new(PageId(page), op));
+            self.told.faulted(&mut self.memory, &[op], frame);
+            for &page in ahead {
+                self.told.before_ahead(&mut self.memory, position, page);
+                self.memory.load(Fault::ahead(PageId(page)));
+            }
+        }
+        self.count(1);
+        self.memory.check_invariants();
+        event
+    }
+
     fn is_full(&self) -> bool {
         self.memory.is_full()
+    }
+
+    fn evict(&mut self, incoming: u32) -> Event {
+        let mut event = Event::default();
+        let free = self.memory.free_frames();
+        self.make_room(incoming, free + 1, &mut event).expect("a page is not pinned");
+        self.memory.check_invariants();
+        event
+    }
+
+    fn drop_page(&mut self, page: u32) -> bool {
+        let dirty = self.memory.drop_page(self.memory.frame_of(PageId(page)));
+        self.memory.check_invariants();
+        dirty
+    }
+
+    fn make_dirty(&mut self, page: u32) {
+        self.memory.make_dirty(self.memory.frame_of(PageId(page)));
+        self.memory.check_invariants();
+    }
+
+    fn peek(&self) -> Option<u32> {
+        self.memory.peek_victim().map(|frame| self.memory.frames().page(frame).0)
     }
 
     fn victim_for(&mut self, incoming: u32) -> Result<u32, AllPinned> {

@@ -7,6 +7,7 @@
 mod catalog;
 mod conformance;
 mod driver;
+mod drops;
 mod golden;
 mod model;
 mod traces;

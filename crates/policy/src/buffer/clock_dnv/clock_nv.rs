@@ -8,7 +8,7 @@ use crate::parts::Circle;
 /// A circle of blocks whose weight is their number of pages in NVM.
 pub(super) struct ClockNv {
     pub(super) capacity: u32,
-    circle: Circle,
+    circle: Circle<BlockSlot>,
     pages: u32,
 }
 

@@ -16,6 +16,11 @@ impl Listed for BlockSlot {
     fn index(self) -> usize {
         self.0 as usize
     }
+
+    #[inline]
+    fn from_index(index: u32) -> Self {
+        BlockSlot(index)
+    }
 }
 
 /// A slab of blocks with a map from their numbers. It grows as blocks come, up to the largest number that

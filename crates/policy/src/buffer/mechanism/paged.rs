@@ -246,7 +246,7 @@ impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
                 Some(frame)
             }
             None if op == Op::Write || self.caches_reads => {
-                let fault = Fault { page: self.id_of(page), op, fetched: op == Op::Read };
+                let fault = Fault { fetched: op == Op::Read, ..Fault::new(self.id_of(page), op) };
                 self.pages += 1;
                 Some(self.memory.load(fault))
             }

@@ -1,0 +1,231 @@
+//! The ring of a clock: all pages in the order in which the hand reaches them.
+
+use super::{FrameList, Links};
+use crate::Frame;
+
+/// What a hand does on a ring, whichever way the ring is kept.
+pub(crate) trait Turn {
+    /// The page under the hand, which moves on to the next.
+    fn pass(&mut self) -> Frame;
+    /// The page that the hand has just passed leaves.
+    fn take(&mut self, frame: Frame);
+}
+
+/// A ring that is the frames themselves: they are filled in order, and a new page takes its victim's place, which is
+/// the one that the hand reaches last. No link is followed and none kept.
+#[derive(Clone, Debug)]
+pub(crate) struct FrameRing {
+    hand: u32,
+    frames: u32,
+    loaded: u32,
+    /// A victim's frame has not been filled yet: the one behind the hand.
+    has_gap: bool,
+}
+
+/// A ring of any frames in any order: what is left of a [`FrameRing`] when pages leave out of turn, or several at once.
+/// The hand is at the head of the list.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkedRing {
+    links: Links,
+    list: FrameList,
+}
+
+/// A ring in place as long as each page that leaves makes room for the next one that comes, and linked from then on.
+#[derive(Clone, Debug)]
+pub(crate) enum Ring {
+    InPlace(FrameRing),
+    Linked(LinkedRing),
+}
+
+impl FrameRing {
+    pub(crate) fn new(frames: u32) -> Self {
+        FrameRing { hand: 0, frames, loaded: 0, has_gap: false }
+    }
+
+    pub(crate) fn hand(&self) -> u32 {
+        self.hand
+    }
+
+    pub(crate) fn frames(&self) -> u32 {
+        self.frames
+    }
+
+    /// Whether every frame holds a page.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.has_gap && self.loaded == self.frames
+    }
+
+    /// A page has been loaded into the next frame, or into the last victim's.
+    #[inline]
+    pub(crate) fn load(&mut self) {
+        self.loaded += u32::from(self.loaded < self.frames);
+        self.has_gap = false;
+    }
+
+    /// The hand takes the page in `frame` and stands behind it.
+    #[inline]
+    pub(crate) fn take_and_stand_behind(&mut self, frame: Frame) {
+        self.hand = next_position(frame.0, self.frames);
+        self.has_gap = true;
+    }
+
+    /// All pages from the hand.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Frame> + use<> {
+        let gap = self.has_gap.then(|| if self.hand == 0 { self.frames } else { self.hand } - 1);
+        let all = (self.hand..self.loaded).chain(0..self.hand.min(self.loaded));
+        all.filter(move |&position| Some(position) != gap).map(Frame)
+    }
+}
+
+impl Turn for FrameRing {
+    #[inline]
+    fn pass(&mut self) -> Frame {
+        let frame = Frame(self.hand);
+        self.hand = next_position(self.hand, self.frames);
+        frame
+    }
+
+    #[inline]
+    fn take(&mut self, _: Frame) {
+        self.has_gap = true;
+    }
+}
+
+impl LinkedRing {
+    /// The page behind `frame`, once around.
+    #[inline]
+    pub(crate) fn next(&self, frame: Frame) -> Frame {
+        match self.links.next(frame) {
+            Frame::NONE => self.list.head(),
+            next => next,
+        }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.list.len()
+    }
+
+    /// The page under the hand, [`Frame::NONE`] if there is no page.
+    pub(crate) fn under_hand(&self) -> Frame {
+        self.list.head()
+    }
+
+    /// The hand takes `frame`, and stands at the page behind it: what it has passed is reached last.
+    pub(crate) fn take_and_stand_behind(&mut self, frame: Frame) {
+        self.list.turn_to(&mut self.links, frame);
+        self.list.remove(&mut self.links, frame);
+    }
+
+    pub(crate) fn push_tail(&mut self, frame: Frame) {
+        self.list.push_tail(&mut self.links, frame);
+    }
+
+    pub(crate) fn remove(&mut self, frame: Frame) {
+        self.list.remove(&mut self.links, frame);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Frame> + '_ {
+        self.list.iter(&self.links)
+    }
+
+    pub(crate) fn check_invariants(&self) {
+        self.list.check_invariants(&self.links);
+    }
+
+    /// A ring of `pages`, for a memory of `frames` frames.
+    pub(crate) fn of(pages: impl Iterator<Item = Frame>, frames: u32) -> Self {
+        let mut ring = LinkedRing { links: Links::new(frames), list: FrameList::EMPTY };
+        pages.for_each(|frame| ring.push_tail(frame));
+        ring
+    }
+}
+
+impl Turn for LinkedRing {
+    #[inline]
+    fn pass(&mut self) -> Frame {
+        let frame = self.list.head();
+        self.list.move_to_tail(&mut self.links, frame);
+        frame
+    }
+
+    #[inline]
+    fn take(&mut self, frame: Frame) {
+        self.list.remove(&mut self.links, frame);
+    }
+}
+
+impl Ring {
+    pub(crate) fn new(frames: u32) -> Self {
+        Ring::InPlace(FrameRing::new(frames))
+    }
+
+    /// Makes ready for the choice of a victim: a ring in place has a page in every frame.
+    #[inline]
+    pub(crate) fn before_victim(&mut self) {
+        if let Ring::InPlace(ring) = self
+            && !ring.is_whole()
+        {
+            self.link();
+        }
+    }
+
+    /// A page has been loaded into `frame`.
+    #[inline]
+    pub(crate) fn loaded(&mut self, frame: Frame) {
+        match self {
+            Ring::InPlace(ring) => ring.load(),
+            Ring::Linked(ring) => ring.push_tail(frame),
+        }
+    }
+
+    /// The page in `frame` leaves out of turn.
+    pub(crate) fn remove(&mut self, frame: Frame) {
+        self.link().remove(frame);
+    }
+
+    #[cold]
+    fn link(&mut self) -> &mut LinkedRing {
+        if let Ring::InPlace(ring) = self {
+            *self = Ring::Linked(LinkedRing::of(ring.iter(), ring.frames));
+        }
+        match self {
+            Ring::Linked(ring) => ring,
+            Ring::InPlace(_) => unreachable!("the ring is linked now"),
+        }
+    }
+
+    /// The page under the hand that is not pinned, or the first behind it.
+    pub(crate) fn first(&self, accepts: impl Fn(Frame) -> bool) -> Option<Frame> {
+        match self {
+            Ring::InPlace(ring) => ring.iter().find(|&frame| accepts(frame)),
+            Ring::Linked(ring) => ring.iter().find(|&frame| accepts(frame)),
+        }
+    }
+
+    /// Shows all pages from the hand.
+    pub(crate) fn with_pages(&self, show: impl FnOnce(&mut dyn Iterator<Item = Frame>)) {
+        match self {
+            Ring::InPlace(ring) => show(&mut ring.iter()),
+            Ring::Linked(ring) => show(&mut ring.iter()),
+        }
+    }
+
+    /// Asserts that links and length agree.
+    pub(crate) fn check_invariants(&self) {
+        if let Ring::Linked(ring) = self {
+            ring.check_invariants();
+        }
+    }
+}
+
+/// The position behind `position` on a ring of `len`.
+#[inline]
+pub(crate) fn next_position(position: u32, len: u32) -> u32 {
+    if position + 1 == len { 0 } else { position + 1 }
+}
+
+/// The frames of a ring of `len`, once around from `start`.
+pub(crate) fn frames_from(start: u32, len: u32) -> impl Iterator<Item = Frame> {
+    (start..len).chain(0..start).map(Frame)
+}
