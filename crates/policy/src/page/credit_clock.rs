@@ -182,6 +182,10 @@ impl PagePolicy for CreditClock {
         self.put(frame, credit);
     }
 
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.remove(frame);
+    }
+
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.list("from_hand", &mut self.pages_ahead().map(|(_, frame)| frame));
         inspector.values("lists", &mut self.pages_ahead().map(|(steps, _)| steps as f64));

@@ -106,6 +106,19 @@ impl WaLandlord {
         list.push_tail(&mut self.links, frame);
     }
 
+    /// Moves the page in `frame` to where its mark belongs in the list of clean or of dirty pages.
+    fn move_by_mark(&mut self, frame: Frame, is_dirty: bool) {
+        self.remove(frame);
+        let mark = self.mark_of[frame.index()];
+        let list = if is_dirty { &mut self.dirty } else { &mut self.clean };
+        let mut before = list.tail();
+        while before != Frame::NONE && self.mark_of[before.index()] > mark {
+            before = self.links.previous(before);
+        }
+        list.insert_after(&mut self.links, before, frame);
+        self.is_dirty[frame.index()] = Some(is_dirty);
+    }
+
     /// The credit of the page in `frame`, in page reads.
     fn credit(&self, frame: Frame) -> f64 {
         let credit = self.mark_of[frame.index()].credit_and_rent.saturating_sub(self.rent);
@@ -132,17 +145,21 @@ impl PagePolicy for WaLandlord {
         if self.is_dirty[frame.index()] != Some(true) {
             return;
         }
-        self.remove(frame);
         let full = self.rent + self.clean_credit;
         let mark = &mut self.mark_of[frame.index()];
         mark.credit_and_rent = mark.credit_and_rent.min(full);
-        let mark = *mark;
-        let mut before = self.clean.tail();
-        while before != Frame::NONE && self.mark_of[before.index()] > mark {
-            before = self.links.previous(before);
+        self.move_by_mark(frame, false);
+    }
+
+    /// The page keeps its credit.
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
+        if self.is_dirty[frame.index()] == Some(false) {
+            self.move_by_mark(frame, true);
         }
-        self.clean.insert_after(&mut self.links, before, frame);
-        self.is_dirty[frame.index()] = Some(false);
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.remove(frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {

@@ -89,6 +89,10 @@ impl PagePolicy for WeightedClock {
         self.from_hand.push_tail(&mut self.links, frame);
     }
 
+    fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.from_hand.remove(&mut self.links, frame);
+    }
+
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.list("from_hand", &mut self.from_hand.iter(&self.links));
         let spared = |frame: Frame| self.spared[frame.index()].into();
