@@ -20,15 +20,15 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 """
 
 from clockhand._engine import ClockhandError, UsageError, __version__
-from clockhand.catalogs import devices, formats, policies, ssds, write_buffers
-from clockhand.paging import PagedRun, run
-from clockhand.paging_comparison import PagedComparison, compare
-from clockhand.recommendation import Recommendation, recommend
-from clockhand.reference_locality import Locality, locality
-from clockhand.simulation import Simulation, run_simulation, simulate
-from clockhand.ssd import SsdRun, run_ssd
-from clockhand.synthetic import recipes, synthesize
+from clockhand.studies.locality.run import Locality, locality
+from clockhand.studies.pages.recommendation import Recommendation, recommend
+from clockhand.studies.pages.run import Simulation, run_simulation, simulate
+from clockhand.studies.programs.comparison import PagedComparison, compare
+from clockhand.studies.programs.run import PagedRun, run
+from clockhand.studies.ssd.run import SsdRun, run_ssd
+from clockhand.study.catalogs import devices, formats, policies, ssds, write_buffers
 from clockhand.traces import Trace, convert_traces
+from clockhand.traces.synthetic import recipes, synthesize
 
 __all__ = [
     "ClockhandError",

@@ -82,27 +82,78 @@ def _imports(path: Path) -> set[str]:
     return names
 
 
-def test_reports_read_rows_and_never_simulate() -> None:
-    for source in (ROOT / "python/clockhand/report").glob("*.py"):
-        engine = (
-            "_engine",
-            "paging",
-            "paging_comparison",
-            "reference_locality",
-            "simulation",
-            "ssd",
-            "traces",
-        )
-        forbidden = {f"clockhand.{module}" for module in engine}
-        assert not _imports(source) & forbidden, f"{source} imports the engine"
+PACKAGE = ROOT / "python/clockhand"
+
+ALLOWED_ROOMS = {
+    "study": {"traces"},
+    "traces": {"study"},
+    "report": {"study"},
+    "capture": {"study", "traces"},
+    "studies": {"study", "traces", "report", "capture"},
+    "sweep": {"study", "traces", "studies"},
+    "reproduce": {"study", "traces", "report", "studies", "sweep"},
+    "command": {"study", "traces", "report", "capture", "studies", "sweep", "reproduce"},
+}
+"""What each room of the package may import, besides itself and the engine."""
+
+STUDIES = sorted(path.name for path in (PACKAGE / "studies").iterdir() if path.is_dir()
+                 and path.name != "__pycache__")  # fmt: skip
+READERS_OF_ROWS = ("charts", "findings", "report")
 
 
-def test_the_library_does_not_know_the_command() -> None:
-    for source in (ROOT / "python/clockhand").rglob("*.py"):
-        if "command" not in source.parts:
-            assert not any(name.startswith("clockhand.command") for name in _imports(source)), (
-                f"{source} imports the command"
+def _rooms(path: Path) -> set[str]:
+    """The rooms that a module imports something from; those of the package alone."""
+    parts = (name.split(".") for name in _imports(path))
+    return {part[1] for part in parts if part[0] == "clockhand" and len(part) > 1}
+
+
+def test_every_room_of_the_package_is_in_the_picture() -> None:
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert rooms == set(ALLOWED_ROOMS)
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py"}
+
+
+@pytest.mark.parametrize("room", ALLOWED_ROOMS)
+def test_rooms_import_only_downwards(room: str) -> None:
+    for source in (PACKAGE / room).rglob("*.py"):
+        if source == PACKAGE / "report/__init__.py":  # A facade for notebooks.
+            continue
+        above = _rooms(source) & (set(ALLOWED_ROOMS) - ALLOWED_ROOMS[room] - {room})
+        assert not above, f"{source} imports {above}"
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_no_study_imports_a_sibling(study: str) -> None:
+    for source in (PACKAGE / "studies" / study).glob("*.py"):
+        for sibling in set(STUDIES) - {study}:
+            name = f"clockhand.studies.{sibling}"
+            assert not any(imported.startswith(name) for imported in _imports(source)), (
+                f"{source} imports {name}"
             )
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_charts_findings_and_reports_read_rows_and_never_simulate(study: str) -> None:
+    """Neither do the modules of the study that they import."""
+    folder = PACKAGE / "studies" / study
+    open_modules, seen = {*READERS_OF_ROWS}, set()
+    while open_modules:
+        module = open_modules.pop()
+        seen.add(module)
+        source = folder / f"{module}.py"
+        imported = _imports(source)
+        for engine in ("clockhand._engine", "clockhand.traces"):
+            assert not any(name.startswith(engine) for name in imported), f"{source}: {engine}"
+        own = {path.stem for path in folder.glob("*.py")}
+        prefix = f"clockhand.studies.{study}."
+        named = {name.removeprefix(prefix).split(".")[0] for name in imported if prefix in name}
+        open_modules |= (named & own) - seen
+    assert "run" not in seen
+
+
+def test_the_kit_of_reports_never_opens_a_trace() -> None:
+    for source in (PACKAGE / "report").glob("*.py"):
+        assert not _rooms(source) & {"_engine", "traces"}, f"{source} imports the engine"
 
 
 def test_no_room_is_called_utils() -> None:

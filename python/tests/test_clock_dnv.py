@@ -7,15 +7,11 @@ import polars as pl
 import pytest
 
 import clockhand
-from clockhand.claims import Claim, Verdict
-from clockhand.reproduce import (
-    ClockDnvReproduction,
-    read_clock_dnv_experiment,
-    reproduce_clock_dnv,
-)
+from clockhand.reproduce import ClockDnvReproduction, read_clock_dnv_experiment, reproduce_clock_dnv
+from clockhand.reproduce.claims import Claim, Verdict
 from clockhand.reproduce.clock_dnv import drive_facts
 from clockhand.reproduce.clock_dnv_claims import CBM_MODES, FAB_MODES, OURS, PROMOTE, judge
-from clockhand.ssd import SSD_SCHEMA
+from clockhand.studies.ssd.run import SSD_SCHEMA
 from conftest import Clockhand, assert_one_sentence
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,7 +20,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from clockhand import __version__, simulate
-from clockhand.simulation import SCHEMA
+from clockhand.studies.pages.run import SCHEMA
 from conftest import EXECUTABLE, Clockhand, assert_one_sentence, os_course, scattered_pages
 
 CONTRACT = [

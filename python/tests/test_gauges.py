@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import clockhand
-from clockhand.simulation import GAUGE_SCHEMA
+from clockhand.studies.pages.run import GAUGE_SCHEMA
 from conftest import Clockhand, assert_one_sentence
 
 CRAW_GAUGES = {

@@ -10,9 +10,15 @@ from pathlib import Path
 import pytest
 
 from clockhand import ClockhandError
-from clockhand.kernel_swap import kernel_settings, kernel_swap
-from clockhand.memory_group import Charged, MemoryGroup, Swapped, memory_group, parents_in
-from clockhand.watched_program import run_program
+from clockhand.studies.programs.kernel_swap import kernel_settings, kernel_swap
+from clockhand.studies.programs.memory_group import (
+    Charged,
+    MemoryGroup,
+    Swapped,
+    memory_group,
+    parents_in,
+)
+from clockhand.studies.programs.watched_program import run_program
 
 MIB = 1 << 20
 # Holds 48 MiB, all of it written, and reads it three times.

@@ -14,8 +14,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import clockhand
-from clockhand.locality_findings import knee, write_verdict
-from clockhand.reference_locality import TABLES
+from clockhand.studies.locality.findings import knee, write_verdict
+from clockhand.studies.locality.run import TABLES
 from conftest import Clockhand, assert_one_sentence, os_course, run_all
 
 COMMITTED = Path(__file__).resolve().parents[2] / "traces/tar-gzip.parquet"

@@ -14,9 +14,10 @@ import pytest
 
 from clockhand.report import figures, write_plots, write_report
 from clockhand.report.appearance import DARK, LIGHT, Theme, marks
-from clockhand.report.findings import finding
-from clockhand.report.page import render, script_json
-from clockhand.report.sections import sections
+from clockhand.report.html import script_json
+from clockhand.studies.pages.findings import finding
+from clockhand.studies.pages.report import render
+from clockhand.studies.pages.sections import sections
 from report_example import bound_row, example_facts, example_row, example_rows
 
 HOSTILE = "</script><script>alert(1)</script>&\"'"

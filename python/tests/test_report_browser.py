@@ -15,9 +15,9 @@ import pytest
 
 from clockhand import Trace, locality, run_ssd
 from clockhand.report import write_report
-from clockhand.report.run import render, render_comparison
+from clockhand.studies.programs.report import render, render_comparison
 from conftest import scattered_pages
-from paging_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
+from programs_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
 from report_example import example_facts, example_rows
 
 HOSTILE = "<script>document.title='taken'</script>"

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import clockhand
-from clockhand.claims import Claim, Verdict
 from clockhand.report import render_reproduction
 from clockhand.reproduce import Reproduction, reproduce_craw
+from clockhand.reproduce.claims import Claim, Verdict
 from clockhand.reproduce.evidence import Evidence
 from clockhand.reproduce.locality_claims import locality_claims
 from clockhand.sweep import read_experiment

@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import clockhand
-from clockhand.simulation import SCHEMA
+from clockhand.studies.pages.run import SCHEMA
 from conftest import TEXTBOOK_PAGES, Clockhand
 
 PROFILE = """summary = "a drive of one's own"

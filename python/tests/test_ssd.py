@@ -11,8 +11,8 @@ import pytest
 
 import clockhand
 from clockhand.command.ssd import for_people
-from clockhand.ssd import SSD_SCHEMA, WEAR_SCHEMA
-from clockhand.ssd_findings import findings, geometry_line
+from clockhand.studies.ssd.findings import findings, geometry_line
+from clockhand.studies.ssd.run import SSD_SCHEMA, WEAR_SCHEMA
 from conftest import Clockhand, Run, assert_one_sentence, os_course, run_all, run_clockhand
 
 CONTRACT = [

@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from clockhand import Trace, UsageError, convert_traces, recipes, run_simulation, synthesize
-from clockhand.facts import trace_label
+from clockhand.study.facts import trace_label
 from conftest import EXECUTABLE, Clockhand, assert_one_sentence, run_all, run_clockhand
 
 ZIPF = "zipf:skew=0.9,footprint=4MiB,reads=70%"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from clockhand import ClockhandError
-from clockhand.interruption import uninterrupted
-from clockhand.watched_program import run_program
+from clockhand.studies.programs.interruption import uninterrupted
+from clockhand.studies.programs.watched_program import run_program
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from clockhand import _engine
 from clockhand.capture.caches import Caches
 from clockhand.capture.front_ends import FrontEnd, Run, find_front_end
 from clockhand.capture.programs import Program
-from clockhand.files import check_places
+from clockhand.study.files import check_places
 from clockhand.traces import Watch
 
 __all__ = ["Caches", "Capture", "Process", "capture"]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from clockhand import _engine
-from clockhand.sizes import parsed_bytes
+from clockhand.study.sizes import parsed_bytes
 
 MAXIMUM_BYTES = 2**30
 MINIMUM_LINE_BYTES = 4

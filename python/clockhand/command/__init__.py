@@ -17,10 +17,10 @@ from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.command import (
     catalogs,
     locality,
-    paging,
+    pages,
+    programs,
     recommendation,
     reproduction,
-    simulation,
     ssd,
     sweeps,
     traces,
@@ -66,13 +66,13 @@ def _options(
     pass
 
 
-simulation.register(app)
+pages.register(app)
 ssd.register(app)
 recommendation.register(app)
 sweeps.register(app)
 reproduction.register(app)
 locality.register(app)
-paging.register(app)
+programs.register(app)
 catalogs.register(app)
 traces.register(app)
 

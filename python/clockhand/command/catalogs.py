@@ -7,8 +7,8 @@ import typer
 
 import clockhand
 from clockhand import _engine
-from clockhand.catalogs import describes_ssd
 from clockhand.command.output import print_markdown, print_table
+from clockhand.study.catalogs import describes_ssd
 
 Name = Annotated[str | None, typer.Argument(help="Show the page of this one.")]
 

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from clockhand.command.output import console
-from clockhand.facts import printable
-from clockhand.paging_samples import LIVE_INTERVAL_SECONDS, LiveWatch, Statistics
+from clockhand.studies.programs.samples import LIVE_INTERVAL_SECONDS, LiveWatch, Statistics
+from clockhand.study.facts import printable
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 HISTORY = 40

@@ -8,27 +8,13 @@ import typer
 from rich.console import Console
 
 from clockhand import UsageError
-from clockhand.command.output import (
-    check_outputs,
-    command_line,
-    deliver,
-    print_table,
-    say,
-)
+from clockhand.command.options import Device, Out, OutputFormat, PageSize, Plots, Report, Traces
+from clockhand.command.output import check_outputs, command_line, deliver, print_table, say
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
-from clockhand.command.simulation import (
-    Device,
-    Out,
-    OutputFormat,
-    PageSize,
-    Plots,
-    Report,
-    Traces,
-)
-from clockhand.facts import trace_label
-from clockhand.locality_findings import TOP_COLUMNS, knee, write_verdict
-from clockhand.reference_locality import TABLES, Locality, locality
+from clockhand.studies.locality.findings import TOP_COLUMNS, knee, write_verdict
+from clockhand.studies.locality.run import TABLES, Locality, locality
+from clockhand.study.facts import trace_label
 from clockhand.traces import Reading
 
 Rows = Annotated[

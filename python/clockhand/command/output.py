@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from clockhand._engine import UsageError
-from clockhand.facts import printable
-from clockhand.files import check_places, publish
+from clockhand.study.facts import printable
+from clockhand.study.files import check_places, publish
 
 UNKNOWN = "–"
 """What stands for a value that is not known."""

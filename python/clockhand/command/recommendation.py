@@ -10,19 +10,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.output import (
-    deliver,
-    print_table,
-    say,
-)
+from clockhand.command.options import Device, Frames, Jobs, Out, OutputFormat, PageSize, TraceFile
+from clockhand.command.output import deliver, print_table, say
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
-from clockhand.command.simulation import Device, Frames, Jobs, Out, OutputFormat, PageSize
-from clockhand.command.traces import TraceFile
-from clockhand.comparison import BOUND
-from clockhand.facts import printable
-from clockhand.files import check_places
-from clockhand.recommendation import BASELINE, OPTIMUM, Recommendation, recommend
+from clockhand.studies.pages.comparison import BOUND
+from clockhand.studies.pages.recommendation import BASELINE, OPTIMUM, Recommendation, recommend
+from clockhand.study.facts import printable
+from clockhand.study.files import check_places
 from clockhand.traces import Reading
 
 BAR_WIDTH = 40
@@ -88,7 +83,8 @@ def _recommend(
 
 
 def _picture(answer: Recommendation, path: Path) -> bytes:
-    from clockhand.report.charts import figures, picture  # Altair takes a while to import.
+    from clockhand.report.canvas import picture  # Altair takes a while to import.
+    from clockhand.studies.pages.charts import figures
 
     suffix = "svg" if path.suffix.lower() == ".svg" else "png"
     return picture(figures(answer.rows)["io_time"], suffix)

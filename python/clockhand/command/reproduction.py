@@ -9,16 +9,10 @@ import typer
 from rich.console import Console
 
 from clockhand import UsageError
-from clockhand.command.output import (
-    command_line,
-    deliver,
-    print_table,
-    say,
-)
+from clockhand.command.options import Jobs, Out, OutputFormat
+from clockhand.command.output import command_line, deliver, print_table, say
 from clockhand.command.progress import shown_progress
-from clockhand.command.simulation import Jobs, Out, OutputFormat
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
-from clockhand.files import check_places
 from clockhand.reproduce import (
     ClockDnvReproduction,
     Reproduction,
@@ -27,6 +21,7 @@ from clockhand.reproduce import (
     reproduce_craw,
 )
 from clockhand.reproduce.craw import claim_table
+from clockhand.study.files import check_places
 from clockhand.sweep import read_experiment
 from clockhand.sweep.tables import table_files
 
@@ -110,7 +105,9 @@ def _run_clock_dnv(
 
 
 def _clock_dnv_page(made: ClockDnvReproduction) -> str:
-    from clockhand.report.clock_dnv import render_clock_dnv  # Altair takes a while to import.
+    from clockhand.reproduce.clock_dnv_report import (
+        render_clock_dnv,  # Altair takes a while to import.
+    )
 
     return render_clock_dnv(
         claims=made.claims,

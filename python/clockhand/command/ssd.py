@@ -8,19 +8,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.output import (
-    check_outputs,
-    command_line,
-    deliver,
-    print_table,
-    say,
-)
+from clockhand.command.options import Jobs, Out, OutputFormat, Plots, Report, Traces
+from clockhand.command.output import check_outputs, command_line, deliver, print_table, say
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
-from clockhand.command.simulation import Jobs, Out, OutputFormat, Plots, Report, Traces
-from clockhand.facts import printable, trace_label
-from clockhand.ssd import SsdRun, run_ssd
-from clockhand.ssd_findings import findings, geometry_line
+from clockhand.studies.ssd.findings import findings, geometry_line
+from clockhand.studies.ssd.run import SsdRun, run_ssd
+from clockhand.study.facts import printable, trace_label
 from clockhand.traces import Reading
 
 Buffers = Annotated[

@@ -11,16 +11,12 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 
-from clockhand.command.output import (
-    command_line,
-    deliver,
-    print_table,
-    say,
-)
+from clockhand.command.options import Jobs, Out, OutputFormat
+from clockhand.command.output import command_line, deliver, print_table, say
+from clockhand.command.pages import print_rows
 from clockhand.command.progress import progress_bar
-from clockhand.command.simulation import Jobs, Out, OutputFormat, print_rows
-from clockhand.facts import Facts, printable
-from clockhand.files import check_places
+from clockhand.study.facts import Facts, printable
+from clockhand.study.files import check_places
 from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table, table_files

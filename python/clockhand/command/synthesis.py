@@ -7,7 +7,7 @@ import typer
 from clockhand import UsageError
 from clockhand.command.output import print_table, say
 from clockhand.command.progress import shown_progress
-from clockhand.synthetic import recipes, synthesize
+from clockhand.traces.synthetic import recipes, synthesize
 
 
 def register(trace: typer.Typer) -> None:

@@ -7,6 +7,7 @@ import polars as pl
 import typer
 
 from clockhand.command import capture, synthesis
+from clockhand.command.options import TraceFile
 from clockhand.command.output import (
     UNKNOWN,
     Format,
@@ -19,13 +20,11 @@ from clockhand.command.output import (
 )
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
-from clockhand.facts import origin_of, synthetic_mark
+from clockhand.study.facts import origin_of, synthetic_mark
 from clockhand.traces import Reading, as_traces, convert_traces, reading_notes
 
 STREAMS_SHOWN = 16
 """So many streams are listed one by one."""
-
-TraceFile = Annotated[str, typer.Argument(help="A trace, compressed or not; - is standard input.")]
 OutputFormat = Annotated[
     Format | None,
     typer.Option("--format", help="How the facts are written; table if not given."),

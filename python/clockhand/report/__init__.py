@@ -1,7 +1,7 @@
-"""Reports and figures of simulation results.
+"""The kit of reports and figures, and the report of simulations, for notebooks.
 
-The report reads result rows and facts about how they were made; it never runs a
-simulation and never opens a trace.
+Reports read result rows and facts about how they were made; they never run a simulation and never
+open a trace.
 
 * :func:`write_report` writes one HTML file that opens without a network.
 * :func:`figures` gives the same figures as Altair charts, for a notebook.
@@ -10,10 +10,25 @@ simulation and never opens a trace.
 * :func:`render` and :func:`pictures` give what these would write.
 """
 
-from clockhand.facts import DeviceFacts, Facts, PolicyFacts, TraceFacts
-from clockhand.report.charts import figures, pictures, write_plots
-from clockhand.report.page import render, write_report
-from clockhand.report.reproduction import render_reproduction
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from clockhand.study.facts import DeviceFacts, Facts, PolicyFacts, TraceFacts
+
+if TYPE_CHECKING:
+    from clockhand.reproduce.craw_report import render_reproduction
+    from clockhand.studies.pages.charts import figures, pictures, write_plots
+    from clockhand.studies.pages.report import render, write_report
+
+# The rooms that use the kit stand above it, so that they are opened when someone asks for them.
+ROOMS = {
+    "figures": "clockhand.studies.pages.charts",
+    "pictures": "clockhand.studies.pages.charts",
+    "render": "clockhand.studies.pages.report",
+    "render_reproduction": "clockhand.reproduce.craw_report",
+    "write_plots": "clockhand.studies.pages.charts",
+    "write_report": "clockhand.studies.pages.report",
+}
 
 __all__ = [
     "DeviceFacts",
@@ -27,3 +42,9 @@ __all__ = [
     "write_plots",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(ROOMS[name]), name)

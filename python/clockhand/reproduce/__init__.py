@@ -4,7 +4,7 @@ A reproduction runs an experiment file through :mod:`clockhand.sweep`, judges th
 rules that are stated beside them, and gives tables that a report shows.
 """
 
-from clockhand.claims import Claim, Verdict
+from clockhand.reproduce.claims import Claim, Verdict
 from clockhand.reproduce.clock_dnv import (
     ClockDnvReproduction,
     read_clock_dnv_experiment,

@@ -11,15 +11,15 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand._engine import UsageError
-from clockhand.claims import Claim
-from clockhand.facts import SsdRunFacts
+from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.clock_dnv_claims import judge
 from clockhand.reproduce.craw import claim_table
-from clockhand.ssd import SsdRun, run_ssd
-from clockhand.ssd_findings import FAMILY
+from clockhand.studies.ssd.findings import FAMILY
+from clockhand.studies.ssd.run import SsdRun, run_ssd
+from clockhand.study.facts import SsdRunFacts
 from clockhand.sweep.tables import Table
-from clockhand.synthetic import synthesize
 from clockhand.traces import Trace, Watch
+from clockhand.traces.synthetic import synthesize
 
 PAPERS_DRIVE = "dnv-paper"
 DEFAULT = "clock-dnv"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from clockhand.claims import Claim, Verdict, graded
+from clockhand.reproduce.claims import Claim, Verdict, graded
 
 OURS = "clock-dnv"
 PROMOTE = "clock-dnv:nvm_write_hit=promote"

@@ -8,13 +8,13 @@ from pathlib import Path
 import polars as pl
 
 from clockhand import _engine
-from clockhand.claims import Claim
-from clockhand.facts import Facts
-from clockhand.reference_locality import TABLES, locality
+from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw_claims import SMALL_MEMORY, policy_claims
 from clockhand.reproduce.evidence import Evidence
 from clockhand.reproduce.locality_claims import locality_claims
-from clockhand.simulation import GAUGE_SCHEMA, run_simulation
+from clockhand.studies.locality.run import TABLES, locality
+from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
+from clockhand.study.facts import Facts
 from clockhand.sweep import Experiment, analyse, run_sweep
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from clockhand.claims import Claim, Verdict, graded
-from clockhand.locality_findings import percent
+from clockhand.report.words import percent
+from clockhand.reproduce.claims import Claim, Verdict, graded
 from clockhand.reproduce.evidence import Comparison, Evidence
 
 LITERAL = "cfclock:clear_passed=false"

@@ -5,8 +5,9 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.claims import Claim, graded
-from clockhand.locality_findings import TOP_COLUMNS, percent
+from clockhand.report.words import percent
+from clockhand.reproduce.claims import Claim, graded
+from clockhand.studies.locality.findings import TOP_COLUMNS
 
 STRONG_INVERSION_SHARE = 0.01
 """Up to this share of re-references out of order, a ranking is called monotonic."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.comparison import SETTING_COLUMNS
-from clockhand.simulation import SCHEMA
+from clockhand.studies.pages.comparison import SETTING_COLUMNS
+from clockhand.studies.pages.run import SCHEMA
 
 COLUMNS = (*SCHEMA, "view", "flush_at_end", "hand_ns")
 NUMBERS = tuple(name for name, kind in SCHEMA.items() if kind.is_numeric())

@@ -19,9 +19,9 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
-from clockhand.facts import Facts, TraceFacts
-from clockhand.files import PARTIAL_PATTERN, publish
-from clockhand.simulation import SCHEMA
+from clockhand.studies.pages.run import SCHEMA
+from clockhand.study.facts import Facts, TraceFacts
+from clockhand.study.files import PARTIAL_PATTERN, publish
 
 KEY = (
     "trace_sha256", "trace_format", "view", "policy_resolved", "frames", "page_bytes",

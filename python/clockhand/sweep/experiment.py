@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
-from clockhand.simulation import MAXIMUM_COUNT, MAXIMUM_RESERVE
+from clockhand.study.limits import MAXIMUM_COUNT, MAXIMUM_RESERVE
 from clockhand.sweep.analysis import Analysis, read_analysis
 
 DETECTED = "detected"

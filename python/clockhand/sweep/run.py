@@ -1,6 +1,5 @@
 """Running an experiment: what its dataset lacks is computed, trace by trace, and kept at once."""
 
-import datetime
 import hashlib
 import os
 import time
@@ -12,8 +11,9 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError
-from clockhand.facts import Facts, TraceFacts
-from clockhand.simulation import MAXIMUM_JOBS, check_range, trace_facts
+from clockhand.study.facts import Facts, TraceFacts
+from clockhand.study.limits import MAXIMUM_JOBS, check_range
+from clockhand.study.run import run_facts, trace_facts
 from clockhand.sweep.dataset import BUILT_IN, CELL_SCHEMA, KEY, Dataset
 from clockhand.sweep.experiment import DETECTED, OWN_VIEW, Experiment, Setting, cell_plan
 from clockhand.traces import reading_notes, sources
@@ -290,25 +290,19 @@ class _Run:
             for cell in group.plan["cells"]:
                 resolved.setdefault(cell["policy"], cell["policy_resolved"])
         policies = {policy["name"]: policy for group in groups for policy in group.plan["policies"]}
-        return cast(
-            Facts,
-            {
-                "command": self._command,
-                "version": _engine.__version__,
-                "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-                "seed": self.experiment.seed,
-                "options": {
-                    "flush_at_end": self.experiment.flush_at_end,
-                    "hand_ns": self.experiment.hand_ns,
-                    "jobs": self._jobs,
-                },
-                "traces": list(traces),
-                "devices": list(devices.values()),
-                "policies": [
-                    {**policy, "resolved": resolved[name]} for name, policy in policies.items()
-                ],
+        facts = run_facts(
+            command=self._command,
+            seed=self.experiment.seed,
+            options={
+                "flush_at_end": self.experiment.flush_at_end,
+                "hand_ns": self.experiment.hand_ns,
+                "jobs": self._jobs,
             },
+            traces=traces,
+            devices=list(devices.values()),
+            policies=[{**policy, "resolved": resolved[name]} for name, policy in policies.items()],
         )
+        return cast(Facts, facts)
 
     def _collect(self, groups: Sequence[_Group]) -> Sweep:
         """Return the rows of the experiment's cells, under the names that it gives them."""

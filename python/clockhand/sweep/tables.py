@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from clockhand import _engine
-from clockhand.facts import Facts, SsdRunFacts, printable
+from clockhand.study.facts import Facts, SsdRunFacts, printable
 
 PROCESSORS = Path("/proc/cpuinfo")
 

@@ -1,0 +1,33 @@
+"""Options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clockhand.command.output import Format
+
+Traces = Annotated[
+    list[str], typer.Argument(help="Trace files, compressed or not; - is standard input.")
+]
+Frames = Annotated[str | None, typer.Option(help="Page frames, such as 64,128.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(help="Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%."),
+]
+PageSize = Annotated[str, typer.Option(help="Page size in bytes, a power of two.")]
+Device = Annotated[
+    str, typer.Option(help="NAME[:option=value,...] or FILE.toml. See: clockhand devices.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of policies with random choices, from 0.")]
+Jobs = Annotated[int | None, typer.Option(help="Threads, from 1 to 1024; all cores if not given.")]
+OutputFormat = Annotated[
+    Format | None,
+    typer.Option("--format", help="How rows are written; table, or as the file's name ends."),
+]
+Out = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
+Report = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
+Plots = Annotated[Path | None, typer.Option(help="Write the figures as SVG and PNG.")]
+
+
+TraceFile = Annotated[str, typer.Argument(help="A trace, compressed or not; - is standard input.")]

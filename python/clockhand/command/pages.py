@@ -1,0 +1,225 @@
+"""``clockhand simulate``: traces against policies, memory sizes and a device."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+from rich.console import Console
+
+from clockhand import UsageError
+from clockhand.command.options import (
+    Device,
+    Frames,
+    Jobs,
+    Memory,
+    Out,
+    OutputFormat,
+    PageSize,
+    Plots,
+    Report,
+    Seed,
+    Traces,
+)
+from clockhand.command.output import (
+    Format,
+    check_outputs,
+    command_line,
+    deliver,
+    encoded,
+    format_for,
+    print_table,
+    say,
+)
+from clockhand.command.progress import shown_progress
+from clockhand.command.reading import with_reading
+from clockhand.studies.pages.comparison import SETTING_COLUMNS, io_time_over_bound
+from clockhand.studies.pages.run import run_simulation
+from clockhand.study.facts import Facts, trace_label
+from clockhand.traces import Reading
+
+Policies = Annotated[
+    list[str],
+    typer.Option(
+        "--policy",
+        help="NAME or NAME:parameter=value,...; give the option once per policy. "
+        "See: clockhand policies.",
+    ),
+]
+Reserve = Annotated[
+    int,
+    typer.Option(
+        help="Of the frames, keep so many free for write-backs that are under way; the policy has "
+        "the rest."
+    ),
+]
+Bits = Annotated[
+    str, typer.Option(help="exact: every hit sets its bit; mapped: as real memory shows it.")
+]
+WriteMiss = Annotated[
+    str, typer.Option(help="fetch: a write fault reads the page; blind: it reads nothing.")
+]
+FlushAtEnd = Annotated[
+    bool, typer.Option("--flush-at-end", help="Write dirty pages when the trace ends.")
+]
+HandNs = Annotated[
+    int | None, typer.Option(help="Count hand movements; each adds so many ns to the I/O time.")
+]
+Gauges = Annotated[
+    Path | None,
+    typer.Option(help="Write the values by which policies adapt to this Parquet or CSV file."),
+]
+GaugeEvery = Annotated[
+    int | None, typer.Option(help="Sample the gauges after so many faults; 1 if not given.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="simulate")(_simulate)
+
+
+@with_reading
+def _simulate(
+    traces: Traces,
+    policy: Policies,
+    frames: Frames = None,
+    memory: Memory = None,
+    reserve: Reserve = 0,
+    page_size: PageSize = "4KiB",
+    device: Device = "slc-nand",
+    bits: Bits = "exact",
+    write_miss: WriteMiss = "fetch",
+    flush_at_end: FlushAtEnd = False,
+    hand_ns: HandNs = None,
+    gauges: Gauges = None,
+    gauge_every: GaugeEvery = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    format: OutputFormat = None,
+    out: Out = None,
+    report: Report = None,
+    plots: Plots = None,
+    *,
+    reading: Reading,
+) -> None:
+    """Replay traces against policies and price every step with a device."""
+    if gauges is None and gauge_every is not None:
+        raise UsageError("--gauge-every needs a file to write to; add --gauges FILE.parquet")
+    if gauges is not None and gauges in (out, report):
+        raise UsageError(f"--gauges names {gauges}, as another option does; give another name")
+    check_outputs(out, report, plots, gauges)
+    with shown_progress() as watch:
+        simulation = run_simulation(
+            traces,
+            policies=policy,
+            frames=frames,
+            memory=memory,
+            reserve=reserve,
+            page_size=page_size,
+            device=device,
+            bits=bits,
+            write_miss=write_miss,
+            flush_at_end=flush_at_end,
+            hand_ns=hand_ns,
+            gauge_every=None if gauges is None else 1 if gauge_every is None else gauge_every,
+            seed=seed,
+            jobs=jobs,
+            **reading,
+            watch=watch,
+            command=command_line(),
+        )
+    for warning in simulation.warnings:
+        say(warning)
+    files = simulation.report_files(report, plots)
+    if gauges is not None:
+        files[gauges] = encoded_gauges(simulation.gauges, gauges)
+    print_for_people = partial(print_rows, simulation.rows, simulation.facts)
+    deliver(simulation.rows, format, out, print_for_people, files, plots)
+
+
+def encoded_gauges(gauges: pl.DataFrame, path: Path) -> bytes:
+    """Return gauges as they stand in a file, whose name says how; Parquet if it does not."""
+    format = format_for(None, path)
+    return encoded(gauges, Format.PARQUET if format is Format.TABLE else format, lambda _: None)
+
+
+def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
+    """Print one table per trace and setting with the columns that people compare."""
+    traces = {(trace["name"], trace["page_bytes"]): trace for trace in facts["traces"]}
+    settings = [name for name in SETTING_COLUMNS if name in rows.columns]
+    varying = [name for name in settings if rows[name].n_unique() > 1]
+    groups = rows.partition_by("trace", *settings, as_dict=True, maintain_order=True)
+    for (name, *values), group in groups.items():
+        trace = traces[name, group["page_bytes"][0]]
+        told = [f"device {group['device_resolved'][0]}"]
+        told += [
+            f"{column} {value}"
+            for column, value in zip(settings, values, strict=True)
+            if column in varying and column != "device"
+        ]
+        title = (
+            f"{trace_label(name, facts)}: {trace['references']:,} references to "
+            f"{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes; "
+            f"{', '.join(told)}"
+        )
+        print_table(title, for_people(group), console)
+        for heading, summary in summaries_for_people(group).items():
+            print_table(f"{heading}, by frames and share of the footprint", summary, console)
+
+
+def for_people(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of rows of one trace that people compare, with I/O time in seconds.
+
+    ``vs clock`` is the I/O time over that of CLOCK with the same memory, where CLOCK was run, and
+    ``vs bound`` that over the lower bound.
+    """
+    clock = (
+        rows.filter(pl.col("policy_resolved") == "clock:insert_ref=0")
+        .unique("frames", keep="first")
+        .select("frames", clock_time_us="io_time_us")
+    )
+    rows = rows.with_columns(io_time_over_bound(rows))
+    shown = rows.join(clock, on="frames", how="left", maintain_order="left").select(
+        "frames",
+        (pl.col("memory_share") * 100).round(1).cast(pl.String).add(" %").alias("memory"),
+        "policy",
+        (pl.col("hit_ratio") * 100).round(3).alias("hits %"),
+        pl.col("read_ios").alias("read I/Os"),
+        pl.col("write_ios").alias("write I/Os"),
+        (pl.col("io_time_us") / 1e6).alias("I/O time s"),
+        (pl.col("io_time_us") / pl.col("clock_time_us")).alias("vs clock"),
+        pl.col("io_time_over_bound").alias("vs bound"),
+        (pl.col("energy_uj") / 1e6).alias("energy J"),
+    )
+    return shown.select(column for column in shown if column.null_count() < len(shown))
+
+
+SUMMARY_SIZES = 12
+"""Memory sizes that fit beside each other on a terminal."""
+
+
+def summaries_for_people(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return tables by title, each with a line per policy and a column per memory size.
+
+    They hold the I/O times of rows of one trace and, where the bound was computed, how many times
+    its I/O time each policy takes. There are none where they would say nothing more than the rows,
+    or not fit on a terminal.
+    """
+    cells = rows.with_columns(io_time_over_bound(rows)).unique(
+        ["policy", "frames"], keep="first", maintain_order=True
+    )
+    if cells["policy"].n_unique() == 1 or not 2 <= cells["frames"].n_unique() <= SUMMARY_SIZES:
+        return {}
+    share = (pl.col("memory_share") * 100).round(1).cast(pl.String)
+    size = pl.format("{}\n{} %", "frames", share).alias("size")
+
+    def by_size(value: pl.Expr) -> pl.DataFrame:
+        known = cells.select("policy", size, value.alias("value")).drop_nulls()
+        return known.pivot("size", index="policy", values="value")
+
+    summaries = {"I/O time s": by_size(pl.col("io_time_us") / 1e6)}
+    if cells["io_time_over_bound"].null_count() < cells.height:
+        summaries["I/O time over the lower bound"] = by_size(pl.col("io_time_over_bound"))
+    return summaries

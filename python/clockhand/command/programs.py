@@ -1,0 +1,240 @@
+"""``clockhand run``: programs whose memory a policy pages, and the kernel's swap beside them."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from clockhand import ClockhandError, UsageError
+from clockhand.command.live import shown_live
+from clockhand.command.options import Device, Out, OutputFormat, Plots, Report, Seed
+from clockhand.command.output import check_outputs, command_line, deliver, print_table, say
+from clockhand.command.progress import shown_progress
+from clockhand.studies.programs.comparison import PagedComparison, contenders
+from clockhand.studies.programs.comparison import compare as run_comparison
+from clockhand.studies.programs.findings import (
+    beside,
+    busiest,
+    comparison_findings,
+    comparison_for_people,
+    left_out,
+    processes_for_people,
+    run_findings,
+)
+from clockhand.studies.programs.options import ProgramOptions
+from clockhand.studies.programs.run import PagedRun, run
+from clockhand.study.facts import printable
+
+Command = Annotated[
+    list[str], typer.Argument(metavar="-- CMD...", help="The program and its arguments.")
+]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME[:p=v,...]",
+        help="A policy that needs no more than faults and bits. See: clockhand policies.",
+    ),
+]
+Memory = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Memory of each process, such as 16MiB.")
+]
+Frames = Annotated[int | None, typer.Option(help="The same in page frames of 4 KiB.")]
+Swap = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The file that pages are swapped to.")
+]
+SwapLimit = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="The most that it may hold, such as 4GiB.")
+]
+SwapInRam = Annotated[
+    bool, typer.Option("--swap-in-ram", help="Keep pages in RAM instead, compressed.")
+]
+Reserve = Annotated[
+    int | None,
+    typer.Option(
+        help="Frames that are kept for write-backs under way; a sixteenth of all, at most 64, if "
+        "not given."
+    ),
+]
+ReadAhead = Annotated[
+    int,
+    typer.Option(
+        help="Frames that are kept for pages which are read around one that is asked for."
+    ),
+]
+AddressSpace = Annotated[
+    str, typer.Option(metavar="SIZE", help="The most that a process can have paged.")
+]
+Record = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.parquet", help="Keep the log of references, a stream per process."),
+]
+Simulate = Annotated[
+    bool,
+    typer.Option(
+        "--simulate/--no-simulate", help="Replay the log and show what the simulator counts."
+    ),
+]
+LiveOption = Annotated[
+    bool, typer.Option("--live", help="Show faults, write-backs and area sizes meanwhile.")
+]
+Compare = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LIST",
+        help="Run the program under each of these, such as clock,craw,kernel; kernel is the "
+        "kernel's own swap with equal memory.",
+    ),
+]
+Repeat = Annotated[
+    int | None, typer.Option(help="Run all of --compare so often, in turns; 1 if not given.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="run", context_settings={"allow_interspersed_args": False})(_run)
+
+
+def _run(
+    command: Command,
+    policy: Policy = None,
+    memory: Memory = None,
+    frames: Frames = None,
+    swap: Swap = None,
+    swap_limit: SwapLimit = None,
+    swap_in_ram: SwapInRam = False,
+    reserve: Reserve = None,
+    read_ahead: ReadAhead = 0,
+    address_space: AddressSpace = "8GiB",
+    device: Device = "slc-nand",
+    seed: Seed = 0,
+    record: Record = None,
+    simulate: Simulate = True,
+    live: LiveOption = False,
+    compare: Compare = None,
+    repeat: Repeat = None,
+    report: Report = None,
+    plots: Plots = None,
+    format: OutputFormat = None,
+    out: Out = None,
+) -> None:
+    """Run a program under a policy, on real memory, with a swap file of its own.
+
+    Its standard streams are untouched; what is said here goes to standard error. The exit code is
+    the program's.
+    """
+    _check(policy, swap, swap_limit, swap_in_ram, record, compare, repeat)
+    check_outputs(out, report, plots, record)
+    if live and not sys.stderr.isatty():
+        say("--live shows nothing, because standard error is not a terminal")
+    options: ProgramOptions = {
+        "memory": memory,
+        "frames": frames,
+        "swap": swap,
+        "swap_limit": swap_limit,
+        "reserve": reserve,
+        "read_ahead": read_ahead,
+        "address_space": address_space,
+        "device": device,
+        "seed": seed,
+    }
+    shown = shown_live if live and sys.stderr.isatty() else None
+    done: PagedRun | PagedComparison
+    if compare is not None:
+        chosen = ([] if policy is None else [policy]) + contenders(compare)
+        done = run_comparison(
+            command,
+            policies=list(dict.fromkeys(chosen)),
+            repeat=1 if repeat is None else repeat,
+            live=shown,
+            tell=say,
+            made_by=command_line(),
+            **options,
+        )
+    else:
+        assert policy is not None, "one of the two was given"
+        done = run(
+            command,
+            policy=policy,
+            record=record,
+            simulate=simulate,
+            live=shown,
+            progress=shown_progress,
+            made_by=command_line(),
+            **options,
+        )
+    for warning in done.warnings:
+        say(warning)
+    files = done.report_files(report, plots)
+    deliver(done.rows, format, out, partial(_print, done), files, plots, stderr=True)
+    if isinstance(done, PagedRun) and done.disagreements:
+        raise ClockhandError(" ".join(done.disagreements))
+    if done.exit_code:
+        # Not Typer's own way out: its 130 would read as Ctrl-C at our own work.
+        sys.exit(done.exit_code)
+
+
+def _check(
+    policy: str | None,
+    swap: Path | None,
+    swap_limit: str | None,
+    swap_in_ram: bool,
+    record: Path | None,
+    compare: str | None,
+    repeat: int | None,
+) -> None:
+    """Refuse options that lack or contradict each other.
+
+    Raises:
+        UsageError: they do.
+    """
+    if policy is None and compare is None:
+        raise UsageError("no policy is given; add --policy NAME, or --compare with several")
+    if (swap is None) == (not swap_in_ram):
+        raise UsageError(
+            "pages that leave memory need one place; give --swap FILE or --swap-in-ram"
+        )
+    if swap_limit is not None and swap is None:
+        raise UsageError("--swap-limit is the most that a file may hold; give --swap FILE")
+    if compare is None and repeat is not None:
+        raise UsageError("--repeat is for comparisons; give --compare, or leave it out")
+    if compare is not None and record is not None:
+        raise UsageError(
+            "--record keeps the log of one run, which --compare does not have; leave one out"
+        )
+
+
+def _print(done: PagedRun | PagedComparison, to: Console) -> None:
+    if isinstance(done, PagedRun):
+        _print_run(done, to)
+    else:
+        _print_comparison(done, to)
+
+
+def _print_run(done: PagedRun, to: Console) -> None:
+    """Print a line per process, the simulator's counts beside, and what stands out."""
+    rows = done.rows
+    memory = f"{rows['frames'][0]:,} frames, {rows['reserve'][0]:,} of them in reserve"
+    title = f"{printable(done.facts['program'])}: {rows['policy_resolved'][0]}, {memory}"
+    shown = busiest(rows)
+    print_table(title, processes_for_people(shown), to)
+    counted = beside(shown)
+    if not counted.is_empty():
+        print_table("the same references in the simulator", counted, to)
+    sentences = [*run_findings(rows, done.facts), *left_out(rows, shown), *done.facts["notes"]]
+    _print_sentences(sentences, to)
+
+
+def _print_comparison(done: PagedComparison, to: Console) -> None:
+    """Print a line per contender, what stands out, and what the kernel's line rests on."""
+    print_table(printable(done.facts["program"]), comparison_for_people(done.rows), to)
+    _print_sentences([*comparison_findings(done.rows), *done.facts["notes"]], to)
+
+
+def _print_sentences(sentences: list[str], to: Console) -> None:
+    for sentence in sentences:
+        to.print(Text(printable(sentence)), soft_wrap=True)

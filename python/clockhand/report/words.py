@@ -1,0 +1,60 @@
+"""Numbers and names as reports print them."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from clockhand.study.facts import printable
+
+
+def unique(values: Iterable[Any]) -> list[Any]:
+    """Return the values in order, each once."""
+    return list(dict.fromkeys(values))
+
+
+def byte_text(size_bytes: int) -> str:
+    """Return a size such as ``4 KiB``; sizes that are no whole KiB or MiB stay in bytes."""
+    for unit_bytes, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size_bytes and size_bytes % unit_bytes == 0:
+            return f"{size_bytes // unit_bytes:,}\u00a0{unit}"
+    return f"{size_bytes:,}\u00a0B"
+
+
+def free_slug(label: str, taken: Sequence[str]) -> str:
+    """Return a file name for a section that no earlier section has, also where case is ignored."""
+    stem = re.sub(r"[^A-Za-z0-9_]+", "-", label).strip("-").lower()[:60] or "trace"
+    slug, number = stem, 1
+    while slug in taken:
+        number += 1
+        slug = f"{stem}-{number}"
+    return slug
+
+
+def time_unit(times_us: Iterable[float | None]) -> tuple[str, float]:
+    """Return the largest unit in which the longest time is at least 1, and its length in µs."""
+    longest_us = max((time_us for time_us in times_us if time_us is not None), default=0)
+    for unit, unit_us in (("h", 3.6e9), ("s", 1e6), ("ms", 1e3)):
+        if longest_us >= unit_us:
+            return unit, unit_us
+    return "µs", 1.0
+
+
+UNKNOWN = "–"
+
+
+def number_text(value: Any) -> str:
+    """Return a value for reading: thousands separators, at most three decimals, – for null."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return UNKNOWN
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return printable(str(value))
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.3f}".rstrip("0").rstrip(".")
+
+
+def percent(share: float) -> str:
+    """Return a share for reading, with a space that does not break."""
+    percentage = 100 * share
+    return f"{percentage:.1f}\u00a0%" if abs(percentage) >= 0.1 else f"{percentage:.2g}\u00a0%"

@@ -1,0 +1,140 @@
+"""What the reports of reproductions share: panels of lines, tables and titles."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from clockhand.report.appearance import PAGE, Mark
+from clockhand.report.canvas import ROWS, themed
+from clockhand.report.words import number_text
+from clockhand.reproduce.claims import Verdict
+
+PANEL_HEIGHT = 190
+
+
+@dataclass(frozen=True)
+class Lines:
+    """One panel: lines over memory or over time."""
+
+    title: str
+    caption: str
+    x_title: str
+    y_title: str
+    series: tuple[str, ...]
+    records: list[dict[str, Any]]
+    is_logarithmic: bool
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A panel as it stands on the page, with the look of its lines."""
+
+    identity: str
+    title: str
+    caption: str
+    series: list[tuple[str, str, tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the paper's figures: a row of panels per trace."""
+
+    key: str
+    title: str
+    text: str
+    rows: list[tuple[str, list[Figure]]]
+
+
+def title_of(paper: str, counts: Mapping[Verdict, int], traces: int) -> str:
+    """Return the title of a reproduction: how many claims were judged how."""
+    told = sum(counts.values())
+    inputs = "1 trace" if traces == 1 else f"{traces} traces"
+    return (
+        f"{paper} on {inputs}: of {told} claims {counts[Verdict.REPRODUCED]} reproduced, "
+        f"{counts[Verdict.PARTLY]} partly, {counts[Verdict.NOT]} not, "
+        f"{counts[Verdict.UNTESTED]} not tested"
+    )
+
+
+def texts_of(table: pl.DataFrame) -> tuple[list[tuple[str, bool]], list[tuple[str, ...]]]:
+    """Return the columns of a table, each with whether it is numeric, and its rows as text."""
+    columns = [(name, kind.is_numeric()) for name, kind in table.schema.items()]
+    return columns, [tuple(number_text(value) for value in row) for row in table.iter_rows()]
+
+
+def draw_part(
+    key: str,
+    title: str,
+    text: str,
+    panels: Mapping[str, Sequence[Lines]],
+    labels: Mapping[str, str],
+    everywhere: Mapping[str, Mark],
+    payload: list[dict[str, Any]],
+) -> Part:
+    """Draw one of the paper's figures; what the page's script needs of it is added to payload."""
+    rows, records, drawn = [], [], []
+    for index, (trace, of_trace) in enumerate(panels.items()):
+        figures = []
+        for position, lines in enumerate(of_trace):
+            identity = f"{key}-{index}-{position}"
+            looks = [_look(name, place, everywhere) for place, name in enumerate(lines.series)]
+            records += [{"panel": identity, **record} for record in lines.records]
+            specification = _chart(lines, identity, looks).to_dict()
+            drawn.append({"identity": identity, "specification": specification})
+            series = [
+                (name, color, dash) for name, (color, dash) in zip(lines.series, looks, strict=True)
+            ]
+            figures.append(Figure(identity, lines.title, lines.caption, series))
+        rows.append((labels[trace], figures))
+    payload.append({ROWS: records, "figures": drawn})
+    return Part(key, title, text, rows)
+
+
+def _look(series: str, place: int, everywhere: Mapping[str, Mark]) -> tuple[str, tuple[int, ...]]:
+    if series in everywhere:
+        return everywhere[series].color, everywhere[series].dash
+    return PAGE.series[place], ((1, 0), (7, 3), (2, 2))[place]
+
+
+def _chart(
+    lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ...]]]
+) -> alt.LayerChart:
+    base = alt.Chart().transform_filter(alt.datum.panel == identity)
+    largest = max((record["x"] for record in lines.records), default=1)
+    x = alt.X(
+        "x:Q",
+        title=lines.x_title,
+        scale=alt.Scale(domain=[0, largest], nice=False),
+        axis=alt.Axis(grid=False, format=",d", tickCount=6),
+    )
+    scale = alt.Scale(type="log", nice=False) if lines.is_logarithmic else alt.Scale(zero=True)
+    axis = alt.Axis(
+        format="~s" if lines.is_logarithmic else ".3~r",
+        grid=not lines.is_logarithmic,
+        tickCount=5,
+    )
+    y = alt.Y("y:Q", title=None, scale=scale, axis=axis)
+    colors = alt.Scale(domain=list(lines.series), range=[color for color, _ in looks])
+    dashes = alt.Scale(domain=list(lines.series), range=[list(dash) for _, dash in looks])
+    tooltip = [
+        alt.Tooltip("series:N", title="Line"),
+        alt.Tooltip("at:N", title="At"),
+        alt.Tooltip("y:Q", title=lines.y_title, format=",.4~r"),
+    ]
+    color = alt.Color("series:N", scale=colors, legend=None)
+    line = base.mark_line(strokeWidth=1.6, clip=True).encode(
+        x=x, y=y, color=color, strokeDash=alt.StrokeDash("series:N", scale=dashes, legend=None)
+    )
+    point = base.mark_point(filled=True, size=10, clip=True).encode(
+        x=x, y=y, color=color, tooltip=tooltip
+    )
+    figure = alt.LayerChart(layer=[line, point], data=alt.NamedData(name=ROWS)).properties(
+        width="container",
+        height=PANEL_HEIGHT,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        description=f"{lines.title}: {lines.y_title} over {lines.x_title}.",
+    )
+    return themed(figure, PAGE)

@@ -1,0 +1,1 @@
+"""How programs use their pages: ``clockhand locality``."""

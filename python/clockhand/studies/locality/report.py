@@ -1,0 +1,164 @@
+"""The report of a locality analysis: small panels, one row per trace, like the CRAW paper's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from clockhand.report.appearance import PAGE
+from clockhand.report.canvas import CANVAS, PICTURE, ROWS, picture
+from clockhand.report.html import script_json, template
+from clockhand.report.table import Table, table_without_filter
+from clockhand.report.words import free_slug, unique
+from clockhand.studies.locality.charts import look, panel_chart, panel_records
+from clockhand.studies.locality.findings import Verdict, write_verdict
+from clockhand.studies.locality.panels import Tables, Topic, topics
+from clockhand.study.facts import Facts, printable, trace_label
+
+PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
+
+
+HEADINGS = {
+    "page_bytes": "page (bytes)",
+    "op": "references of",
+    "pages": "different pages",
+    "re_references": "re-references",
+    "top_1_share": "in rank 1",
+    "top_10_share": "in ranks 1–10",
+    "top_100_share": "in ranks 1–100",
+    "top_1_percent_share": "in top 1 % of pages",
+    "top_10_percent_share": "in top 10 % of pages",
+    "inversion_share": "displaced by inversions",
+    "inverted_ranks": "ranks in inverted ranges",
+    "io_time_us": "I/O time (µs)",
+    "read_ios": "read I/Os",
+    "write_ios": "write I/Os",
+    "write_ios_standard_error": "± write I/Os",
+    "misses_standard_error": "± misses",
+    "memory_share": "share of footprint",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One panel on the page; it is not drawn where there is nothing to show."""
+
+    identity: str
+    number: int
+    title: str
+    caption: str
+    is_drawn: bool
+    series: list[tuple[str, str, tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """The panels of one trace."""
+
+    label: str
+    figures: list[Figure]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One topic on the page, with a row of panels for each trace."""
+
+    topic: Topic
+    rows: list[FigureRow]
+
+
+def render(tables: Tables, facts: Facts) -> str:
+    """Return the report of the tables of a locality analysis as HTML text.
+
+    Args:
+        tables: The tables by name; where only a sample was followed, all but ``miss-curve`` are
+            empty.
+        facts: How they were made; it describes every trace that the tables name.
+    """
+    traces = unique(tables["miss-curve"]["trace"])
+    labels = [trace_label(trace, facts) for trace in traces]
+    parts: list[Part] = []
+    payload: list[dict[str, Any]] = []
+    for topic in topics(tables, traces):
+        before = sum(len(row.figures) for part in parts for row in part.rows)
+        part, data = _part(topic, labels, before)
+        parts.append(part)
+        payload.append(data)
+    verdicts = [_verdict(tables, trace) for trace in traces]
+    title = f"How reads and writes recur on {labels[0]}"
+    if len(traces) > 1:
+        title = f"How reads and writes recur on {len(traces)} traces"
+    elif verdicts[0] is not None:
+        title = verdicts[0].lead.rstrip(".")
+    return template(PAGE_TEMPLATE).render(
+        title=title,
+        parts=parts,
+        findings=[
+            (label, verdict)
+            for label, verdict in zip(labels, verdicts, strict=True)
+            if verdict is not None
+        ],
+        facts=printable(facts),
+        table=_table(tables, facts),
+        table_title=_table_title(tables),
+        payload=script_json(payload),
+    )
+
+
+def pictures(tables: Tables, folder: str | Path, facts: Facts) -> dict[Path, bytes]:
+    """Return every panel as SVG and PNG: the content of each file in ``folder``.
+
+    The files are named after their panel; with several traces, the trace's name comes first.
+    """
+    traces = unique(tables["miss-curve"]["trace"])
+    labels = [trace_label(trace, facts) for trace in traces]
+    slugs: list[str] = []
+    for label in labels:
+        slugs.append(free_slug(label, slugs))
+    files = {}
+    for topic in topics(tables, traces):
+        for slug, label, row in zip(slugs, labels, topic.rows, strict=True):
+            prefix = f"{slug}-" if len(traces) > 1 else ""
+            for panel in row.panels:
+                chart = panel_chart(panel, panel.key, PICTURE, subtitle=label)
+                for suffix in ("svg", "png"):
+                    path = Path(folder) / f"{prefix}{panel.key}.{suffix}"
+                    files[path] = picture(chart, suffix)
+    return files
+
+
+def _part(topic: Topic, labels: Sequence[str], before: int) -> tuple[Part, dict[str, Any]]:
+    """Return a topic as it stands on the page, and the data that the script draws."""
+    rows, records, drawn, number = [], [], [], before
+    for index, (label, row) in enumerate(zip(labels, topic.rows, strict=True)):
+        figures = []
+        for panel in row.panels:
+            identity = f"{topic.key}-{index}-{panel.key}"
+            records += panel_records(panel, identity)
+            is_drawn = any(record["y"] for record in panel.records)
+            if is_drawn:
+                specification = panel_chart(panel, identity, CANVAS).to_dict()
+                drawn.append({"identity": identity, "specification": specification})
+            number += 1
+            series = [(name, *look(name, PAGE)) for name in panel.series]
+            figures.append(Figure(identity, number, panel.title, panel.caption, is_drawn, series))
+        rows.append(FigureRow(label, figures))
+    return Part(topic, rows), {ROWS: records, "figures": drawn}
+
+
+def _verdict(tables: Tables, trace: str) -> Verdict | None:
+    summary = tables["summary"].filter(pl.col("trace") == trace)
+    return None if summary.is_empty() else write_verdict(summary)
+
+
+def _table_title(tables: Tables) -> str:
+    if tables["summary"].is_empty():
+        return "LRU at sampled memory sizes"
+    return "Share of references in the top ranks"
+
+
+def _table(tables: Tables, facts: Facts) -> Table:
+    rows = tables["miss-curve"] if tables["summary"].is_empty() else tables["summary"]
+    return table_without_filter(rows, facts, HEADINGS)

@@ -1,0 +1,1 @@
+"""Page policies on traces: ``clockhand simulate`` and ``recommend``."""

@@ -1,0 +1,203 @@
+"""The finding of a section in words: which policy needs the least I/O time, and by how much."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clockhand.report.words import unique
+from clockhand.studies.pages.sections import BASELINE_NAME, OFFLINE_NAMES, Section, resolved_name
+
+# Below one part in two thousand a difference would be printed as 0.0 %.
+NOTICEABLE = 0.0005
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``lead`` is one sentence that can stand alone; ``detail`` says over what it was computed."""
+
+    lead: str
+    detail: str
+
+
+def finding(section: Section) -> Finding:
+    """Compare the policies of a section by their mean relative I/O time over its memory sizes.
+
+    The mean is arithmetic, over the memory sizes that every compared policy was run at. Policies
+    that read the future, and the lower bound, are left out.
+    """
+    times_us = _times_us(section)
+    sizes = _shared_sizes(times_us)
+    if not sizes:
+        return Finding(
+            f"No finding on {section.label}.",
+            "There is no memory size at which every policy has an I/O time above zero.",
+        )
+    if section.baseline is not None and len(times_us) > 1:
+        return _against_baseline(section, times_us, sizes)
+    return _against_best(section, times_us, sizes)
+
+
+def _times_us(section: Section) -> dict[str, dict[int, float]]:
+    """Return the I/O time in µs by policy and memory size, of policies that can run."""
+    times: dict[str, dict[int, float]] = {}
+    for record in section.records:
+        if resolved_name(record) in OFFLINE_NAMES:
+            continue
+        by_size = times.setdefault(record["policy"], {})
+        if record["io_time_us"]:
+            by_size[record["frames"]] = record["io_time_us"]
+    return times
+
+
+def _shared_sizes(times_us: Mapping[str, Mapping[int, float]]) -> list[int]:
+    if not times_us:
+        return []
+    return sorted(set.intersection(*(set(by_size) for by_size in times_us.values())))
+
+
+def _against_baseline(
+    section: Section, times_us: Mapping[str, Mapping[int, float]], sizes: Sequence[int]
+) -> Finding:
+    baseline = section.baseline or BASELINE_NAME
+    ratios = {
+        policy: {size: by_size[size] / times_us[baseline][size] for size in sizes}
+        for policy, by_size in times_us.items()
+        if policy != baseline
+    }
+    means = {policy: _mean(by_size.values()) for policy, by_size in ratios.items()}
+    least = min(means.values())
+    best = [policy for policy, mean in means.items() if mean - least < NOTICEABLE / 10]
+    verb = "needs" if len(best) == 1 else "need"
+    clock = _baseline_text(section)
+    if least < 1 - NOTICEABLE:
+        lead = (
+            f"{_listed(best)} {verb} {_percent(1 - least)} less I/O time than {clock} "
+            f"on {section.label}."
+        )
+    elif least <= 1 + NOTICEABLE:
+        lead = (
+            f"No policy needs less I/O time than {clock} on {section.label}; "
+            f"{_listed(best)} {verb} the same."
+        )
+    else:
+        lead = (
+            f"No policy needs less I/O time than {clock} on {section.label}; the nearest, "
+            f"{_listed(best)}, {verb} {_percent(least - 1)} more."
+        )
+    detail = _baseline_detail(section, ratios[best[0]], sizes)
+    return Finding(lead, detail + _over_bound(section, best, sizes) + _left_out(section))
+
+
+def _baseline_detail(section: Section, ratios: Mapping[int, float], sizes: Sequence[int]) -> str:
+    detail = _sizes_text(section, sizes)
+    if len(sizes) > 1:
+        lowest = min(sizes, key=lambda size: ratios[size])
+        highest = max(sizes, key=lambda size: ratios[size])
+        if ratios[highest] - ratios[lowest] >= NOTICEABLE:
+            detail += (
+                f" From {_change(ratios[lowest])} at {lowest:,} frames "
+                f"to {_change(ratios[highest])} at {highest:,}."
+            )
+    return detail
+
+
+def _against_best(
+    section: Section, times_us: Mapping[str, Mapping[int, float]], sizes: Sequence[int]
+) -> Finding:
+    if len(times_us) == 1:
+        [policy] = times_us
+        return Finding(
+            f"Only {policy} was run on {section.label}.",
+            "There is no other policy to compare it with."
+            + _over_bound(section, [policy], sizes)
+            + _left_out(section),
+        )
+    best_us = {size: min(by_size[size] for by_size in times_us.values()) for size in sizes}
+    means = {
+        policy: _mean(by_size[size] / best_us[size] for size in sizes)
+        for policy, by_size in times_us.items()
+    }
+    least = min(means.values())
+    best = [policy for policy, mean in means.items() if mean - least < NOTICEABLE / 10]
+    if len(best) == len(means):
+        lead = f"All policies need the same I/O time on {section.label}."
+    else:
+        verb = "needs" if len(best) == 1 else "need"
+        lead = f"{_listed(best)} {verb} the least I/O time on {section.label}."
+    detail = _sizes_text(section, sizes)
+    if least > 1 + NOTICEABLE:
+        detail += f" That is {_percent(least - 1)} above the best policy of each size."
+    detail += " CLOCK was not run, so nothing is relative to it."
+    return Finding(lead, detail + _over_bound(section, best, sizes) + _left_out(section))
+
+
+def _over_bound(section: Section, policies: Sequence[str], sizes: Sequence[int]) -> str:
+    """Say how far policies that share a place are from the lower bound, if it is known."""
+    ratios = {
+        record["frames"]: record["io_time_over_bound"]
+        for record in section.records
+        if record["policy"] == policies[0]
+    }
+    known = [ratios[size] for size in sizes if ratios[size] is not None]
+    if len(known) < len(sizes):
+        return ""
+    verb = "takes" if len(policies) == 1 else "take"
+    return (
+        f" {_listed(policies)} {verb} {_mean(known):.2f}\u00a0\u00d7 the I/O time of the lower "
+        "bound, which no policy can go below."
+    )
+
+
+def _baseline_text(section: Section) -> str:
+    if section.baseline == BASELINE_NAME:
+        return "CLOCK"
+    return f"CLOCK ({section.baseline})"
+
+
+def _sizes_text(section: Section, sizes: Sequence[int]) -> str:
+    if len(sizes) == 1:
+        return f"At {sizes[0]:,} frames{_share_text(section, sizes[0], sizes[0])}."
+    share = _share_text(section, sizes[0], sizes[-1])
+    return f"Mean over {len(sizes)} memory sizes, {sizes[0]:,} to {sizes[-1]:,} frames{share}."
+
+
+def _share_text(section: Section, smallest: int, largest: int) -> str:
+    footprint_pages = section.footprint_pages
+    if footprint_pages is None:
+        return ""
+    if smallest == largest:
+        return f", {100 * smallest / footprint_pages:.3g}\u00a0% of the footprint"
+    return (
+        f" ({100 * smallest / footprint_pages:.3g} to "
+        f"{100 * largest / footprint_pages:.3g}\u00a0% of the footprint)"
+    )
+
+
+def _left_out(section: Section) -> str:
+    offline = unique(
+        record["policy"] for record in section.records if resolved_name(record) in OFFLINE_NAMES
+    )
+    if not offline:
+        return ""
+    verb = "is" if len(offline) == 1 else "are"
+    return f" {_listed(offline)} {verb} left out here: no running system can know the future."
+
+
+def _listed(policies: Sequence[str]) -> str:
+    if len(policies) == 1:
+        return policies[0]
+    return f"{', '.join(policies[:-1])} and {policies[-1]}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}\u00a0%"
+
+
+def _change(ratio: float) -> str:
+    if abs(ratio - 1) < NOTICEABLE:
+        return "no difference"
+    return f"{_percent(abs(ratio - 1))} {'less' if ratio < 1 else 'more'}"
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed)

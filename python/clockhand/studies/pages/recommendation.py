@@ -1,0 +1,365 @@
+"""Which policy for a program, a device and a memory size, and how far the answer can be trusted."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Unpack
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand._engine import UsageError
+from clockhand.report.words import percent
+from clockhand.studies.pages.comparison import BOUND
+from clockhand.studies.pages.run import SCHEMA
+from clockhand.study.limits import MAXIMUM_JOBS, check_range
+from clockhand.traces import Reading, Trace, Watch, reading_notes, sources
+
+ASKED = "as asked"
+HALF_MEMORY = "half the memory"
+DOUBLE_MEMORY = "double the memory"
+HALF_RATIO = "half the write/read ratio"
+DOUBLE_RATIO = "double the write/read ratio"
+
+BASELINE = "clock"
+OPTIMUM = "min"
+COST_RATIO = "c"
+"""The parameter whose default is the device's write/read ratio."""
+
+PURPOSES = ("simulation", "pager")
+SITUATION_SCHEMA = {
+    "trace": pl.String,
+    "device": pl.String,
+    "page_bytes": pl.UInt64,
+    "situation": pl.String,
+    "frames": pl.UInt64,
+    "memory_share": pl.Float64,
+    "write_read_ratio": pl.Float64,
+    "recommended": pl.String,
+    "recommended_io_time_us": pl.Float64,
+    "best": pl.String,
+    "best_io_time_us": pl.Float64,
+    "clock_io_time_us": pl.Float64,
+    "bound_io_time_us": pl.Float64,
+    "answer": pl.String,
+}
+"""Names, order and types of the columns of :attr:`Recommendation.situations`."""
+
+Times = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The answer, and what it rests on.
+
+    Attributes:
+        policy: The recommended policy.
+        sentences: Three: the choice and by how much; how far the bound is; how robust it is.
+        situations: One row for the question as asked and for each of its variations, with the
+            columns of :data:`SITUATION_SCHEMA`: what the recommended policy and the best one need
+            there. The first row's ``answer`` has the sentences.
+        rows: The result rows at the memory size asked for, with the columns of ``simulate``.
+        warnings: What the reader passed over or assumed, one sentence each.
+    """
+
+    policy: str
+    sentences: tuple[str, str, str]
+    situations: pl.DataFrame
+    rows: pl.DataFrame
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class _Situation:
+    """The I/O time in µs of every contestant in one situation."""
+
+    name: str
+    frames: int
+    ratio: float
+    times_us: Times
+
+    def best(self, candidates: Sequence[str], favourite: str | None = None) -> str:
+        """The candidate with the least I/O time; of equals the favourite, else the first."""
+        return min(candidates, key=lambda name: (self.times_us[name], name != favourite))
+
+    def over_best(self, policy: str, candidates: Sequence[str]) -> float:
+        """How many times the least I/O time a policy needs."""
+        best_us = self.times_us[self.best(candidates)]
+        return self.times_us[policy] / best_us if best_us else 1.0
+
+
+def recommend(
+    trace: Trace | str | os.PathLike[str],
+    *,
+    device: str | os.PathLike[str] = "slc-nand",
+    frames: int | str | None = None,
+    memory: str | None = None,
+    page_size: int | str = 4096,
+    purpose: str = "simulation",
+    jobs: int | None = None,
+    watch: Watch | None = None,
+    **reading: Unpack[Reading],
+) -> Recommendation:
+    """Run the whole catalog and say which policy suits a program, a device and a memory size.
+
+    Args:
+        trace: The program's trace.
+        device: Name with options, or a TOML file.
+        frames: The memory size in page frames.
+        memory: The memory size as a share of the footprint or in bytes. Give this or ``frames``.
+        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
+        purpose: ``"pager"`` to choose only among policies that can drive real memory.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress.
+        reading: How a trace that is given as a path is read, and which of its requests are wanted,
+            as :class:`clockhand.traces.Reading` says.
+
+    Raises:
+        UsageError: something is unknown or out of range, or there is not exactly one memory size.
+        ClockhandError: the trace cannot be read.
+    """
+    if purpose not in PURPOSES:
+        raise UsageError(f"--for {purpose!r} is unknown; give {' or '.join(PURPOSES)}")
+    if jobs is not None:
+        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+    question = _Question(
+        frames=None if frames is None else str(frames),
+        memory=memory,
+        page_bytes=_engine.parse_page_bytes(str(page_size)),
+        device=os.fspath(device),
+        jobs=jobs,
+    )
+    question.plan()
+    return question.answer(sources(trace, **reading)[0], _candidates(purpose), watch)
+
+
+def _candidates(purpose: str) -> list[str]:
+    """The policies to choose from: those that can run for real first, as equals go to the first."""
+    kinds = {policy["name"]: policy["kind"] for policy in _engine.policies()}
+    order = ["bit-driven"] if purpose == "pager" else ["bit-driven", "access-driven"]
+    return [name for wanted in order for name, kind in kinds.items() if kind == wanted]
+
+
+@dataclass(frozen=True)
+class _Question:
+    frames: str | None
+    memory: str | None
+    page_bytes: int
+    device: str
+    jobs: int | None
+
+    def plan(self, footprint_pages: int | None = None) -> dict[str, Any]:
+        plan = _engine.plan_cells(
+            [BASELINE],
+            frames=self.frames,
+            memory=self.memory,
+            reserve=0,
+            page_bytes=self.page_bytes,
+            device=self.device,
+            footprint_pages=footprint_pages,
+            seed=0,
+        )
+        if len(plan["cells"]) != 1:
+            raise UsageError("a recommendation is for one memory size; give one")
+        return plan
+
+    def answer(
+        self, source: _engine.TraceSource, candidates: Sequence[str], watch: Watch | None
+    ) -> Recommendation:
+        plan = self.plan()
+        ratio = Fraction(plan["device"]["write_read_ratio"])
+        names = [policy["name"] for policy in _engine.policies()]
+        scaled = {
+            factor: _with_cost_ratio(names, max(Fraction(1), ratio * factor))
+            for factor in (Fraction(1, 2), Fraction(2))
+        }
+        contestants = dict.fromkeys([*names, *scaled[Fraction(1, 2)].values()])
+        contestants |= dict.fromkeys(scaled[Fraction(2)].values())
+        prepared = _engine.PreparedTrace.read(
+            source, list(contestants), [self.device], [self.page_bytes], watch
+        )
+        [facts] = prepared.traces
+        asked = self.plan(facts["footprint_pages"])["cells"][0]["frames"]
+        sizes = {ASKED: asked, HALF_MEMORY: max(1, asked // 2), DOUBLE_MEMORY: 2 * asked}
+        cells = [(name, sizes[ASKED]) for name in contestants]
+        cells += [(name, sizes[size]) for size in (HALF_MEMORY, DOUBLE_MEMORY) for name in names]
+        rows = self._run(prepared, cells, watch)
+        situations = [
+            _Situation(
+                size,
+                frames,
+                float(ratio),
+                {name: rows[name, frames]["io_time_us"] for name in names},
+            )
+            for size, frames in sizes.items()
+        ]
+        for name, factor in ((HALF_RATIO, Fraction(1, 2)), (DOUBLE_RATIO, Fraction(2))):
+            price = _price(plan["device"], factor)
+            times_us = {policy: price(rows[scaled[factor][policy], asked]) for policy in names}
+            situations.append(_Situation(name, asked, float(ratio * factor), times_us))
+        shown = pl.DataFrame([rows[name, asked] for name in names], schema=SCHEMA)
+        warnings = [f"{source.name}: {note}" for note in reading_notes(facts)]
+        return _told(self, situations, candidates, shown, warnings)
+
+    def _run(
+        self,
+        prepared: _engine.PreparedTrace,
+        cells: Iterable[tuple[str, int]],
+        watch: Watch | None,
+    ) -> dict[tuple[str, int], dict[str, Any]]:
+        different = list(dict.fromkeys(cells))
+        rows: dict[tuple[str, int], dict[str, Any]] = {}
+
+        def keep(finished: list[tuple[int, dict[str, Any]]]) -> None:
+            rows.update((different[position], row) for position, row in finished)
+
+        prepared.simulate(
+            different,
+            reserve=0,
+            page_bytes=self.page_bytes,
+            device=self.device,
+            bits="exact",
+            write_miss="fetch",
+            flush_at_end=False,
+            hand_ns=None,
+            seed=0,
+            jobs=self.jobs,
+            on_rows=keep,
+            watch=watch,
+        )
+        return rows
+
+
+def _with_cost_ratio(names: Iterable[str], ratio: Fraction) -> dict[str, str]:
+    """Each policy as it would be by default on a device with another write/read ratio."""
+    with_ratio = {
+        policy["name"]
+        for policy in _engine.policies()
+        if any(parameter["name"] == COST_RATIO for parameter in policy["parameters"])
+    }
+    return {name: f"{name}:{COST_RATIO}={ratio}" if name in with_ratio else name for name in names}
+
+
+def _price(device: dict[str, Any], factor: Fraction) -> Callable[[dict[str, Any]], float]:
+    """The I/O time in µs of a row on a device whose writes cost ``factor`` times as much."""
+    read_us, write_us = device["read_time_us"], device["write_time_us"] * float(factor)
+    return lambda row: float(row["read_ios"] * read_us + row["write_ios"] * write_us)
+
+
+def _told(
+    question: _Question,
+    situations: Sequence[_Situation],
+    candidates: Sequence[str],
+    rows: pl.DataFrame,
+    warnings: list[str],
+) -> Recommendation:
+    asked = situations[0]
+    policy = _most_robust(situations, candidates)
+    place = rows.row(0, named=True)
+    sentences = (
+        _choice(asked, policy, candidates, place),
+        _distance(asked, policy),
+        _robustness(situations[1:], policy, candidates),
+    )
+    table = [
+        {
+            "trace": place["trace"],
+            "device": question.device,
+            "page_bytes": question.page_bytes,
+            "situation": situation.name,
+            "frames": situation.frames,
+            "memory_share": situation.frames / place["footprint_pages"],
+            "write_read_ratio": situation.ratio,
+            "recommended": policy,
+            "recommended_io_time_us": situation.times_us[policy],
+            "best": situation.best(candidates, policy),
+            "best_io_time_us": situation.times_us[situation.best(candidates)],
+            "clock_io_time_us": situation.times_us[BASELINE],
+            "bound_io_time_us": situation.times_us[BOUND],
+            "answer": " ".join(sentences) if situation is asked else None,
+        }
+        for situation in situations
+    ]
+    return Recommendation(
+        policy, sentences, pl.DataFrame(table, schema=SITUATION_SCHEMA), rows, warnings
+    )
+
+
+def _most_robust(situations: Sequence[_Situation], candidates: Sequence[str]) -> str:
+    """The policy that is best as asked; of equals, the one that loses least in its worst case."""
+    asked = situations[0]
+    least_us = asked.times_us[asked.best(candidates)]
+    equal = [name for name in candidates if asked.times_us[name] == least_us]
+    return min(
+        equal,
+        key=lambda name: max(situation.over_best(name, candidates) for situation in situations),
+    )
+
+
+def _choice(
+    asked: _Situation, policy: str, candidates: Sequence[str], place: dict[str, Any]
+) -> str:
+    where = (
+        f"on {place['trace']} with {asked.frames:,} frames ({percent(place['memory_share'])} of "
+        f"the footprint) on {place['device_resolved']}"
+    )
+    time_us = asked.times_us[policy]
+    others = [name for name in candidates if asked.times_us[name] > time_us]
+    equal = [name for name in candidates if asked.times_us[name] == time_us and name != policy]
+    if not others:
+        return f"All {len(candidates)} policies need the same I/O time {where}; {policy} will do."
+    second = min(others, key=asked.times_us.__getitem__)
+    also = f", as {_listed(equal)} do{'es' if len(equal) == 1 else ''}" if equal else ""
+    against = [f"{_less(time_us, asked.times_us[second])} than {second}, the next"]
+    if policy != BASELINE and second != BASELINE and BASELINE not in equal:
+        against.insert(0, f"{_less(time_us, asked.times_us[BASELINE])} than {BASELINE}")
+    return (
+        f"Take {policy}: {where} it needs the least I/O time of {len(candidates)} policies{also}, "
+        f"{_seconds(time_us)}, {' and '.join(against)}."
+    )
+
+
+def _distance(asked: _Situation, policy: str) -> str:
+    time_us, bound_us = asked.times_us[policy], asked.times_us[BOUND]
+    if bound_us == 0:
+        return "The lower bound is no I/O at all."
+    if time_us == bound_us:
+        return f"That is the lower bound, {_seconds(bound_us)}: no policy can need less."
+    return (
+        f"The lower bound, which no policy can pass, is {_seconds(bound_us)}: {policy} needs "
+        f"{time_us / bound_us:.2f} times as much, {OPTIMUM}, which knows the future and misses "
+        f"least, {asked.times_us[OPTIMUM] / bound_us:.2f} times."
+    )
+
+
+def _robustness(situations: Sequence[_Situation], policy: str, candidates: Sequence[str]) -> str:
+    stays, loses = [], []
+    for situation in situations:
+        best = situation.best(candidates, policy)
+        if best == policy:
+            stays.append(f"with {situation.name}")
+        else:
+            loses.append(
+                f"with {situation.name} {best} is best and {policy} needs "
+                f"{percent(situation.over_best(policy, candidates) - 1)} more"
+            )
+    if not loses:
+        return f"It stays the best {_listed(stays)}."
+    if not stays:
+        return f"It is best only there: {_listed(loses)}."
+    return f"It stays the best {_listed(stays)}; {_listed(loses)}."
+
+
+def _less(time_us: float, other_us: float) -> str:
+    return f"{percent(1 - time_us / other_us)} less" if time_us < other_us else "as much"
+
+
+def _seconds(time_us: float) -> str:
+    return f"{time_us / 1e6:,.4g} s"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -1,0 +1,167 @@
+"""The report: one HTML file with its figures, table and facts, which opens without a network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from clockhand.report.appearance import BOUND_DASH, PAGE, Mark
+from clockhand.report.canvas import CANVAS, ROWS
+from clockhand.report.html import script_json, template
+from clockhand.report.words import byte_text
+from clockhand.studies.pages.charts import (
+    MEASURES,
+    Measure,
+    chart,
+    drawable_measures,
+    has_bound,
+    looks,
+    measure_title,
+)
+from clockhand.studies.pages.findings import Finding, finding
+from clockhand.studies.pages.sections import Section, sections
+from clockhand.studies.pages.table import table
+from clockhand.study.facts import Facts, printable
+from clockhand.study.files import publish
+
+PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the page; ``missing`` says why there is none, ``caption`` what it shows."""
+
+    identity: str
+    number: int | None
+    title: str
+    caption: str
+    missing: str | None
+    specification: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One section of the page."""
+
+    section: Section
+    finding: Finding
+    summary: str
+    figures: list[Figure]
+    looks: list[Mark]
+    has_legend: bool
+    has_bound: bool
+
+
+def write_report(rows: pl.DataFrame, facts: Facts, path: str | Path) -> None:
+    """Write the report of result rows as one self-contained HTML file.
+
+    The file is written beside its place and renamed when it is whole.
+
+    Args:
+        rows: result rows, one per trace, memory size and policy, in the order given.
+        facts: how the rows were made; it describes every trace that the rows name.
+        path: the file to write; its folder exists.
+
+    Raises:
+        ValueError: the rows lack a column or hold no policy, or the facts lack a trace.
+        OSError: the file could not be written; nothing is left behind.
+    """
+    publish({Path(path): render(rows, facts).encode()})
+
+
+def render(rows: pl.DataFrame, facts: Facts) -> str:
+    """Return the report as HTML text."""
+    split = sections(rows, facts)
+    everywhere = looks(split, PAGE)
+    parts: list[Part] = []
+    drawn = 0
+    for section in split:
+        part = _part(section, everywhere, drawn)
+        drawn += sum(figure.specification is not None for figure in part.figures)
+        parts.append(part)
+    return template(PAGE_TEMPLATE).render(
+        title=_title(parts),
+        parts=parts,
+        facts=printable(facts),
+        table=table(rows, facts),
+        everywhere=everywhere,
+        bound_dash=BOUND_DASH,
+        payload=script_json(_payload(parts)),
+    )
+
+
+def _title(parts: Sequence[Part]) -> str:
+    if len(parts) == 1:
+        return parts[0].finding.lead.rstrip(".")
+    return f"Memory-replacement policies compared on {len(parts)} inputs"
+
+
+def _part(section: Section, everywhere: Sequence[Mark], drawn: int) -> Part:
+    figures: list[Figure] = []
+    number = drawn
+    drawable = drawable_measures(section)
+    for measure in MEASURES:
+        identity = f"{section.slug}-{measure.key}"
+        if measure not in drawable:
+            missing = _missing(section, measure)
+            figures.append(Figure(identity, None, measure.title, "", missing, None))
+            continue
+        number += 1
+        specification = chart(section, measure, everywhere, CANVAS).to_dict()
+        title = measure_title(section, measure)
+        figures.append(Figure(identity, number, title, measure.note, None, specification))
+    present = set(section.policies)
+    return Part(
+        section=section,
+        finding=finding(section),
+        summary=_summary(section),
+        figures=figures,
+        looks=[look for look in everywhere if look.policy in present],
+        has_legend=len(section.sizes) > 1,
+        has_bound=any(has_bound(section, measure) for measure in MEASURES),
+    )
+
+
+def _missing(section: Section, measure: Measure) -> str:
+    if measure.field == "relative_io_time" and section.baseline is None:
+        return (
+            "CLOCK was not run on this input, so nothing can be shown relative to it. "
+            "Add --policy clock for this figure."
+        )
+    if measure.field == "io_time_over_bound" and not section.bounds:
+        return (
+            "The lower bound was not computed, so no policy's distance to it is known. "
+            "Add --policy bound for this figure."
+        )
+    return f"The rows hold no {measure.title}, so there is nothing to draw."
+
+
+def _summary(section: Section) -> str:
+    first = section.records[0]
+    texts = []
+    if first["references"]:
+        writes = (first["write_references"] or 0) / first["references"]
+        texts.append(f"{first['references']:,} references, {writes:.1%} writes")
+    if section.footprint_pages is not None:
+        pages = section.footprint_pages
+        size = pages * section.setting["page_bytes"] / (1 << 20)
+        texts.append(f"footprint {pages:,.0f} pages ({size:,.4g} MiB)")
+    texts.append(f"pages of {byte_text(section.setting['page_bytes'])}")
+    texts.append(f"device {section.setting['device']}")
+    return " · ".join(texts)
+
+
+def _payload(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    return [
+        {
+            ROWS: part.section.records + part.section.bounds,
+            "figures": [
+                {"identity": figure.identity, "specification": figure.specification}
+                for figure in part.figures
+                if figure.specification is not None
+            ],
+        }
+        for part in parts
+    ]

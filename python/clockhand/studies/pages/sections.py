@@ -1,0 +1,199 @@
+"""Result rows, put in order for reading: one section per trace and setting."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from clockhand.report.words import byte_text, free_slug, time_unit, unique
+from clockhand.studies.pages.comparison import BOUND, SETTING_COLUMNS, io_time_over_bound
+from clockhand.study.facts import Facts, printable, trace_label
+
+BASELINE_NAME = "clock"
+# They read the future: no running system can use them, so no finding may recommend them.
+OFFLINE_NAMES = ("min", "opt")
+
+REQUIRED_COLUMNS = (
+    "trace", "policy", "frames", "page_bytes", "device", "references", "read_references",
+    "write_references", "hits", "misses", "read_misses", "write_misses", "read_ios", "write_ios",
+    "clean_evictions", "dirty_evictions", "io_time_us", "energy_uj", "policy_resolved", "hit_ratio",
+    "memory_share",
+)  # fmt: skip
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """The comparable rows of one trace under one setting, which share figures.
+
+    ``records`` are the rows in the order given, with the columns that figures add: ``label``,
+    ``memory_mib``, ``memory_percent``, ``io_time`` (in ``time_unit``), ``relative_io_time`` (null
+    without a baseline) and ``io_time_over_bound`` (null without a bound). ``bounds`` are the rows
+    of the lower bound, one per memory size.
+    """
+
+    slug: str
+    label: str
+    trace: str
+    setting: dict[str, Any]
+    records: list[Record]
+    bounds: list[Record]
+    baseline: str | None
+    time_unit: str
+
+    @property
+    def sizes(self) -> list[int]:
+        """The memory sizes in frames, ascending, each once."""
+        return sorted({record["frames"] for record in self.records})
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies as the user wrote them, in the order of the rows, each once."""
+        return unique(record["policy"] for record in self.records)
+
+    @property
+    def footprint_pages(self) -> float | None:
+        """The number of distinct pages of the trace, as far as the rows know it."""
+        for record in self.records:
+            if record["memory_share"]:
+                return float(record["frames"] / record["memory_share"])
+        return None
+
+
+def resolved_name(record: Record) -> str:
+    """Return the name of a policy without its parameters, in lower case."""
+    return str(record["policy_resolved"] or record["policy"]).partition(":")[0].strip().lower()
+
+
+def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
+    """Split result rows into sections, in the order in which they first appear.
+
+    Raises:
+        ValueError: a column is missing, there is no policy row, a row has no trace, or the facts
+            do not describe a trace.
+    """
+    missing = [column for column in REQUIRED_COLUMNS if column not in rows.columns]
+    if missing:
+        raise ValueError(f"the result rows lack the columns {', '.join(missing)}: add them")
+    records = [_clean(record) for record in rows.with_columns(io_time_over_bound(rows)).to_dicts()]
+    policy_records = [record for record in records if record["policy"] != BOUND]
+    if not policy_records:
+        raise ValueError("there is no policy row to report: simulate at least one policy")
+    _require(records, "trace")
+    for column in ("policy", "frames", "page_bytes"):
+        _require(policy_records, column)
+    settings = [column for column in SETTING_COLUMNS if column in rows.columns]
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in policy_records:
+        key = (record["trace"], *(record[column] for column in settings))
+        groups.setdefault(key, []).append(record)
+    bounds = [record for record in records if record["policy"] == BOUND]
+    varying = [column for position, column in enumerate(settings, 1)
+               if len({key[position] for key in groups}) > 1]  # fmt: skip
+    result: list[Section] = []
+    for key, group in groups.items():
+        setting = dict(zip(settings, key[1:], strict=True))
+        label = " · ".join(
+            [trace_label(key[0], facts), *(_setting_text(name, setting[name]) for name in varying)]
+        )
+        matching = [bound for bound in bounds if _belongs(bound, key[0], setting)]
+        slug = free_slug(label, [section.slug for section in result])
+        result.append(_section(slug, label, setting, group, matching))
+    return result
+
+
+def _clean(record: Record) -> Record:
+    """Return the record with printable texts, and null for NaN and infinities (JSON has none)."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else printable(value)
+        for name, value in record.items()
+    }
+
+
+def _require(records: Sequence[Record], column: str) -> None:
+    for number, record in enumerate(records, 1):
+        if record[column] is None:
+            raise ValueError(
+                f"result row {number} (policy {record['policy']}) has no {column}: fill that column"
+            )
+
+
+def _setting_text(name: str, value: Any) -> str:
+    if name == "page_bytes":
+        return f"{byte_text(value)} pages"
+    if name == "bits":
+        return f"{value} bits"
+    if name == "write_miss":
+        return f"write miss {value}"
+    if name == "reserve":
+        return f"reserve {value:,}" if value else "no reserve"
+    if name == "view":
+        return f"view {value}"
+    if name == "flush_at_end":
+        return "dirty pages written at the end" if value else "dirty pages left at the end"
+    if name == "hand_ns":
+        return "hand movements cost nothing" if value is None else f"{value} ns per hand movement"
+    return str(value)
+
+
+def _belongs(bound: Record, trace: str, setting: dict[str, Any]) -> bool:
+    """A bound may leave settings null: it then holds for all of them."""
+    if bound["trace"] != trace:
+        return False
+    return all(bound[name] is None or bound[name] == value for name, value in setting.items())
+
+
+def _section(
+    slug: str, label: str, setting: dict[str, Any], group: list[Record], bounds: list[Record]
+) -> Section:
+    baseline = _baseline(group)
+    baseline_time_us = {
+        record["frames"]: record["io_time_us"] for record in group if record["policy"] == baseline
+    }
+    sizes = sorted({record["frames"] for record in group})
+    placed_bounds = [
+        {**bound, "frames": frames}
+        for bound in bounds
+        for frames in ([bound["frames"]] if bound["frames"] is not None else sizes)
+    ]
+    unit, unit_us = time_unit(record["io_time_us"] for record in group)
+    shares = {record["frames"]: record["memory_share"] for record in group}
+
+    def extended(record: Record) -> Record:
+        frames = record["frames"]
+        time_us = record["io_time_us"]
+        share = shares.get(frames)
+        reference_us = baseline_time_us.get(frames)
+        known = time_us is not None and reference_us
+        return {
+            **record,
+            "trace": label,
+            "memory_mib": frames * setting["page_bytes"] / (1 << 20),
+            "memory_percent": None if share is None else 100 * share,
+            "io_time": None if time_us is None else time_us / unit_us,
+            "relative_io_time": time_us / reference_us if known else None,
+        }
+
+    return Section(
+        slug=slug,
+        label=label,
+        trace=group[0]["trace"],
+        setting=setting,
+        records=[extended(record) for record in group],
+        bounds=[extended(bound) for bound in placed_bounds],
+        baseline=baseline,
+        time_unit=unit,
+    )
+
+
+def _baseline(group: Sequence[Record]) -> str | None:
+    """Return CLOCK as the user wrote it: with its defaults if present, else its first variant."""
+    candidates = unique(
+        record["policy"] for record in group if resolved_name(record) == BASELINE_NAME
+    )
+    if BASELINE_NAME in candidates:
+        return BASELINE_NAME
+    return candidates[0] if candidates else None

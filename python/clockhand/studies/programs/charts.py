@@ -1,0 +1,166 @@
+"""The figures of programs under the pager: lines over time, and bars per contender."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import altair as alt
+
+from clockhand.report.appearance import Theme
+from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, themed
+
+LINE_HEIGHT = 230
+BAR_HEIGHT = 30
+DASHES = ((1, 0), (7, 3), (2, 2))
+
+# Thousands are short, fractions are not: the prefix of a tenth of a second would be m.
+SHORT = "abs(datum.value) >= 1000 ? format(datum.value, '~s') : format(datum.value, '~g')"
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line or bar and its look; ``dash`` is in pixels."""
+
+    name: str
+    color: str
+    dash: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One figure; its records have ``series``, and ``x`` and ``y``, or ``value, least, most``.
+
+    ``value_format`` is how a bar's value is printed, in the notation of D3.
+    """
+
+    key: str
+    title: str
+    caption: str
+    y_title: str
+    series: list[Series]
+    records: list[Record] = field(repr=False)
+    value_format: str = ",.0f"
+
+    def is_drawable(self) -> bool:
+        """Tell whether there is anything above 0 to see."""
+        return any(record.get("y") or record.get("value") for record in self.records)
+
+
+def looks_of(names: Sequence[str], theme: Theme) -> list[Series]:
+    """Return looks for the lines of a figure, pairwise different up to 18 lines."""
+    colors = theme.series
+    return [
+        Series(name, colors[place % len(colors)], DASHES[place // len(colors) % len(DASHES)])
+        for place, name in enumerate(names)
+    ]
+
+
+def panel_records(panel: Panel, identity: str) -> list[Record]:
+    """Return the records of a panel, marked so that all panels of a part can share one table."""
+    return [{"panel": identity, **record} for record in panel.records]
+
+
+def line_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
+    """Draw values over the seconds since the program began."""
+    base = _base(identity).encode(
+        x=alt.X(
+            "x:Q",
+            title="Seconds since the start",
+            axis=alt.Axis(grid=False, labelExpr=SHORT, tickCount=7),
+            scale=alt.Scale(zero=True, nice=False),
+        ),
+        y=alt.Y(
+            "y:Q",
+            title=None if canvas.on_page else panel.y_title,
+            axis=alt.Axis(labelExpr=SHORT, tickCount=5),
+            scale=alt.Scale(zero=True, nice=True),
+        ),
+    )
+    names = [series.name for series in panel.series]
+    dashes = alt.Scale(domain=names, range=[list(series.dash) for series in panel.series])
+    line = base.mark_line(strokeWidth=1.5).encode(
+        color=_color(panel, canvas),
+        strokeDash=alt.StrokeDash("series:N", scale=dashes, legend=None),
+    )
+    point = base.mark_point(filled=True, size=10).encode(
+        color=_color(panel, canvas),
+        tooltip=[
+            alt.Tooltip("series:N", title="What"),
+            alt.Tooltip("x:Q", title="Seconds", format=",.4~r"),
+            alt.Tooltip("y:Q", title=panel.y_title, format=",.4~r"),
+        ],
+    )
+    return _figure([line, point], panel, identity, canvas, LINE_HEIGHT)
+
+
+def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
+    """Draw a bar per contender, with the range of its runs where there are several."""
+    base = _base(identity).encode(
+        y=alt.Y(
+            "series:N",
+            title=None,
+            sort=[series.name for series in panel.series],
+            axis=alt.Axis(labelLimit=200, ticks=False, domain=False),
+        )
+    )
+    value = alt.X(
+        "value:Q",
+        title=None,
+        axis=alt.Axis(labelExpr=SHORT, tickCount=5),
+        scale=alt.Scale(zero=True, nice=True),
+    )
+    tooltip = [
+        alt.Tooltip("series:N", title="Under"),
+        alt.Tooltip("value:Q", title=f"{panel.y_title}, median", format=panel.value_format),
+        alt.Tooltip("least:Q", title="Least", format=panel.value_format),
+        alt.Tooltip("most:Q", title="Most", format=panel.value_format),
+        alt.Tooltip("runs:Q", title="Runs"),
+    ]
+    bar = base.mark_bar(height={"band": 0.7}).encode(
+        x=value, color=_color(panel, canvas, has_legend=False), tooltip=tooltip
+    )
+    text = base.mark_text(align="left", dx=6, color=canvas.theme.ink).encode(
+        x=alt.X("most:Q"), text=alt.Text("value:Q", format=panel.value_format)
+    )
+    layers = [bar, text]
+    if any(record["most"] > record["least"] for record in panel.records):
+        spread = base.transform_filter("datum.most > datum.least")
+        rule = spread.mark_rule(color=canvas.theme.ink, strokeWidth=1.5)
+        layers.insert(1, rule.encode(x="least:Q", x2="most:Q"))
+    return _figure(layers, panel, identity, canvas, BAR_HEIGHT * len(panel.series))
+
+
+def _base(identity: str) -> alt.Chart:
+    return alt.Chart().transform_filter(alt.datum.panel == identity)
+
+
+def _color(panel: Panel, canvas: Canvas, *, has_legend: bool = True) -> alt.Color:
+    scale = alt.Scale(
+        domain=[series.name for series in panel.series],
+        range=[series.color for series in panel.series],
+    )
+    shown = has_legend and not canvas.on_page and len(panel.series) > 1
+    return alt.Color("series:N", scale=scale, legend=alt.Legend(title=None) if shown else None)
+
+
+def _figure(
+    layers: list[alt.Chart], panel: Panel, identity: str, canvas: Canvas, height: int
+) -> alt.LayerChart:
+    """Put layers together: on the page, or as a picture of its own that holds its records."""
+    if canvas.on_page:
+        figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
+            width="container",
+            height=height,
+            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        )
+    else:
+        records = alt.InlineData(values=panel_records(panel, identity))
+        figure = alt.LayerChart(layer=layers, data=records).properties(
+            width=PICTURE_WIDTH,
+            height=PICTURE_HEIGHT if height == LINE_HEIGHT else height,
+            title=alt.TitleParams(panel.title, subtitle=panel.caption, anchor="start"),
+        )
+    described = figure.properties(description=f"{panel.title}. {panel.caption}")
+    return themed(described, canvas.theme)

@@ -1,0 +1,526 @@
+"""One program under several policies and under the kernel's own swap, with equal memory."""
+
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Unpack
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.capture.programs import Program
+from clockhand.studies.programs.findings import KERNEL
+from clockhand.studies.programs.kernel_swap import kernel_settings, kernel_swap
+from clockhand.studies.programs.machine import check_machine, pageable
+from clockhand.studies.programs.memory_group import Charged, MemoryGroup, Swapped, memory_group
+from clockhand.studies.programs.options import PAGE_BYTES, ProgramOptions, ProgramSettings
+from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
+from clockhand.studies.programs.plan import Planned
+from clockhand.studies.programs.rows import failures, process_rows
+from clockhand.studies.programs.run import equivalent, run_facts
+from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, opened
+from clockhand.studies.programs.watched_program import Ended, run_program
+from clockhand.study.facts import PagedRunFacts
+from clockhand.study.limits import check_range
+from clockhand.study.reported import Reported
+from clockhand.study.sizes import bytes_text
+
+COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
+    "policy": pl.String,
+    "run": pl.UInt64,
+    "frames": pl.UInt64,
+    "page_bytes": pl.UInt64,
+    "reserve": pl.UInt64,
+    "seconds": pl.Float64,
+    "faults": pl.UInt64,
+    "pages_read": pl.UInt64,
+    "pages_written": pl.UInt64,
+    "bytes_read": pl.UInt64,
+    "bytes_written": pl.UInt64,
+    "limit_bytes": pl.UInt64,
+    "processes": pl.UInt64,
+    "exit_code": pl.UInt64,
+    "output_sha256": pl.String,
+    "policy_resolved": pl.String,
+    "problem": pl.String,
+}
+"""Names, order and types of the columns of a comparison: a row per contender and run.
+
+``faults`` are the pager's misses and the kernel's major faults; reads and writes are those of swap.
+``limit_bytes`` is what the kernel lets its cgroup have, and ``problem`` why there are no numbers.
+"""
+
+COMPARED_SAMPLE_SCHEMA: Mapping[str, type[pl.DataType]] = {
+    "policy": pl.String,
+    "seconds": pl.Float64,
+    "faults": pl.UInt64,
+    "pages_read": pl.UInt64,
+    "pages_written": pl.UInt64,
+}
+"""The same of samples of each contender's first run; counts since its start."""
+
+SPARE_SWAP_BYTES = 64 * 2**20
+"""What the kernel's swap file has above the pages that the pager met."""
+
+MOST_RUNS = 1000
+CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class PagedComparison(Reported):
+    """What a program did under each contender.
+
+    Attributes:
+        rows: One row per contender and run, with the columns of :data:`COMPARISON_SCHEMA`.
+        samples: Counts while each contender's first run went on.
+        facts: How the runs were made, for a report.
+        warnings: What went wrong without ending the comparison, one sentence each.
+        exit_code: The first that was not 0, else 0.
+        interrupted: Whether the program was told to end, so that runs are missing.
+    """
+
+    rows: pl.DataFrame
+    samples: pl.DataFrame
+    facts: PagedRunFacts
+    warnings: list[str]
+    exit_code: int
+    interrupted: bool
+
+    def _rendered(self) -> str:
+        from clockhand.studies.programs.report import (
+            render_comparison,  # Altair takes a while to import.
+        )
+
+        return render_comparison(self.rows, self.samples, self.facts)
+
+    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+        from clockhand.studies.programs.report import comparison_pictures
+
+        return comparison_pictures(self.rows, self.samples, folder)
+
+
+def contenders(text: str) -> list[str]:
+    """Return the names in ``clock,craw:c=8,ghosts=literal,kernel``, parameters with their policy.
+
+    Raises:
+        UsageError: one is empty.
+    """
+    found: list[str] = []
+    for part in text.split(","):
+        is_parameter = "=" in part and ":" not in part.partition("=")[0]
+        if is_parameter and found and ":" in found[-1]:
+            found[-1] += f",{part}"
+        elif not part.strip():
+            raise _engine.UsageError(
+                f"--compare {text!r} has an empty name; give policies separated by commas, and "
+                f"{KERNEL} for the kernel's own swap"
+            )
+        else:
+            found.append(part.strip())
+    return list(dict.fromkeys(found))
+
+
+def compare(
+    command: Sequence[str],
+    *,
+    policies: Sequence[str],
+    repeat: int = 1,
+    live: Live | None = None,
+    tell: Callable[[str], None] | None = None,
+    made_by: str | None = None,
+    **options: Unpack[ProgramOptions],
+) -> PagedComparison:
+    """Run a program once per policy, with the same memory, swap and reserve.
+
+    What it writes to standard output goes to ours in the first run; later runs must write the same.
+    Standard input that can be read once is read to its end first, and given to every run.
+
+    Args:
+        command: The program and its arguments.
+        policies: Bit-driven policies with parameters, at least one, and ``"kernel"`` for the
+            kernel's own swap, in a memory cgroup, which is always run last.
+        repeat: How often, in turns.
+        live: Opens what is called four times a second with the processes' statistics.
+        tell: Called with a sentence before each run.
+        made_by: The command line for the facts; the equivalent one if not given.
+        options: Memory, swap and so on, as :class:`ProgramOptions` says.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory, or cannot be paged.
+        ClockhandError: this machine refuses, or no process was paged.
+    """
+    settings = ProgramSettings.parse(options)
+    check_range("--repeat", repeat, 1, MOST_RUNS)
+    paged = [policy for policy in policies if policy != KERNEL]
+    if not paged:
+        raise _engine.UsageError(
+            f"--compare names no policy, and the {KERNEL} gets as much memory as a policy uses; "
+            "add one, such as clock"
+        )
+    planned = Planned.of(paged, settings)
+    program = pageable(command)
+    check_machine()
+    with _standard_input() as given:
+        comparison = _Comparison(program, settings, planned, given, live)
+        comparison.run(paged, KERNEL in policies, repeat, tell)
+    order = {policy: place for place, policy in enumerate(policies)}
+    rows = sorted(comparison.rows, key=lambda row: (order[row["policy"]], row["run"]))
+    return PagedComparison(
+        rows=pl.DataFrame(rows, schema=COMPARISON_SCHEMA),
+        samples=pl.DataFrame(comparison.samples, schema=COMPARED_SAMPLE_SCHEMA),
+        facts=run_facts(
+            program,
+            comparison.ended[0],
+            settings,
+            planned,
+            command=made_by
+            or equivalent(program, settings, compare=",".join(policies), repeat=repeat),
+            notes=comparison.notes,
+        ),
+        warnings=comparison.warnings + differing_output(rows),
+        exit_code=next((row["exit_code"] for row in rows if row["exit_code"]), 0),
+        interrupted=comparison.interrupted,
+    )
+
+
+def differing_output(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each contender that wrote or ended otherwise than the first."""
+    known = [row for row in rows if row["problem"] is None]
+    sentences = []
+    for row in known[1:]:
+        which = f"run {row['run']} under {row['policy']}"
+        first = f"run {known[0]['run']} under {known[0]['policy']}"
+        if row["output_sha256"] != known[0]["output_sha256"]:
+            sentences.append(f"{which} wrote other output than {first}; only the latter was shown")
+        if row["exit_code"] != known[0]["exit_code"]:
+            sentences.append(
+                f"{which} ended with exit code {row['exit_code']}, {first} with "
+                f"{known[0]['exit_code']}"
+            )
+    return sentences
+
+
+class _Input:
+    """Standard input that every run reads from where it stood when we were started."""
+
+    def __init__(self, file: IO[bytes] | None = None) -> None:
+        self._file = file
+        self._start = 0 if file is None else file.tell()
+
+    def again(self) -> IO[bytes] | None:
+        """Return it as it was; none if a program is to share ours."""
+        if self._file is not None:
+            self._file.seek(self._start)
+        return self._file
+
+
+@contextmanager
+def _standard_input() -> Iterator[_Input]:
+    """Give what every run reads: a copy where ours can be read only once."""
+    try:
+        kind = os.fstat(0).st_mode
+    except OSError:
+        # It is closed, and stays so for the program.
+        yield _Input()
+        return
+    if stat.S_ISCHR(kind):
+        yield _Input()
+    elif stat.S_ISREG(kind):
+        with open(0, "rb", buffering=0, closefd=False) as own:
+            yield _Input(own)
+    else:
+        with tempfile.TemporaryFile(prefix="clockhand-input-", buffering=0) as copy:
+            while chunk := os.read(0, CHUNK_BYTES):
+                copy.write(chunk)
+            copy.seek(0)
+            yield _Input(copy)
+
+
+class _Output:
+    """Takes what a program writes: digests it, and passes it on in the first run."""
+
+    def __init__(self, *, is_shown: bool) -> None:
+        self._is_shown = is_shown
+        self._digest = hashlib.sha256()
+        self._error: OSError | None = None
+
+    def take(self, pipe: IO[bytes]) -> None:
+        """Read to the end; if ours cannot be written, the program finds its own closed."""
+        with pipe:
+            while chunk := os.read(pipe.fileno(), CHUNK_BYTES):
+                self._digest.update(chunk)
+                try:
+                    while self._is_shown and chunk:
+                        chunk = chunk[os.write(1, chunk) :]
+                except OSError as error:
+                    self._error = error
+                    return
+
+    def sha256(self) -> str:
+        """Return the digest of all.
+
+        Raises:
+            OSError: our standard output could not be written.
+        """
+        if self._error is not None:
+            raise self._error
+        return self._digest.hexdigest()
+
+
+class _Comparison:
+    """Runs in the making; the attributes without underscore are what they give."""
+
+    def __init__(
+        self,
+        program: Program,
+        settings: ProgramSettings,
+        planned: Planned,
+        standard_input: _Input,
+        live: Live | None,
+    ) -> None:
+        self._program = program
+        self._settings = settings
+        self._planned = planned
+        self._standard_input = standard_input
+        self._live = live
+        self.rows: list[dict[str, Any]] = []
+        self.samples: list[dict[str, Any]] = []
+        self.warnings: list[str] = []
+        self.notes: list[str] = []
+        self.ended: list[Ended] = []
+        self._outside = Charged(0, 0, 0)
+        self._most_resident_bytes = 0
+        self._footprint_bytes = 0
+        self._limit_bytes: int | None = None
+        self._kernel_problem: str | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a run was."""
+        return any(ended.interrupted for ended in self.ended)
+
+    def run(
+        self,
+        policies: Sequence[str],
+        with_kernel: bool,
+        repeat: int,
+        tell: Callable[[str], None] | None,
+    ) -> None:
+        """Run everything, in turns."""
+        turn = [*policies, KERNEL] if with_kernel else list(policies)
+        turns = [(number, policy) for number in range(1, repeat + 1) for policy in turn]
+        for place, (number, policy) in enumerate(turns, 1):
+            if tell is not None and len(turns) > 1:
+                tell(f"run {place} of {len(turns)}: {policy}")
+            if policy == KERNEL:
+                self._run_in_kernel(number)
+            else:
+                self._run_paged(policy, number, measures=with_kernel and number == 1)
+            if self.interrupted:
+                return
+
+    def _run_once(self, **options: Any) -> tuple[Ended, str]:
+        """Run the program, and return how it ended and the digest of its output."""
+        output = _Output(is_shown=not self.ended)
+        ended = run_program(
+            self._program.command,
+            standard_input=self._standard_input.again(),
+            take_output=output.take,
+            **options,
+        )
+        self.ended.append(ended)
+        return ended, output.sha256()
+
+    def _run_paged(self, policy: str, number: int, *, measures: bool) -> None:
+        with ExitStack() as stack:
+            group: MemoryGroup | None = None
+            if measures and self._kernel_problem is None:
+                try:
+                    group = stack.enter_context(memory_group())
+                except _engine.ClockhandError as error:
+                    self._kernel_problem = str(error)
+            pager = started_pager(policy, self._planned, self._settings, record=None)
+            samples = Samples(pager, stack.enter_context(opened(self._live)))
+
+            def look(seconds: float) -> float:
+                if group is not None:
+                    charged = group.charged()
+                    self._outside = max(self._outside, charged, key=lambda one: one.total_bytes)
+                return samples.look(seconds)
+
+            ended, digest = self._run_once(
+                environment=preloading(pager),
+                before=None if group is None else group.join,
+                look=look,
+            )
+            statistics = pager.finish()
+        samples.take(ended.seconds, statistics)
+        self.notes = self.notes or swap_notes(pager)
+        rows = process_rows(statistics, policy, self._program)
+        self.warnings += failures(rows)
+        self._most_resident_bytes = max(
+            self._most_resident_bytes, samples.most_resident_pages * PAGE_BYTES
+        )
+        self._footprint_bytes = max(
+            self._footprint_bytes, int(rows["footprint_pages"].sum()) * PAGE_BYTES
+        )
+        sums = {name: int(rows[name].sum()) for name in ("misses", "bytes_read", "pages_written")}
+        self.rows.append(
+            {
+                **self._row(policy, number, ended, digest),
+                "policy_resolved": rows["policy_resolved"][0],
+                "reserve": self._settings.reserve,
+                "faults": sums["misses"],
+                # As the kernel counts: with those that were read ahead.
+                "pages_read": sums["bytes_read"] // PAGE_BYTES,
+                "pages_written": sums["pages_written"],
+                "bytes_read": sums["bytes_read"],
+                "bytes_written": int(rows["bytes_written"].sum()),
+                "processes": rows.height,
+            }
+        )
+        if number == 1:
+            self.samples += summed_samples(samples.counts(), policy)
+
+    def _run_in_kernel(self, number: int) -> None:
+        try:
+            if self._kernel_problem is not None:
+                raise _engine.ClockhandError(self._kernel_problem)
+            if self._settings.swap is None:
+                raise _engine.ClockhandError(
+                    "the kernel needs a drive to swap to; give --swap FILE, not --swap-in-ram"
+                )
+            with (
+                memory_group() as group,
+                kernel_swap(self._settings.swap, self._swap_bytes()),
+            ):
+                self._swap_in(group, number)
+        except _engine.ClockhandError as error:
+            self._kernel_problem = str(error)
+            if number == 1:
+                self.warnings.append(f"{KERNEL}: {error}")
+            unknown = dict.fromkeys(COMPARISON_SCHEMA)
+            self.rows.append({**unknown, "policy": KERNEL, "run": number, "problem": str(error)})
+
+    def _swap_bytes(self) -> int:
+        """Return the bytes of the kernel's swap file: the limit, or all that the pager met."""
+        limit = self._settings.swap_limit_bytes
+        return limit if limit is not None else self._footprint_bytes + SPARE_SWAP_BYTES
+
+    def _swap_in(self, group: MemoryGroup, number: int) -> None:
+        """Run the program in a group that has the memory of the paged one."""
+        if self._limit_bytes is None:
+            paged_bytes = max(self._settings.memory_bytes, self._most_resident_bytes)
+            self._limit_bytes = paged_bytes + self._outside.total_bytes
+        group.set_limit(self._limit_bytes)
+        before = group.swapped()
+        moments: Moments[Swapped] = Moments()
+
+        def look(seconds: float) -> float:
+            moments.add(seconds, group.swapped().since(before))
+            return moments.next_seconds - seconds
+
+        ended, digest = self._run_once(before=group.join, look=look)
+        group.wait_until_empty()
+        swapped = group.swapped().since(before)
+        moments.add(ended.seconds, swapped)
+        if group.kills():
+            self.warnings.append(
+                f"{KERNEL}: the program was killed because {bytes_text(self._limit_bytes)} were "
+                "not enough for what cannot be swapped; give more --memory"
+            )
+        self.rows.append(
+            {
+                **self._row(KERNEL, number, ended, digest),
+                **_swap_counts(swapped),
+                "bytes_read": swapped.pages_read * PAGE_BYTES,
+                "bytes_written": swapped.pages_written * PAGE_BYTES,
+                "limit_bytes": self._limit_bytes,
+            }
+        )
+        if number == 1:
+            self.samples += [
+                {"policy": KERNEL, "seconds": seconds, **_swap_counts(seen)}
+                for seconds, seen in moments.seen
+            ]
+            self.notes += kernel_notes(
+                self._limit_bytes, self._outside, group.version, swapped, kernel_settings()
+            )
+
+    def _row(self, policy: str, number: int, ended: Ended, digest: str) -> dict[str, Any]:
+        """Return what the rows of all contenders have."""
+        return {
+            **dict.fromkeys(COMPARISON_SCHEMA),
+            "policy": policy,
+            "run": number,
+            "frames": self._settings.frames,
+            "page_bytes": PAGE_BYTES,
+            "seconds": ended.seconds,
+            "exit_code": ended.exit_code,
+            "output_sha256": digest,
+        }
+
+
+def _swap_counts(swapped: Swapped) -> dict[str, int]:
+    return {
+        "faults": swapped.major_faults,
+        "pages_read": swapped.pages_read,
+        "pages_written": swapped.pages_written,
+    }
+
+
+def summed_samples(samples: pl.DataFrame, policy: str) -> list[dict[str, Any]]:
+    """Return samples of one run with the processes' counts added up, as records."""
+    summed = samples.group_by("seconds", maintain_order=True).agg(pl.col(COUNTS).sum())
+    return summed.select(
+        pl.lit(policy).alias("policy"),
+        "seconds",
+        pl.col("misses").alias("faults"),
+        "pages_read",
+        "pages_written",
+    ).to_dicts()
+
+
+def kernel_notes(
+    limit_bytes: int,
+    outside: Charged,
+    version: int,
+    swapped: Swapped,
+    settings: Mapping[str, str],
+) -> list[str]:
+    """Return what the kernel's column rests on, a sentence each."""
+    parts = (
+        f"{bytes_text(outside.anonymous_bytes)} of stacks, data and small mappings, "
+        f"{bytes_text(outside.mapped_file_bytes)} of mapped files, "
+        f"{bytes_text(outside.kernel_bytes)} of page tables and other kernel memory"
+    )
+    notes = [
+        f"The kernel's memory cgroup (version {version}) may have {bytes_text(limit_bytes)}: the "
+        f"paged memory, {bytes_text(limit_bytes - outside.total_bytes)}, and "
+        f"{bytes_text(outside.total_bytes)} for what the program had outside of it at its peak "
+        f"under the pager ({parts}); the kernel charges all of these.",
+        "Page cache of files that the program reads and writes first is charged to the cgroup too, "
+        "and to no budget under the pager.",
+        f"The kernel's swap I/O is counted in pages by {swapped.source}.",
+    ]
+    if swapped.zero_pages_written:
+        notes.append(
+            f"In its first run {swapped.zero_pages_written:,} pages of zeros left and "
+            f"{swapped.zero_pages_read:,} came back without I/O, because the kernel remembers "
+            "them; they are in neither its reads nor its writes."
+        )
+    if "vm.page-cluster" in settings:
+        ahead = 2 ** int(settings["vm.page-cluster"])
+        notes.append(
+            f"The kernel reads up to {ahead} neighbouring pages of its swap file per fault "
+            f"(vm.page-cluster {settings['vm.page-cluster']}, as found); the pager reads one."
+        )
+    others = [f"{name} {value}" for name, value in settings.items() if name != "vm.page-cluster"]
+    if others:
+        notes.append(f"As found on this machine: {', '.join(others)}.")
+    return notes

@@ -1,0 +1,214 @@
+"""What a run under the pager, or a comparison of runs, says in sentences."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from clockhand.study.facts import PagedRunFacts, printable
+from clockhand.study.sizes import bytes_text
+
+KERNEL = "kernel"
+"""The contender that is no policy: the program without our library, under the kernel's swap."""
+
+MIB = 1 << 20
+
+MOST_SHOWN = 8
+"""So many processes are shown to people."""
+
+NOTICEABLE_SHARE = 0.01
+"""Of the references of the busiest process; processes with fewer are not shown."""
+
+NOTICEABLE = 0.0005
+"""Below one part in two thousand a difference would be printed as 0.0 %."""
+
+
+def busiest(rows: pl.DataFrame, most: int = MOST_SHOWN) -> pl.DataFrame:
+    """Return the processes that people look at, in their order: those with the most references.
+
+    Shells and other helpers with hardly any beside the busiest are left out.
+    """
+    least = max(rows["references"].to_list(), default=0) * NOTICEABLE_SHARE
+    return rows.filter(pl.col("references") >= least).top_k(most, by="references").sort("stream")
+
+
+def left_out(rows: pl.DataFrame, shown: pl.DataFrame) -> list[str]:
+    """Return a sentence about the processes that are not shown, if there are any."""
+    hidden = rows.filter(~pl.col("stream").is_in(shown["stream"].to_list()))
+    if hidden.is_empty():
+        return []
+    references = int(hidden["references"].sum())
+    others = "one other process" if hidden.height == 1 else f"{hidden.height:,} other processes"
+    return [f"Not shown: {others} with {references:,} references; the rows have all of them."]
+
+
+def beside(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return, for each process that was simulated, what pager and simulator count.
+
+    The last two columns are per cent of the pager's misses and writes.
+    """
+    records: list[dict[str, Any]] = []
+    for row in rows.filter(pl.col("mapped_misses").is_not_null()).iter_rows(named=True):
+        for who, prefix in (
+            ("pager", ""),
+            ("simulator, mapped", "mapped_"),
+            ("simulator, exact", "exact_"),
+        ):
+            records.append(
+                {
+                    "process": f"{row['name']} ({row['process']})",
+                    "counted by": who,
+                    "misses": row[f"{prefix}misses"],
+                    "clean evictions": row[f"{prefix}clean_evictions"],
+                    "dirty evictions": row[f"{prefix}dirty_evictions"],
+                    "read I/Os": row[f"{prefix}read_ios"],
+                    "write I/Os": row[f"{prefix}write_ios"],
+                    "misses %": _percent(row[f"{prefix}misses"], row["misses"]),
+                    "writes %": _percent(row[f"{prefix}write_ios"], row["write_ios"]),
+                }
+            )
+    schema = {"misses %": pl.Float64, "writes %": pl.Float64}
+    return pl.DataFrame(records, schema_overrides=schema)
+
+
+def _percent(value: int, of: int) -> float | None:
+    return None if of == 0 else 100 * value / of
+
+
+def processes_for_people(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of processes that people look at, bytes in MiB and times in seconds."""
+    shown = rows.select(
+        pl.format("{} ({})", "name", "process").alias("process"),
+        (pl.col("footprint_pages") * pl.col("page_bytes") / MIB).alias("used MiB"),
+        "misses",
+        pl.col("minor_faults").alias("minor faults"),
+        pl.col("write_protect_faults").alias("write faults"),
+        pl.col("pages_read").alias("reads"),
+        pl.col("pages_written").alias("writes"),
+        pl.when(pl.col("pages_copied_for_forks").sum() > 0)
+        .then("pages_copied_for_forks")
+        .alias("fork copies"),
+        (pl.col("bytes_read") / MIB).alias("read MiB"),
+        (pl.col("bytes_written") / MIB).alias("written MiB"),
+        pl.col("seconds").alias("time s"),
+        (pl.col("service_us") / 1e6).alias("pager s"),
+        pl.col("fault_us_p50").alias("fault µs, median"),
+        pl.col("fault_us_p99").alias("99 %"),
+    )
+    return shown.select(column for column in shown if column.null_count() < len(shown))
+
+
+def comparison_for_people(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return a line per contender with the medians of its runs; times in seconds.
+
+    ``vs kernel`` is the time over the kernel's, where that is known.
+    """
+    shown = medians(rows)
+    kernel = shown.filter(pl.col("policy") == KERNEL)["seconds"]
+    base = kernel[0] if len(kernel) else None
+    table = shown.select(
+        "policy",
+        "runs",
+        pl.col("seconds").alias("time s"),
+        pl.col("seconds_least").alias("least"),
+        pl.col("seconds_most").alias("most"),
+        (pl.col("seconds") / pl.lit(base, pl.Float64)).alias("vs kernel"),
+        pl.col("faults").round().cast(pl.UInt64),
+        pl.col("pages_read").round().cast(pl.UInt64).alias("reads"),
+        pl.col("pages_written").round().cast(pl.UInt64).alias("writes"),
+    )
+    if (shown["runs"] <= 1).all():
+        table = table.drop("runs", "least", "most")
+    return table.select(column for column in table if column.null_count() < len(table))
+
+
+def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
+    """Return what stands out in a run: what it cost, and how far mapped bits are from exact."""
+    row = totals(rows)
+    policy = printable(rows["policy"][0])
+    memory = bytes_text(int(rows["frames"][0]) * int(rows["page_bytes"][0]))
+    each = "" if rows.height == 1 else f" for each of {rows.height:,} processes"
+    sentences = [
+        f"Under {policy} with {memory}{each}: {row['misses']:,} misses, "
+        f"{row['pages_read']:,} pages read from swap and {row['pages_written']:,} written "
+        f"in {facts['seconds']:,.2f} s."
+    ]
+    known = rows.filter(pl.col("mapped_misses").is_not_null())
+    if known.is_empty():
+        return sentences
+    sums = totals(known)
+    agree = all(
+        sums[f"mapped_{name}"] == sums[name] for name in ("misses", "read_ios", "write_ios")
+    )
+    if agree:
+        sentences.append(
+            f"The simulator replayed the {sums['references']:,} references that the pager saw and "
+            "counts the same misses, evictions, reads and writes."
+        )
+    sentences.append(
+        "On this log, which lacks the hits that no fault showed, the simulator with exact bits "
+        f"counts {_difference(sums['exact_misses'], sums['misses'], 'misses')} and "
+        f"{_difference(sums['exact_write_ios'], sums['write_ios'], 'writes')}."
+    )
+    return sentences
+
+
+def totals(rows: pl.DataFrame) -> dict[str, Any]:
+    """Return the sums over all processes of all counts."""
+    numbers = [name for name, kind in rows.schema.items() if kind == pl.UInt64]
+    return rows.select(pl.col(numbers).sum()).row(0, named=True)
+
+
+def _difference(value: int, of: int, noun: str) -> str:
+    change = (value - of) / of if of else 0.0
+    if abs(change) < NOTICEABLE:
+        return f"as many {noun}"
+    return f"{abs(change):.1%} {'more' if change > 0 else 'fewer'} {noun}".replace("%", " %")
+
+
+def medians(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per contender with the medians of its runs, in the order given."""
+    return rows.group_by("policy", maintain_order=True).agg(
+        pl.col("problem").first(),
+        pl.col("seconds").count().alias("runs"),
+        pl.col("seconds", "faults", "pages_read", "pages_written").median(),
+        pl.col("seconds").min().alias("seconds_least"),
+        pl.col("seconds").max().alias("seconds_most"),
+    )
+
+
+def comparison_findings(rows: pl.DataFrame) -> list[str]:
+    """Return who was fastest, who wrote least, and how they stand to the kernel."""
+    known = [row for row in medians(rows).to_dicts() if row["seconds"] is not None]
+    if len(known) < 2:
+        return []
+    fastest = min(known, key=lambda row: row["seconds"])
+    least = min(known, key=lambda row: row["pages_written"])
+    slowest = max(known, key=lambda row: row["seconds"])
+    sentences = [
+        f"The fastest is {printable(fastest['policy'])}: {fastest['seconds']:,.2f} s, "
+        f"{slowest['seconds'] / fastest['seconds']:,.2f} times as fast as "
+        f"{printable(slowest['policy'])}.",
+        f"The fewest pages are written to swap by {printable(least['policy'])}: "
+        f"{least['pages_written']:,.0f}.",
+    ]
+    return sentences + _against_kernel(known)
+
+
+def _against_kernel(known: Sequence[dict[str, Any]]) -> list[str]:
+    kernel = next((row for row in known if row["policy"] == KERNEL), None)
+    if kernel is None:
+        return []
+    return [
+        f"{printable(row['policy'])} takes {row['seconds'] / kernel['seconds']:,.2f} times the "
+        f"kernel's time, {_against(row, kernel, 'pages_read', 'reads')} and "
+        f"{_against(row, kernel, 'pages_written', 'writes')}."
+        for row in known
+        if row["policy"] != KERNEL
+    ]
+
+
+def _against(row: dict[str, Any], kernel: dict[str, Any], name: str, verb: str) -> str:
+    if kernel[name]:
+        return f"{verb} {row[name] / kernel[name]:,.2f} times its pages"
+    return f"{verb} {row[name]:,.0f} pages against none"

@@ -1,0 +1,107 @@
+"""The kernel's own swap, for comparison: a swap file that exists while a program runs."""
+
+import ctypes
+import os
+import secrets
+import stat
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from clockhand._engine import ClockhandError
+from clockhand.studies.programs.interruption import uninterrupted
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+SIGNATURE = b"SWAPSPACE2"
+HEADER_OFFSET = 1024
+PREFER = 0x8000
+HIGHEST_PRIORITY = 32767
+"""So that no other swap area of the machine takes the pages."""
+
+LARGEST_PAGES = 2**32 - 1
+
+SETTINGS = {
+    "vm.page-cluster": Path("/proc/sys/vm/page-cluster"),
+    "vm.swappiness": Path("/proc/sys/vm/swappiness"),
+    "transparent huge pages": Path("/sys/kernel/mm/transparent_hugepage/enabled"),
+    "zswap": Path("/sys/module/zswap/parameters/enabled"),
+}
+
+
+@contextmanager
+def kernel_swap(beside: Path, size_bytes: int) -> Iterator[Path]:
+    """Make a swap file in the folder of ``beside`` and let the kernel swap to it.
+
+    At the end, however it comes, the kernel gives it up and it is removed.
+
+    Args:
+        beside: The file whose folder, and so whose drive, it is to share.
+        size_bytes: Bytes for pages; the header comes on top.
+
+    Raises:
+        ClockhandError: the kernel, the file system or the user's rights do not allow it.
+    """
+    if beside.exists() and not stat.S_ISREG(beside.stat().st_mode):
+        raise ClockhandError(
+            f"{beside} is no ordinary file, so that there is no folder for the kernel's swap file; "
+            "give --swap a file"
+        )
+    path = beside.with_name(f".clockhand-kernel-swap-{secrets.token_hex(4)}")
+    pages = 1 + -(-size_bytes // PAGE_BYTES)
+    try:
+        _write_empty(path, pages)
+        _call("swapon", path, PREFER | HIGHEST_PRIORITY)
+        try:
+            yield path
+        finally:
+            with uninterrupted():
+                _call("swapoff", path)
+    finally:
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def _write_empty(path: Path, pages: int) -> None:
+    """Write what ``mkswap`` writes: a file of ``pages`` pages whose first is the header.
+
+    The header is that of include/linux/swap.h: 1024 bytes of boot block, version 1, the last page,
+    no bad pages, a UUID; the signature ends the page.
+    """
+    numbers = [1, min(pages, LARGEST_PAGES) - 1, 0]
+    header = b"".join(number.to_bytes(4, "little") for number in numbers) + uuid.uuid4().bytes
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "r+b") as file:
+            os.posix_fallocate(descriptor, 0, pages * PAGE_BYTES)
+            file.seek(HEADER_OFFSET)
+            file.write(header)
+            file.seek(PAGE_BYTES - len(SIGNATURE))
+            file.write(SIGNATURE)
+            file.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        raise ClockhandError(
+            f"{path.parent}: the kernel's swap file of {pages:,} pages cannot be written "
+            f"({error.strerror}); make room, or give a --swap-limit"
+        ) from error
+
+
+def _call(name: str, path: Path, *arguments: int) -> None:
+    """Call ``swapon`` or ``swapoff``."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if getattr(library, name)(os.fsencode(path), *arguments) == 0:
+        return
+    reason = os.strerror(ctypes.get_errno())
+    raise ClockhandError(
+        f"{name} {path}: the kernel refuses ({reason}); run as root, with --swap on ext4 or xfs"
+    )
+
+
+def kernel_settings() -> dict[str, str]:
+    """Return what the kernel is told about swapping, as it was found."""
+    found = {}
+    for name, path in SETTINGS.items():
+        with suppress(OSError):
+            found[name] = path.read_text().strip()
+    return found

@@ -1,0 +1,237 @@
+"""A memory cgroup for one program, of version 1 or 2: what it is charged, and its limit."""
+
+import os
+import re
+import secrets
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from clockhand._engine import ClockhandError
+from clockhand.studies.programs.interruption import uninterrupted
+
+SECONDS_TO_END = 10
+"""How long killed processes and an emptied group may take to be gone."""
+
+POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Charged:
+    """Bytes that a group is charged, without files in the page cache that no process maps.
+
+    Attributes:
+        anonymous_bytes: Heap, stacks, data segments.
+        mapped_file_bytes: Program text and other mapped files that the group read first.
+        kernel_bytes: Page tables, kernel stacks and other memory of the kernel.
+    """
+
+    anonymous_bytes: int
+    mapped_file_bytes: int
+    kernel_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """All of it."""
+        return self.anonymous_bytes + self.mapped_file_bytes + self.kernel_bytes
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """What became of a group's pages since its start.
+
+    Attributes:
+        pages_read: Pages that were read from swap, those read ahead among them.
+        pages_written: Pages that were written to swap.
+        zero_pages_read: Pages of zeros that came back without being read.
+        zero_pages_written: Pages of zeros that left without being written (since Linux 6.12).
+        major_faults: Faults that had to wait for a drive.
+        source: Whose count of pages it is.
+    """
+
+    pages_read: int
+    pages_written: int
+    zero_pages_read: int
+    zero_pages_written: int
+    major_faults: int
+    source: str
+
+    def since(self, before: "Swapped") -> "Swapped":
+        """Return what came to it after ``before``."""
+        return Swapped(
+            self.pages_read - before.pages_read,
+            self.pages_written - before.pages_written,
+            self.zero_pages_read - before.zero_pages_read,
+            self.zero_pages_written - before.zero_pages_written,
+            self.major_faults - before.major_faults,
+            self.source,
+        )
+
+
+class MemoryGroup:
+    """A cgroup that one program and its children run in."""
+
+    def __init__(self, folder: Path, version: int) -> None:
+        self.folder = folder
+        self.version = version
+
+    def join(self) -> None:
+        """Move the calling process into the group, where all its children will be."""
+        (self.folder / "cgroup.procs").write_bytes(b"0")
+
+    def set_limit(self, limit_bytes: int) -> None:
+        """Let the group have no more memory; what it has beyond goes to swap."""
+        name = "memory.max" if self.version == 2 else "memory.limit_in_bytes"
+        (self.folder / name).write_text(str(limit_bytes))
+
+    def charged(self) -> Charged:
+        """Return what the group is charged now."""
+        counts = self._counts("memory.stat")
+        if self.version == 2:
+            return Charged(counts["anon"], counts["file_mapped"], counts["kernel"])
+        kernel = self.folder / "memory.kmem.usage_in_bytes"
+        kernel_bytes = int(kernel.read_text()) if kernel.exists() else 0
+        return Charged(counts["total_rss"], counts["total_mapped_file"], kernel_bytes)
+
+    def swapped(self) -> Swapped:
+        """Return the swap traffic of the group, or of the machine where a group does not count."""
+        counts = self._counts("memory.stat")
+        faults = counts["pgmajfault" if self.version == 2 else "total_pgmajfault"]
+        source = "the cgroup's own count"
+        if not {"pswpin", "pswpout"} <= counts.keys():
+            counts = _named_counts(Path("/proc/vmstat"))
+            source = "/proc/vmstat, the whole machine's"
+        return Swapped(
+            counts["pswpin"],
+            counts["pswpout"],
+            counts.get("swpin_zero", 0),
+            counts.get("swpout_zero", 0),
+            faults,
+            source,
+        )
+
+    def kills(self) -> int:
+        """Return how many processes the kernel ended because the group had too little memory."""
+        name = "memory.events" if self.version == 2 else "memory.oom_control"
+        return self._counts(name).get("oom_kill", 0)
+
+    def wait_until_empty(self) -> None:
+        """Wait for children that outlive the program."""
+        while self._processes():
+            time.sleep(POLL_SECONDS)
+
+    def remove(self) -> None:
+        """End what still runs in the group, and remove it."""
+        deadline = time.monotonic() + SECONDS_TO_END
+        while time.monotonic() < deadline:
+            for process in self._processes():
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            with suppress(OSError):
+                self.folder.rmdir()
+                return
+            time.sleep(POLL_SECONDS)
+        raise ClockhandError(f"{self.folder}: the cgroup cannot be removed; remove it with rmdir")
+
+    def _processes(self) -> list[int]:
+        return [int(line) for line in (self.folder / "cgroup.procs").read_text().split()]
+
+    def _counts(self, name: str) -> dict[str, int]:
+        return _named_counts(self.folder / name)
+
+
+@contextmanager
+def memory_group() -> Iterator[MemoryGroup]:
+    """Make a memory cgroup, which is removed at the end with whatever still runs in it.
+
+    Raises:
+        ClockhandError: this machine or the user's rights do not allow it.
+    """
+    reasons = []
+    mounts = Path("/proc/self/mountinfo").read_text()
+    for parent, version in parents_in(mounts, Path("/proc/self/cgroup").read_text()):
+        folder = parent / f"clockhand-{secrets.token_hex(4)}"
+        try:
+            restored = _enabled_below(parent, version)
+            folder.mkdir()
+        except OSError as error:
+            reasons.append(f"{parent}: {error.strerror}")
+            continue
+        group = MemoryGroup(folder, version)
+        try:
+            yield group
+        finally:
+            with uninterrupted():
+                group.remove()
+                if restored is not None:
+                    with suppress(OSError):
+                        restored.write_text("-memory")
+        return
+    why = "; ".join(reasons) or "no cgroup hierarchy with the memory controller is mounted"
+    raise ClockhandError(
+        f"no memory cgroup can be made ({why}); run as root where cgroups are writable"
+    )
+
+
+def _enabled_below(parent: Path, version: int) -> Path | None:
+    """Let groups below have the memory controller; return the file that takes it back, if any."""
+    control = parent / "cgroup.subtree_control"
+    if version == 1 or "memory" in control.read_text().split():
+        return None
+    control.write_text("+memory")
+    return control
+
+
+def parents_in(mounts: str, memberships: str) -> list[tuple[Path, int]]:
+    """Return the groups in which one may be made, topmost first, with their version.
+
+    Args:
+        mounts: What ``/proc/self/mountinfo`` holds.
+        memberships: What ``/proc/self/cgroup`` holds.
+    """
+    own = _own_groups(memberships)
+    found: list[tuple[Path, int]] = []
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        root, mounted = map(_unescaped, before.split()[3:5])
+        kind, _, options = after.split()[:3]
+        version = {"cgroup": 1, "cgroup2": 2}.get(kind)
+        top = Path(mounted)
+        if version == 1 and "memory" not in options.split(","):
+            continue
+        if version == 2 and "memory" not in _words(top / "cgroup.controllers"):
+            continue
+        if version is None:
+            continue
+        below = os.path.relpath(own.get(version, "/"), root)
+        parts = [] if below.startswith("..") else Path(below).parts
+        found += [(top.joinpath(*parts[:depth]), version) for depth in range(len(parts) + 1)]
+    return [(parent, version) for parent, version in found if parent.is_dir()]
+
+
+def _own_groups(memberships: str) -> dict[int, str]:
+    """Return the path of our own group in the hierarchies that may have the memory controller."""
+    groups = {}
+    for line in memberships.splitlines():
+        number, controllers, path = line.split(":", 2)
+        if number == "0":
+            groups[2] = path
+        elif "memory" in controllers.split(","):
+            groups[1] = path
+    return groups
+
+
+def _words(path: Path) -> list[str]:
+    return path.read_text().split() if path.exists() else []
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
+
+
+def _named_counts(path: Path) -> dict[str, int]:
+    pairs = (line.split() for line in path.read_text().splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}

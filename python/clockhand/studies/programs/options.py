@@ -1,0 +1,122 @@
+"""How programs are paged, whatever the policy: options, and what they come to."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypedDict
+
+from clockhand import _engine
+from clockhand.study.limits import MAXIMUM_SEED, check_range
+from clockhand.study.sizes import bytes_text, parsed_bytes
+
+PAGE_BYTES = 4096
+
+LARGEST_RESERVE = 64
+FRAMES_PER_RESERVED = 16
+
+
+class ProgramOptions(TypedDict, total=False):
+    """How programs are paged, whatever the policy.
+
+    Attributes:
+        memory: Bytes of each process, such as ``"16MiB"``. Give either this or ``frames``.
+        frames: The same in pages of 4 KiB.
+        swap: The file that pages go to; they are kept in RAM, compressed, if it is None.
+        swap_limit: The most bytes of it, such as ``"4GiB"``; no limit if not given.
+        reserve: Frames of each process that are kept for write-backs under way; a sixteenth of
+            the frames, at most 64, if not given.
+        read_ahead: Frames of each process that are kept for pages which are read before they are
+            asked for, around one that is; none if not given.
+        address_space: The most that a process can have paged.
+        device: Whose ratio of write to read cost policies take as their ``c``.
+        seed: Seed of policies with random choices, from 0.
+    """
+
+    memory: str | None
+    frames: int | None
+    swap: str | os.PathLike[str] | None
+    swap_limit: str | None
+    reserve: int | None
+    read_ahead: int
+    address_space: str
+    device: str | os.PathLike[str]
+    seed: int
+
+
+@dataclass(frozen=True)
+class ProgramSettings:
+    """Checked :class:`ProgramOptions`."""
+
+    frames: int
+    swap: Path | None
+    swap_limit_bytes: int | None
+    reserve: int
+    read_ahead: int
+    address_space_bytes: int
+    device: str
+    seed: int
+
+    @classmethod
+    def parse(cls, options: ProgramOptions) -> Self:
+        """Check options.
+
+        Raises:
+            UsageError: something is out of range or contradictory.
+        """
+        frames = _frames(options.get("memory"), options.get("frames"))
+        reserve = options.get("reserve")
+        if reserve is None:
+            reserve = min(LARGEST_RESERVE, frames // FRAMES_PER_RESERVED)
+        check_range("--reserve", reserve, 0, frames - 1)
+        read_ahead = options.get("read_ahead", 0)
+        check_range("--read-ahead", read_ahead, 0, frames - reserve - 1)
+        seed = options.get("seed", 0)
+        check_range("--seed", seed, 0, MAXIMUM_SEED)
+        swap, limit = options.get("swap"), options.get("swap_limit")
+        return cls(
+            frames=frames,
+            swap=None if swap is None else Path(swap),
+            swap_limit_bytes=None if limit is None else parsed_bytes("--swap-limit", limit),
+            reserve=reserve,
+            read_ahead=read_ahead,
+            address_space_bytes=parsed_bytes(
+                "--address-space", options.get("address_space", "8GiB")
+            ),
+            device=os.fspath(options.get("device", "slc-nand")),
+            seed=seed,
+        )
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of each process."""
+        return self.frames * PAGE_BYTES
+
+    def facts(self) -> dict[str, Any]:
+        """Return the options for a report."""
+        limit = self.swap_limit_bytes
+        return {
+            "memory of each process": f"{bytes_text(self.memory_bytes)}, {self.frames:,} frames",
+            "reserve": f"{self.reserve:,} frames",
+            "read ahead": f"up to {self.read_ahead:,} pages" if self.read_ahead else None,
+            "swap": "RAM, compressed" if self.swap is None else str(self.swap),
+            "swap limit": None if limit is None else bytes_text(limit),
+            "address space": bytes_text(self.address_space_bytes),
+        }
+
+
+def _frames(memory: str | None, frames: int | None) -> int:
+    """Return the frames of each process, at least one."""
+    if (memory is None) == (frames is None):
+        raise _engine.UsageError(
+            "the memory size is given by --frames or by --memory; give one of them"
+        )
+    if memory is None:
+        assert frames is not None
+        check_range("--frames", frames, 1, 2**32 - 2)
+        return frames
+    if "%" in memory:
+        raise _engine.UsageError(
+            f"--memory {memory}: nobody knows a program's footprint before it has run; "
+            "give a size such as 16MiB"
+        )
+    return max(1, parsed_bytes("--memory", memory) // PAGE_BYTES)

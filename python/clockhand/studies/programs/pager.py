@@ -1,0 +1,50 @@
+"""The pager of a run: how it is started, and how a program finds it."""
+
+import os
+from pathlib import Path
+
+from clockhand import _engine
+from clockhand.studies.programs.options import ProgramSettings
+from clockhand.studies.programs.plan import Planned
+
+
+def started_pager(
+    policy: str, planned: Planned, settings: ProgramSettings, *, record: Path | None
+) -> _engine.Pager:
+    """Start a pager for one program.
+
+    Raises:
+        UsageError: the engine does not take the policy or the sizes.
+        ClockhandError: the swap file or the log cannot be made.
+    """
+    return _engine.Pager(
+        policy,
+        frames=settings.frames,
+        reserve=settings.reserve,
+        read_ahead=settings.read_ahead,
+        swap=None if settings.swap is None else os.fspath(settings.swap),
+        swap_limit_bytes=settings.swap_limit_bytes,
+        memory_bytes=settings.address_space_bytes,
+        write_read_ratio=planned.device["write_read_ratio"],
+        record=None if record is None else os.fspath(record),
+        seed=settings.seed,
+    )
+
+
+def preloading(pager: _engine.Pager) -> dict[str, str]:
+    """Return the variables by which a program is paged; what the user preloads stays."""
+    variables = dict(pager.environment())
+    own = os.environ.get("LD_PRELOAD")
+    if own:
+        variables["LD_PRELOAD"] += f":{own}"
+    return variables
+
+
+def swap_notes(pager: _engine.Pager) -> list[str]:
+    """Return what the times of a run rest on, a sentence each."""
+    if pager.is_direct():
+        return []
+    return [
+        "The swap file went through the page cache, because its file system has no direct I/O: "
+        "its times are those of memory, not of a drive."
+    ]

@@ -1,0 +1,53 @@
+"""Policies that can drive real memory, with their defaults."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from clockhand import _engine
+from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Policies that can drive real memory, with their defaults, and the device they are told.
+
+    Attributes:
+        policies: Facts of each policy, with ``name`` and ``resolved``.
+        device: Facts of the device.
+    """
+
+    policies: list[dict[str, Any]]
+    device: dict[str, Any]
+
+    @classmethod
+    def of(cls, policies: Sequence[str], settings: ProgramSettings) -> Self:
+        """Resolve policies.
+
+        Raises:
+            UsageError: one is unknown, or cannot drive real memory.
+        """
+        plan = _engine.plan_cells(
+            list(policies),
+            frames=str(settings.frames),
+            memory=None,
+            reserve=settings.reserve + settings.read_ahead,
+            page_bytes=PAGE_BYTES,
+            device=settings.device,
+            footprint_pages=settings.address_space_bytes // PAGE_BYTES,
+            seed=settings.seed,
+        )
+        kinds = {entry["name"]: entry["kind"] for entry in _engine.policies()}
+        for policy in policies:
+            kind = kinds[policy.partition(":")[0]]
+            if kind != "bit-driven":
+                raise _engine.UsageError(f"--policy {policy}: {_why_not(kind)}; choose another")
+        resolved = {cell["policy"]: cell["policy_resolved"] for cell in plan["cells"]}
+        facts = [{**policy, "resolved": resolved[policy["name"]]} for policy in plan["policies"]]
+        return cls(facts, plan["device"])
+
+
+def _why_not(kind: str) -> str:
+    if kind == "access-driven":
+        return "it must be told of every hit, and real memory shows only faults and bits"
+    return "it must know the future, so that no program can run under it"

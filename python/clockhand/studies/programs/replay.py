@@ -1,0 +1,68 @@
+"""The log of a run in the simulator."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
+from clockhand.studies.programs.rows import BITS, RUN_SCHEMA, SIMULATED
+from clockhand.study.run import trace_facts
+from clockhand.traces import Trace, Watch, sources
+
+MOST_SIMULATED = 32
+"""So many processes, those with the most references, are simulated: each is a pass over the log."""
+
+
+def replayed(
+    rows: pl.DataFrame, log: Path, settings: ProgramSettings, is_kept: bool, watch: Watch | None
+) -> tuple[pl.DataFrame, list[Any], list[str]]:
+    """Add what the simulator counts on the log; facts about the log; and what was left out."""
+    chosen = rows.filter(pl.col("references") > 0).top_k(MOST_SIMULATED, by="references")
+    counts: list[dict[str, Any]] = []
+    traces: list[Any] = []
+    for row in chosen.sort("stream").iter_rows(named=True):
+        counted: dict[str, Any] = {"stream": row["stream"]}
+        of_process = sources(Trace(log, format="parquet", streams=[row["stream"]]))
+        for bits in BITS:
+            simulation = _engine.simulate(
+                of_process,
+                [row["policy_resolved"]],
+                frames=str(row["frames"]),
+                memory=None,
+                reserve=row["reserve"] + row["read_ahead"],
+                page_bytes=PAGE_BYTES,
+                device=settings.device,
+                bits=bits,
+                write_miss="fetch",
+                flush_at_end=False,
+                hand_ns=None,
+                gauge_every=None,
+                seed=settings.seed,
+                jobs=None,
+                watch=watch,
+            )
+            (result,) = simulation["rows"]
+            counted |= {f"{bits}_{name}": result[name] for name in SIMULATED}
+        place = f"{log.name}, stream {row['stream']}" if is_kept else "log"
+        name = f"{place}: {row['name']} (process {row['process']})"
+        traces.append({**trace_facts(simulation["traces"][0], PAGE_BYTES), "name": name})
+        counts.append(counted)
+    left_out = rows.filter(pl.col("references") > 0).height - chosen.height
+    notes = []
+    if left_out:
+        notes.append(
+            f"The simulator replayed the {MOST_SIMULATED} processes with the most references; "
+            f"{left_out:,} others were left out."
+        )
+    if not counts:
+        return rows, traces, notes
+    simulated = pl.DataFrame(counts, schema_overrides={"stream": pl.UInt64})
+    names = [name for name in simulated.columns if name != "stream"]
+    joined = rows.drop(names).join(simulated, on="stream", how="left", maintain_order="left")
+    return (
+        joined.select(pl.col(name).cast(kind) for name, kind in RUN_SCHEMA.items()),
+        traces,
+        notes,
+    )

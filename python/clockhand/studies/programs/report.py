@@ -1,0 +1,344 @@
+"""The report of a program under the pager, and that of one program under several contenders."""
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from clockhand.report.appearance import LIGHT, PAGE, SOLID, Theme, marks
+from clockhand.report.canvas import CANVAS, PICTURE, ROWS, Canvas, picture
+from clockhand.report.html import script_json, template
+from clockhand.report.table import Table, plain_table
+from clockhand.studies.programs.charts import (
+    Panel,
+    Record,
+    Series,
+    bar_chart,
+    line_chart,
+    looks_of,
+    panel_records,
+)
+from clockhand.studies.programs.findings import (
+    KERNEL,
+    beside,
+    busiest,
+    comparison_findings,
+    comparison_for_people,
+    left_out,
+    medians,
+    processes_for_people,
+    run_findings,
+)
+from clockhand.study.facts import PagedRunFacts, printable
+
+PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
+
+
+MOST_PROCESSES = 4
+"""So many processes have figures of their own."""
+
+PAUSE_SECONDS = 0.25
+"""A process of which nothing new is known for so long made no fault."""
+
+FAULTS = {
+    "misses": "misses",
+    "minor_faults": "minor faults",
+    "write_protect_faults": "write faults",
+}
+TRANSFERS = {"pages_read": "pages read", "pages_written": "pages written"}
+
+Draw = Callable[[Panel, str, Canvas], alt.LayerChart]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure on the page; it is not drawn where there is nothing to show."""
+
+    identity: str
+    number: int
+    title: str
+    caption: str
+    is_drawn: bool
+    series: list[Series]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One heading on the page with its figures."""
+
+    slug: str
+    title: str
+    text: str
+    figures: list[Figure]
+
+
+@dataclass(frozen=True)
+class TitledTable:
+    """A table on the page."""
+
+    title: str
+    text: str
+    content: Table
+
+
+def render(
+    rows: pl.DataFrame, samples: pl.DataFrame, gauges: pl.DataFrame, facts: PagedRunFacts
+) -> str:
+    """Return the report of a run as HTML text.
+
+    Args:
+        rows: A row per process, in the order in which they came.
+        samples: Counts of each process while the program ran.
+        gauges: The values by which the policy adapts, at the same moments.
+        facts: How the run was made.
+    """
+    page = _Page()
+    for row in busiest(rows, MOST_PROCESSES).iter_rows(named=True):
+        stream = pl.col("stream") == row["stream"]
+        label = printable(f"{row['name']} ({row['process']})")
+        text = (
+            f"{row['references']:,} references that the pager saw, under {row['policy_resolved']}"
+        )
+        panels = _timeline(samples.filter(stream), gauges.filter(stream), PAGE)
+        page.add(f"process-{row['stream']}", label, text, panels, line_chart)
+    shown = busiest(rows)
+    processes = plain_table(processes_for_people(shown), {})
+    tables = [TitledTable("Processes", " ".join(left_out(rows, shown)), processes)]
+    counted = beside(shown)
+    if not counted.is_empty():
+        text = (
+            "mapped: the simulator with the bits as real memory shows them, on the log of this "
+            "run; it must agree. exact: with the bit of every hit of the log, which lacks the hits "
+            "that no fault showed."
+        )
+        content = plain_table(counted, {})
+        tables.append(TitledTable("The same references in the simulator", text, content))
+    tables.append(TitledTable("All counts", "", plain_table(_named(rows), {})))
+    return page.rendered(run_findings(rows, facts), tables, facts)
+
+
+def render_comparison(rows: pl.DataFrame, samples: pl.DataFrame, facts: PagedRunFacts) -> str:
+    """Return the report of a comparison as HTML text.
+
+    Args:
+        rows: A row per contender and run.
+        samples: Counts while each contender's first run went on.
+        facts: How the runs were made; its notes say what the kernel's numbers rest on.
+    """
+    page = _Page()
+    known = rows.filter(pl.col("problem").is_null())
+    looks = _contenders(known["policy"].unique(maintain_order=True), PAGE)
+    runs = int(known["run"].max() or 1)  # type: ignore[arg-type]
+    text = "One run each." if runs == 1 else f"Medians of {runs} runs; the line is their range."
+    page.add("comparison", "Side by side", text, _bars(known, looks), bar_chart)
+    text = "The first run of each, from its start to its end; counts since the start."
+    page.add("meanwhile", "While it ran", text, _courses(samples, looks), line_chart)
+    tables = [
+        TitledTable("Contenders", "", plain_table(comparison_for_people(rows), {})),
+        TitledTable("All runs", "", plain_table(rows, {})),
+    ]
+    return page.rendered(comparison_findings(rows), tables, facts)
+
+
+def _named(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows whose process numbers are names: they are neither summed nor grouped."""
+    return rows.with_columns(pl.col("stream", "process").cast(pl.String))
+
+
+def pictures(
+    rows: pl.DataFrame, samples: pl.DataFrame, gauges: pl.DataFrame, folder: Path
+) -> dict[Path, bytes]:
+    """Return each figure of a run as SVG and PNG: the content of each file in ``folder``.
+
+    With several processes the number of the stream comes first.
+    """
+    files: dict[Path, bytes] = {}
+    shown = busiest(rows, MOST_PROCESSES)
+    for stream in shown["stream"]:
+        is_stream = pl.col("stream") == stream
+        panels = _timeline(samples.filter(is_stream), gauges.filter(is_stream), LIGHT)
+        prefix = f"{stream}-" if shown.height > 1 else ""
+        files |= _files(folder, prefix, panels, line_chart)
+    return files
+
+
+def comparison_pictures(
+    rows: pl.DataFrame, samples: pl.DataFrame, folder: Path
+) -> dict[Path, bytes]:
+    """Return each figure of a comparison as SVG and PNG: the content of each file in ``folder``."""
+    known = rows.filter(pl.col("problem").is_null())
+    looks = _contenders(known["policy"].unique(maintain_order=True), LIGHT)
+    bars = _files(folder, "", _bars(known, looks), bar_chart)
+    return bars | _files(folder, "while-it-ran-", _courses(samples, looks), line_chart)
+
+
+def _files(folder: Path, prefix: str, panels: Iterable[Panel], draw: Draw) -> dict[Path, bytes]:
+    return {
+        folder / f"{prefix}{panel.key}.{suffix}": picture(draw(panel, panel.key, PICTURE), suffix)
+        for panel in panels
+        if panel.is_drawable()
+        for suffix in ("svg", "png")
+    }
+
+
+class _Page:
+    """A page in the making; figures are numbered through."""
+
+    def __init__(self) -> None:
+        self._parts: list[Part] = []
+        self._payload: list[dict[str, Any]] = []
+        self._number = 0
+
+    def add(self, slug: str, title: str, text: str, panels: Iterable[Panel], draw: Draw) -> None:
+        """Add a part with a figure per panel."""
+        figures: list[Figure] = []
+        drawn: list[dict[str, Any]] = []
+        records: list[Record] = []
+        for panel in panels:
+            self._number += 1
+            identity = f"{slug}-{panel.key}"
+            is_drawn = panel.is_drawable()
+            if is_drawn:
+                records += panel_records(panel, identity)
+                specification = draw(panel, identity, CANVAS).to_dict()
+                drawn.append({"identity": identity, "specification": specification})
+            # A bar is labelled where it stands.
+            legend = panel.series if draw is line_chart else []
+            figures.append(
+                Figure(identity, self._number, panel.title, panel.caption, is_drawn, legend)
+            )
+        self._parts.append(Part(slug, title, text, figures))
+        self._payload.append({ROWS: records, "figures": drawn})
+
+    def rendered(
+        self, sentences: Sequence[str], tables: Sequence[TitledTable], facts: PagedRunFacts
+    ) -> str:
+        """Return the page."""
+        program = printable(facts["program"])
+        return template(PAGE_TEMPLATE).render(
+            title=sentences[0].rstrip(".") if sentences else program,
+            program=program,
+            sentences=sentences[1:],
+            parts=self._parts,
+            tables=tables,
+            facts=printable(facts),
+            payload=script_json(self._payload),
+        )
+
+
+def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame, theme: Theme) -> list[Panel]:
+    """Return the figures of one process while it ran."""
+    panels = [
+        Panel(
+            "faults",
+            "Faults per second",
+            "A miss brings a page into memory; the others show the policy a read or a write of a "
+            "page that is there.",
+            "Faults per second",
+            looks_of(list(FAULTS.values()), theme),
+            _rates(samples, FAULTS),
+        ),
+        Panel(
+            "transfers",
+            "Pages to and from swap per second",
+            "First touches and pages that were still in memory are not read.",
+            "Pages per second",
+            looks_of(list(TRANSFERS.values()), theme),
+            _rates(samples, TRANSFERS),
+        ),
+    ]
+    for key, ending, title in (
+        ("areas", "_pages", "Sizes of the policy's areas"),
+        ("ghosts", "_ghosts", "Pages that the policy remembers"),
+    ):
+        chosen = gauges.filter(pl.col("gauge").str.ends_with(ending))
+        if chosen.is_empty():
+            continue
+        names = chosen["gauge"].unique(maintain_order=True).to_list()
+        looks = looks_of([name.removesuffix(ending) for name in names], theme)
+        records = [
+            {
+                "series": row["gauge"].removesuffix(ending),
+                "x": row["seconds"],
+                "y": row["value"],
+            }
+            for row in chosen.iter_rows(named=True)
+        ]
+        panels.append(
+            Panel(
+                key, title, "In pages, by the names in the policy's page.", "Pages", looks, records
+            )
+        )
+    return panels
+
+
+def _rates(samples: pl.DataFrame, names: dict[str, str]) -> list[Record]:
+    """Return changes per second between samples, each at the later one's time.
+
+    The pager tells what it counted in steps; samples between two steps would look like pauses.
+    """
+    kept: list[dict[str, Any]] = []
+    for row in samples.sort("seconds").to_dicts():
+        is_news = not kept or row["references"] != kept[-1]["references"]
+        if is_news or row["seconds"] - kept[-1]["seconds"] >= PAUSE_SECONDS:
+            kept.append(row)
+    return [
+        {
+            "series": series,
+            "x": after["seconds"],
+            "y": (after[name] - before[name]) / (after["seconds"] - before["seconds"]),
+        }
+        for before, after in itertools.pairwise(kept)
+        if after["seconds"] > before["seconds"]
+        for name, series in names.items()
+    ]
+
+
+def _contenders(policies: Iterable[str], theme: Theme) -> list[Series]:
+    """Return the look of each contender; the kernel has the colour of the text."""
+    looks = marks([printable(policy) for policy in policies], {KERNEL}, (), theme)
+    return [Series(look.policy, look.color, look.dash) for look in looks]
+
+
+def _bars(rows: pl.DataFrame, looks: Sequence[Series]) -> list[Panel]:
+    """Return time, reads and writes side by side."""
+    middle = {row["policy"]: row for row in medians(rows).to_dicts()}
+    panels = []
+    for name, title, caption, value_format in (
+        ("seconds", "Time (s)", "From the program's start to its end; lower is better.", ",.3f"),
+        ("pages_read", "Pages read from swap", "Lower is better.", ",.0f"),
+        ("pages_written", "Pages written to swap", "Lower is better.", ",.0f"),
+    ):
+        records = [
+            {
+                "series": printable(policy),
+                "value": middle[policy][name],
+                "least": group[name].min(),
+                "most": group[name].max(),
+                "runs": group.height,
+            }
+            for (policy,), group in rows.group_by("policy", maintain_order=True)
+        ]
+        bars = [Series(look.name, look.color, SOLID) for look in looks]
+        panels.append(Panel(name, title, caption, title, bars, records, value_format))
+    return panels
+
+
+def _courses(samples: pl.DataFrame, looks: Sequence[Series]) -> list[Panel]:
+    """Return what each contender had done by each moment of its first run."""
+    panels = []
+    for name, title, caption in (
+        ("faults", "Faults", "The pager's misses and the kernel's major faults."),
+        ("pages_read", "Pages read from swap", ""),
+        ("pages_written", "Pages written to swap", ""),
+    ):
+        records = [
+            {"series": printable(row["policy"]), "x": row["seconds"], "y": row[name]}
+            for row in samples.iter_rows(named=True)
+        ]
+        panels.append(Panel(name, title, caption, title, list(looks), records))
+    return panels

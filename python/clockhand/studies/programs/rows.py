@@ -1,0 +1,148 @@
+"""Statistics of the pager as rows, and what in them is wrong."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.capture.programs import Program
+from clockhand.studies.programs.options import PAGE_BYTES
+from clockhand.studies.programs.samples import Statistics
+
+COUNTED = (
+    "references",
+    "read_references",
+    "write_references",
+    "misses",
+    "read_misses",
+    "write_misses",
+    "minor_faults",
+    "write_protect_faults",
+    "read_ios",
+    "write_ios",
+    "clean_evictions",
+    "dirty_evictions",
+    "write_backs",
+    "pages_read",
+    "pages_zero_filled",
+    "pages_rescued",
+    "pages_written",
+    "pages_not_written",
+    "pages_copied_for_forks",
+    "write_operations",
+    "write_errors",
+    "bytes_read",
+    "bytes_written",
+    "resident_pages",
+    "footprint_pages",
+    "discarded_pages",
+    "pages_read_ahead",
+    "pages_read_in_vain",
+    "swap_bytes",
+)
+TIMED = (
+    "read_wait_us",
+    "write_wait_us",
+    "service_us",
+    "fault_us_p50",
+    "fault_us_p90",
+    "fault_us_p99",
+)
+SIMULATED = ("misses", "clean_evictions", "dirty_evictions", "read_ios", "write_ios")
+BITS = ("mapped", "exact")
+
+RUN_SCHEMA: Mapping[str, type[pl.DataType]] = {
+    "stream": pl.UInt64,
+    "process": pl.Int64,
+    "name": pl.String,
+    "policy": pl.String,
+    "frames": pl.UInt64,
+    "page_bytes": pl.UInt64,
+    "reserve": pl.UInt64,
+    "read_ahead": pl.UInt64,
+    "seconds": pl.Float64,
+    **dict.fromkeys(COUNTED, pl.UInt64),
+    **dict.fromkeys(TIMED, pl.Float64),
+    **{f"{bits}_{name}": pl.UInt64 for bits in BITS for name in SIMULATED},
+    "policy_resolved": pl.String,
+    "forked": pl.Boolean,
+    "failure": pl.String,
+}
+"""Names, order and types of the columns of a run: a row per process, in the order in which they
+came. Counts that the simulator also has bear its names; ``mapped_`` and ``exact_`` precede what the
+simulator counts on the log of the run."""
+
+
+def process_rows(statistics: Sequence[Statistics], policy: str, program: Program) -> pl.DataFrame:
+    """Return the final statistics with the columns of :data:`RUN_SCHEMA`.
+
+    Raises:
+        ClockhandError: there are none.
+    """
+    if not statistics:
+        raise _engine.ClockhandError(
+            f"{program.path}: it ran, but none of its processes was paged; only programs that are "
+            "linked with glibc and run without rights of their own take the library"
+        )
+    unknown = dict.fromkeys(RUN_SCHEMA)
+    rows = [
+        {**unknown, **row_of(process), "stream": stream, "policy": policy}
+        for stream, process in enumerate(statistics)
+    ]
+    return pl.DataFrame(rows, schema=RUN_SCHEMA)
+
+
+def row_of(process: Statistics) -> dict[str, Any]:
+    """Return one process's statistics as a row, with the simulator's read and write I/Os.
+
+    To the simulator every miss reads a page and every dirty eviction and write-back writes one;
+    the pager reads nothing on first touch or where the page was still to be written, and writes
+    nothing that the program has freed, or that was still to be written when it ended.
+    """
+    row = {name: process[name] for name in process if name in RUN_SCHEMA}
+    row["page_bytes"] = PAGE_BYTES
+    row["read_ios"] = sum(
+        process[name] for name in ("pages_read", "pages_zero_filled", "pages_rescued")
+    )
+    row["write_ios"] = process["dirty_evictions"] + process["write_backs"]
+    return row
+
+
+def failures(rows: pl.DataFrame) -> list[str]:
+    """Return what ended the paging of a process before its end, and writes that failed."""
+    sentences = []
+    for row in rows.iter_rows(named=True):
+        who = f"{row['name']} (process {row['process']})"
+        if row["failure"] is not None:
+            sentences.append(f"{who}: {row['failure']}")
+        elif row["write_errors"]:
+            sentences.append(
+                f"{who}: {row['write_errors']:,} writes to swap failed; their pages stayed in "
+                "memory and were written later"
+            )
+    return sentences
+
+
+def disagreements(rows: pl.DataFrame) -> list[str]:
+    """Return where the simulator counts other than the pager; a process that failed may differ.
+
+    The end of a program may cut its last fault short: a page has left for it, another may have been
+    read, and the log does not have it. So much more the pager may count.
+    """
+    sentences = []
+    for row in rows.filter(pl.col("failure").is_null()).iter_rows(named=True):
+        differing = []
+        for name in SIMULATED:
+            simulated = row[f"mapped_{name}"]
+            cut_short = 0 if name == "misses" else 1
+            if simulated is not None and not 0 <= row[name] - simulated <= cut_short:
+                words = name.replace("_ios", " I/Os").replace("_", " ")
+                differing.append(f"{words} {row[name]:,} against {simulated:,}")
+        if differing:
+            sentences.append(
+                f"{row['name']} (process {row['process']}): pager and simulator disagree, "
+                f"{', '.join(differing)}; this is a defect of Clockhand: keep the log with "
+                "--record and report it"
+            )
+    return sentences

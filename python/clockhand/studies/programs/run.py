@@ -1,0 +1,204 @@
+"""Real programs under the policies: the user-space pager, and the simulator beside it."""
+
+import os
+import platform
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack, cast
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.capture.programs import Program
+from clockhand.studies.programs.machine import check_machine, pageable
+from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
+from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
+from clockhand.studies.programs.plan import Planned
+from clockhand.studies.programs.replay import replayed
+from clockhand.studies.programs.rows import disagreements, failures, process_rows
+from clockhand.studies.programs.samples import Live, Samples, opened
+from clockhand.studies.programs.watched_program import Ended, run_program
+from clockhand.study.facts import PagedRunFacts, equivalent_command
+from clockhand.study.files import check_places
+from clockhand.study.reported import Reported
+from clockhand.study.run import run_facts as made_now
+from clockhand.traces import Watch
+
+Progress = Callable[[], AbstractContextManager[Watch | None]]
+"""Opens something that shows progress."""
+
+
+@dataclass(frozen=True)
+class PagedRun(Reported):
+    """What a program did under a policy.
+
+    Attributes:
+        rows: One row per process, with the columns of :data:`RUN_SCHEMA`.
+        samples: Counts while it ran, as :data:`.samples.SAMPLE_SCHEMA` says.
+        gauges: The values by which the policy adapts, while it ran.
+        facts: How the run was made, for a report.
+        warnings: What went wrong without ending the run, one sentence each.
+        disagreements: Where pager and simulator count differently, one sentence each; none,
+            unless something is broken.
+        exit_code: The program's, as a shell gives it.
+        interrupted: Whether the program was told to end.
+    """
+
+    rows: pl.DataFrame
+    samples: pl.DataFrame
+    gauges: pl.DataFrame
+    facts: PagedRunFacts
+    warnings: list[str]
+    disagreements: list[str]
+    exit_code: int
+    interrupted: bool
+
+    def _rendered(self) -> str:
+        from clockhand.studies.programs.report import render  # Altair takes a while to import.
+
+        return render(self.rows, self.samples, self.gauges, self.facts)
+
+    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+        from clockhand.studies.programs.report import pictures
+
+        return pictures(self.rows, self.samples, self.gauges, folder)
+
+
+def run(
+    command: Sequence[str],
+    *,
+    policy: str,
+    record: str | os.PathLike[str] | None = None,
+    simulate: bool = True,
+    live: Live | None = None,
+    progress: Progress | None = None,
+    made_by: str | None = None,
+    **options: Unpack[ProgramOptions],
+) -> PagedRun:
+    """Run a program whose memory a policy pages, and replay its references in the simulator.
+
+    Its standard streams are ours; what would interrupt us is left to it.
+
+    Args:
+        command: The program and its arguments.
+        policy: A bit-driven policy with parameters, such as ``"craw:c=8"``.
+        record: A Parquet file for the log of references, a stream per process.
+        simulate: Whether the simulator replays the log, with the bits as real memory shows them,
+            which must give the same counts, and with exact bits, which real memory does not have.
+        live: Opens what is called four times a second with the processes' statistics.
+        progress: Opens what is called now and then with the progress of the simulation.
+        made_by: The command line for the facts; the equivalent one if not given.
+        options: Memory, swap and so on, as :class:`ProgramOptions` says.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory, or cannot be paged.
+        ClockhandError: this machine refuses, or no process was paged.
+        OSError: there is no place for the log.
+    """
+    settings = ProgramSettings.parse(options)
+    planned = Planned.of([policy], settings)
+    program = pageable(command)
+    if record is not None:
+        record = _record_place(record)
+    check_machine()
+    with _log(record, is_wanted=simulate) as log:
+        pager = started_pager(policy, planned, settings, record=log)
+        with opened(live) as watch:
+            samples = Samples(pager, watch)
+            ended = run_program(program.command, environment=preloading(pager), look=samples.look)
+            statistics = pager.finish()
+        samples.take(ended.seconds, statistics)
+        rows = process_rows(statistics, policy, program)
+        notes = swap_notes(pager)
+        traces: list[Any] = []
+        if simulate and log is not None:
+            with nullcontext() if progress is None else progress() as watch_replay:
+                rows, traces, left_out = replayed(
+                    rows, log, settings, record is not None, watch_replay
+                )
+            notes += left_out
+    return PagedRun(
+        rows=rows,
+        samples=samples.counts(),
+        gauges=samples.gauges(),
+        facts=run_facts(
+            program,
+            ended,
+            settings,
+            planned,
+            command=made_by or equivalent(program, settings, policy=policy, record=record),
+            notes=notes,
+            traces=traces,
+        ),
+        warnings=failures(rows),
+        disagreements=disagreements(rows),
+        exit_code=ended.exit_code,
+        interrupted=ended.interrupted,
+    )
+
+
+def _record_place(record: str | os.PathLike[str]) -> Path:
+    path = Path(record)
+    if path.suffix != ".parquet":
+        raise _engine.UsageError(
+            f"--record {record}: the log is written as Parquet; end its name in .parquet"
+        )
+    check_places([path])
+    return path
+
+
+@contextmanager
+def _log(record: Path | None, *, is_wanted: bool) -> Iterator[Path | None]:
+    """Give the file for the log: the user's, one for the time of the simulation, or none."""
+    if record is not None or not is_wanted:
+        yield record
+        return
+    with tempfile.TemporaryDirectory(prefix="clockhand-run-") as folder:
+        yield Path(folder) / "log.parquet"
+
+
+def equivalent(program: Program, settings: ProgramSettings, **options: object) -> str:
+    """Return the command line that does what a call of the library does."""
+    given = {
+        "frames": settings.frames,
+        "reserve": settings.reserve,
+        "read_ahead": settings.read_ahead,
+        "swap": settings.swap,
+        "swap_limit": settings.swap_limit_bytes,
+        "swap_in_ram": settings.swap is None,
+        "address_space": settings.address_space_bytes,
+        "device": settings.device,
+        "seed": settings.seed,
+    }
+    words = equivalent_command("run", [], {**options, **given})
+    return f"{words} -- {shlex.join(program.command)}"
+
+
+def run_facts(
+    program: Program,
+    ended: Ended,
+    settings: ProgramSettings,
+    planned: Planned,
+    *,
+    command: str,
+    notes: Sequence[str],
+    traces: Sequence[Any] = (),
+) -> PagedRunFacts:
+    """Return how a run was made."""
+    facts = made_now(
+        command=command,
+        seed=settings.seed,
+        options={**settings.facts(), "kernel": platform.release()},
+        program=shlex.join(program.command),
+        exit_code=ended.exit_code,
+        seconds=ended.seconds,
+        notes=list(notes),
+        traces=traces,
+        devices=[planned.device],
+        policies=planned.policies,
+    )
+    return cast(PagedRunFacts, facts)

@@ -1,0 +1,1 @@
+"""Write buffers on flash drives: ``clockhand ssd``."""

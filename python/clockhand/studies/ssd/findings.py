@@ -1,0 +1,118 @@
+"""What a run of write buffers on drives says, in sentences."""
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from clockhand.study.facts import SsdFacts, SsdRunFacts, printable, trace_label
+
+GIB = 1 << 30
+NOTICEABLE = 0.0005
+"""Below one part in two thousand a difference would be printed as 0.0 %."""
+
+FAMILY = (
+    pl.col("buffer").str.replace(r"total=[^,]*,?", "").str.strip_chars_end(",:").alias("policy")
+)
+"""A buffer without its size: what a line of a figure is, over sizes."""
+
+
+def geometry_line(ssd: SsdFacts) -> str:
+    """Return a drive in one line: how it is divided, how much is for what, and how it was aged."""
+    return (
+        f"{printable(ssd['name'])}: raw {_pages(ssd, ssd['raw_pages'])} ({ssd['geometry']}), "
+        f"logical {_pages(ssd, ssd['logical_pages'])}, "
+        f"reserve {100 * ssd['reserve_of_raw']:.2f} % of raw, "
+        f"{100 * ssd['reserve_of_logical']:.2f} % of logical, alpha {ssd['alpha']:.4f}; "
+        f"{_aged(ssd)}"
+    )
+
+
+def _pages(ssd: SsdFacts, pages: int) -> str:
+    return f"{pages:,} pages, {pages * ssd['page_bytes'] / GIB:.4g} GiB"
+
+
+def _aged(ssd: SsdFacts) -> str:
+    done = ssd["preconditioned"]
+    if done["host_writes"] == 0:
+        return "new"
+    text = f"aged by {done['host_writes']:,} page writes"
+    if done["write_amplification"] is None:
+        return text
+    steady = "steady" if done["is_steady"] else "not yet steady"
+    return f"{text}, the last drive write with WAF {done['write_amplification']:.3f}, {steady}"
+
+
+def findings(rows: pl.DataFrame, facts: SsdRunFacts) -> list[str]:
+    """Return what stands out in each trace on each drive, a sentence each."""
+    sentences = []
+    groups = rows.partition_by("trace", "ssd", maintain_order=True)
+    several_ssds = rows["ssd"].n_unique() > 1
+    for group in groups:
+        where = trace_label(group["trace"][0], facts)
+        if several_ssds:
+            where += f" and {printable(group['ssd'][0])}"
+        cells = group.unique(["buffer", "buffer_pages"], keep="first", maintain_order=True)
+        sentences += _of_writes(cells, where)
+        sentences += _of_collection(cells, where)
+        sentences += _of_life(cells, where)
+    return sentences
+
+
+def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
+    """Compare buffers of the same size: across sizes the larger one wins."""
+    sentences = []
+    for same in cells.partition_by("buffer_pages", maintain_order=True):
+        if same.height < 2:
+            continue
+        least, most = same["host_writes"].min(), same["host_writes"].max()
+        names = same.filter(pl.col("host_writes") == least)["buffer"]
+        size = f"With {same['buffer_pages'][0]:,} pages of buffer"
+        if not isinstance(least, int) or not isinstance(most, int):
+            continue
+        if most == 0 or (most - least) / most < NOTICEABLE:
+            sentences.append(f"{size}, all write the same number of pages to flash on {where}.")
+            continue
+        worst = same.filter(pl.col("host_writes") == most)["buffer"][0]
+        verb = "writes" if len(names) == 1 else "write"
+        sentences.append(
+            f"{size}, {_listed(names)} {verb} the fewest pages to flash on {where}: "
+            f"{least:,}, {100 * (most - least) / most:.1f} % fewer than {printable(worst)}."
+        )
+    return sentences
+
+
+def _of_collection(cells: pl.DataFrame, where: str) -> list[str]:
+    never = cells.filter(~pl.col("collection_started"))
+    if never.is_empty():
+        return []
+    who = "any buffer" if never.height == cells.height else _listed(never["buffer"])
+    return [
+        f"Collection never started on {where} with {who}: WAF and erases there say nothing of an "
+        "old drive; age it with --precondition random, or give a smaller drive."
+    ]
+
+
+def _of_life(cells: pl.DataFrame, where: str) -> list[str]:
+    known = cells.drop_nulls("life_repetitions")
+    if known.is_empty():
+        return []
+    shortest = known.sort("life_repetitions").row(0, named=True)
+    longest = known.sort("life_repetitions").row(-1, named=True)
+    texts = [_life(row) for row in ([shortest] if known.height == 1 else [shortest, longest])]
+    return [f"Flash life on {where}: {'; '.join(texts)}."]
+
+
+def _life(row: dict[str, object]) -> str:
+    text = f"{printable(str(row['buffer']))} "
+    if row["life_years"] is None:
+        text += f"lasts {row['life_repetitions']:,.0f} repetitions of the trace, which has no times"
+    else:
+        text += f"lasts {row['life_years']:,.3g} years at the trace's rate"
+    return (
+        text + f", or {row['drive_writes_per_day_5_years']:,.3g} drive writes per day for 5 years"
+    )
+
+
+def _listed(names: Iterable[str] | Sequence[str]) -> str:
+    shown = [printable(name) for name in names]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,157 @@
+"""Write buffers on flash drives: what they make of traces, at the traces' own addresses."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack, cast
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.study.columns import schema
+from clockhand.study.facts import SsdRunFacts, equivalent_command
+from clockhand.study.limits import MAXIMUM_JOBS, MAXIMUM_SEED, check_range
+from clockhand.study.reported import Reported
+from clockhand.study.run import reading_warnings, run_facts, trace_facts
+from clockhand.traces import Reading, Traces, Watch, reading_options, sources
+
+SSD_SCHEMA = schema("ssd")
+"""Names, order and types of the columns of a result; the first sixteen are the contract."""
+
+WEAR_SCHEMA: Mapping[str, type[pl.DataType]] = {
+    "trace": pl.String,
+    "buffer": pl.String,
+    "buffer_pages": pl.UInt64,
+    "ssd": pl.String,
+    "erases": pl.UInt64,
+    "blocks": pl.UInt64,
+}
+
+MAXIMUM_ENDURANCE = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class SsdRun(Reported):
+    """A result with the facts that belong to it.
+
+    Attributes:
+        rows: One row per cell, in the order trace, drive, buffer, with the columns of
+            :data:`SSD_SCHEMA`. Counts are of pages, but for batches and erases (blocks).
+        wear: How many blocks of each cell's drive were erased how often.
+        facts: Command, version, trace hashes, drives and buffers, for a report.
+        warnings: What the readers passed over or assumed, one sentence each.
+    """
+
+    rows: pl.DataFrame
+    wear: pl.DataFrame
+    facts: SsdRunFacts
+    warnings: list[str]
+
+    def _rendered(self) -> str:
+        from clockhand.studies.ssd.report import render  # Altair takes a while to import.
+
+        return render(self.rows, self.wear, self.facts)
+
+    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+        from clockhand.studies.ssd.report import pictures
+
+        return pictures(self.rows, self.wear, folder, self.facts)
+
+
+def run_ssd(
+    traces: Traces,
+    *,
+    buffers: str | Sequence[str],
+    ssds: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = "dnv-textbook",
+    precondition: str = "fill",
+    map: str = "original",
+    drain: bool = False,
+    endurance: int | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+    command: str | None = None,
+    **reading: Unpack[Reading],
+) -> SsdRun:
+    """Put write buffers before flash drives and count what becomes of traces.
+
+    Args:
+        traces: One trace or several, as :class:`Trace` or as paths. Addresses are the trace's own;
+            its streams get ranges of their own that begin with a block.
+        buffers: Names with their size and parameters, such as
+            ``"clock-dnv:total=16MiB,dram_share=0.1"``. ``total`` is in pages, bytes with a unit or
+            a share of the trace's footprint (``"10%"``).
+        ssds: Drives with options, such as ``"dnv-textbook:size=8GiB"``, or TOML files.
+        precondition: How drives are aged: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
+            ``"random"`` (until steady) or ``"none"``.
+        map: Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes
+            blocks modulo the drive's, ``"compact"`` numbers the touched blocks.
+        drain: Whether dirty pages are written when the trace ends.
+        endurance: Erases that a block endures; the profile's if not given.
+        seed: Seed of ageing and of victim rules with random choices, from 0.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress.
+        command: The command line for the facts; the equivalent one if not given.
+        reading: How traces that are given as paths are read, and which requests of each trace are
+            wanted; see :class:`clockhand.traces.Reading`.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: a trace or a drive's file cannot be read.
+    """
+    check_range("--seed", seed, 0, MAXIMUM_SEED)
+    if jobs is not None:
+        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+    if endurance is not None:
+        check_range("--endurance", endurance, 1, MAXIMUM_ENDURANCE)
+    buffers = [buffers] if isinstance(buffers, str) else list(buffers)
+    drives = [ssds] if isinstance(ssds, str | os.PathLike) else list(ssds)
+    drive_names = [os.fspath(drive) for drive in drives]
+    options: dict[str, Any] = {
+        "precondition": precondition,
+        "map": map,
+        "drain": drain,
+        "endurance": endurance,
+    }
+    trace_sources = sources(traces, **reading)
+    result = _engine.run_ssd(
+        trace_sources, buffers, drive_names, seed=seed, jobs=jobs, watch=watch, **options
+    )
+    if command is None:
+        names = [source.name for source in trace_sources]
+        settings = {"buffer": buffers, "ssd": drive_names, **options, "seed": seed}
+        command = equivalent_command("ssd", names, {**settings, **reading_options(reading)})
+    rows = pl.DataFrame(result["rows"], schema=SSD_SCHEMA)
+    facts = _facts(result, rows, command, seed, {**options, "jobs": jobs})
+    warnings = reading_warnings(result["traces"])
+    return SsdRun(rows, _wear(result["wear"], rows), facts, warnings)
+
+
+def _wear(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
+    """Join erase counts, whose column ``row`` counts result rows from 0, with their rows."""
+    wear = pl.DataFrame(
+        columns, schema={"row": pl.UInt32, "erases": pl.UInt64, "blocks": pl.UInt64}
+    )
+    about = rows.with_row_index("row").select("row", "trace", "buffer", "buffer_pages", "ssd")
+    return wear.join(about, on="row", how="left", maintain_order="left").select(list(WEAR_SCHEMA))
+
+
+def _facts(
+    result: Mapping[str, Any],
+    rows: pl.DataFrame,
+    command: str,
+    seed: int,
+    options: Mapping[str, Any],
+) -> SsdRunFacts:
+    resolved = dict(rows.select("buffer", "buffer_resolved").unique(keep="first").iter_rows())
+    page_bytes = int(rows["page_bytes"][0])
+    facts = run_facts(
+        command=command,
+        seed=seed,
+        options=options,
+        traces=(trace_facts(trace, page_bytes) for trace in result["traces"]),
+        ssds=result["ssds"],
+        buffers=[{**buffer, "resolved": resolved[buffer["name"]]} for buffer in result["buffers"]],
+    )
+    return cast(SsdRunFacts, facts)

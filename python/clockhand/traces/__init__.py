@@ -1,0 +1,29 @@
+"""Traces: sequences of reads and writes, in files or in memory, captured or synthetic."""
+
+from clockhand.traces.trace import (
+    FileReading,
+    Part,
+    Reading,
+    Trace,
+    Traces,
+    Watch,
+    as_traces,
+    convert_traces,
+    reading_notes,
+    reading_options,
+    sources,
+)
+
+__all__ = [
+    "FileReading",
+    "Part",
+    "Reading",
+    "Trace",
+    "Traces",
+    "Watch",
+    "as_traces",
+    "convert_traces",
+    "reading_notes",
+    "reading_options",
+    "sources",
+]

@@ -1,0 +1,316 @@
+"""Traces: sequences of reads and writes, in files or in memory."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Union, Unpack
+
+from clockhand import _engine
+from clockhand.study.files import check_places
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Watch = Callable[[str, int, int], None]
+"""Called now and then with the phase (``reading``, ``replaying``, ``synthesizing``), the units done
+and the total (0 where it is unknown)."""
+
+MAXIMUM_REQUESTS = 2**64 - 1
+
+Traces = Union["Trace", str, os.PathLike[str], Iterable["Trace | str | os.PathLike[str]"]]
+
+
+class Part(TypedDict, total=False):
+    """Which requests of a trace are wanted; all of them if nothing is given.
+
+    ``only`` and ``streams`` choose first, then ``skip`` and ``limit`` count the requests that are
+    left. The trace is still read to its end, so that what is left out is counted.
+
+    Attributes:
+        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program
+            that would go to swap.
+        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
+            ``"0,3-5"``.
+        skip: Requests that are passed over at the start.
+        limit: Requests that are taken then; no limit if None.
+    """
+
+    only: str | None
+    streams: str | Iterable[int] | None
+    skip: int
+    limit: int | None
+
+
+class FileReading(Part, total=False):
+    """How a trace file is read, and which of its requests are wanted.
+
+    Attributes:
+        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+            traces are refused otherwise.
+        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
+            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
+        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
+            given.
+    """
+
+    assume_reads: bool
+    view: str | None
+    fetches: bool | None
+
+
+class Reading(FileReading, total=False):
+    """How traces that are given as paths are read, and which requests of each trace are wanted.
+
+    Attributes:
+        trace_format: The name of their format (see :func:`clockhand.formats`); found by content if
+            not given.
+    """
+
+    trace_format: str | None
+
+
+class Trace:
+    """A trace in a file; see :meth:`from_arrays` for one in memory.
+
+    Args:
+        path: The file, compressed or not; ``-`` is standard input, which can be read once.
+        format: The name of the format (see :func:`clockhand.formats`); found by content if not
+            given.
+        cpu_cache: Whether a first-level cache (16 KiB + 16 KiB, 4 ways, 32-byte lines) stands
+            between the processor accesses of the trace and memory.
+        reading: How it is read, and which of its requests are wanted, as :class:`FileReading` says.
+
+    Nothing is read before the trace is used.
+
+    Raises:
+        UsageError: the part makes no sense.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        cpu_cache: bool = False,
+        **reading: Unpack[FileReading],
+    ) -> None:
+        _check_words(reading, FileReading.__optional_keys__)
+        source = _engine.TraceSource.file(
+            os.fspath(path),
+            format,
+            cpu_cache,
+            reading.get("assume_reads", False),
+            reading.get("view"),
+            reading.get("fetches"),
+        )
+        self._source = _part_of(source, reading)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        op: "npt.ArrayLike",
+        address: "npt.ArrayLike",
+        size: "npt.ArrayLike | None" = None,
+        *,
+        stream: "npt.ArrayLike | None" = None,
+        time_ns: "npt.ArrayLike | None" = None,
+        name: str = "arrays",
+    ) -> "Trace":
+        """Make a trace of columns of one length; row ``i`` of each belongs to request ``i``.
+
+        Args:
+            op: Whether each request writes, as booleans, or ``"R"`` and ``"W"``.
+            address: First byte of each request, from 0.
+            size: Bytes of each request; 1 if not given.
+            stream: Device, volume or address space of each request; 0 if not given. Equal
+                addresses of two streams are different places.
+            time_ns: Time of each request in nanoseconds.
+            name: What the rows of a result call the trace.
+
+        Raises:
+            UsageError: a column has another length, or values that do not fit.
+        """
+        # NumPy takes 15 MB and a tenth of a second, and only arrays need it.
+        from clockhand.traces.arrays import checked_columns
+
+        trace = cls.__new__(cls)
+        columns = checked_columns(op, address, size, stream, time_ns)
+        trace._source = _engine.TraceSource.table(name, *columns)
+        return trace
+
+    @classmethod
+    def from_recipe(
+        cls, recipe: str, *, requests: str | None, seed: str | None, arrivals: str | None
+    ) -> "Trace":
+        """Make a synthetic trace; see :func:`clockhand.synthesize`."""
+        trace = cls.__new__(cls)
+        trace._source = _engine.TraceSource.synthetic(recipe, requests, seed, arrivals)
+        return trace
+
+    @property
+    def name(self) -> str:
+        """What the rows of a result call the trace."""
+        return self._source.name
+
+    def part(self, **part: Unpack[Part]) -> "Trace":
+        """Return a part of the trace: some of its requests, as :class:`Part` says.
+
+        Raises:
+            UsageError: the part makes no sense.
+        """
+        _check_words(part, Part.__optional_keys__)
+        return self._taken(part)
+
+    def _taken(self, part: Part) -> "Trace":
+        trace = Trace.__new__(Trace)
+        trace._source = _part_of(self._source, part)
+        return trace
+
+    def check(self, *, watch: Watch | None = None) -> dict[str, Any]:
+        """Read the trace to its end and tell what the reader met, as fast as it can be read.
+
+        Returns:
+            Format, hash, requests, skipped records with the first three reasons, requests that a
+            part leaves out, notes and labels; :meth:`info` counts references and pages too.
+
+        Raises:
+            UsageError: the format is unknown.
+            ClockhandError: the trace cannot be read.
+        """
+        return _engine.read_trace(self._source, watch)
+
+    def info(self, *, page_size: int | str = 4096, watch: Watch | None = None) -> dict[str, Any]:
+        """Read the trace to its end and tell what it is like.
+
+        Args:
+            page_size: Bytes, a power of two, or text such as ``"4KiB"``, for the counts of
+                references and pages.
+            watch: Called now and then with the progress.
+
+        Returns:
+            Format, hash, requests, sizes in bytes, page references, footprint in pages, streams
+            with their counts, span in nanoseconds, skipped records with the first three reasons,
+            requests that a part leaves out, notes and labels.
+
+        Raises:
+            UsageError: the page size is no power of two, or the format is unknown.
+            ClockhandError: the trace cannot be read.
+        """
+        return _engine.trace_info(self._source, _engine.parse_page_bytes(str(page_size)), watch)
+
+
+def convert_traces(
+    traces: Traces,
+    out: str | os.PathLike[str],
+    *,
+    to: str | None = None,
+    widen: bool = False,
+    labels: Iterable[tuple[str, str]] = (),
+    watch: Watch | None = None,
+) -> dict[str, Any]:
+    """Write traces to one file; several become one timeline with streams of their own.
+
+    Args:
+        traces: One trace or several, as :class:`Trace` or as paths.
+        out: The file, compressed if its name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``; it
+            appears whole or not at all.
+        to: The name of the format (see :func:`clockhand.formats`); the ending of ``out`` tells it
+            if not given.
+        widen: Whether requests are widened to whole sectors, blocks or cache lines where the format
+            has no others; such requests are errors otherwise.
+        labels: Pairs of key and value to keep with the trace, where the format can.
+        watch: Called now and then with the progress.
+
+    Returns:
+        ``traces``: what was met in each trace (format, hash, requests, skipped records, notes);
+        ``format``: what was written; ``losses``: what it could not hold, a sentence each.
+
+    Raises:
+        UsageError: there is no trace, or the format cannot be told or not be written.
+        OSError: there is no place for the file.
+        ClockhandError: a trace cannot be read, a request does not fit the format, or the file
+            cannot be written.
+    """
+    trace_sources = sources(traces)
+    if not trace_sources:
+        raise _engine.UsageError(
+            "a conversion needs traces and, after them, the file to write; "
+            "give one or more traces and a name such as out.parquet"
+        )
+    check_places([Path(out)])
+    return _engine.convert_trace(
+        trace_sources, os.fspath(out), list(labels), to=to, widen=widen, watch=watch
+    )
+
+
+def reading_notes(report: Mapping[str, Any]) -> list[str]:
+    """Return what a reader assumed and passed over, so that nothing is dropped silently."""
+    notes = list(report["notes"])
+    if report["skipped_records"]:
+        shown = "; ".join(report["first_skipped"])
+        notes.append(f"malformed records that were skipped: {report['skipped_records']} ({shown})")
+    if report["zero_size_requests"]:
+        notes.append(f"requests of size 0 that were skipped: {report['zero_size_requests']}")
+    return notes
+
+
+def as_traces(
+    traces: Traces, *, cpu_cache: bool = False, **reading: Unpack[Reading]
+) -> list[Trace]:
+    """Return one trace or several, paths among them, as traces.
+
+    ``cpu_cache`` and ``reading`` are for those that are given as paths; of a :class:`Trace` only
+    the part is taken.
+    """
+    _check_words(reading, Reading.__optional_keys__)
+    if isinstance(traces, Trace | str | os.PathLike):
+        traces = [traces]
+    format = reading.pop("trace_format", None)
+    of_file: FileReading = reading
+    return [
+        trace._taken(of_file)
+        if isinstance(trace, Trace)
+        else Trace(trace, format=format, cpu_cache=cpu_cache, **of_file)
+        for trace in traces
+    ]
+
+
+def sources(traces: Traces, **reading: Unpack[Reading]) -> list[_engine.TraceSource]:
+    """Return the engine's sources for one trace or several, as :func:`as_traces` reads them."""
+    return [trace._source for trace in as_traces(traces, **reading)]
+
+
+def reading_options(reading: Reading) -> dict[str, object]:
+    """Return the options of a command that reads traces in this way, by their names."""
+    streams, fetches = reading.get("streams"), reading.get("fetches")
+    return {
+        **reading,
+        "streams": streams if streams is None or isinstance(streams, str) else _listed(streams),
+        "skip": reading.get("skip") or None,
+        "fetches": None if fetches is None else "yes" if fetches else "no",
+    }
+
+
+def _check_words(given: Mapping[str, object], known: Iterable[str]) -> None:
+    """Refuse what Python would refuse as an unknown keyword argument, did it know the mapping."""
+    for word in given:
+        if word not in known:
+            raise TypeError(
+                f"there is no keyword argument {word!r}; there are: {', '.join(sorted(known))}"
+            )
+
+
+def _listed(streams: Iterable[int]) -> str:
+    return ",".join(str(stream) for stream in streams)
+
+
+def _part_of(source: _engine.TraceSource, part: Part) -> _engine.TraceSource:
+    streams = part.get("streams")
+    if streams is not None and not isinstance(streams, str):
+        streams = _listed(streams)
+    for option, number in (("skip", part.get("skip")), ("limit", part.get("limit"))):
+        if number is not None and not 0 <= number <= MAXIMUM_REQUESTS:
+            raise _engine.UsageError(
+                f"--{option} {number} is out of range; give a whole number from 0 on"
+            )
+    return source.part(part.get("only"), streams, part.get("skip", 0), part.get("limit"))

@@ -1,0 +1,282 @@
+"""What is made of a pager's statistics: rows, findings, tables, reports, comparisons."""
+
+import itertools
+import json
+import re
+from typing import Any
+
+import polars as pl
+import pytest
+
+from clockhand import UsageError
+from clockhand.command.live import LiveView, bar_of, sparkline
+from clockhand.studies.programs.comparison import (
+    COMPARED_SAMPLE_SCHEMA,
+    COMPARISON_SCHEMA,
+    contenders,
+    differing_output,
+    kernel_notes,
+    summed_samples,
+)
+from clockhand.studies.programs.findings import (
+    beside,
+    comparison_findings,
+    comparison_for_people,
+    medians,
+    processes_for_people,
+    run_findings,
+)
+from clockhand.studies.programs.memory_group import Charged, Swapped
+from clockhand.studies.programs.options import ProgramSettings
+from clockhand.studies.programs.plan import Planned
+from clockhand.studies.programs.report import render, render_comparison
+from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures
+from clockhand.studies.programs.samples import MOST_SAMPLES, Moments, Samples
+from programs_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
+
+HOSTILE = "<script>document.title='taken'</script>"
+
+
+def test_rows_have_the_simulators_reads_and_writes() -> None:
+    rows = rows_of(statistics(), statistics(process=4712, forked=True))
+    assert rows.schema == RUN_SCHEMA
+    assert rows["stream"].to_list() == [0, 1]
+    # Every miss reads a page, and every dirty eviction writes one.
+    assert rows["read_ios"].to_list() == rows["misses"].to_list() == [100, 100]
+    assert rows["write_ios"].to_list() == rows["dirty_evictions"].to_list() == [30, 30]
+    assert rows["page_bytes"][0] == 4096
+    assert rows["mapped_misses"].is_null().all()
+
+
+def test_a_disagreement_with_the_simulator_names_process_and_counts() -> None:
+    assert disagreements(rows_of(statistics(), **AGREEING)) == []
+    assert disagreements(rows_of(statistics())) == []
+    (sentence,) = disagreements(rows_of(statistics(), **{**AGREEING, "mapped_misses": 101}))
+    assert "sort (process 4711)" in sentence and "misses 100 against 101" in sentence
+    assert "evictions" not in sentence and "--record" in sentence
+
+
+def test_the_last_fault_may_be_cut_short_by_the_end_but_no_other() -> None:
+    cut = {**AGREEING, "mapped_dirty_evictions": 29, "mapped_write_ios": 29, "mapped_read_ios": 99}
+    assert disagreements(rows_of(statistics(), **cut)) == []
+    for name, value in (("read_ios", 98), ("read_ios", 101), ("misses", 99)):
+        (sentence,) = disagreements(rows_of(statistics(), **{**AGREEING, f"mapped_{name}": value}))
+        assert f"against {value}" in sentence
+
+
+def test_a_process_that_failed_need_not_agree_but_is_reported() -> None:
+    failed = statistics(failure="the pager was killed")
+    rows = rows_of(failed, **{**AGREEING, "mapped_misses": 101})
+    assert disagreements(rows) == []
+    assert failures(rows) == ["sort (process 4711): the pager was killed"]
+
+
+def test_failed_writes_are_reported() -> None:
+    (sentence,) = failures(rows_of(statistics(write_errors=1200)))
+    assert "1,200 writes to swap failed" in sentence
+
+
+def test_the_table_beside_has_three_lines_per_process_in_per_cent_of_the_pager() -> None:
+    table = beside(rows_of(statistics(), **AGREEING))
+    assert table["counted by"].to_list() == ["pager", "simulator, mapped", "simulator, exact"]
+    assert table["misses %"].to_list() == [100.0, 100.0, 90.0]
+    assert table["writes %"].to_list() == [100.0, 100.0, pytest.approx(110.0)]
+    assert beside(rows_of(statistics())).is_empty()
+
+
+def test_findings_say_what_it_cost_and_how_far_mapped_is_from_exact() -> None:
+    cost, agreement, distance = run_findings(rows_of(statistics(), **AGREEING), facts())
+    assert cost == (
+        "Under clock with 256 KiB: 100 misses, 40 pages read from swap and 28 written in 2.00 s."
+    )
+    assert "300 references" in agreement
+    assert "10.0 % fewer misses and 10.0 % more writes" in distance
+    two = rows_of(statistics(), statistics())
+    assert "for each of 2 processes: 200 misses" in run_findings(two, facts())[0]
+
+
+def test_the_table_of_processes_leaves_out_nothing_that_is_known() -> None:
+    table = processes_for_people(rows_of(statistics()))
+    assert table["process"].to_list() == ["sort (4711)"]
+    assert {"misses", "reads", "writes", "time s", "pager s"} <= set(table.columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("clock,craw,kernel", ["clock", "craw", "kernel"]),
+        ("craw:c=8,ghosts=literal,clock", ["craw:c=8,ghosts=literal", "clock"]),
+        ("clock, kernel,clock", ["clock", "kernel"]),
+        ("nru:mode=scan,cfclock:window_share=1/4", ["nru:mode=scan", "cfclock:window_share=1/4"]),
+    ],
+)
+def test_parameters_stay_with_their_policy_in_a_list(text: str, names: list[str]) -> None:
+    assert contenders(text) == names
+
+
+@pytest.mark.parametrize("text", ["", "clock,,craw", ","])
+def test_an_empty_name_in_a_list_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="empty name"):
+        contenders(text)
+
+
+def test_medians_are_over_the_runs_of_a_contender() -> None:
+    rows = compared(("clock", 3.0, 10, 5), ("clock", 1.0, 20, 5), ("clock", 2.0, 60, 8))
+    (row,) = medians(rows).to_dicts()
+    assert (row["runs"], row["seconds"], row["pages_read"]) == (3, 2.0, 20)
+    assert (row["seconds_least"], row["seconds_most"]) == (1.0, 3.0)
+
+
+def test_a_comparison_tells_the_fastest_and_each_policy_against_the_kernel() -> None:
+    rows = compared(("clock", 3.0, 100, 50), ("craw", 1.5, 80, 25), ("kernel", 2.0, 50, 0))
+    sentences = comparison_findings(rows)
+    assert sentences[0] == "The fastest is craw: 1.50 s, 2.00 times as fast as clock."
+    assert "by kernel: 0." in sentences[1]
+    assert "1.50 times the kernel's time, reads 2.00 times its pages" in sentences[2]
+    assert "writes 25 pages against none" in sentences[3]
+    assert comparison_for_people(rows)["vs kernel"].to_list() == [1.5, 0.75, 1.0]
+
+
+def test_a_contender_with_a_problem_takes_no_part() -> None:
+    rows = compared(("clock", 3.0, 100, 50), ("craw", 1.5, 80, 25))
+    unknown = {**dict.fromkeys(COMPARISON_SCHEMA), "policy": "kernel", "run": 1, "problem": "no"}
+    rows = pl.concat([rows, pl.DataFrame([unknown], schema=COMPARISON_SCHEMA)])
+    assert not any("kernel" in sentence for sentence in comparison_findings(rows))
+    assert "vs kernel" not in comparison_for_people(rows).columns
+    assert render_comparison(rows, pl.DataFrame(schema=COMPARED_SAMPLE_SCHEMA), facts())
+
+
+def test_other_output_and_other_exit_codes_are_told() -> None:
+    rows = compared(("clock", 1, 1, 1), ("craw", 1, 1, 1)).to_dicts()
+    assert differing_output(rows) == []
+    rows[1] |= {"output_sha256": "other", "exit_code": 3}
+    output, code = differing_output(rows)
+    assert "run 1 under craw wrote other output than run 1 under clock" in output
+    assert "exit code 3" in code
+
+
+def test_the_notes_say_what_the_kernel_charges() -> None:
+    outside = Charged(6 << 20, 1 << 20, 1 << 20)
+    settings = {"vm.page-cluster": "3", "zswap": "N"}
+    notes = kernel_notes(24 << 20, outside, 2, Swapped(5, 6, 7, 8, 9, "X"), settings)
+    text = " ".join(notes)
+    assert "(version 2) may have 24 MiB: the paged memory, 16 MiB, and 8 MiB" in text
+    assert "6 MiB of stacks, data and small mappings" in text
+    assert "counted in pages by X" in text
+    assert "8 pages of zeros left and 7 came back" in text
+    assert "up to 8 neighbouring pages" in text
+    assert "zswap N" in text
+
+
+def test_samples_stay_few_and_evenly_spaced() -> None:
+    moments: Moments[int] = Moments()
+    for tick in range(100_000):
+        seconds = tick / 100
+        if seconds >= moments.next_seconds:
+            moments.add(seconds, tick)
+    assert MOST_SAMPLES / 2 <= len(moments.seen) <= MOST_SAMPLES
+    times = [seconds for seconds, _ in moments.seen]
+    steps = [after - before for before, after in itertools.pairwise(times)]
+    assert times[0] == 0 and max(steps) <= 3 * min(steps)
+
+
+def test_samples_add_up_processes_and_know_the_most_memory() -> None:
+    class Pager:
+        def __init__(self) -> None:
+            self.looks = 0
+
+        def statistics(self) -> list[dict[str, Any]]:
+            self.looks += 1
+            return [statistics(running=True), statistics(running=True, resident_pages=4)]
+
+    watched: list[float] = []
+    samples = Samples(Pager(), lambda seconds, _: watched.append(seconds))
+    for tick in range(100):
+        samples.look(tick / 100)
+    assert samples.most_resident_pages == 64
+    assert watched == [0.0, 0.25, 0.5, 0.75]
+    assert samples.gauges()["gauge"].unique().sort().to_list() == ["R_ghosts", "R_pages"]
+    summed = summed_samples(samples.counts(), "clock")
+    assert summed[0] == {
+        "policy": "clock",
+        "seconds": 0.0,
+        "faults": 200,
+        "pages_read": 80,
+        "pages_written": 56,
+    }
+
+
+def test_the_live_view_shows_rates_between_two_looks() -> None:
+    view = LiveView()
+    view.shown(1.0, [statistics(running=True)])
+    shown = view.shown(2.0, [statistics(running=True, misses=350)])
+    (heading, table) = shown.renderables
+    assert "60 of 64 frames" in str(heading)
+    rates = list(table.columns[1].cells)  # type: ignore[union-attr]
+    assert rates[0] == "250" and rates[1] == "0"
+    assert not view.shown(3.0, [statistics()]).renderables
+
+
+def test_blocks_and_bars_are_shares() -> None:
+    assert sparkline([0, 4, 8]) == "▁▅█"
+    assert sparkline([]) == "" and sparkline([0, 0]) == "▁▁"
+    assert len(bar_of(32, 64)) == 20 and bar_of(1, 0) == "" and len(bar_of(99, 9)) == 40
+
+
+def data_of(page: str) -> list[dict[str, Any]]:
+    (text,) = re.findall(r'id="report-data">(.*?)</script>', page, re.DOTALL)
+    data: list[dict[str, Any]] = json.loads(text)
+    return data
+
+
+def test_the_report_of_a_run_draws_each_process_and_no_name_breaks_it() -> None:
+    samples = sampled(*((second, {"misses": 100 * second**2}) for second in (0, 1, 2)))
+    rows = rows_of(statistics(name=HOSTILE), **AGREEING)
+    page = render(rows, samples.counts(), samples.gauges(), facts(program=HOSTILE))
+    assert HOSTILE not in page
+    (part,) = data_of(page)
+    names = [figure["identity"] for figure in part["figures"]]
+    assert names == ["process-0-faults", "process-0-areas", "process-0-ghosts"]
+    misses = [
+        record["y"]
+        for record in part["rows"]
+        if record["series"] == "misses" and record["panel"] == "process-0-faults"
+    ]
+    assert misses == [100.0, 300.0]
+    assert "There is nothing to draw" in page
+    assert "simulator, exact" in page
+
+
+def test_the_report_of_a_comparison_has_bars_and_courses() -> None:
+    rows = compared(("clock", 3.0, 100, 50), ("clock", 5.0, 100, 50), ("kernel", 2.0, 50, 1))
+    page = render_comparison(
+        rows, courses("clock", "kernel"), facts(notes=["The kernel charges all."])
+    )
+    bars, meanwhile = data_of(page)
+    assert len(bars["figures"]) == len(meanwhile["figures"]) == 3
+    seconds = [r for r in bars["rows"] if r["panel"] == "comparison-seconds"]
+    assert seconds[0] == {
+        "panel": "comparison-seconds",
+        "series": "clock",
+        "value": 4.0,
+        "least": 3.0,
+        "most": 5.0,
+        "runs": 2,
+    }
+    assert "The kernel charges all." in page
+
+
+def test_memory_is_whole_frames_and_the_reserve_follows_it() -> None:
+    paging = ProgramSettings.parse({"memory": "16MiB", "swap": "swap.img", "swap_limit": "1GiB"})
+    assert (paging.frames, paging.reserve, paging.swap_limit_bytes) == (4096, 64, 1 << 30)
+    assert ProgramSettings.parse({"frames": 20}).reserve == 1
+    assert ProgramSettings.parse({"memory": "100"}).frames == 1
+
+
+def test_a_policy_is_told_the_devices_ratio() -> None:
+    paging = ProgramSettings.parse({"frames": 64, "device": "mlc-nand"})
+    planned = Planned.of(["craw"], paging)
+    ratio = planned.device["write_read_ratio"]
+    assert planned.policies[0]["resolved"].startswith(f"craw:c={ratio},")
+    with pytest.raises(UsageError, match="every hit"):
+        Planned.of(["clock", "lru"], paging)
