@@ -15,6 +15,7 @@ import pytest
 
 import clockhand
 from clockhand import ClockhandError, _engine
+from clockhand.study.columns import schema
 from clockhand.sweep import KEY, Dataset, analyse, read_experiment, run_sweep
 from clockhand.sweep import run as running
 from conftest import EXECUTABLE, Clockhand, assert_one_sentence, os_course, scattered_pages
@@ -72,7 +73,7 @@ def small_experiment(experiment: Path) -> Path:
 
 
 def simulated(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.select(clockhand.simulation.SCHEMA.keys())
+    return rows.select(*schema("pages"))
 
 
 def test_a_sweep_gives_the_rows_of_single_simulations(
