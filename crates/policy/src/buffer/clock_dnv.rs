@@ -23,7 +23,7 @@
 //! copy is written over the older one when it migrates, and is what padding flushes). `padding`: padded pages
 //! leave DRAM (`remove`, default), stay as clean ones (`keep_clean`), or there is no padding (`off`).
 //! `pad_migrating`: a migrating page of the victim's own block joins the batch and never enters NVM (default
-//! false). `read_allocate`: a read miss enters DRAM (default true). `commands`: `paper` (default) ignores FLUSH
+//! false), also where `padding=off` leaves the other pages in DRAM. `read_allocate`: a read miss enters DRAM (default true). `commands`: `paper` (default) ignores FLUSH
 //! and FUA; under `safe` an FUA write goes straight to NVM and replaces a copy in DRAM, and FLUSH migrates
 //! all dirty pages, the one that has been dirty for longest first.
 //!
@@ -36,7 +36,8 @@
 //! (`dram_copy` is the literal reading). It says that CLOCK-NV ignores FLUSH and FUA; since dirty pages in DRAM
 //! are lost with the power, a real drive needs `commands=safe`. Our readings: under `promote` the block's bit
 //! is left alone; the page of an FUA write is never padded in its older version; a drain flushes the blocks of
-//! NVM from the hand, then the dirty rest of DRAM block by block.
+//! NVM from the hand, then the dirty rest of DRAM block by block; of a page in both memories it writes the
+//! newer version, once, also with `padding=off`.
 //!
 //! **Reference.** D. H. Kang, S. J. Han, Y.-C. Kim, Y. I. Eom: CLOCK-DNV: a write buffer algorithm for flash
 //! storage devices of consumer electronics. IEEE Transactions on Consumer Electronics 63(1), 2017.
@@ -183,7 +184,8 @@ impl ClockDnv {
             Request::ForceUnitAccess(page) if safe => {
                 if !self.is_in_nvm(page) && self.nvm.is_full() {
                     let slot = self.nvm.choose_victim(&mut self.blocks);
-                    self.propose_flush(slot, Some(page));
+                    let padding = self.padding_of(slot) & !self.bit_in(slot, page);
+                    self.propose_batch(slot, self.blocks[slot].nvm, padding);
                 }
             }
             Request::Write(page) | Request::ForceUnitAccess(page) => self.make_room_to_write(page),
@@ -239,8 +241,10 @@ impl ClockDnv {
         let dirty = self.is_dirty(page);
         if dirty && self.nvm.is_full() && !self.is_in_nvm(page) {
             let slot = self.nvm.choose_victim(&mut self.blocks);
-            let unpadded = if self.modes.pads_migrating { None } else { Some(page) };
-            return self.propose_flush(slot, unpadded);
+            let (padding, migrating) = (self.padding_of(slot), self.bit_in(slot, page));
+            let padding =
+                if self.modes.pads_migrating { padding | migrating } else { padding & !migrating };
+            return self.propose_batch(slot, self.blocks[slot].nvm, padding);
         }
         self.purpose = Purpose::Depart;
         let action = if dirty { Action::Migrate } else { Action::Drop };
@@ -248,18 +252,18 @@ impl ClockDnv {
         self.proposal.propose_page(action, entry);
     }
 
-    /// The block in `slot`, which has left the circle, is flushed with its padding, but for `unpadded`.
-    fn propose_flush(&mut self, slot: BlockSlot, unpadded: Option<LogicalPage>) {
-        let pages_per_block = self.pages_per_block;
-        let Block { block, dirty, nvm, .. } = self.blocks[slot];
-        let unpadded = unpadded.filter(|&page| pages_per_block.block_of(page) == block);
-        let mask = match self.modes.padding {
-            Padding::Off => 0,
-            _ => dirty & !unpadded.map_or(0, |page| pages_per_block.bit(page)),
-        };
-        self.propose_batch(slot, nvm, mask);
+    /// The dirty pages in DRAM that are flushed with the block in `slot`.
+    fn padding_of(&self, slot: BlockSlot) -> u64 {
+        if self.modes.padding == Padding::Off { 0 } else { self.blocks[slot].dirty }
     }
 
+    /// The bit of `page` in the block in `slot`, if it is a page of that block.
+    fn bit_in(&self, slot: BlockSlot, page: LogicalPage) -> u64 {
+        let is_own = self.pages_per_block.block_of(page) == self.blocks[slot].block;
+        if is_own { self.pages_per_block.bit(page) } else { 0 }
+    }
+
+    /// The block in `slot`, which has left the circle, is flushed with these of its dirty pages in DRAM.
     fn propose_batch(&mut self, slot: BlockSlot, nvm: u64, padding: u64) {
         self.purpose = Purpose::FlushBlock(slot);
         let pages_per_block = self.pages_per_block;
@@ -277,10 +281,12 @@ impl ClockDnv {
         });
     }
 
-    /// First the blocks of NVM from the hand, then the dirty rest of DRAM block by block.
+    /// First the blocks of NVM from the hand, then the dirty rest of DRAM block by block. Of a page in both memories
+    /// the newer version is written, whatever the padding.
     fn propose_drain(&mut self) {
         if let Some(slot) = self.nvm.take_under_hand() {
-            self.propose_flush(slot, None);
+            let Block { dirty, nvm, .. } = self.blocks[slot];
+            self.propose_batch(slot, nvm, self.padding_of(slot) | dirty & nvm);
         } else if let Some(page) = self.dram.oldest_dirty() {
             let slot = self.slot_of(page);
             self.propose_batch(slot, 0, self.blocks[slot].dirty);

@@ -17,10 +17,11 @@
 //!
 //! *The sketch* has four rows of `w` counters from 0 to 15, where `w` is four times the smallest power of two
 //! that is not below the number of frames, and at least 16. A page's counter in row `i` (1 to 4) is the
-//! number `h mod w`, where `h` is the `i`-th output of SplitMix64 (see `random`) seeded with the page's
-//! number; its count is the smallest of its four counters. Each reference is an addition: it adds 1 to those
-//! of the four that are below 15, first thing on a hit and last on a fault; a page that
-//! is read ahead is not referenced by that. After `sample_factor * S`
+//! number `h mod w`, where `h` is the `i`-th output of SplitMix64 (see `random`) seeded with the page's rank
+//! among the pages of the trace, from 0, in the order of stream and address: not with its address. Its count
+//! is the smallest of its four counters. Each reference is an addition: it adds 1 to those of the four that
+//! are below 15, first thing on a hit and last on a fault; a page that is read ahead is not referenced by
+//! that. After `sample_factor * S`
 //! additions (`S` frames) all counters are halved, rounded down, and half of that number, rounded down, is
 //! taken as added already.
 //!

@@ -123,6 +123,27 @@ fn a_75_the_migrating_page_follows_unless_it_is_padded() {
     assert_eq!(steps(&padded, 3, "W0 W1 W2 W3"), ">0 >1 [0n 1n 2]");
 }
 
+/// `padding=off` once silenced `pad_migrating=true`.
+#[test]
+fn a_migrating_page_joins_the_batch_also_where_padding_is_off() {
+    let buffer = "clock-dnv:dram_share=1/2,padding=off";
+    assert_eq!(steps(buffer, 4, "W0 W1 W2 W3 W4"), ">0 >1 [0n 1n] >2");
+    let padded = format!("{buffer},pad_migrating=true");
+    assert_eq!(steps(&padded, 4, "W0 W1 W2 W3 W4"), ">0 >1 [0n 1n 2]");
+    assert_eq!(steps(&padded, 4, "W0 W1 W8 W3 W4"), ">0 >1 [0n 1n] >8", "of another block");
+}
+
+/// A drain once wrote the older copy in NVM and then the newer one in DRAM.
+#[test]
+fn a_drain_writes_the_newest_version_of_a_page_once() {
+    for padding in ["remove", "off"] {
+        let buffer = format!("clock-dnv:dram_share=1/2,nvm_write_hit=dram_copy,padding={padding}");
+        assert_eq!(steps(&buffer, 4, "W0 W4 W8 W0 D"), ">0 >4 [0] [4n] [8]", "{padding}");
+    }
+    let keeping = "clock-dnv:dram_share=1/2,nvm_write_hit=dram_copy,padding=keep_clean";
+    assert_eq!(steps(keeping, 4, "W0 W4 W8 W0 D"), ">0 >4 [0=] [4n] [8=]");
+}
+
 #[test]
 fn clock_dnv_heeds_flush_and_fua_with_safe_commands() {
     let paper = "clock-dnv:dram_share=1/2";

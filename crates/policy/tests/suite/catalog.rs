@@ -360,3 +360,11 @@ fn what_is_shown_can_be_read_and_resolves_to_itself_on_any_device() {
         }
     }
 }
+
+/// The page once said that the hashes are seeded with the page's number, which readers took for its address.
+#[test]
+fn the_page_of_w_tinylfu_says_what_its_hashes_are_seeded_with() {
+    let page = find("w-tinylfu").expect("a policy").page();
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("seeded with the page's rank among the pages of the trace, from 0,"));
+}

@@ -177,7 +177,7 @@ impl ClockDnv {
             let victim = self.victim_block();
             let own = victim.block == page / self.per_block;
             let mut step = self.flush(victim, Some(page));
-            if own && self.pad_migrating && self.padding {
+            if own && self.pad_migrating {
                 let BufferStep::Flush(batch) = &mut step else { unreachable!("a flush") };
                 let from = Place::Dram;
                 batch.push(Flushed { page, dirty: true, from, stays: false });
@@ -249,8 +249,16 @@ impl ClockDnv {
 
     fn drain(&mut self, steps: &mut Vec<BufferStep>) {
         while let Some(block) = self.blocks.pop_front() {
-            let step = self.flush(block, None);
-            steps.push(step);
+            let BufferStep::Flush(mut batch) = self.flush(block, None) else {
+                unreachable!("a flush")
+            };
+            // Of a page in both memories, the newer version is the one to write.
+            for flushed in &mut batch {
+                if flushed.from == Place::Nvm && self.became_dirty.contains(&flushed.page) {
+                    *flushed = self.pad(flushed.page, self.keep_clean);
+                }
+            }
+            steps.push(BufferStep::Flush(batch));
         }
         while let Some(&oldest) = self.became_dirty.first() {
             let block = oldest / self.per_block;
