@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::clock_page::{ClockPage, ascending};
+use crate::clock_page::{ClockPage, ascending, take};
 use crate::{Event, Op, State, Twin, parameters::Parameters, visibility::Visibility};
 
 pub(crate) struct Car {
@@ -33,7 +33,9 @@ impl Car {
     /// A-08 (i).
     fn replace(&mut self) -> (u64, bool) {
         loop {
-            let from_t1 = self.t1.len() as f64 >= self.p.max(1.0);
+            // T1 if T2 is empty, T2 if T1 is empty.
+            let from_t1 = !self.t1.is_empty()
+                && (self.t2.is_empty() || self.t1.len() as f64 >= self.p.max(1.0));
             let (clock, ghost) =
                 if from_t1 { (&mut self.t1, &mut self.b1) } else { (&mut self.t2, &mut self.b2) };
             let mut page = clock.pop_front().expect("the examined clock has a page");
@@ -46,15 +48,16 @@ impl Car {
         }
     }
 
-    /// A-08 (ii), only when memory is full.
+    /// A-08 (ii), as A-83 completes it.
     fn trim_directory(&mut self, page: u64) {
         if self.b1.contains(&page) || self.b2.contains(&page) {
             return;
         }
-        let all = self.t1.len() + self.t2.len() + self.b1.len() + self.b2.len();
-        if self.t1.len() + self.b1.len() == self.frames {
+        while self.t1.len() + self.b1.len() >= self.frames && !self.b1.is_empty() {
             self.b1.pop_front();
-        } else if all == 2 * self.frames {
+        }
+        let in_memory = self.t1.len() + self.t2.len();
+        while in_memory + self.b1.len() + self.b2.len() >= 2 * self.frames && !self.b2.is_empty() {
             self.b2.pop_front();
         }
     }
@@ -64,6 +67,7 @@ impl Car {
         // Taken before the page is removed from its ghost list, so neither divisor is 0.
         let (b1, b2) = (self.b1.len() as f64, self.b2.len() as f64);
         let page = loaded.page;
+        self.trim_directory(page);
         if self.b1.contains(&page) {
             self.p = (self.p + (b2 / b1).max(1.0)).min(self.frames as f64);
             self.b1.retain(|ghost| *ghost != page);
@@ -79,19 +83,24 @@ impl Car {
 }
 
 impl Twin for Car {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let mut pages = self.t1.iter_mut().chain(&mut self.t2);
         if let Some(entry) = pages.find(|entry| entry.page == page) {
             entry.access(op, self.visibility);
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.t1.len() + self.t2.len() == self.frames {
+        while self.t1.len() + self.t2.len() + ahead.len() >= self.frames {
             event.evicted.push(self.replace());
-            self.trim_directory(page);
         }
         self.link(ClockPage::load(page, op, false, self.visibility));
+        ahead.iter().for_each(|page| self.link(ClockPage::ahead(*page)));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let dropped = take(&mut self.t1, page).or_else(|| take(&mut self.t2, page));
+        dropped.expect("the page is in memory").dirty
     }
 
     fn state(&self) -> State {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::clock_page::{ClockPage, ascending};
+use crate::clock_page::{ClockPage, ascending, take};
 use crate::{Event, Op, State, Twin, parameters::Parameters, visibility::Visibility};
 
 pub(crate) struct Cfclock {
@@ -25,7 +25,9 @@ impl Cfclock {
     }
 
     fn evict(&mut self) -> (u64, bool) {
-        let window = self.from_hand.iter().take(self.window_pages);
+        // the window is at most the resident pages.
+        let window_pages = self.window_pages.min(self.from_hand.len());
+        let window = self.from_hand.iter().take(window_pages);
         // Step 1: first clean page with reference bit 0 in the window.
         let step_1 = window.clone().position(|page| !page.dirty && !page.reference);
         // Step 2: else first page with reference bit 0 in the window.
@@ -36,8 +38,8 @@ impl Cfclock {
                 victim
             }
             None => {
-                self.pass_over(self.window_pages);
-                self.scan_after_window()
+                self.pass_over(window_pages);
+                self.scan_after_window(window_pages)
             }
         };
         // Hand := page after the victim.
@@ -59,8 +61,8 @@ impl Cfclock {
     }
 
     /// Step 3: a CLOCK scan from the page after the window, wrapping if necessary.
-    fn scan_after_window(&mut self) -> usize {
-        let mut position = self.window_pages % self.from_hand.len();
+    fn scan_after_window(&mut self, window_pages: usize) -> usize {
+        let mut position = window_pages % self.from_hand.len();
         while self.from_hand[position].reference {
             self.from_hand[position].clear_reference();
             position = (position + 1) % self.from_hand.len();
@@ -70,18 +72,23 @@ impl Cfclock {
 }
 
 impl Twin for Cfclock {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         if let Some(entry) = self.from_hand.iter_mut().find(|entry| entry.page == page) {
             entry.access(op, self.visibility);
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.from_hand.len() == self.frames {
+        while self.from_hand.len() + ahead.len() >= self.frames {
             event.evicted.push(self.evict());
         }
         let loaded = ClockPage::load(page, op, false, self.visibility);
         self.from_hand.push_back(loaded);
+        self.from_hand.extend(ahead.iter().map(|page| ClockPage::ahead(*page)));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        take(&mut self.from_hand, page).expect("the page is in memory").dirty
     }
 
     fn state(&self) -> State {

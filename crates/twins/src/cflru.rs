@@ -57,7 +57,7 @@ impl Cflru {
 }
 
 impl Twin for Cflru {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let wrote = op == Op::Write;
         let mut event = Event::miss();
         let position = self.lru_to_mru.iter().position(|(other, _)| *other == page);
@@ -67,16 +67,22 @@ impl Twin for Cflru {
             self.lru_to_mru.push_back((page, dirty || wrote));
             event = Event::hit();
         } else {
-            if self.lru_to_mru.len() == self.frames {
+            while self.lru_to_mru.len() + ahead.len() >= self.frames {
                 event.evicted.push(self.evict());
             }
             self.lru_to_mru.push_back((page, wrote));
+            self.lru_to_mru.extend(ahead.iter().map(|page| (*page, false)));
         }
         if let Some(controller) = &mut self.controller {
-            controller.observe(op, &event);
+            controller.observe(op, &event, ahead.len());
             self.window_pages = controller.end_reference(self.window_pages, self.frames);
         }
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let position = self.lru_to_mru.iter().position(|(other, _)| *other == page);
+        self.lru_to_mru.remove(position.expect("the page is in memory")).is_some_and(|held| held.1)
     }
 
     fn state(&self) -> State {
@@ -118,11 +124,14 @@ impl Controller {
     }
 
     /// Adds the page I/Os that this reference issued.
-    fn observe(&mut self, op: Op, event: &Event) {
+    fn observe(&mut self, op: Op, event: &Event, ahead: usize) {
         if !event.hit && (op == Op::Read || self.write_allocate_fetch) {
             self.cost += self.cost_read;
         }
-        if event.evicted.iter().any(|(_, dirty)| *dirty) {
+        if !event.hit {
+            self.cost += self.cost_read * Ratio::from(ahead as i128);
+        }
+        for _ in event.evicted.iter().filter(|(_, dirty)| *dirty) {
             self.cost += self.cost_write;
         }
     }

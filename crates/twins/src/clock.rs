@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::clock_page::{ClockPage, ascending};
+use crate::clock_page::{ClockPage, ascending, take};
 use crate::{Event, Op, State, Twin, parameters::Parameters, visibility::Visibility};
 
 pub(crate) struct Clock {
@@ -37,18 +37,23 @@ impl Clock {
 }
 
 impl Twin for Clock {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         if let Some(entry) = self.from_hand.iter_mut().find(|entry| entry.page == page) {
             entry.access(op, self.visibility);
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.from_hand.len() == self.frames {
+        while self.from_hand.len() + ahead.len() >= self.frames {
             event.evicted.push(self.evict());
         }
         let loaded = ClockPage::load(page, op, self.insert_ref, self.visibility);
         self.from_hand.push_back(loaded);
+        self.from_hand.extend(ahead.iter().map(|page| ClockPage::ahead(*page)));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        take(&mut self.from_hand, page).expect("the page is in memory").dirty
     }
 
     fn state(&self) -> State {

@@ -1,5 +1,7 @@
 //! A page on a clock with one reference bit.
 
+use std::collections::VecDeque;
+
 use crate::{Op, visibility::Visibility};
 
 /// A page of CLOCK, NRU, CAR or CFCLOCK: one reference bit, set by reads and writes alike.
@@ -22,6 +24,11 @@ impl ClockPage {
         loaded
     }
 
+    /// A page that comes with another one and has not been referenced.
+    pub(crate) fn ahead(page: u64) -> ClockPage {
+        ClockPage { page, reference: false, mapped: false, dirty: false }
+    }
+
     /// An access to the resident page.
     pub(crate) fn access(&mut self, op: Op, visibility: Visibility) {
         if visibility.sees(self.mapped, op) {
@@ -38,6 +45,12 @@ impl ClockPage {
             self.mapped = false;
         }
     }
+}
+
+/// Takes `page` out of the clock.
+pub(crate) fn take(clock: &mut VecDeque<ClockPage>, page: u64) -> Option<ClockPage> {
+    let position = clock.iter().position(|entry| entry.page == page)?;
+    clock.remove(position)
 }
 
 /// The page numbers of `pages`, ascending.

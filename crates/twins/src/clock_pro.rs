@@ -167,9 +167,9 @@ impl ClockPro {
         (page, dirty)
     }
 
-    fn load(&mut self, page: u64, op: Op) {
-        // The access is retried after the fault has been served, so the hands see bit 0.
-        let loaded = ClockPage::load(page, op, false, Visibility::Exact);
+    /// An access is retried after the fault has been served, so the hands see bit 0.
+    fn load(&mut self, loaded: ClockPage) {
+        let page = loaded.page;
         let entry = Entry { page: loaded, status: Status::ResidentCold, in_test: true };
         if let Some(position) = self.position(page) {
             self.clock.remove(position);
@@ -177,9 +177,6 @@ impl ClockPro {
         } else {
             self.clock.push_back(entry);
             self.has_become_cold(page);
-        }
-        if self.visibility.retries_fault() {
-            self.access(page, op);
         }
     }
 
@@ -200,16 +197,29 @@ impl ClockPro {
 }
 
 impl Twin for ClockPro {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         if self.access(page, op) {
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.count(Status::Hot) + self.count(Status::ResidentCold) == self.frames {
+        while self.resident().len() + ahead.len() >= self.frames {
             event.evicted.push(self.run_hand_cold());
         }
-        self.load(page, op);
+        self.load(ClockPage::load(page, op, false, Visibility::Exact));
+        if self.visibility.retries_fault() {
+            self.access(page, op);
+        }
+        ahead.iter().for_each(|page| self.load(ClockPage::ahead(*page)));
         event
+    }
+
+    /// The page leaves the clock, whatever period it was in.
+    fn drop_page(&mut self, page: u64) -> bool {
+        let position = self.position(page).expect("the page is in memory");
+        if self.hand_cold == Some(page) {
+            self.hand_cold = self.next_cold_page(position).filter(|next| *next != page);
+        }
+        self.clock.remove(position).is_some_and(|entry| entry.page.dirty)
     }
 
     fn state(&self) -> State {

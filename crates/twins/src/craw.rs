@@ -102,14 +102,14 @@ impl Craw {
     }
 
     /// One fault; the order is that of A-27.
-    fn fault(&mut self, page: u64, op: Op) -> Event {
+    fn fault(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let mut event = Event::miss();
         let mut calls = 0;
-        while self.memory.len() == self.frames {
+        while self.memory.len() + ahead.len() >= self.frames {
             let victim = self.reclaim(&mut event.written_back);
+            calls = if victim.is_some() { 0 } else { calls + 1 };
             event.evicted.extend(victim);
-            calls += 1;
-            assert!(calls <= 6 * self.frames, "a fault needs at most 6S calls (A-25)");
+            assert!(calls < 6 * self.frames, "a page needs at most 6S calls (A-25)");
         }
         self.memory.push(Page::load(page, op));
         if op == Op::Read || self.r_holds_all_references {
@@ -121,6 +121,11 @@ impl Craw {
         self.trim_ghosts();
         if self.visibility.retries_fault() {
             self.access(page, op);
+        }
+        for page in ahead {
+            self.memory.push(Page::load(*page, Op::Read));
+            self.fault_into_r(*page);
+            self.trim_ghosts();
         }
         event
     }
@@ -326,15 +331,22 @@ impl Craw {
 }
 
 impl Twin for Craw {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let event = if self.memory.iter().any(|entry| entry.page == page) {
             self.access(page, op);
             Event::hit()
         } else {
-            self.fault(page, op)
+            self.fault(page, op, ahead)
         };
         self.check_invariants();
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        for area in [&mut self.r, &mut self.w1, &mut self.w2] {
+            area.from_hand.retain(|other| *other != page);
+        }
+        self.leave_memory(page).1
     }
 
     fn state(&self) -> State {

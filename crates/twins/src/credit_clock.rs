@@ -77,20 +77,32 @@ impl CreditClock {
 }
 
 impl Twin for CreditClock {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let mut pages = self.from_hand.iter_mut().flatten();
         if let Some(hit) = pages.find(|other| other.entry.page == page) {
             hit.entry.access(op, self.visibility);
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.pages().count() == self.frames {
+        while self.pages().count() + ahead.len() >= self.frames {
             event.evicted.push(self.evict());
         }
         let entry = ClockPage::load(page, op, false, self.visibility);
         let credit = if op == Op::Write { self.new_dirty_credit } else { 0 };
         self.put(Page { entry, level: usize::from(credit > 0) }, credit);
+        for page in ahead {
+            self.put(Page { entry: ClockPage::ahead(*page), level: 0 }, 0);
+        }
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let mut dirty = false;
+        for list in &mut self.from_hand {
+            dirty |= list.iter().any(|it| it.entry.page == page && it.entry.dirty);
+            list.retain(|it| it.entry.page != page);
+        }
+        dirty
     }
 
     fn state(&self) -> State {

@@ -19,17 +19,23 @@ impl Fifo {
 }
 
 impl Twin for Fifo {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         if let Some((_, dirty)) = self.queue.iter_mut().find(|(other, _)| *other == page) {
             *dirty |= op == Op::Write;
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.queue.len() == self.frames {
+        while self.queue.len() + ahead.len() >= self.frames {
             event.evicted.extend(self.queue.pop_front());
         }
         self.queue.push_back((page, op == Op::Write));
+        self.queue.extend(ahead.iter().map(|page| (*page, false)));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let position = self.queue.iter().position(|(other, _)| *other == page);
+        self.queue.remove(position.expect("the page is in memory")).is_some_and(|held| held.1)
     }
 
     fn state(&self) -> State {

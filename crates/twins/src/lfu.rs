@@ -24,20 +24,26 @@ impl Lfu {
 }
 
 impl Twin for Lfu {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         if let Some(position) = self.by_recency.iter().position(|(held, _)| held.0 == page) {
             let (held, count) = self.by_recency.remove(position);
             self.by_recency.push((accessed(held, op), count + 1));
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.by_recency.len() == self.frames {
+        while self.by_recency.len() + ahead.len() >= self.frames {
             let (victim, _) = self.by_count()[0];
             self.by_recency.retain(|(held, _)| *held != victim);
             event.evicted.push(victim);
         }
         self.by_recency.push(((page, op == Op::Write), 1));
+        self.by_recency.extend(ahead.iter().map(|page| ((*page, false), 1)));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let position = self.by_recency.iter().position(|(held, _)| held.0 == page);
+        self.by_recency.remove(position.expect("the page is in memory")).0.1
     }
 
     fn state(&self) -> State {

@@ -166,7 +166,16 @@ pub trait Twin {
     /// # Panics
     ///
     /// `min` panics if the reference is not the next one of the future it was built with.
-    fn reference(&mut self, page: u64, op: Op) -> Event;
+    fn reference(&mut self, page: u64, op: Op) -> Event {
+        self.reference_with(page, op, &[])
+    }
+
+    /// As [`Twin::reference`]; if the page is not in memory, `ahead`, which are not either, come with it without
+    /// having been referenced. Frames first: all evictions come before the first of these pages.
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event;
+
+    /// The page, which is in memory, leaves at once and out of turn; says whether it was dirty.
+    fn drop_page(&mut self, page: u64) -> bool;
 
     /// The complete state, with exactly the keys of the golden files.
     fn state(&self) -> State;

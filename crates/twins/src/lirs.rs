@@ -57,6 +57,23 @@ impl Lirs {
         }
     }
 
+    fn take_lir(&mut self, page: u64) -> Held {
+        let index = self.lir.iter().position(|held| held.0 == page);
+        self.lir.remove(index.expect("the page is a LIR page"))
+    }
+
+    /// The front of Q; if Q is empty, the LIR page nearest the bottom of S, which leaves S too.
+    fn evict(&mut self) -> Held {
+        if let Some(victim) = self.queue.pop_front() {
+            return victim;
+        }
+        let bottom = self.stack.iter().position(|page| self.is_lir(*page));
+        let page = self.stack.remove(bottom.expect("LIR pages are in S"));
+        let victim = self.take_lir(page);
+        self.prune();
+        victim
+    }
+
     fn hit_queued(&mut self, held: Held) {
         if self.put_on_top(held.0) {
             self.promote(held);
@@ -77,7 +94,7 @@ impl Lirs {
 }
 
 impl Twin for Lirs {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let mut event = Event::hit();
         if let Some(held) = self.lir.iter_mut().find(|held| held.0 == page) {
             *held = accessed(*held, op);
@@ -86,13 +103,29 @@ impl Twin for Lirs {
             self.hit_queued(accessed(held, op));
         } else {
             event = Event::miss();
-            if self.lir.len() + self.queue.len() == self.frames {
-                event.evicted.extend(self.queue.pop_front());
+            while self.lir.len() + self.queue.len() + ahead.len() >= self.frames {
+                event.evicted.push(self.evict());
             }
             self.load((page, op == Op::Write));
+            self.prune();
+            for page in ahead {
+                self.load((*page, false));
+                self.prune();
+            }
         }
         self.prune();
         event
+    }
+
+    /// Out of S too, and out of the LIR pages.
+    fn drop_page(&mut self, page: u64) -> bool {
+        let held = match self.queue.take(page) {
+            Some(held) => held,
+            None => self.take_lir(page),
+        };
+        self.stack.retain(|other| *other != page);
+        self.prune();
+        held.1
     }
 
     fn state(&self) -> State {

@@ -17,7 +17,7 @@ impl Lru {
 }
 
 impl Twin for Lru {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let wrote = op == Op::Write;
         let position = self.lru_to_mru.iter().position(|(other, _)| *other == page);
         if let Some(position) = position {
@@ -27,11 +27,17 @@ impl Twin for Lru {
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.lru_to_mru.len() == self.frames {
+        while self.lru_to_mru.len() + ahead.len() >= self.frames {
             event.evicted.extend(self.lru_to_mru.pop_front());
         }
         self.lru_to_mru.push_back((page, wrote));
+        self.lru_to_mru.extend(ahead.iter().map(|page| (*page, false)));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let position = self.lru_to_mru.iter().position(|(other, _)| *other == page);
+        self.lru_to_mru.remove(position.expect("the page is in memory")).is_some_and(|held| held.1)
     }
 
     fn state(&self) -> State {

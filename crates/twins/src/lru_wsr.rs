@@ -34,7 +34,7 @@ impl LruWsr {
 }
 
 impl Twin for LruWsr {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let wrote = op == Op::Write;
         let position = self.lru_to_mru.iter().position(|other| other.page == page);
         if let Some(position) = position {
@@ -45,11 +45,18 @@ impl Twin for LruWsr {
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.lru_to_mru.len() == self.frames {
+        while self.lru_to_mru.len() + ahead.len() >= self.frames {
             event.evicted.push(self.evict());
         }
         self.lru_to_mru.push_back(Page { page, dirty: wrote, cold: false });
+        let unreferenced = |page: &u64| Page { page: *page, dirty: false, cold: false };
+        self.lru_to_mru.extend(ahead.iter().map(unreferenced));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let position = self.lru_to_mru.iter().position(|other| other.page == page);
+        self.lru_to_mru.remove(position.expect("the page is in memory")).is_some_and(|it| it.dirty)
     }
 
     fn state(&self) -> State {

@@ -40,7 +40,7 @@ impl Min {
 }
 
 impl Twin for Min {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         assert_eq!(
             self.trace.get(self.next),
             Some(&(page, op)),
@@ -53,12 +53,18 @@ impl Twin for Min {
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.memory.len() == self.frames {
+        while self.memory.len() + ahead.len() >= self.frames {
             event.evicted.push(self.evict());
         }
         self.memory.push((page, op == Op::Write));
+        self.memory.extend(ahead.iter().map(|page| (*page, false)));
         self.memory.sort_unstable();
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let position = self.memory.iter().position(|(other, _)| *other == page);
+        self.memory.remove(position.expect("the page is in memory")).1
     }
 
     fn state(&self) -> State {

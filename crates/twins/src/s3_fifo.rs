@@ -40,7 +40,7 @@ impl S3Fifo {
 
     fn evict(&mut self) -> Held {
         self.has_evicted = true;
-        if self.s.len() < self.small_pages {
+        if self.s.len() < self.small_pages && !self.m.is_empty() {
             return self.evict_from_main();
         }
         while let Some((held, frequency)) = self.s.pop_front() {
@@ -69,7 +69,7 @@ impl S3Fifo {
         let queue = if self.g.contains(&page) || fills_main { &mut self.m } else { &mut self.s };
         queue.push_back((loaded, 0));
         self.g.retain(|ghost| *ghost != page);
-        if self.g.len() > self.ghosts {
+        while self.g.len() > self.ghosts {
             self.g.pop_front();
         }
     }
@@ -80,7 +80,7 @@ impl S3Fifo {
 }
 
 impl Twin for S3Fifo {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let mut pages = self.s.iter_mut().chain(&mut self.m);
         if let Some((held, frequency)) = pages.find(|(held, _)| held.0 == page) {
             *held = accessed(*held, op);
@@ -88,11 +88,20 @@ impl Twin for S3Fifo {
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.in_memory().count() == self.frames {
+        while self.in_memory().count() + ahead.len() >= self.frames {
             event.evicted.push(self.evict());
         }
         self.load((page, op == Op::Write));
+        ahead.iter().for_each(|page| self.load((*page, false)));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let dropped = self.in_memory().find(|(held, _)| held.0 == page);
+        let dirty = dropped.expect("the page is in memory").0.1;
+        self.s.retain(|(held, _)| held.0 != page);
+        self.m.retain(|(held, _)| held.0 != page);
+        dirty
     }
 
     fn state(&self) -> State {

@@ -34,7 +34,7 @@ impl Sieve {
         while self.tail_to_head[position].reference {
             self.tail_to_head[position].clear_reference();
             // Past the head the search goes on at the tail.
-            position = (position + 1) % self.frames;
+            position = (position + 1) % self.tail_to_head.len();
         }
         self.hand = self.tail_to_head.get(position + 1).map(|neighbour| neighbour.page);
         let victim = self.tail_to_head.remove(position).expect("the position is in the queue");
@@ -43,17 +43,28 @@ impl Sieve {
 }
 
 impl Twin for Sieve {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         if let Some(entry) = self.tail_to_head.iter_mut().find(|entry| entry.page == page) {
             entry.access(op, self.visibility);
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.tail_to_head.len() == self.frames {
+        while self.tail_to_head.len() + ahead.len() >= self.frames {
             event.evicted.push(self.evict());
         }
         self.tail_to_head.push_back(ClockPage::load(page, op, false, self.visibility));
+        self.tail_to_head.extend(ahead.iter().map(|page| ClockPage::ahead(*page)));
         event
+    }
+
+    /// The hand at the page moves on as it does when the page is evicted.
+    fn drop_page(&mut self, page: u64) -> bool {
+        let position = self.tail_to_head.iter().position(|entry| entry.page == page);
+        let position = position.expect("the page is in memory");
+        if self.hand == Some(page) {
+            self.hand = self.tail_to_head.get(position + 1).map(|neighbour| neighbour.page);
+        }
+        self.tail_to_head.remove(position).is_some_and(|entry| entry.dirty)
     }
 
     fn state(&self) -> State {

@@ -38,8 +38,20 @@ impl TwoQueues {
     }
 }
 
+impl TwoQueues {
+    fn load(&mut self, held: Held) {
+        let found = self.a1out.contains(&held.0);
+        while self.a1out.len() > self.kout_pages {
+            self.a1out.pop_front();
+        }
+        let list = if found { &mut self.am } else { &mut self.a1in };
+        list.push_back(held);
+        self.a1out.retain(|ghost| *ghost != held.0);
+    }
+}
+
 impl Twin for TwoQueues {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         if let Some(held) = self.am.take(page) {
             self.am.push_back(accessed(held, op));
             return Event::hit();
@@ -48,18 +60,17 @@ impl Twin for TwoQueues {
             return Event::hit();
         }
         let mut event = Event::miss();
-        let is_full = self.a1in.len() + self.am.len() == self.frames;
-        if is_full {
+        while self.a1in.len() + self.am.len() + ahead.len() >= self.frames {
             event.evicted.push(self.evict());
         }
-        let found = self.a1out.contains(&page);
-        if is_full && self.a1out.len() > self.kout_pages {
-            self.a1out.pop_front();
-        }
-        let list = if found { &mut self.am } else { &mut self.a1in };
-        list.push_back((page, op == Op::Write));
-        self.a1out.retain(|ghost| *ghost != page);
+        self.load((page, op == Op::Write));
+        ahead.iter().for_each(|page| self.load((*page, false)));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let dropped = self.a1in.take(page).or_else(|| self.am.take(page));
+        dropped.expect("the page is in memory").1
     }
 
     fn state(&self) -> State {

@@ -43,9 +43,12 @@ impl WTinylfu {
     }
 
     fn evict(&mut self) -> Held {
-        let candidate = self.window.pop_front().expect("a full memory has a full window");
         let rivals =
             if self.probation.is_empty() { &mut self.protected } else { &mut self.probation };
+        // The window is empty only if pages have left out of turn.
+        let Some(candidate) = self.window.pop_front() else {
+            return rivals.pop_front().expect("memory is not empty");
+        };
         let admits = |rival| self.sketch.count(candidate.0) > self.sketch.count(rival);
         if !rivals.front().is_some_and(admits) {
             return candidate;
@@ -56,23 +59,36 @@ impl WTinylfu {
     }
 }
 
+impl WTinylfu {
+    fn load(&mut self, held: Held) {
+        self.window.push_back(held);
+        while self.window.len() > self.window_pages {
+            self.probation.push_back(self.window.pop_front().expect("the window is not empty"));
+        }
+    }
+}
+
 impl Twin for WTinylfu {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         if ascending([&self.window, &self.probation, &self.protected]).contains(&page) {
             self.sketch.add(page);
             self.hit(page, op);
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.resident().len() == self.frames {
+        while self.resident().len() + ahead.len() >= self.frames {
             event.evicted.push(self.evict());
         }
-        self.window.push_back((page, op == Op::Write));
-        while self.window.len() > self.window_pages {
-            self.probation.push_back(self.window.pop_front().expect("the window is not empty"));
-        }
+        self.load((page, op == Op::Write));
         self.sketch.add(page);
+        ahead.iter().for_each(|page| self.load((*page, false)));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let lists = [&mut self.window, &mut self.probation, &mut self.protected];
+        let dropped = lists.into_iter().find_map(|list| list.take(page));
+        dropped.expect("the page is in memory").1
     }
 
     fn state(&self) -> State {

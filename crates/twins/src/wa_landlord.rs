@@ -39,18 +39,29 @@ impl WaLandlord {
 }
 
 impl Twin for WaLandlord {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let mut event = Event::miss();
         let mut dirty = op == Op::Write;
         if let Some(position) = self.lru_to_mru.iter().position(|other| other.page == page) {
             event = Event::hit();
             dirty |= self.lru_to_mru.remove(position).dirty;
-        } else if self.lru_to_mru.len() == self.frames {
-            event.evicted.push(self.evict());
+        } else {
+            while self.lru_to_mru.len() + ahead.len() >= self.frames {
+                event.evicted.push(self.evict());
+            }
         }
         let credit = Ratio::from(1) + if dirty { self.c } else { Ratio::from(0) };
         self.lru_to_mru.push(Page { page, dirty, credit });
+        if !event.hit {
+            let unreferenced = |page: &u64| Page { page: *page, dirty: false, credit: 1.into() };
+            self.lru_to_mru.extend(ahead.iter().map(unreferenced));
+        }
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let position = self.lru_to_mru.iter().position(|other| other.page == page);
+        self.lru_to_mru.remove(position.expect("the page is in memory")).dirty
     }
 
     fn state(&self) -> State {

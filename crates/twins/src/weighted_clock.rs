@@ -39,17 +39,23 @@ impl WeightedClock {
 }
 
 impl Twin for WeightedClock {
-    fn reference(&mut self, page: u64, op: Op) -> Event {
+    fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         if let Some((entry, _)) = self.from_hand.iter_mut().find(|(entry, _)| entry.page == page) {
             entry.access(op, self.visibility);
             return Event::hit();
         }
         let mut event = Event::miss();
-        if self.from_hand.len() == self.frames {
+        while self.from_hand.len() + ahead.len() >= self.frames {
             event.evicted.push(self.evict());
         }
         self.from_hand.push_back((ClockPage::load(page, op, false, self.visibility), 0));
+        self.from_hand.extend(ahead.iter().map(|page| (ClockPage::ahead(*page), 0)));
         event
+    }
+
+    fn drop_page(&mut self, page: u64) -> bool {
+        let position = self.from_hand.iter().position(|(entry, _)| entry.page == page);
+        self.from_hand.remove(position.expect("the page is in memory")).is_some_and(|it| it.0.dirty)
     }
 
     fn state(&self) -> State {

@@ -6,7 +6,8 @@ use clockhand_twins as twins;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::driver::{self, Bits, same_state};
+use crate::driver::{self, Bits, Driven, same_state};
+use crate::drops::{Before, ahead_of, before, pick};
 use crate::traces::{fixed_seed, traces};
 
 /// Each policy with each of its options, and whether its bits can be those of a mapping.
@@ -97,21 +98,43 @@ fn twin_op(op: Op) -> twins::Op {
     }
 }
 
-fn assert_same(variant: &str, frames: u32, bits: Bits, trace: &[(u32, Op)]) {
-    let state_every = if frames < 20 { 1 } else { 50 };
-    let (name, mut parameters) = split(variant);
-    if bits == Bits::Mapped {
-        parameters.push(("bits", "mapped"));
+/// A policy and its twin, side by side.
+struct Pair<'a> {
+    driven: Box<dyn Driven>,
+    twin: Box<dyn twins::Twin>,
+    at: &'a str,
+}
+
+impl Pair<'_> {
+    fn resident(&self) -> Vec<u32> {
+        self.driven.resident().iter().map(|held| held.page).collect()
     }
-    let pages = trace.iter().map(|&(page, _)| page).max().unwrap_or(0) + 1;
-    let future: Vec<_> = trace.iter().map(|&(page, op)| (u64::from(page), twin_op(op))).collect();
-    let mut twin = twins::build(name, frames as usize, &parameters, &future);
-    let mut driven = driver::build(variant, frames, pages, bits, trace);
-    for (position, &(page, op)) in trace.iter().enumerate() {
-        let at =
-            format_args!("{variant}, {frames} frames, {bits:?}, reference {position} of {trace:?}");
-        let (event, expected) =
-            (driven.reference(page, op), twin.reference(page.into(), twin_op(op)));
+
+    /// Drops what `before` names; says which pages come with the next reference, to `page`.
+    fn happen(&mut self, before: Before, page: u32, (frames, pages): (u32, u32)) -> Vec<u32> {
+        let resident = self.resident();
+        match before {
+            Before::Drop(choice) => pick(&resident, choice).into_iter().for_each(|p| self.drop(p)),
+            Before::DropSeveral(choice) => {
+                let every = 2 + choice % 3;
+                resident.into_iter().step_by(every).for_each(|page| self.drop(page));
+            }
+            Before::ReadAhead(most) => return ahead_of(page, most, frames, pages, &resident),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn drop(&mut self, page: u32) {
+        let dirty = (self.driven.drop_page(page), self.twin.drop_page(page.into()));
+        assert_eq!(dirty.0, dirty.1, "{}: whether {page}, which is dropped, is dirty", self.at);
+    }
+
+    fn reference(&mut self, position: usize, (page, op): (u32, Op), ahead: &[u32]) {
+        let at = format_args!("{}, reference {position}", self.at);
+        let ahead_for_twin: Vec<u64> = ahead.iter().map(|&page| page.into()).collect();
+        let event = self.driven.with_ahead(page, op, ahead);
+        let expected = self.twin.reference_with(page.into(), twin_op(op), &ahead_for_twin);
         assert_eq!(event.hit, expected.hit, "hit: {at}");
         let evicted: Vec<_> =
             expected.evicted.iter().map(|&(page, dirty)| (page as u32, dirty)).collect();
@@ -122,11 +145,43 @@ fn assert_same(variant: &str, frames: u32, bits: Bits, trace: &[(u32, Op)]) {
         own.sort_unstable();
         written_back.sort_unstable();
         assert_eq!(own, written_back, "write-backs without eviction: {at}");
+    }
+
+    fn compare_states(&self) {
+        let state = Value::Object(self.driven.state());
+        let expected = self.twin.state().to_string();
+        let expected = serde_json::from_str(&expected).expect("a state is JSON");
+        assert!(same_state(&state, &expected), "state: {state}, not {expected}: {}", self.at);
+    }
+}
+
+fn assert_same(variant: &str, frames: u32, bits: Bits, trace: &[(u32, Op)]) {
+    assert_same_with(variant, frames, bits, trace, &[Before::Nothing]);
+}
+
+fn assert_same_with(
+    variant: &str,
+    frames: u32,
+    bits: Bits,
+    trace: &[(u32, Op)],
+    before: &[Before],
+) {
+    let state_every = if frames < 20 { 1 } else { 50 };
+    let (name, mut parameters) = split(variant);
+    if bits == Bits::Mapped {
+        parameters.push(("bits", "mapped"));
+    }
+    let pages = trace.iter().map(|&(page, _)| page).max().unwrap_or(0) + 1;
+    let future: Vec<_> = trace.iter().map(|&(page, op)| (u64::from(page), twin_op(op))).collect();
+    let twin = twins::build(name, frames as usize, &parameters, &future);
+    let driven = driver::build(variant, frames, pages, bits, trace);
+    let at = format!("{variant}, {frames} frames, {bits:?}, {trace:?}, {before:?}");
+    let mut pair = Pair { driven, twin, at: &at };
+    for (position, (&reference, &before)) in trace.iter().zip(before.iter().cycle()).enumerate() {
+        let ahead = pair.happen(before, reference.0, (frames, pages));
+        pair.reference(position, reference, &ahead);
         if position % state_every == 0 {
-            let state = Value::Object(driven.state());
-            let expected =
-                serde_json::from_str(&twin.state().to_string()).expect("a state is JSON");
-            assert!(same_state(&state, &expected), "state: {state}, not {expected}: {at}");
+            pair.compare_states();
         }
     }
 }
@@ -140,6 +195,20 @@ proptest! {
             assert_same(variant, frames, Bits::Exact, &trace);
             if has_bits {
                 assert_same(variant, frames, Bits::Mapped, &trace);
+            }
+        }
+    }
+
+    #[test]
+    fn pages_that_leave_out_of_turn_and_pages_read_ahead_are_taken_as_by_the_twins(
+        trace in traces(12, 100),
+        before in before(),
+        frames in 1..9u32,
+    ) {
+        for &(variant, has_bits) in VARIANTS {
+            assert_same_with(variant, frames, Bits::Exact, &trace, &before);
+            if has_bits {
+                assert_same_with(variant, frames, Bits::Mapped, &trace, &before);
             }
         }
     }
