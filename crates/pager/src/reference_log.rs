@@ -41,7 +41,7 @@ impl ReferenceLog {
     ///
     /// If nothing can be written beside `path`.
     pub fn create(path: &Path, labels: &[(String, String)]) -> Result<Self, TraceError> {
-        let columns = OptionalColumns { times: true, classes: false };
+        let columns = OptionalColumns { times: true, ..OptionalColumns::default() };
         let mut writer = ParquetWriter::create(path, labels, columns)?;
         let (full, batches) = channel::<Vec<Request>>();
         let writer = thread::spawn(move || {

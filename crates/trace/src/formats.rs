@@ -9,6 +9,7 @@ mod disksim;
 mod dramsim2;
 mod drmemtrace;
 mod etw;
+mod events;
 mod fio_iolog;
 mod fiu;
 mod heimdall_raw;
@@ -44,6 +45,7 @@ static FORMATS: &[Format] = &[
     dramsim2::FORMAT,
     drmemtrace::FORMAT,
     etw::FORMAT,
+    events::FORMAT,
     fio_iolog::FORMAT,
     fiu::FORMAT,
     heimdall_raw::FORMAT,

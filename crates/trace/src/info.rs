@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::TraceError;
+use crate::event::{Event, FileLengths, ObjectKind};
 use crate::footprint::Footprint;
 use crate::memory_limit::default_memory_limit_bytes;
 use crate::page_view::page_shift;
@@ -21,6 +22,10 @@ pub struct StreamCounts {
     pub read_requests: u64,
     /// Requests that write.
     pub write_requests: u64,
+    /// What it is, if the trace tells.
+    pub kind: Option<ObjectKind>,
+    /// Bytes of the file at the end of the trace, if it is a file of known length.
+    pub file_bytes: Option<u64>,
 }
 
 /// Counts over a whole trace.
@@ -67,9 +72,16 @@ impl TraceInfo {
     /// Those of the reader, and [`TraceError::PageSize`] unless `page_bytes` is a power of two.
     pub fn read(reader: &mut dyn Reader, page_bytes: u64) -> Result<Self, TraceError> {
         let mut builder = TraceInfoBuilder::new(page_bytes)?;
-        let mut batch = Vec::new();
-        while reader.next_batch(&mut batch)? {
-            builder.extend(&batch);
+        if reader.holds_events() {
+            let mut batch = Vec::new();
+            while reader.next_events(&mut batch)? {
+                builder.extend_events(&batch);
+            }
+        } else {
+            let mut batch = Vec::new();
+            while reader.next_batch(&mut batch)? {
+                builder.extend(&batch);
+            }
         }
         builder.finish(reader.report().clone())
     }
@@ -120,6 +132,7 @@ pub struct TraceInfoBuilder {
     min_request_bytes: u32,
     max_request_bytes: u32,
     times: Option<Times>,
+    lengths: FileLengths,
     has_too_many_pages: bool,
     memory_limit_bytes: u64,
     is_too_large: bool,
@@ -143,6 +156,7 @@ impl TraceInfoBuilder {
             min_request_bytes: u32::MAX,
             max_request_bytes: 0,
             times: None,
+            lengths: FileLengths::default(),
             has_too_many_pages: false,
             memory_limit_bytes: default_memory_limit_bytes(),
             is_too_large: false,
@@ -159,6 +173,17 @@ impl TraceInfoBuilder {
     pub fn extend(&mut self, requests: &[Request]) {
         for request in requests {
             self.push(request);
+        }
+    }
+
+    /// Counts the requests among these events, and follows the lengths of files.
+    pub fn extend_events(&mut self, events: &[Event]) {
+        for event in events {
+            self.lengths.follow(event);
+            match event.request() {
+                Some(request) => self.push(&request),
+                None => event.time_ns.into_iter().for_each(|time_ns| self.push_time(time_ns)),
+            }
         }
     }
 
@@ -198,16 +223,18 @@ impl TraceInfoBuilder {
         self.stream_requests[self.last_stream].1[kind] += 1;
     }
 
-    /// The streams by number, with the names that the reader has met.
-    fn stream_counts(&self, names: &[String]) -> Vec<StreamCounts> {
+    /// The streams by number, with what the reader knows of them.
+    fn stream_counts(&self, report: &ReadReport) -> Vec<StreamCounts> {
         let mut counts: Vec<_> = self
             .stream_requests
             .iter()
             .map(|&(number, [read_requests, write_requests])| StreamCounts {
                 number,
-                name: names.get(number as usize).cloned(),
+                name: report.stream_names.get(number as usize).cloned(),
                 read_requests,
                 write_requests,
+                kind: report.object_kinds.get(number as usize).copied(),
+                file_bytes: self.lengths.of(number),
             })
             .collect();
         counts.sort_by_key(|stream| stream.number);
@@ -247,7 +274,7 @@ impl TraceInfoBuilder {
         }
         Ok(TraceInfo {
             streams: self.stream_requests.len() as u32,
-            stream_counts: self.stream_counts(&report.stream_names),
+            stream_counts: self.stream_counts(&report),
             report,
             read_requests: self.requests[0],
             write_requests: self.requests[1],

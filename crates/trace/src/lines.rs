@@ -27,6 +27,10 @@ pub(crate) trait LineFormat: Default + Send {
     /// The unit of the times where it can be mistaken; they are then checked for plausibility.
     const TIME_UNIT: Option<TimeUnit> = None;
 
+    /// Whether one malformed line makes the whole trace unreadable, because nobody knows what it would
+    /// have changed.
+    const IS_STRICT: bool = false;
+
     /// Puts the requests of one line, given without its end, into `output`.
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault>;
 
@@ -107,7 +111,7 @@ impl<F: LineFormat> Decoder for Lines<F> {
                 self.start += length + 1;
                 output.report.records += 1;
                 if let Err(fault) = self.format.line(without_return(line), output) {
-                    skip(fault, line, source, output)?;
+                    skip(strict::<F>(fault, line), line, source, output)?;
                 }
                 if output.is_full() {
                     return Ok(true);
@@ -154,7 +158,7 @@ impl<F: LineFormat> Lines<F> {
         match self.format.line(without_return(line), output) {
             // A file full of malformed lines is of another kind, whether its last line has an end
             // or not.
-            Err(Fault::Record(reason)) if !output.report.skipped_too_many() => {
+            Err(Fault::Record(reason)) if F::IS_STRICT || !output.report.skipped_too_many() => {
                 Err(TraceError::CutLine {
                     file: source.file().to_owned(),
                     line: output.report.records,
@@ -166,6 +170,17 @@ impl<F: LineFormat> Lines<F> {
         }?;
         self.start = self.end;
         Ok(())
+    }
+}
+
+/// What a malformed line means to the format.
+#[cold]
+fn strict<F: LineFormat>(fault: Fault, line: &[u8]) -> Fault {
+    match fault {
+        Fault::Record(reason) if F::IS_STRICT => {
+            Fault::Trace(format!("the line {}; correct or remove it", described(&reason, line)))
+        }
+        fault => fault,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::cpu_cache::CpuCache;
+use crate::event::{Action, Event};
 use crate::report::ReadReport;
 use crate::request::{Access, AccessKind, Op, Request};
 use crate::time_check::TimeCheck;
@@ -36,6 +37,10 @@ impl From<String> for Fault {
 #[derive(Default)]
 pub(crate) struct Output {
     pub(crate) requests: Vec<Request>,
+    /// All events in their order, if they are wanted; then event formats give no requests.
+    pub(crate) events: Option<Vec<Event>>,
+    /// Whether the trace can hold events that are no requests.
+    pub(crate) holds_events: bool,
     pub(crate) report: ReadReport,
     pub(crate) cpu_cache: Option<CpuCache>,
     /// Whether the requests tell why a cache let them through.
@@ -53,7 +58,7 @@ impl Output {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.requests.len() >= BATCH_REQUESTS
+        self.requests.len() + self.events.as_ref().map_or(0, Vec::len) >= BATCH_REQUESTS
     }
 
     /// Takes a request; one without bytes is counted instead. Behind a CPU cache reads are loads.
@@ -80,6 +85,39 @@ impl Output {
             Some(cache) => cache.access(access, |request| self.requests.push(request)),
         }
         Ok(())
+    }
+
+    /// Takes an event. Who wants requests only gets its read or write; all else is counted for the
+    /// report.
+    pub(crate) fn event(&mut self, event: Event) -> Result<(), Fault> {
+        if !self.does_something(&event.action)? {
+            return Ok(());
+        }
+        match (&mut self.events, event.request()) {
+            (Some(events), request) => {
+                if request.is_none() {
+                    self.report.count_event(event.action.plural());
+                }
+                events.push(event);
+            }
+            (None, Some(request)) => self.requests.push(request),
+            (None, None) => self.report.pass_over(event.action.plural()),
+        }
+        Ok(())
+    }
+
+    /// Counts an event without bytes, which does nothing.
+    fn does_something(&mut self, action: &Action) -> Result<bool, Fault> {
+        match *action {
+            Action::Memory { address, bytes, .. }
+            | Action::Call { offset: address, bytes, .. }
+            | Action::Direct { offset: address, bytes, .. } => self.touches_bytes(address, bytes),
+            Action::Release { bytes: 0, .. } | Action::Discard { bytes: 0, .. } => {
+                self.report.zero_size_requests += 1;
+                Ok(false)
+            }
+            _ => Ok(true),
+        }
     }
 
     #[inline]

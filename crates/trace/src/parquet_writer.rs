@@ -18,6 +18,7 @@ use parquet::schema::types::ColumnPath;
 
 use crate::anonymous::AnonymousPages;
 use crate::error::TraceError;
+use crate::event::{Action, Event, ObjectKind};
 use crate::parquet_check::{CheckedPages, SealedFile};
 use crate::request::{Op, Request};
 use crate::unfinished::Unfinished;
@@ -29,6 +30,24 @@ const ROW_GROUP_ROWS: usize = 1 << 20;
 pub(crate) const SEGMENTS_KEY: &str = "clockhand.segments";
 /// The key of the pages of a captured program that would go to swap.
 pub(crate) const ANONYMOUS_PAGES_KEY: &str = "clockhand.anonymous_pages";
+/// The key of what the streams of a table of events are: `NUMBER KIND NAME`, a line each.
+pub(crate) const OBJECTS_KEY: &str = "clockhand.objects";
+
+/// The words of the column `op` in a table of events.
+pub(crate) const EVENT_WORDS: [&str; 10] = [
+    "R",
+    "W",
+    "length",
+    "sync",
+    "sync-all",
+    "truncate",
+    "delete",
+    "release",
+    "release-all",
+    "discard",
+];
+/// The words of the column `by`: how a read or write comes.
+pub(crate) const BY_WORDS: [&str; 4] = ["memory", "call", "direct", "none"];
 
 /// Columns that a file has if its requests have what they hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,6 +56,8 @@ pub struct OptionalColumns {
     pub times: bool,
     /// Classes of records.
     pub classes: bool,
+    /// Who reads or writes, for tables of events; their times may be missing.
+    pub events: bool,
 }
 
 impl OptionalColumns {
@@ -46,8 +67,12 @@ impl OptionalColumns {
         Self {
             times: has(&|request| request.time_ns.is_some()),
             classes: has(&|request| request.class.is_some()),
+            events: false,
         }
     }
+
+    /// What a table of events has.
+    pub const EVENTS: Self = Self { times: true, classes: false, events: true };
 }
 
 /// Writes requests to a Parquet file with the columns `op` (`R`, `W`), `address` and `size` in
@@ -117,27 +142,41 @@ impl ParquetWriter {
         let mut left = requests;
         while !left.is_empty() {
             let (now, later) = left.split_at(left.len().min(ROW_GROUP_ROWS - self.group_rows));
-            self.write_to_group(now).map_err(|error| self.failed(error))?;
+            self.write_to_group(&columns(now, self.columns)).map_err(|error| self.failed(error))?;
             left = later;
         }
         self.written_requests += requests.len() as u64;
         Ok(())
     }
 
+    /// Appends events, to a file with the columns of events.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] when the disk refuses.
+    pub(crate) fn write_events(&mut self, events: &[Event]) -> Result<(), TraceError> {
+        let mut left = events;
+        while !left.is_empty() {
+            let (now, later) = left.split_at(left.len().min(ROW_GROUP_ROWS - self.group_rows));
+            self.write_to_group(&event_columns(now)).map_err(|error| self.failed(error))?;
+            left = later;
+        }
+        self.written_requests += events.len() as u64;
+        Ok(())
+    }
+
     /// Appends rows to the row group, which has room for them.
-    fn write_to_group(&mut self, requests: &[Request]) -> Result<(), ParquetError> {
+    fn write_to_group(&mut self, columns: &[ArrayRef]) -> Result<(), ParquetError> {
         if self.group.is_empty() {
             self.group = self.row_groups.create_column_writers(self.groups)?;
         }
-        let columns = columns(requests, self.columns);
         for ((writer, field), column) in
-            self.group.iter_mut().zip(self.schema.fields()).zip(&columns)
+            self.group.iter_mut().zip(self.schema.fields()).zip(columns)
         {
             for leaf in compute_leaves(field, column)? {
                 writer.write(&leaf)?;
             }
         }
-        self.group_rows += requests.len();
+        self.group_rows += columns[0].len();
         if self.group_rows == ROW_GROUP_ROWS { self.end_group() } else { Ok(()) }
     }
 
@@ -247,8 +286,13 @@ fn schema(optional: OptionalColumns) -> SchemaRef {
         Field::new("size", DataType::UInt32, false),
         Field::new("stream", DataType::UInt32, false),
     ];
+    if optional.events {
+        fields[2] = Field::new("size", DataType::UInt64, false);
+        fields.push(Field::new("by", word.clone(), false));
+        fields.push(Field::new("process", DataType::UInt32, false));
+    }
     if optional.times {
-        fields.push(Field::new("time_ns", DataType::UInt64, false));
+        fields.push(Field::new("time_ns", DataType::UInt64, optional.events));
     }
     if optional.classes {
         fields.push(Field::new("class", word, false));
@@ -302,4 +346,51 @@ fn columns(requests: &[Request], optional: OptionalColumns) -> Vec<ArrayRef> {
         columns.push(words(classes, vec!["I", "R", "A", "W"]));
     }
     columns
+}
+
+/// Word, `by`, first byte, bytes and process of an event, as the columns hold it.
+fn cells(action: &Action) -> (i8, i8, u64, u64, u32) {
+    let word = |op| i8::from(op == Op::Write);
+    const NONE: i8 = 3;
+    match *action {
+        Action::Memory { op, address, bytes } => (word(op), 0, address, bytes.into(), 0),
+        Action::Call { op, offset, bytes, process } => (word(op), 1, offset, bytes.into(), process),
+        Action::Direct { op, offset, bytes } => (word(op), 2, offset, bytes.into(), 0),
+        Action::Length { bytes } => (2, NONE, 0, bytes, 0),
+        Action::Sync => (3, NONE, 0, 0, 0),
+        Action::SyncAll => (4, NONE, 0, 0, 0),
+        Action::Truncate { bytes } => (5, NONE, 0, bytes, 0),
+        Action::Delete => (6, NONE, 0, 0, 0),
+        Action::Release { address, bytes } => (7, NONE, address, bytes, 0),
+        Action::ReleaseAll => (8, NONE, 0, 0, 0),
+        Action::Discard { address, bytes } => (9, NONE, address, bytes, 0),
+    }
+}
+
+/// In the order of the schema.
+fn event_columns(events: &[Event]) -> Vec<ArrayRef> {
+    let cells: Vec<_> = events.iter().map(|event| cells(&event.action)).collect();
+    let cells = || cells.iter();
+    let streams = UInt32Array::from_iter_values(events.iter().map(|event| event.object));
+    let times: UInt64Array = events.iter().map(|event| event.time_ns).collect();
+    vec![
+        words(cells().map(|cells| cells.0), EVENT_WORDS.to_vec()),
+        Arc::new(UInt64Array::from_iter_values(cells().map(|cells| cells.2))),
+        Arc::new(UInt64Array::from_iter_values(cells().map(|cells| cells.3))),
+        Arc::new(streams),
+        words(cells().map(|cells| cells.1), BY_WORDS.to_vec()),
+        Arc::new(UInt32Array::from_iter_values(cells().map(|cells| cells.4))),
+        Arc::new(times),
+    ]
+}
+
+/// What the streams are, a line each; the last column, the name, may be empty.
+pub(crate) fn objects_text(names: &[String], kinds: &[ObjectKind]) -> String {
+    let mut text = String::new();
+    for number in 0..names.len().max(kinds.len()) {
+        let kind = kinds.get(number).map_or("unknown", |kind| kind.name());
+        let name = names.get(number).map_or("", String::as_str).replace(['\n', '\r'], " ");
+        text += &format!("{number} {kind} {name}\n");
+    }
+    text
 }

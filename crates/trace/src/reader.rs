@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::cpu_cache::{CpuCache, CpuCacheConfig};
 use crate::detect::detect;
 use crate::error::TraceError;
+use crate::event::Event;
 use crate::format::Decoder;
 use crate::formats::{find_format, formats, names};
 use crate::memory_limit::default_memory_limit_bytes;
@@ -28,6 +29,25 @@ pub trait Reader: Send {
     /// Any [`TraceError`] about the content: cut, damaged, too many malformed lines, no request at
     /// all. After an error the trace must not be read on.
     fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, TraceError>;
+
+    /// As [`Reader::next_batch`], with all events of the trace in their order: calls, syncs and
+    /// truncations too. The requests of a trace that knows of none are accesses of memory. Pull a
+    /// trace by one of the two methods, not by both.
+    ///
+    /// # Errors
+    /// Those of [`Reader::next_batch`].
+    fn next_events(&mut self, batch: &mut Vec<Event>) -> Result<bool, TraceError> {
+        let mut requests = Vec::new();
+        let is_more = self.next_batch(&mut requests)?;
+        batch.clear();
+        batch.extend(requests.into_iter().map(Event::from));
+        Ok(is_more)
+    }
+
+    /// Whether the trace can hold events that are no requests.
+    fn holds_events(&self) -> bool {
+        false
+    }
 
     /// What was met so far.
     fn report(&self) -> &ReadReport;
@@ -188,24 +208,52 @@ impl TraceReader {
     }
 }
 
+impl TraceReader {
+    /// Decodes on, and counts what came of it.
+    fn decode_batch(&mut self) -> Result<(), TraceError> {
+        self.ended = !self.decoder.decode(&mut self.source, &mut self.output)?;
+        self.view()?;
+        let Output { requests, events, report, time_check, .. } = &mut self.output;
+        if let Some(events) = events {
+            events.extend(requests.drain(..).map(Event::from));
+            report.requests +=
+                events.iter().filter(|event| event.request().is_some()).count() as u64;
+        }
+        report.requests += requests.len() as u64;
+        if let Some(check) = time_check {
+            check.observe(requests.iter().map(|request| request.time_ns));
+            check.observe(events.iter().flatten().map(|event| event.time_ns));
+        }
+        if self.ended { self.end() } else { Ok(()) }
+    }
+}
+
 impl Reader for TraceReader {
     fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, TraceError> {
         batch.clear();
         batch.reserve(BATCH_REQUESTS);
         std::mem::swap(batch, &mut self.output.requests);
         while !self.ended && self.output.requests.is_empty() {
-            self.ended = !self.decoder.decode(&mut self.source, &mut self.output)?;
-            self.view()?;
-            self.output.report.requests += self.output.requests.len() as u64;
-            if let Some(check) = &mut self.output.time_check {
-                check.observe(&self.output.requests);
-            }
-            if self.ended {
-                self.end()?;
-            }
+            self.decode_batch()?;
         }
         std::mem::swap(batch, &mut self.output.requests);
         Ok(!batch.is_empty())
+    }
+
+    fn next_events(&mut self, batch: &mut Vec<Event>) -> Result<bool, TraceError> {
+        batch.clear();
+        let mut events = self.output.events.take().unwrap_or_default();
+        std::mem::swap(batch, &mut events);
+        self.output.events = Some(events);
+        while !self.ended && self.output.events.as_ref().is_some_and(Vec::is_empty) {
+            self.decode_batch()?;
+        }
+        std::mem::swap(batch, self.output.events.get_or_insert_default());
+        Ok(!batch.is_empty())
+    }
+
+    fn holds_events(&self) -> bool {
+        self.output.holds_events
     }
 
     fn report(&self) -> &ReadReport {

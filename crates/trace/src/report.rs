@@ -1,6 +1,7 @@
 //! What a reader tells about a trace besides its requests.
 
 use crate::anonymous::AnonymousPages;
+use crate::event::ObjectKind;
 use crate::view::ClassCounts;
 
 /// A line or record that holds no request although it should.
@@ -32,6 +33,10 @@ pub struct ReadReport {
     /// and discards: what they are, in the plural, and how many; in the order of appearance. A note
     /// says the same at the end of the trace.
     pub passed_over: Vec<(&'static str, u64)>,
+    /// Events that are no requests, where events are read: what they are, in the plural, and how many.
+    pub events: Vec<(&'static str, u64)>,
+    /// What each stream is where the trace tells; the index is the stream number.
+    pub object_kinds: Vec<ObjectKind>,
     /// Requests that were skipped because they touch no byte.
     pub zero_size_requests: u64,
     /// Requests that a [`Selection`](crate::Selection) left out; a note says by what.
@@ -87,10 +92,12 @@ impl ReadReport {
     /// Counts the record that was read last as one that holds no request by the rules of the format.
     /// `what` names such records in the plural: `discards`.
     pub(crate) fn pass_over(&mut self, what: &'static str) {
-        match self.passed_over.iter_mut().find(|(kind, _)| *kind == what) {
-            Some((_, count)) => *count += 1,
-            None => self.passed_over.push((what, 1)),
-        }
+        count(&mut self.passed_over, what);
+    }
+
+    /// Counts an event that is no request and was handed out.
+    pub(crate) fn count_event(&mut self, what: &'static str) {
+        count(&mut self.events, what);
     }
 
     /// Turns the counts of [`ReadReport::passed_over`] into a note, at the end of the trace.
@@ -124,5 +131,12 @@ impl ReadReport {
     pub(crate) fn skipped_too_many(&self) -> bool {
         self.skipped_records
             > Self::SKIPPED_ALLOWED.max(self.records / Self::RECORDS_PER_SKIPPED_ALLOWED)
+    }
+}
+
+fn count(counts: &mut Vec<(&'static str, u64)>, what: &'static str) {
+    match counts.iter_mut().find(|(kind, _)| *kind == what) {
+        Some((_, count)) => *count += 1,
+        None => counts.push((what, 1)),
     }
 }

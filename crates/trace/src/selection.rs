@@ -8,6 +8,7 @@
 use std::ops::RangeInclusive;
 
 use crate::error::TraceError;
+use crate::event::{Action, Event};
 use crate::reader::Reader;
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
@@ -65,11 +66,12 @@ impl Selection {
     }
 
     fn chooses(&self, request: &Request) -> bool {
-        self.only.is_none_or(|op| op == request.op)
-            && self
-                .streams
-                .as_ref()
-                .is_none_or(|ranges| ranges.iter().any(|streams| streams.contains(&request.stream)))
+        self.only.is_none_or(|op| op == request.op) && self.chooses_stream(request.stream)
+    }
+
+    fn chooses_stream(&self, stream: u32) -> bool {
+        let ranges = self.streams.as_ref();
+        ranges.is_none_or(|ranges| ranges.iter().any(|streams| streams.contains(&stream)))
     }
 }
 
@@ -101,18 +103,39 @@ impl<R: Reader> SelectedReader<R> {
     }
 
     fn select(&mut self, batch: &mut Vec<Request>) {
-        let Self { selection, chosen_requests, given_requests, .. } = self;
-        self.read_requests += batch.len() as u64;
-        let end = selection.skip.saturating_add(selection.limit.unwrap_or(u64::MAX));
-        batch.retain(|request| {
-            if !selection.chooses(request) {
-                return false;
-            }
-            let place = *chosen_requests;
-            *chosen_requests += 1;
-            (selection.skip..end).contains(&place)
-        });
-        *given_requests += batch.len() as u64;
+        batch.retain(|request| self.takes(request));
+    }
+
+    /// Whether a request is in the part; to be asked once about each, in order.
+    fn takes(&mut self, request: &Request) -> bool {
+        self.read_requests += 1;
+        if !self.selection.chooses(request) {
+            return false;
+        }
+        self.chosen_requests += 1;
+        let is_taken = self.window().contains(&(self.chosen_requests - 1));
+        self.given_requests += u64::from(is_taken);
+        is_taken
+    }
+
+    /// Whether an event is in the part: with its object, and between requests that are. The length
+    /// of a file is always told.
+    fn takes_event(&mut self, event: &Event) -> bool {
+        if let Some(request) = event.request() {
+            return self.takes(&request);
+        }
+        let is_of_all = event.action == Action::SyncAll;
+        if !is_of_all && !self.selection.chooses_stream(event.object) {
+            return false;
+        }
+        let is_length = matches!(event.action, Action::Length { .. });
+        is_length || self.window().contains(&self.chosen_requests)
+    }
+
+    /// Of the chosen requests, those that are taken.
+    fn window(&self) -> std::ops::Range<u64> {
+        let Selection { skip, limit, .. } = self.selection;
+        skip..skip.saturating_add(limit.unwrap_or(u64::MAX))
     }
 
     fn end(&mut self) -> Result<(), TraceError> {
@@ -156,6 +179,24 @@ impl<R: Reader> Reader for SelectedReader<R> {
         Ok(false)
     }
 
+    fn next_events(&mut self, batch: &mut Vec<Event>) -> Result<bool, TraceError> {
+        while self.report.is_none() && self.reader.next_events(batch)? {
+            batch.retain(|event| self.takes_event(event));
+            if !batch.is_empty() {
+                return Ok(true);
+            }
+        }
+        batch.clear();
+        if self.report.is_none() {
+            self.end()?;
+        }
+        Ok(false)
+    }
+
+    fn holds_events(&self) -> bool {
+        self.reader.holds_events()
+    }
+
     fn report(&self) -> &ReadReport {
         self.report.as_ref().unwrap_or_else(|| self.reader.report())
     }
@@ -164,6 +205,14 @@ impl<R: Reader> Reader for SelectedReader<R> {
 impl<R: Reader + ?Sized> Reader for Box<R> {
     fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, TraceError> {
         (**self).next_batch(batch)
+    }
+
+    fn next_events(&mut self, batch: &mut Vec<Event>) -> Result<bool, TraceError> {
+        (**self).next_events(batch)
+    }
+
+    fn holds_events(&self) -> bool {
+        (**self).holds_events()
     }
 
     fn report(&self) -> &ReadReport {

@@ -32,6 +32,11 @@ impl Target {
         matches!(self.encoding, Encoding::Parquet)
     }
 
+    /// Whether events that are no requests can be kept.
+    pub fn holds_events(&self) -> bool {
+        matches!(self.encoding, Encoding::Parquet | Encoding::Events)
+    }
+
     /// A target without times, streams and labels, one line per request of any bytes.
     pub(crate) const fn new(name: &'static str, entry: WriteEntry) -> Self {
         Self {
@@ -62,13 +67,25 @@ impl Target {
         }
     }
 
+    /// The text of events, which holds everything.
+    pub(crate) const fn events(name: &'static str) -> Self {
+        Self {
+            streams: StreamField::Names {
+                given: |name| Some(name.to_owned()),
+                numbered: |stream| format!("a{stream}"),
+            },
+            encoding: Encoding::Events,
+            ..Self::parquet(name)
+        }
+    }
+
     /// The same with other entries.
     pub(crate) const fn with_entry(self, entry: WriteEntry) -> Self {
         match self.encoding {
             Encoding::Entries { head, tail, .. } => {
                 Self { encoding: Encoding::Entries { head, entry, tail }, ..self }
             }
-            Encoding::Parquet => self,
+            Encoding::Parquet | Encoding::Events => self,
         }
     }
 
@@ -78,7 +95,7 @@ impl Target {
             Encoding::Entries { entry, tail, .. } => {
                 Self { encoding: Encoding::Entries { head, entry, tail }, ..self }
             }
-            Encoding::Parquet => self,
+            Encoding::Parquet | Encoding::Events => self,
         }
     }
 
@@ -122,6 +139,8 @@ pub(crate) enum Encoding {
     Entries { head: WriteHead, entry: WriteEntry, tail: &'static [u8] },
     /// In columns.
     Parquet,
+    /// As lines of events.
+    Events,
 }
 
 pub(crate) type WriteHead = fn(&Head, &mut Vec<u8>);

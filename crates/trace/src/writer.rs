@@ -9,7 +9,9 @@ use rustc_hash::FxHashMap;
 
 use crate::anonymous::AnonymousPages;
 use crate::error::TraceError;
-use crate::parquet_writer::{OptionalColumns, ParquetWriter};
+use crate::event::{Event, ObjectKind};
+use crate::event_writer::{EventTextWriter, ObjectNames};
+use crate::parquet_writer::{OBJECTS_KEY, OptionalColumns, ParquetWriter, objects_text};
 use crate::request::{Op, Request};
 use crate::sink::{Compression, Sink};
 use crate::target::{Encoding, Entry, Head, StreamField, Target, WriteEntry};
@@ -37,7 +39,17 @@ pub struct TraceWriter {
 }
 
 enum Rows {
-    Parquet { writer: Box<ParquetWriter>, has_named_streams: bool },
+    Parquet {
+        writer: Box<ParquetWriter>,
+        has_named_streams: bool,
+    },
+    /// A table of events, and names and kinds of their objects.
+    EventTable {
+        writer: Box<ParquetWriter>,
+        names: Vec<String>,
+        kinds: Vec<ObjectKind>,
+    },
+    Events(Box<EventTextWriter>),
     Entries(Box<EntryWriter>),
 }
 
@@ -64,8 +76,15 @@ impl TraceWriter {
                         writable: "parquet, or as compressed text in other formats".to_owned(),
                     });
                 }
-                let writer = ParquetWriter::create(path, &options.labels, columns)?;
-                Rows::Parquet { writer: Box::new(writer), has_named_streams: false }
+                let writer = Box::new(ParquetWriter::create(path, &options.labels, columns)?);
+                if columns.events {
+                    Rows::EventTable { writer, names: Vec::new(), kinds: Vec::new() }
+                } else {
+                    Rows::Parquet { writer, has_named_streams: false }
+                }
+            }
+            Encoding::Events => {
+                Rows::Events(Box::new(EventTextWriter::create(path, &options.labels)?))
             }
             Encoding::Entries { entry, .. } => {
                 Rows::Entries(Box::new(EntryWriter::create(path, options, entry, columns.times)?))
@@ -77,7 +96,10 @@ impl TraceWriter {
     /// Keeps another label, if the format can do so this late.
     pub fn add_label(&mut self, key: &str, value: &str) {
         match &mut self.rows {
-            Rows::Parquet { writer, .. } => writer.add_label(key, value),
+            Rows::Parquet { writer, .. } | Rows::EventTable { writer, .. } => {
+                writer.add_label(key, value);
+            }
+            Rows::Events(writer) => writer.lose_label(key),
             Rows::Entries(writer) => writer.losses.labels.push(key.to_owned()),
         }
     }
@@ -106,7 +128,41 @@ impl TraceWriter {
                 *has_named_streams |= !stream_names.is_empty();
                 writer.write(requests)
             }
+            Rows::EventTable { writer, .. } => {
+                writer.write_events(&Vec::from_iter(requests.iter().copied().map(Event::from)))
+            }
+            Rows::Events(writer) => {
+                let objects = ObjectNames { names: stream_names, kinds: &[] };
+                writer.write(requests.iter().copied().map(Event::from), objects)
+            }
             Rows::Entries(writer) => writer.write(requests, stream_names),
+        }
+    }
+
+    /// Appends events, for targets that [hold them](Target::holds_events) and, as a table, were
+    /// created with columns of events. `objects` has what is known of the streams so far.
+    ///
+    /// # Errors
+    /// [`TraceError::Unwritable`] for an event that the format cannot hold; [`TraceError::Io`] when
+    /// the disk refuses.
+    ///
+    /// # Panics
+    /// If the target holds requests only.
+    pub fn write_events(
+        &mut self,
+        events: &[Event],
+        objects: ObjectNames,
+    ) -> Result<(), TraceError> {
+        match &mut self.rows {
+            Rows::EventTable { writer, names, kinds } => {
+                objects.names.clone_into(names);
+                objects.kinds.clone_into(kinds);
+                writer.write_events(events)
+            }
+            Rows::Events(writer) => writer.write(events.iter().copied(), objects),
+            Rows::Parquet { .. } | Rows::Entries(_) => {
+                panic!("events are written to targets and columns that hold them")
+            }
         }
     }
 
@@ -122,6 +178,12 @@ impl TraceWriter {
                 let lost = "the names of streams are lost: parquet numbers them".to_owned();
                 Ok(Vec::from_iter(has_named_streams.then_some(lost)))
             }
+            Rows::EventTable { mut writer, names, kinds } => {
+                writer.add_label(OBJECTS_KEY, &objects_text(&names, &kinds));
+                writer.finish()?;
+                Ok(Vec::new())
+            }
+            Rows::Events(writer) => writer.finish(),
             Rows::Entries(writer) => writer.finish(),
         }
     }

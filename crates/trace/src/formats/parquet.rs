@@ -12,6 +12,20 @@
 //! | `stream` (optional) | `device`, `volume`, `disk` | integer, or a string: names are numbered in the order of appearance |
 //! | `class` (optional) | | string: why a cache let it through, `I` fetch, `R` load miss, `A` store-miss fill, `W` write-back; `--view` makes reads and writes of it |
 //!
+//! A table with the column `by` holds **events** (see the format `events`), which `pagecache` takes all and
+//! the other commands as far as they read or write:
+//!
+//! | column | type |
+//! |---|---|
+//! | `op` | besides `R` and `W`: `length`, `sync`, `sync-all`, `truncate`, `delete`, `release`, `release-all`, `discard` |
+//! | `by` | string: `memory`, `call`, `direct` (O_DIRECT); `none` where `op` neither reads nor writes |
+//! | `address`, `size` | the range; of `length` and `truncate` the size is the file's length |
+//! | `process` (optional) | integer: who calls |
+//! | `time_ns` (optional) | may be null: the event has the time of the one before |
+//!
+//! What each stream is stands in the file's metadata, key `clockhand.objects`: lines of number, kind
+//! (`anonymous`, `file`, `unknown`) and name.
+//!
 //! - Case does not matter in column names; columns may come in any order.
 //! - Columns named `lba`, `block` or `sector` are refused because their unit is unknown.
 //! - Other columns are not read, nor is an integer `time` or `timestamp`, whose unit is unknown;
@@ -51,12 +65,13 @@ use parquet::file::reader::ChunkReader;
 use crate::anonymous::AnonymousPages;
 use crate::columns::{Columns, Streams, TimeColumn};
 use crate::error::TraceError;
+use crate::event::{Action, Event, ObjectKind};
 use crate::format::{Confidence, Decoder, Format};
 use crate::output::{BATCH_REQUESTS, Fault, Output};
 use crate::panics;
 use crate::parquet_check;
 use crate::parquet_pages::{BudgetedBytes, PageBudget, TooLarge};
-use crate::parquet_writer::{ANONYMOUS_PAGES_KEY, SEGMENTS_KEY};
+use crate::parquet_writer::{ANONYMOUS_PAGES_KEY, OBJECTS_KEY, SEGMENTS_KEY};
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
 use crate::sample::{Sample, quoted};
@@ -165,9 +180,31 @@ struct Table {
     batches: ParquetRecordBatchReader,
     schema: SchemaRef,
     columns: Columns,
+    /// In a table of events.
+    events: Option<EventColumns>,
     streams: Streams,
     total_rows: u64,
     budget: PageBudget,
+}
+
+/// Where the columns stand that only a table of events has, by index.
+#[derive(Clone, Copy)]
+struct EventColumns {
+    by: usize,
+    process: Option<usize>,
+}
+
+impl EventColumns {
+    /// Finds them, which so far count as ignored.
+    fn find(schema: &SchemaRef, report: &mut ReadReport) -> Option<Self> {
+        let index = |name: &str| {
+            schema.fields().iter().position(|field| field.name().eq_ignore_ascii_case(name))
+        };
+        let columns = Self { by: index("by")?, process: index("process") };
+        let is_other = |name: &String| !["by", "process"].contains(&&*name.to_ascii_lowercase());
+        report.ignored_columns.retain(is_other);
+        Some(columns)
+    }
 }
 
 impl Table {
@@ -191,6 +228,9 @@ impl Table {
         let schema = builder.schema().clone();
         let columns = find_columns(&schema, source, &mut output.report)?;
         output.has_classes = columns.class.is_some();
+        let events = EventColumns::find(&schema, &mut output.report);
+        output.holds_events = events.is_some();
+        take_objects(source, &mut output.report)?;
         let used = [
             Some(columns.op),
             Some(columns.address),
@@ -198,22 +238,59 @@ impl Table {
             columns.time.map(|time| time.index),
             columns.stream,
             columns.class,
+            events.map(|events| events.by),
+            events.and_then(|events| events.process),
         ];
         refuse_unknown_compression(&builder, &used, source)?;
         let mask = ProjectionMask::roots(builder.parquet_schema(), used.into_iter().flatten());
         let builder = builder.with_projection(mask).with_batch_size(BATCH_REQUESTS);
         let batches = unless_it_panics(|| builder.build()).map_err(damaged)?;
         let streams = Streams::of_names();
-        Ok(Self { batches, schema, columns, streams, total_rows, budget })
+        Ok(Self { batches, schema, columns, events, streams, total_rows, budget })
+    }
+
+    /// Takes the rows of a table of events.
+    fn take_events(
+        &mut self,
+        batch: &RecordBatch,
+        columns: EventColumns,
+        output: &mut Output,
+    ) -> Result<(), BadCell> {
+        let column = |index: usize| column(&self.schema, batch, index);
+        let ops = column(self.columns.op).texts()?;
+        let by = column(columns.by).texts()?;
+        let addresses = column(self.columns.address).integers()?;
+        let sizes = self.columns.size.map(|index| column(index).integers()).transpose()?;
+        let processes = columns.process.map(|index| column(index).narrow_integers()).transpose()?;
+        let times = self.columns.time;
+        let times =
+            times.map(|time| column(time.index).optional_times_ns(time.unit_ns)).transpose()?;
+        let streams = match self.columns.stream.map(column) {
+            Some(column) => Some(column.streams(&mut self.streams, &mut output.report)?),
+            None => None,
+        };
+        for (row, (op, &address)) in ops.into_iter().zip(&addresses).enumerate() {
+            let bytes = sizes.as_ref().map_or(1, |sizes| sizes[row]);
+            let process = processes.as_ref().map_or(0, |processes| processes[row]);
+            let cells = Cells { op, by: by[row], address, bytes, process };
+            let action = cells.action().map_err(|(index, reason)| match index {
+                BadCellOf::Op => column(self.columns.op).bad(row, reason),
+                BadCellOf::By => column(columns.by).bad(row, reason),
+                BadCellOf::Size => {
+                    column(self.columns.size.unwrap_or(self.columns.op)).bad(row, reason)
+                }
+            })?;
+            let object = streams.as_ref().map_or(0, |streams| streams[row]);
+            let time_ns = times.as_ref().and_then(|times| times[row]);
+            output
+                .event(Event { object, time_ns, action })
+                .map_err(|fault| column(self.columns.address).bad(row, fault_text(fault)))?;
+        }
+        Ok(())
     }
 
     fn take_rows(&mut self, batch: &RecordBatch, output: &mut Output) -> Result<(), BadCell> {
-        let column = |index: usize| {
-            let name = self.schema.field(index).name();
-            let values =
-                batch.column_by_name(name).expect("the projection holds every column in use");
-            Column { name, values: values.as_ref() }
-        };
+        let column = |index: usize| column(&self.schema, batch, index);
         let ops = column(self.columns.op).ops()?;
         let addresses = column(self.columns.address).integers()?;
         let sizes = self.columns.size.map(|index| column(index).narrow_integers()).transpose()?;
@@ -238,6 +315,63 @@ impl Table {
     }
 }
 
+/// A column of a batch, by its place in the schema.
+fn column<'a>(schema: &'a SchemaRef, batch: &'a RecordBatch, index: usize) -> Column<'a> {
+    let name = schema.field(index).name();
+    let values = batch.column_by_name(name).expect("the projection holds every column in use");
+    Column { name, values: values.as_ref() }
+}
+
+/// One row of a table of events.
+struct Cells<'a> {
+    op: &'a str,
+    by: &'a str,
+    address: u64,
+    bytes: u64,
+    process: u32,
+}
+
+/// Which cell of a row no event can have.
+enum BadCellOf {
+    Op,
+    By,
+    Size,
+}
+
+impl Cells<'_> {
+    fn action(&self) -> Result<Action, (BadCellOf, String)> {
+        let Self { address, bytes, process, .. } = *self;
+        if let Some(op) = scan::op(self.op.as_bytes()) {
+            let bytes = u32::try_from(bytes)
+                .map_err(|_| (BadCellOf::Size, "is above 4294967295".to_owned()))?;
+            return Ok(match self.by {
+                "memory" => Action::Memory { op, address, bytes },
+                "call" => Action::Call { op, offset: address, bytes, process },
+                "direct" => Action::Direct { op, offset: address, bytes },
+                other => {
+                    let reason =
+                        format!("is {}, none of memory, call, direct", quoted(other.as_bytes()));
+                    return Err((BadCellOf::By, reason));
+                }
+            });
+        }
+        Ok(match self.op {
+            "length" => Action::Length { bytes },
+            "sync" => Action::Sync,
+            "sync-all" => Action::SyncAll,
+            "truncate" => Action::Truncate { bytes },
+            "delete" => Action::Delete,
+            "release" => Action::Release { address, bytes },
+            "release-all" => Action::ReleaseAll,
+            "discard" => Action::Discard { address, bytes },
+            other => {
+                let reason = format!("is {}, no word for an event", quoted(other.as_bytes()));
+                return Err((BadCellOf::Op, reason));
+            }
+        })
+    }
+}
+
 impl Decoder for Table {
     fn decode(&mut self, source: &mut Source, output: &mut Output) -> Result<bool, TraceError> {
         let first_row = output.report.records;
@@ -247,7 +381,11 @@ impl Decoder for Table {
             return Ok(false);
         };
         output.report.records += batch.num_rows() as u64;
-        self.take_rows(&batch, output).map_err(|bad| TraceError::Content {
+        let taken = match self.events {
+            Some(columns) => self.take_events(&batch, columns, output),
+            None => self.take_rows(&batch, output),
+        };
+        taken.map_err(|bad| TraceError::Content {
             file: source.file().to_owned(),
             place: format!("row {} (the first is row 0)", first_row + bad.row as u64),
             reason: format!("column `{}` {}; repair or remove the row", bad.column, bad.reason),
@@ -380,6 +518,34 @@ fn take_address_space(source: &Source, report: &mut ReadReport) -> Result<(), Tr
         })?),
         None => None,
     };
+    Ok(())
+}
+
+/// Takes what the streams are out of the labels, which people read.
+fn take_objects(source: &Source, report: &mut ReadReport) -> Result<(), TraceError> {
+    let Some(position) = report.labels.iter().position(|(label, _)| label == OBJECTS_KEY) else {
+        return Ok(());
+    };
+    let (_, text) = report.labels.remove(position);
+    let mut kinds = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let mut parts = line.splitn(3, ' ');
+        let (place, kind, name) = (parts.next(), parts.next(), parts.next());
+        if place != Some(&number.to_string()) {
+            return Err(TraceError::Content {
+                file: source.file().to_owned(),
+                place: format!("metadata {OBJECTS_KEY:?}"),
+                reason: "it does not number the streams from 0 on; convert the trace again"
+                    .to_owned(),
+            });
+        }
+        kinds.push(kind.and_then(ObjectKind::of_name));
+        report.stream_names.push(name.unwrap_or_default().to_owned());
+    }
+    report.object_kinds = kinds.into_iter().collect::<Option<_>>().unwrap_or_default();
+    if report.stream_names.iter().all(String::is_empty) {
+        report.stream_names.clear();
+    }
     Ok(())
 }
 
@@ -535,6 +701,25 @@ impl<'a> Column<'a> {
                 .ok_or_else(|| self.bad(row, "is more nanoseconds than 64 bits hold"))
         };
         self.integers()?.into_iter().enumerate().map(scaled).collect()
+    }
+
+    /// As [`Column::times_ns`]; a null is no time.
+    fn optional_times_ns(&self, unit_ns: Option<u64>) -> Result<Vec<Option<u64>>, BadCell> {
+        let Some(nulls) = self.values.logical_nulls() else {
+            return Ok(self.times_ns(unit_ns)?.into_iter().map(Some).collect());
+        };
+        let valid: Vec<bool> = nulls.iter().collect();
+        let filled = arrow_array::UInt64Array::from_iter_values(
+            self.values
+                .as_primitive_opt::<UInt64Type>()
+                .ok_or_else(|| self.bad(0, "has nulls, which only 64-bit unsigned integers may"))?
+                .values()
+                .iter()
+                .zip(&valid)
+                .map(|(&time, &is_valid)| if is_valid { time } else { 0 }),
+        );
+        let times = Column { name: self.name, values: &filled }.times_ns(unit_ns)?;
+        Ok(times.into_iter().zip(valid).map(|(time, is_valid)| is_valid.then_some(time)).collect())
     }
 
     fn texts(&self) -> Result<Vec<&'a str>, BadCell> {

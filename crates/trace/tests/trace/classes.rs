@@ -8,7 +8,8 @@ use clockhand_trace::{
 use crate::reading::drain;
 
 /// The columns of a file of records with classes and without times.
-const WITH_CLASSES: OptionalColumns = OptionalColumns { times: false, classes: true };
+const WITH_CLASSES: OptionalColumns =
+    OptionalColumns { times: false, classes: true, events: false };
 
 fn classed(class: RecordClass, address: u64) -> Request {
     Request { class: Some(class), ..Request::new(class.bus_op(), address, 32) }

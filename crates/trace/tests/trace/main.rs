@@ -6,6 +6,8 @@ mod classes;
 mod compression;
 mod csv;
 mod errors;
+mod event_view;
+mod events;
 mod excerpts;
 mod info;
 mod memory;

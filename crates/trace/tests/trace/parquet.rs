@@ -224,7 +224,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("the.parquet");
         let labels = [("origin".to_owned(), "synthetic".to_owned()), ("seed".to_owned(), "7".to_owned())];
-        let mut writer = ParquetWriter::create(&path, &labels, OptionalColumns { times: has_times, classes: false }).unwrap();
+        let mut writer = ParquetWriter::create(&path, &labels, OptionalColumns { times: has_times, ..OptionalColumns::default() }).unwrap();
         for batch in requests.chunks(batch_requests) {
             writer.write(batch).unwrap();
         }
@@ -259,7 +259,7 @@ fn requests_with_and_without_times_do_not_mix() {
         let mut writer = ParquetWriter::create(
             folder.path().join("x"),
             &[],
-            OptionalColumns { times: has_times, classes: false },
+            OptionalColumns { times: has_times, ..OptionalColumns::default() },
         )
         .unwrap();
         writer.write(&[fitting; 5]).unwrap();

@@ -52,7 +52,7 @@ const fn holds(
     Holds { target, format, unit_bytes, size, time_unit_ns, streams }
 }
 
-const TARGETS: [Holds; 27] = {
+const TARGETS: [Holds; 28] = {
     use Size::{Bytes, Only, Units};
     use Streams::{Kept, None, Renumbered};
     [
@@ -63,6 +63,7 @@ const TARGETS: [Holds; 27] = {
         holds("disksim", "disksim", 512, Units, 1, Kept),
         holds("dramsim2", "dramsim2", 1, Only(1), 0, None),
         holds("etw", "etw", 1, Bytes, 1_000, Kept),
+        holds("events", "events", 1, Bytes, 1, Renumbered),
         holds("fio-iolog-v2", "fio-iolog", 1, Bytes, 0, Renumbered),
         holds("fio-iolog-v3", "fio-iolog", 1, Bytes, 1_000, Renumbered),
         holds("fiu", "fiu", 512, Units, 1, Renumbered),
@@ -220,7 +221,7 @@ proptest! {
             let requests = fitting(holds, &draws, false);
             let (mut read, _, losses) = through(&options(holds.target), holds.format, "", &requests);
             let makes_times = holds.time_unit_ns.is_some()
-                && !["csv", "parquet"].contains(&holds.target);
+                && !["csv", "events", "parquet"].contains(&holds.target);
             let names_it = losses.iter().any(|loss| loss.contains("the trace has no times"));
             prop_assert_eq!(names_it, makes_times, "{}: {:?}", holds.target, losses);
             read.iter_mut().for_each(|request| request.time_ns = None);
@@ -365,7 +366,7 @@ fn labels_are_kept_where_there_are_comments_and_missed_where_there_are_none() {
     for holds in &TARGETS {
         let options = WriteOptions { labels: labels.clone(), ..options(holds.target) };
         let (_, report, losses) = through(&options, holds.format, "", &requests);
-        if ["csv", "lackey", "parquet"].contains(&holds.target) {
+        if ["csv", "events", "lackey", "parquet"].contains(&holds.target) {
             assert_eq!(report.labels, labels, "{}", holds.target);
         } else {
             let named = losses.iter().any(|loss| loss == "labels are lost: synthetic");
