@@ -1,37 +1,57 @@
 //! What a paged program and its pager say to each other.
 //!
-//! The library that is preloaded into a program and the pager, a process of its own, talk over Unix sockets of
-//! sequenced packets whose abstract address stands in [`SOCKET_VARIABLE`]. A connection begins with one [`Request`]
-//! of the program:
+//! The pager leaves its programs a *door*: one end of a pair of Unix sockets of sequenced packets, which a program
+//! inherits from whoever started it, over fork and exec. It has no name by which others could find it. Its number and
+//! its inode stand in [`DOOR_VARIABLE`], in decimal, with a colon between.
+//!
+//! To connect, a program makes a pair of sockets of sequenced packets of its own and sends one of them through the
+//! door, with a packet of the one byte [`KNOCK`]. The kernel tells the pager who made the pair. The connection begins with one [`Request`] of the
+//! program:
 //!
 //! * [`RequestKind::Attach`], with the descriptor of a userfaultfd of the program: the pager answers with a [`Reply`]
 //!   and the descriptor of the memory file. The program maps it, shared, and sends [`Mapped`]; the pager registers
 //!   the mapping and answers with a second [`Reply`]. From then on the pager sends [`Unmap`] and the program answers
 //!   each with [`UNMAPPED`]. The connection lasts as long as the program's memory: when it ends for the program, the
 //!   pager is gone; when it ends for the pager, the program has ended, or has been replaced by exec.
-//! * [`RequestKind::Discard`], [`RequestKind::BeginFork`] and [`RequestKind::EndFork`]: answered with one [`Reply`].
+//! * [`RequestKind::Discard`]: answered with one [`Reply`].
+//! * [`RequestKind::BeginFork`]: answered with one [`Reply`]. From then on no page changes until the program sends
+//!   [`RequestKind::EndFork`] over the same connection, which is answered with another [`Reply`], or closes it. The
+//!   copy for the child lasts as long as the connection is open, for parent or child.
+//!
+//! A program may attach if its user is the pager's. Memories and copies are named by [`Token`]s that nobody can guess,
+//! and requests for a memory are taken from the process only that attached it.
 //!
 //! Both sides are of one build and one machine, so that structures travel as they lie in memory.
 #![no_std]
 
-/// The environment variable with the pager's address: an abstract Unix socket, without its leading zero byte.
-pub const SOCKET_VARIABLE: &str = "CLOCKHAND_PAGER";
+/// The environment variable with the number and the inode of the door.
+pub const DOOR_VARIABLE: &str = "CLOCKHAND_PAGER";
+
+/// What is sent through the door together with one end of a connection.
+pub const KNOCK: u8 = b'k';
+
+/// Names a memory, or a copy for a forked child: random, and known to its owner only.
+pub type Token = [u64; 2];
+
+/// The token of nothing.
+pub const NO_TOKEN: Token = [0; 2];
 
 /// Bytes of a page, of memory and in the swap file.
 pub const PAGE_BYTES: usize = 4096;
 
 /// Changes whenever a structure or its meaning changes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What a program wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RequestKind {
-    /// Memory. With `fork` not 0: the private copy that [`RequestKind::BeginFork`] prepared.
+    /// Memory. With `fork` not [`NO_TOKEN`]: the private copy that [`RequestKind::BeginFork`] prepared.
     Attach = 1,
     /// The contents of these pages are forgotten: they read as zeros from now on.
     Discard = 2,
-    /// A copy of all pages, for a child that is about to be forked. Until [`RequestKind::EndFork`] no page changes.
+    /// A copy of all pages, for a child that is about to be forked. Until [`RequestKind::EndFork`], or the end of the
+    /// connection, no page changes.
     BeginFork = 3,
     /// The child has been forked, or could not be.
     EndFork = 4,
@@ -45,14 +65,14 @@ pub struct Request {
     pub version: u32,
     /// A [`RequestKind`] as a number.
     pub kind: u32,
-    /// The program's process id.
-    pub process: i32,
     /// Attach: 0, or the error number for which there is no userfaultfd in this packet.
     pub error: i32,
-    /// Which memory is meant, from the reply to its attaching; 0 when attaching.
-    pub memory: u64,
-    /// Attach and EndFork: the number that BeginFork was answered with, or 0.
-    pub fork: u64,
+    /// Without meaning.
+    pub reserved: u32,
+    /// Which memory is meant, from the reply to its attaching; [`NO_TOKEN`] when attaching.
+    pub memory: Token,
+    /// Attach: the token that BeginFork was answered with, or [`NO_TOKEN`].
+    pub fork: Token,
     /// Discard: the first page, counted from the start of the memory.
     pub first_page: u64,
     /// Discard: how many pages.
@@ -61,20 +81,26 @@ pub struct Request {
     pub name: [u8; 32],
 }
 
+/// A refusal after which the program cannot go on.
+pub const REFUSED: u32 = 1;
+
+/// A refusal of a program that may run without paged memory: it is not its pager's user.
+pub const UNPAGED: u32 = 2;
+
 /// What the pager answers.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Reply {
     /// [`VERSION`].
     pub version: u32,
-    /// 0, or 1 when the request is refused and `sentence` says why.
+    /// 0, or why the request is refused: [`REFUSED`] or [`UNPAGED`]; `sentence` says more.
     pub refused: u32,
-    /// Attach: the number by which later requests name this memory.
-    pub memory: u64,
+    /// Attach: the token by which later requests name this memory.
+    pub memory: Token,
     /// Attach: bytes of the memory, a multiple of [`PAGE_BYTES`].
     pub memory_bytes: u64,
-    /// BeginFork: the number by which the child names its copy.
-    pub fork: u64,
+    /// BeginFork: the token by which the child names its copy.
+    pub fork: Token,
     /// Why the request is refused, in UTF-8, filled up with zeros.
     pub sentence: [u8; 256],
 }
@@ -138,10 +164,10 @@ impl Packet for Request {
     const ZERO: Self = Request {
         version: VERSION,
         kind: 0,
-        process: 0,
         error: 0,
-        memory: 0,
-        fork: 0,
+        reserved: 0,
+        memory: NO_TOKEN,
+        fork: NO_TOKEN,
         first_page: 0,
         pages: 0,
         name: [0; 32],
@@ -152,9 +178,9 @@ impl Packet for Reply {
     const ZERO: Self = Reply {
         version: VERSION,
         refused: 0,
-        memory: 0,
+        memory: NO_TOKEN,
         memory_bytes: 0,
-        fork: 0,
+        fork: NO_TOKEN,
         sentence: [0; 256],
     };
 }

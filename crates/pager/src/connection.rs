@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use clockhand_pager_protocol::{Mapped, Packet, Reply, Request, RequestKind, VERSION};
+use clockhand_pager_protocol::{
+    Mapped, NO_TOKEN, Packet, REFUSED, Reply, Request, RequestKind, UNPAGED, VERSION,
+};
 use clockhand_policy::PageId;
 use rustix::io::retry_on_intr;
 use rustix::net::{
@@ -15,6 +17,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
+use crate::door::{Visitor, random_token};
 use crate::driver::{Command, Control, Driver, channel_of_control};
 use crate::memory_file::MemoryFile;
 use crate::paging::{Event, EventSink, InitialPages, Parts};
@@ -23,51 +26,123 @@ use crate::userfault::{Userfault, explained};
 use crate::userfault_memory::{Unmapper, UserfaultMemory};
 
 /// Serves a connection until it ends.
-pub(crate) fn serve_connection(shared: &Arc<Shared>, connection: OwnedFd) {
+pub(crate) fn serve_connection(shared: &Arc<Shared>, visitor: &Visitor) {
     let mut request = Request::ZERO;
     // Whoever connects and says nothing sensible gets no answer.
-    let Ok(descriptor) = receive(connection.as_fd(), &mut request) else { return };
-    let answer = match answer(shared, &request, descriptor, &connection) {
+    let Ok(descriptor) = receive(visitor.connection.as_fd(), &mut request) else { return };
+    let answer = match answer(shared, &request, descriptor, visitor) {
         Ok(Some(answer)) => answer,
         Ok(None) => return,
-        Err(sentence) => refusal(&sentence),
+        Err(refusal) => refusal.reply(),
     };
     // A program that has gone needs no answer.
-    let _ = send_packet(connection.as_fd(), &answer, None);
+    let _ = send_packet(visitor.connection.as_fd(), &answer, None);
 }
 
-/// The answer to a request; `None` if the connection was a memory's and has ended.
+/// Why a request is refused.
+struct Refusal {
+    /// [`REFUSED`] or [`UNPAGED`].
+    code: u32,
+    sentence: String,
+}
+
+impl From<String> for Refusal {
+    fn from(sentence: String) -> Self {
+        Refusal { code: REFUSED, sentence }
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(sentence: &str) -> Self {
+        sentence.to_owned().into()
+    }
+}
+
+impl Refusal {
+    /// A reply with as much of the sentence as it holds.
+    fn reply(&self) -> Reply {
+        let mut reply = Reply { refused: self.code, ..Reply::ZERO };
+        let mut length = self.sentence.len().min(reply.sentence.len());
+        while !self.sentence.is_char_boundary(length) {
+            length -= 1;
+        }
+        reply.sentence[..length].copy_from_slice(&self.sentence.as_bytes()[..length]);
+        reply
+    }
+}
+
+/// The answer to a request; `None` if the connection has had its answers and has ended.
 fn answer(
     shared: &Arc<Shared>,
     request: &Request,
     descriptor: Option<OwnedFd>,
-    connection: &OwnedFd,
-) -> Result<Option<Reply>, String> {
+    visitor: &Visitor,
+) -> Result<Option<Reply>, Refusal> {
     if request.version != VERSION {
         return Err(
             "the preloaded library is of another build than the pager; install Clockhand again"
-                .to_owned(),
+                .into(),
         );
     }
-    let control =
-        || shared.control(request.memory).ok_or_else(|| "there is no such memory".to_owned());
+    let control = || {
+        let control = shared.control(request.memory, visitor.process);
+        control.ok_or("this process has no such memory")
+    };
     match request.kind {
         kind if kind == RequestKind::Attach as u32 => {
-            serve_memory(shared, request, descriptor, connection).map(|()| None)
+            check_user(shared, request, visitor)?;
+            serve_memory(shared, request, descriptor, visitor)?;
+            Ok(None)
         }
         kind if kind == RequestKind::Discard as u32 => {
-            discard(shared, &control()?, request).map(|()| Some(Reply::ZERO))
-        }
-        kind if kind == RequestKind::BeginFork as u32 => {
-            let copies = begin_fork(&control()?)?;
-            Ok(Some(Reply { fork: shared.keep_for_child(copies), ..Reply::ZERO }))
-        }
-        kind if kind == RequestKind::EndFork as u32 => {
-            control()?.command(Command::EndFork).map_err(|error| error.to_string())?;
+            discard(shared, &control()?, request)?;
             Ok(Some(Reply::ZERO))
         }
-        kind => Err(format!("there is no request of kind {kind}")),
+        kind if kind == RequestKind::BeginFork as u32 => {
+            let control = control()?;
+            let copies = begin_fork(&control)?;
+            serve_fork(shared, &control, copies, visitor.connection.as_fd());
+            Ok(None)
+        }
+        kind => Err(format!("no connection begins with a request of kind {kind}").into()),
     }
+}
+
+/// Only programs of the pager's own user are paged. A forked child is none of its own choice, and shows its token.
+fn check_user(shared: &Shared, request: &Request, visitor: &Visitor) -> Result<(), Refusal> {
+    if visitor.user == shared.user || request.fork != NO_TOKEN {
+        return Ok(());
+    }
+    let sentence = format!(
+        "the program runs as user {}, and only programs of user {} are paged: it runs without paged memory",
+        visitor.user, shared.user
+    );
+    Err(Refusal { code: UNPAGED, sentence })
+}
+
+/// Tells a program that its copy is there, and serves the rest of the fork. However the connection ends, pages may
+/// change again, and a copy that no child has asked for is given back.
+fn serve_fork(
+    shared: &Shared,
+    control: &Control,
+    copies: InitialPages,
+    connection: BorrowedFd<'_>,
+) {
+    let fork = shared.keep_for_child(copies);
+    let begun = send_packet(connection, &Reply { fork, ..Reply::ZERO }, None);
+    let mut end = Request::ZERO;
+    let ended = begun.and_then(|()| receive(connection, &mut end).map(drop));
+    if ended.is_err() {
+        shared.forget_copy(fork);
+    }
+    // One whose memory has ended needs no command.
+    let _ = control.command(Command::EndFork);
+    if ended.is_ok() && end.kind == RequestKind::EndFork as u32 {
+        let _ = send_packet(connection, &Reply::ZERO, None);
+        // The child has the connection too, until it has its memory.
+        let _ = receive(connection, &mut end);
+    }
+    shared.forget_copy(fork);
 }
 
 fn discard(shared: &Shared, control: &Control, request: &Request) -> Result<(), String> {
@@ -97,29 +172,35 @@ fn serve_memory(
     shared: &Arc<Shared>,
     request: &Request,
     descriptor: Option<OwnedFd>,
-    connection: &OwnedFd,
+    visitor: &Visitor,
 ) -> Result<(), String> {
-    let kernel = |error: io::Error| format!("the program's memory cannot be paged: {error}");
+    let connection = &visitor.connection;
+    let kernel = |error: io::Error| match error.raw_os_error() {
+        Some(libc::EMFILE) => {
+            "the pager has no descriptors left for another program: raise `ulimit -n`".to_owned()
+        }
+        _ => format!("the program's memory cannot be paged: {error}"),
+    };
+    let is_fork = request.fork != NO_TOKEN;
+    let no_copy = "there is no copy for this forked process";
+    if is_fork && !shared.has_copy(request.fork) {
+        return Err(no_copy.to_owned());
+    }
     let Some(descriptor) = descriptor else {
         return Err(explained(&io::Error::from_raw_os_error(request.error)));
     };
     let userfault =
         Arc::new(Userfault::from_descriptor(descriptor).map_err(|error| explained(&error))?);
-    let initial = match request.fork {
-        0 => InitialPages::new(),
-        fork => shared.take_copy(fork).ok_or("there is no copy for this forked process")?,
-    };
     let store = shared.swap.store().map_err(|error| error.to_string())?;
     let file = MemoryFile::new(shared.memory_pages).map_err(kernel)?;
     let (control, channel) = channel_of_control().map_err(kernel)?;
-    let (started, process) = (Instant::now(), request.process);
-    let name = name_of(request);
-    let is_fork = request.fork != 0;
-    let member = Member { process, name, is_fork, started, lifetime: None, control };
+    let (started, process) = (Instant::now(), visitor.process);
+    let (name, token) = (name_of(request), random_token());
+    let member = Member { process, token, name, is_fork, started, lifetime: None, control };
     let memory = shared.join(member);
     let ends = Ends { shared, memory };
     let memory_bytes = file.bytes() as u64;
-    let reply = Reply { memory, memory_bytes, ..Reply::ZERO };
+    let reply = Reply { memory: token, memory_bytes, ..Reply::ZERO };
     send_packet(connection.as_fd(), &reply, Some(file.as_fd())).map_err(kernel)?;
     let mut mapped = Mapped::ZERO;
     receive(connection.as_fd(), &mut mapped).map_err(kernel)?;
@@ -128,12 +209,17 @@ fn serve_memory(
     let unmapper = Unmapper::InProgram { socket, unanswered: 0 };
     let program = UserfaultMemory::new(file, userfault.clone(), base, unmapper).map_err(kernel)?;
     let events: Box<dyn EventSink> = match &shared.log {
-        Some(log) => log.sink(memory as u32 - 1, base),
+        Some(log) => log.sink(memory as u32, base),
         None => Box::new(|_: Event| {}),
+    };
+    let initial = match is_fork {
+        true => shared.take_copy(request.fork).ok_or(no_copy)?,
+        false => InitialPages::new(),
     };
     let paging =
         shared.settings.build(Parts { program: Box::new(program), store, events, initial });
-    send_packet(connection.as_fd(), &Reply { memory, ..Reply::ZERO }, None).map_err(kernel)?;
+    send_packet(connection.as_fd(), &Reply { memory: token, ..Reply::ZERO }, None)
+        .map_err(kernel)?;
     let program = Some(connection.try_clone().map_err(kernel)?);
     let patience = shared.settings.patience;
     Driver { userfault, base, paging, channel, program, patience, process }.run();
@@ -144,7 +230,7 @@ fn serve_memory(
 /// Tells the server that a memory has ended, however that came.
 struct Ends<'a> {
     shared: &'a Shared,
-    memory: u64,
+    memory: usize,
 }
 
 impl Drop for Ends<'_> {
@@ -156,17 +242,6 @@ impl Drop for Ends<'_> {
 fn name_of(request: &Request) -> String {
     let name = request.name.split(|&byte| byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(name).into_owned()
-}
-
-/// A reply that says no, with as much of the sentence as it holds.
-fn refusal(sentence: &str) -> Reply {
-    let mut reply = Reply { refused: 1, ..Reply::ZERO };
-    let mut length = sentence.len().min(reply.sentence.len());
-    while !sentence.is_char_boundary(length) {
-        length -= 1;
-    }
-    reply.sentence[..length].copy_from_slice(&sentence.as_bytes()[..length]);
-    reply
 }
 
 fn send_packet(

@@ -36,6 +36,7 @@
 
 mod affinity;
 mod connection;
+mod door;
 mod driver;
 mod frames;
 mod memory_file;
@@ -50,7 +51,7 @@ pub mod store;
 mod userfault;
 mod userfault_memory;
 
-pub use clockhand_pager_protocol::SOCKET_VARIABLE;
+pub use clockhand_pager_protocol::DOOR_VARIABLE;
 pub use driver::{MIN_FRAMES, Progress, Settings};
 pub use paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
 pub use program_memory::ProgramMemory;

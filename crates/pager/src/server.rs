@@ -1,20 +1,17 @@
 //! Gives memory to programs that ask for it: each process is served by a thread of its own.
 
 use std::collections::HashMap;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use clockhand_pager_protocol::PAGE_BYTES;
+use clockhand_pager_protocol::{PAGE_BYTES, Token};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
-};
+use rustix::process::geteuid;
 
 use crate::connection::serve_connection;
+use crate::door::{Door, random_token};
 use crate::driver::{Command, Control, Progress, Settings};
 use crate::paging::InitialPages;
 use crate::reference_log::ReferenceLog;
@@ -55,7 +52,10 @@ pub struct PagedProcess {
 
 /// A process with paged memory, as the server knows it.
 pub(crate) struct Member {
+    /// The only process whose requests for the memory are taken, as the kernel names it.
     pub(crate) process: i32,
+    /// By which the process names the memory.
+    pub(crate) token: Token,
     pub(crate) name: String,
     pub(crate) is_fork: bool,
     pub(crate) started: Instant,
@@ -82,9 +82,10 @@ pub(crate) struct Shared {
     pub(crate) memory_pages: u32,
     pub(crate) swap: Swap,
     pub(crate) log: Option<ReferenceLog>,
+    /// The user whose programs are paged: the pager's own.
+    pub(crate) user: u32,
     members: Mutex<Vec<Member>>,
-    forks: Mutex<HashMap<u64, InitialPages>>,
-    next_fork: AtomicU64,
+    forks: Mutex<HashMap<Token, InitialPages>>,
 }
 
 impl Shared {
@@ -92,56 +93,64 @@ impl Shared {
         self.members.lock().expect("nobody panics with this lock")
     }
 
-    fn forks(&self) -> MutexGuard<'_, HashMap<u64, InitialPages>> {
+    fn forks(&self) -> MutexGuard<'_, HashMap<Token, InitialPages>> {
         self.forks.lock().expect("nobody panics with this lock")
     }
 
-    /// Takes a process up; its memory's number, from 1, in the order of taking up.
-    pub(crate) fn join(&self, member: Member) -> u64 {
+    /// Takes a process up; its memory's number, from 0, in the order of taking up.
+    pub(crate) fn join(&self, member: Member) -> usize {
         let mut members = self.members();
         members.push(member);
-        members.len() as u64
+        members.len() - 1
     }
 
     /// The memory with this number has ended.
-    pub(crate) fn leave(&self, memory: u64) {
-        if let Some(member) = self.members().get_mut(memory as usize - 1) {
+    pub(crate) fn leave(&self, memory: usize) {
+        if let Some(member) = self.members().get_mut(memory) {
             member.lifetime = Some(member.started.elapsed());
         }
     }
 
-    /// How to give commands to the pager of a memory.
-    pub(crate) fn control(&self, memory: u64) -> Option<Control> {
-        let index = usize::try_from(memory).ok()?.checked_sub(1)?;
-        self.members().get(index).map(|member| member.control.clone())
+    /// How to give commands to the pager of a memory, if it is this process's own.
+    pub(crate) fn control(&self, memory: Token, process: i32) -> Option<Control> {
+        let members = self.members();
+        let is_meant = |member: &&Member| member.token == memory && member.process == process;
+        members.iter().find(is_meant).map(|member| member.control.clone())
     }
 
-    /// Keeps the copy of a memory until the forked child asks for it; the number by which it does.
-    pub(crate) fn keep_for_child(&self, copies: InitialPages) -> u64 {
-        let fork = self.next_fork.fetch_add(1, Ordering::Relaxed);
+    /// Keeps the copy of a memory until the forked child asks for it; the token by which it does.
+    pub(crate) fn keep_for_child(&self, copies: InitialPages) -> Token {
+        let fork = random_token();
         self.forks().insert(fork, copies);
         fork
     }
 
-    /// The copy of a memory that was kept under this number.
-    pub(crate) fn take_copy(&self, fork: u64) -> Option<InitialPages> {
+    /// Whether a copy is kept under this token.
+    pub(crate) fn has_copy(&self, fork: Token) -> bool {
+        self.forks().contains_key(&fork)
+    }
+
+    /// The copy of a memory that was kept under this token.
+    pub(crate) fn take_copy(&self, fork: Token) -> Option<InitialPages> {
         self.forks().remove(&fork)
+    }
+
+    /// Gives back the copy of a memory that no child has asked for.
+    pub(crate) fn forget_copy(&self, fork: Token) {
+        let Some(copies) = self.take_copy(fork) else { return };
+        // Without a store the slots stay taken until the end.
+        let Ok(mut store) = self.swap.store() else { return };
+        copies.into_iter().for_each(|(_, slot)| store.release(slot));
     }
 }
 
 /// A server of paged memories.
 pub struct Server {
     shared: Arc<Shared>,
-    address: String,
+    door: Arc<Door>,
     stop: Arc<OwnedFd>,
     acceptor: Option<JoinHandle<()>>,
 }
-
-/// Distinguishes the servers of one process.
-static NEXT_SERVER: AtomicU64 = AtomicU64::new(1);
-
-/// How many packets of programs wait at most to be taken up.
-const BACKLOG: i32 = 128;
 
 impl Server {
     /// Begins to serve. Every process gets `memory_bytes` of address space and `settings.frames` frames.
@@ -158,31 +167,35 @@ impl Server {
         settings.check()?;
         let most = u64::from(u32::MAX) / 2 * PAGE_BYTES as u64;
         let memory_pages = (memory_bytes.min(most) / PAGE_BYTES as u64) as u32;
-        let number = NEXT_SERVER.fetch_add(1, Ordering::Relaxed);
-        let address = format!("clockhand-pager-{}-{number}", std::process::id());
-        let listening = |error: io::Error| format!("the pager cannot listen for programs: {error}");
-        let listener = listener(&address).map_err(listening)?;
-        let stop =
-            Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| listening(error.into()))?);
+        let listening = |error| format!("the pager cannot listen for programs: {error}");
+        let door = Arc::new(Door::new().map_err(listening)?);
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| listening(error.into()))?;
+        let stop = Arc::new(stop);
         let shared = Arc::new(Shared {
             settings,
             memory_pages,
             swap,
             log,
+            user: geteuid().as_raw(),
             members: Mutex::default(),
             forks: Mutex::default(),
-            next_fork: AtomicU64::new(1),
         });
         let acceptor = {
-            let (shared, stop) = (shared.clone(), stop.clone());
-            thread::spawn(move || accept_programs(&shared, &listener, &stop))
+            let (shared, door, stop) = (shared.clone(), door.clone(), stop.clone());
+            thread::spawn(move || accept_programs(&shared, &door, &stop))
         };
-        Ok(Server { shared, address, stop, acceptor: Some(acceptor) })
+        Ok(Server { shared, door, stop, acceptor: Some(acceptor) })
     }
 
-    /// What a program finds in the variable [`SOCKET_VARIABLE`](clockhand_pager_protocol::SOCKET_VARIABLE).
+    /// The descriptor that programs must inherit under the same number. It is closed on exec until somebody changes that,
+    /// in the process that is to become the program.
+    pub fn door(&self) -> BorrowedFd<'_> {
+        self.door.outer()
+    }
+
+    /// What a program finds in the variable [`DOOR_VARIABLE`](clockhand_pager_protocol::DOOR_VARIABLE).
     pub fn address(&self) -> &str {
-        &self.address
+        self.door.address()
     }
 
     /// All processes that have or had memory, in the order in which they asked for it.
@@ -239,18 +252,11 @@ impl Drop for Server {
     }
 }
 
-fn listener(address: &str) -> io::Result<OwnedFd> {
-    let listener =
-        socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    bind(&listener, &SocketAddrUnix::new_abstract_name(address.as_bytes())?)?;
-    listen(&listener, BACKLOG)?;
-    Ok(listener)
-}
-
 /// Takes programs up until the server stops.
-fn accept_programs(shared: &Arc<Shared>, listener: &OwnedFd, stop: &OwnedFd) {
+fn accept_programs(shared: &Arc<Shared>, door: &Door, stop: &OwnedFd) {
     loop {
-        let mut polled = [listener, stop].map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
+        let inner = PollFd::from_borrowed_fd(door.inner(), PollFlags::IN);
+        let mut polled = [inner, PollFd::new(stop, PollFlags::IN)];
         match poll(&mut polled, None) {
             Ok(_) if !polled[1].revents().is_empty() => return,
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -259,9 +265,9 @@ fn accept_programs(shared: &Arc<Shared>, listener: &OwnedFd, stop: &OwnedFd) {
         if polled[0].revents().is_empty() {
             continue;
         }
-        // A program that has gone before it was taken up is none.
-        let Ok(connection) = accept_with(listener.as_fd(), SocketFlags::CLOEXEC) else { continue };
+        // Whoever does not knock as a program does is none, nor is one that has gone before it was taken up.
+        let Ok(visitor) = door.visitor() else { continue };
         let shared = shared.clone();
-        thread::spawn(move || serve_connection(&shared, connection));
+        thread::spawn(move || serve_connection(&shared, &visitor));
     }
 }

@@ -3,9 +3,11 @@
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicU8, Ordering};
 
-use clockhand_pager_protocol::{Mapped, PAGE_BYTES, Packet, Request, RequestKind, SOCKET_VARIABLE};
+use clockhand_pager_protocol::{
+    DOOR_VARIABLE, Mapped, PAGE_BYTES, Packet, Reply, Request, Token, UNPAGED,
+};
 
-use crate::pager::{self, Connection};
+use crate::pager::{self, Connection, Door};
 use crate::sentence::Sentence;
 use crate::system::{self, ErrorNumber};
 use crate::{fork, helper_thread, libraries, memory};
@@ -27,7 +29,7 @@ const REFUSED_EXIT_CODE: i32 = 1;
 type Outcome<T> = core::result::Result<T, Sentence>;
 
 unsafe extern "C" {
-    static environ: *const *const c_char;
+    static environ: *mut *const c_char;
 }
 
 /// Has the program paged memory? The first call that can, attaches it.
@@ -62,15 +64,37 @@ fn decide() -> bool {
     if decided.is_err() {
         return STATE.load(Ordering::Acquire) == PAGED;
     }
-    let Some(name) = environment_variable(SOCKET_VARIABLE.as_bytes()) else {
+    let Some(address) = environment_variable(DOOR_VARIABLE.as_bytes()) else {
         STATE.store(NOT_PAGED, Ordering::Release);
         return false;
     };
-    if let Err(sentence) = attach_program(name) {
-        sentence.end_program(REFUSED_EXIT_CODE);
+    match attach_program(address) {
+        Ok(()) => STATE.store(PAGED, Ordering::Release),
+        Err(Failure::Ends(sentence)) => sentence.end_program(REFUSED_EXIT_CODE),
+        Err(Failure::Unpaged(sentence)) => {
+            sentence.write_to(libc::STDERR_FILENO);
+            // Programs that this one starts would say the same again.
+            remove_environment_variable(DOOR_VARIABLE.as_bytes());
+            pager::forget_door();
+            STATE.store(NOT_PAGED, Ordering::Release);
+            return false;
+        }
     }
-    STATE.store(PAGED, Ordering::Release);
     true
+}
+
+/// Why a program is not paged.
+enum Failure {
+    /// It cannot run.
+    Ends(Sentence),
+    /// It runs all the same.
+    Unpaged(Sentence),
+}
+
+impl From<Sentence> for Failure {
+    fn from(sentence: Sentence) -> Self {
+        Failure::Ends(sentence)
+    }
 }
 
 /// The value of an environment variable. The C library's own function may be interposed as well.
@@ -79,8 +103,7 @@ fn environment_variable(name: &[u8]) -> Option<&'static [u8]> {
     unsafe {
         let mut entry = environ;
         while !(*entry).is_null() {
-            let value = CStr::from_ptr(*entry).to_bytes().strip_prefix(name);
-            if let Some(value) = value.and_then(|rest| rest.strip_prefix(b"=")) {
+            if let Some(value) = value_of(*entry, name) {
                 return Some(value);
             }
             entry = entry.add(1);
@@ -89,21 +112,62 @@ fn environment_variable(name: &[u8]) -> Option<&'static [u8]> {
     None
 }
 
-fn attach_program(name: &[u8]) -> Outcome<()> {
-    if !pager::set_address(name) {
-        return Err(Sentence::new(format_args!(
-            "{SOCKET_VARIABLE} is no address of a pager: start the program with `clockhand run`"
-        )));
+/// The value of a variable in an entry of the environment, if the entry is this variable's.
+///
+/// # Safety
+/// The entry is a string of the environment.
+unsafe fn value_of(entry: *const c_char, name: &[u8]) -> Option<&'static [u8]> {
+    // SAFETY: the caller's promise.
+    let value = unsafe { CStr::from_ptr(entry) }.to_bytes().strip_prefix(name);
+    value.and_then(|rest| rest.strip_prefix(b"="))
+}
+
+/// Takes a variable out of the environment.
+fn remove_environment_variable(name: &[u8]) {
+    // SAFETY: the environment is an array of strings that ends with a null pointer; the program has hardly begun.
+    unsafe {
+        let (mut entry, mut kept) = (environ, environ);
+        loop {
+            let is_removed = !(*entry).is_null() && value_of(*entry, name).is_some();
+            *kept = *entry;
+            if (*entry).is_null() {
+                return;
+            }
+            entry = entry.add(1);
+            kept = kept.add(usize::from(!is_removed));
+        }
     }
-    let attached = attach(0, None)?;
+}
+
+fn attach_program(address: &[u8]) -> core::result::Result<(), Failure> {
+    match pager::set_door(address) {
+        Door::Open => {}
+        Door::Closed => {
+            let number = address.split(|&byte| byte == b':').next().unwrap_or_default();
+            return Err(Failure::Unpaged(Sentence::new(format_args!(
+                "who started the program has closed descriptor {}, through which the pager is reached: it runs without \
+                 paged memory",
+                core::str::from_utf8(number).unwrap_or_default()
+            ))));
+        }
+        Door::Unknown => {
+            return Err(Failure::Ends(Sentence::new(format_args!(
+                "{DOOR_VARIABLE} does not describe the way to a pager: start the program with `clockhand run`"
+            ))));
+        }
+    }
+    let attached = attach(None, None)?;
     memory::begin(attached.address, attached.bytes).map_err(|error| failed("its table", error))?;
     attached.begin_helper_thread()?;
-    fork::register()
+    Ok(fork::register()?)
 }
 
 /// Attaches a forked child to its copy of the parent's memory, at the same address.
-pub fn attach_child(fork: u64) -> Outcome<()> {
-    attach(fork, Some((memory::start(), memory::total_bytes())))?.begin_helper_thread()
+pub fn attach_child(copy: Token) -> Outcome<()> {
+    match attach(Some(copy), Some((memory::start(), memory::total_bytes()))) {
+        Ok(attached) => attached.begin_helper_thread(),
+        Err(Failure::Ends(sentence) | Failure::Unpaged(sentence)) => Err(sentence),
+    }
 }
 
 /// What the pager gave, before the helper thread has it.
@@ -131,16 +195,20 @@ impl Drop for Descriptor {
 }
 
 /// Asks the pager for memory and maps it, at `place` (address and bytes) if there is one.
-fn attach(fork: u64, place: Option<(usize, usize)>) -> Outcome<Attached> {
+fn attach(
+    copy: Option<Token>,
+    place: Option<(usize, usize)>,
+) -> core::result::Result<Attached, Failure> {
     let connection = Connection::open().map_err(pager::unreachable)?;
     let userfaultfd = system::userfaultfd().map(Descriptor);
     let error = userfaultfd.as_ref().err().map_or(0, |error| error.0);
-    let request = Request { error, fork, memory: 0, ..pager::request(RequestKind::Attach) };
+    let request = Request { error, ..pager::request_to_attach(copy) };
     let descriptor = userfaultfd.as_ref().ok().map(|descriptor| descriptor.0);
     connection.send(request.as_bytes(), descriptor).map_err(pager::unreachable)?;
     let (reply, file) = accepted(&connection)?;
     let userfaultfd = userfaultfd.map_err(|error| failed("a userfaultfd", error))?;
-    let file = file.ok_or_else(|| failed("a memory file", ErrorNumber(libc::EPROTO)))?;
+    // The kernel leaves out a descriptor for which the program's table has no room.
+    let file = file.ok_or_else(|| pager::unreachable(ErrorNumber(libc::EMFILE)))?;
 
     let bytes = reply.memory_bytes as usize;
     let fits = bytes > 0
@@ -148,7 +216,7 @@ fn attach(fork: u64, place: Option<(usize, usize)>) -> Outcome<Attached> {
         && bytes / PAGE_BYTES <= u32::MAX as usize
         && place.is_none_or(|(_, place_bytes)| place_bytes == bytes);
     if !fits {
-        return Err(failed("memory of a usable size", ErrorNumber(libc::EPROTO)));
+        return Err(failed("memory of a usable size", ErrorNumber(libc::EPROTO)).into());
     }
     let address = map_file(&file, place.map(|(address, _)| address), bytes)
         .map_err(|error| failed("room in the address space", error))?;
@@ -156,19 +224,18 @@ fn attach(fork: u64, place: Option<(usize, usize)>) -> Outcome<Attached> {
     let mapped = Mapped { address: address as u64 };
     connection.send(mapped.as_bytes(), None).map_err(pager::unreachable)?;
     accepted(&connection)?;
-    pager::MEMORY.store(reply.memory, Ordering::Relaxed);
+    pager::set_memory(reply.memory);
     Ok(Attached { connection, userfaultfd, address, bytes })
 }
 
 /// Receives a reply that is no refusal.
-fn accepted(
-    connection: &Connection,
-) -> Outcome<(clockhand_pager_protocol::Reply, Option<Descriptor>)> {
+fn accepted(connection: &Connection) -> core::result::Result<(Reply, Option<Descriptor>), Failure> {
     let (reply, descriptor) = connection.receive_reply().map_err(pager::unreachable)?;
     let descriptor = descriptor.map(Descriptor);
     match reply.refused {
         0 => Ok((reply, descriptor)),
-        _ => Err(Sentence::of_packet(&reply.sentence)),
+        UNPAGED => Err(Failure::Unpaged(Sentence::of_packet(&reply.sentence))),
+        _ => Err(Failure::Ends(Sentence::of_packet(&reply.sentence))),
     }
 }
 

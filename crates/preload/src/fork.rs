@@ -6,16 +6,25 @@
 
 use core::cell::UnsafeCell;
 
-use clockhand_pager_protocol::{Request, RequestKind};
+use clockhand_pager_protocol::{NO_TOKEN, RequestKind, Token};
 
+use crate::pager::Connection;
 use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
 use crate::system::{self, SignalSet};
 use crate::{attach, memory, pager};
 
+/// What the pager gave for a fork.
+#[derive(Clone, Copy)]
+struct Copy {
+    token: Token,
+    /// The connection that holds the copy, and the pages frozen. Parent and child have a descriptor each, and close it.
+    connection: i32,
+}
+
 /// A fork under way.
 struct Fork {
-    /// The pager's number of the copy, or why there is none.
-    copy: core::result::Result<u64, Sentence>,
+    /// The copy, or why there is none.
+    copy: core::result::Result<Copy, Sentence>,
     /// What the forking thread had blocked.
     signals: SignalSet,
 }
@@ -26,7 +35,10 @@ struct ForkUnderWay(UnsafeCell<Fork>);
 // SAFETY: used between `prepare` and `finish` only, under the lock of the memory.
 unsafe impl Sync for ForkUnderWay {}
 
-static FORK: ForkUnderWay = ForkUnderWay(UnsafeCell::new(Fork { copy: Ok(0), signals: 0 }));
+static FORK: ForkUnderWay = ForkUnderWay(UnsafeCell::new(Fork {
+    copy: Ok(Copy { token: NO_TOKEN, connection: -1 }),
+    signals: 0,
+}));
 
 /// Has the C library call us around each fork: last before it, first after it.
 pub fn register() -> core::result::Result<(), Sentence> {
@@ -50,7 +62,7 @@ extern "C" fn prepare() {
 }
 
 /// Asks the pager for the copy.
-fn begin(on_stack: usize) -> core::result::Result<u64, Sentence> {
+fn begin(on_stack: usize) -> core::result::Result<Copy, Sentence> {
     // The next call would write to a frozen page, and wait for ever. Said now: the child has no stack to say it on.
     if memory::contains(&raw const on_stack as usize) {
         let sentence = Sentence::new(format_args!(
@@ -59,16 +71,19 @@ fn begin(on_stack: usize) -> core::result::Result<u64, Sentence> {
         sentence.write_to(libc::STDERR_FILENO);
         return Err(sentence);
     }
-    pager::ask(&pager::request(RequestKind::BeginFork)).map(|reply| reply.fork)
+    let connection = Connection::open().map_err(pager::unreachable)?;
+    let reply = pager::ask_over(&connection, &pager::request(RequestKind::BeginFork))?;
+    Ok(Copy { token: reply.fork, connection: connection.into_descriptor() })
 }
 
 extern "C" fn finish_in_parent() {
     // SAFETY: the lock is held since `prepare`.
     let fork = unsafe { &*FORK.0.get() };
-    if let Ok(number) = fork.copy {
-        let request = Request { fork: number, ..pager::request(RequestKind::EndFork) };
-        if let Err(sentence) = pager::ask(&request) {
-            // Frozen pages would stay frozen.
+    if let Ok(copy) = fork.copy {
+        // Closing the connection lets pages change again.
+        let connection = Connection::of_descriptor(copy.connection);
+        if let Err(sentence) = pager::ask_over(&connection, &pager::request(RequestKind::EndFork)) {
+            // The pager has ended, or the program has closed what is not its own: then its child may be lost.
             sentence.end_program(LOST_MEMORY_EXIT_CODE);
         }
     }
@@ -79,7 +94,10 @@ extern "C" fn finish_in_child() {
     // SAFETY: the lock is held since `prepare`, by the thread of which this is the copy.
     let fork = unsafe { &*FORK.0.get() };
     let attached = match &fork.copy {
-        Ok(number) => attach::attach_child(*number),
+        Ok(copy) => {
+            let _copy = Connection::of_descriptor(copy.connection);
+            attach::attach_child(copy.token)
+        }
         Err(sentence) => Err(*sentence),
     };
     if let Err(sentence) = attached {

@@ -88,12 +88,12 @@ extern "C" fn run() -> ! {
 fn keep_only(one: u32, other: u32) -> Result<()> {
     let (low, high) = (one.min(other), one.max(other));
     if low > 0 {
-        system::close_range(0, low - 1)?;
+        system::close_range(0, low - 1, 0)?;
     }
     if high - low > 1 {
-        system::close_range(low + 1, high - 1)?;
+        system::close_range(low + 1, high - 1, 0)?;
     }
-    system::close_range(high + 1, u32::MAX)
+    system::close_range(high + 1, u32::MAX, 0)
 }
 
 /// Drops the translations of these pages, with one system call where the kernel can.

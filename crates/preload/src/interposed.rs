@@ -1,6 +1,7 @@
 //! The functions that a program calls instead of the C library's, with the same names and meaning.
 
 mod blocks;
+mod descriptors;
 mod mappings;
 
 use crate::attach;

@@ -1,52 +1,73 @@
 //! Requests to the pager, each over a short connection of its own, so that the program's table of descriptors holds
-//! nothing of ours between them.
+//! nothing of ours between them but the door.
 
-use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::mem::zeroed;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use clockhand_pager_protocol::{Packet, Reply, Request, RequestKind, VERSION};
-use libc::{iovec, msghdr, sockaddr_un};
+use clockhand_pager_protocol::{
+    KNOCK, NO_TOKEN, Packet, Reply, Request, RequestKind, Token, VERSION,
+};
+use libc::{iovec, msghdr};
 
 use crate::sentence::Sentence;
 use crate::system::{self, ErrorNumber, Result};
 
-/// Where the pager listens, kept because the program may change its environment.
-struct PagerAddress {
-    /// 0 until it is known.
-    name_bytes: AtomicUsize,
-    address: UnsafeCell<sockaddr_un>,
+/// The descriptor through which the pager can be reached; -1 if there is none.
+static DOOR: AtomicI32 = AtomicI32::new(-1);
+/// Its inode, by which it is told from whatever else may get its number.
+static DOOR_INODE: AtomicU64 = AtomicU64::new(0);
+
+/// By which token requests name the program's memory.
+static MEMORY: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// Keeps the token of the program's memory. Called by the thread that attaches the program, or its child.
+pub fn set_memory(token: Token) {
+    for (word, value) in MEMORY.iter().zip(token) {
+        word.store(value, Ordering::Relaxed);
+    }
 }
 
-// SAFETY: the address is written once, by the thread that attaches the program, before `name_bytes` says that it is
-// there.
-unsafe impl Sync for PagerAddress {}
+/// What the environment says of the door.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// It is there.
+    Open,
+    /// Somebody has closed it between the pager and this program.
+    Closed,
+    /// The environment does not describe a door.
+    Unknown,
+}
 
-static PAGER_ADDRESS: PagerAddress = PagerAddress {
-    name_bytes: AtomicUsize::new(0),
-    address: UnsafeCell::new(sockaddr_un {
-        sun_family: libc::AF_UNIX as libc::sa_family_t,
-        sun_path: [0; 108],
-    }),
-};
-
-/// By which number requests name the program's memory; 0 before there is one.
-pub static MEMORY: AtomicU64 = AtomicU64::new(0);
-
-/// Keeps the pager's address; false if it is empty or too long for one.
-pub fn set_address(name: &[u8]) -> bool {
-    // An abstract address begins with a zero byte.
-    if name.is_empty() || name.len() > 107 {
-        return false;
+/// Keeps number and inode of the door, given as `NUMBER:INODE`.
+pub fn set_door(address: &[u8]) -> Door {
+    let parsed = core::str::from_utf8(address).ok().and_then(|address| {
+        let (number, inode) = address.split_once(':')?;
+        Some((number.parse().ok()?, inode.parse().ok()?))
+    });
+    let Some((number, inode)) = parsed else { return Door::Unknown };
+    if system::inode_of_socket(number) != Ok(inode) {
+        return Door::Closed;
     }
-    // SAFETY: nobody reads it before `name_bytes` is stored, and only the attaching thread comes here.
-    let address = unsafe { &mut *PAGER_ADDRESS.address.get() };
-    for (target, source) in address.sun_path[1..].iter_mut().zip(name) {
-        *target = *source as libc::c_char;
-    }
-    PAGER_ADDRESS.name_bytes.store(name.len(), Ordering::Release);
-    true
+    DOOR_INODE.store(inode, Ordering::Relaxed);
+    DOOR.store(number, Ordering::Release);
+    Door::Open
+}
+
+/// The program goes on without its pager, and may do with the number of the door what it likes.
+pub fn forget_door() {
+    DOOR.store(-1, Ordering::Release);
+}
+
+/// Is this descriptor the door, which programs that this one starts will need?
+#[inline]
+pub fn is_door(descriptor: c_int) -> bool {
+    descriptor >= 0 && descriptor == DOOR.load(Ordering::Relaxed)
+}
+
+/// The door's number, or -1.
+pub fn door() -> c_int {
+    DOOR.load(Ordering::Relaxed)
 }
 
 /// Room for one descriptor beside a packet, as the kernel lays it out.
@@ -85,26 +106,27 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Connects.
+    /// Connects: sends one end of a new pair of sockets through the door.
     pub fn open() -> Result<Connection> {
-        let name_bytes = PAGER_ADDRESS.name_bytes.load(Ordering::Acquire);
-        if name_bytes == 0 {
+        let number = DOOR.load(Ordering::Acquire);
+        if system::inode_of_socket(number)? != DOOR_INODE.load(Ordering::Relaxed) {
             return Err(ErrorNumber(libc::EDESTADDRREQ));
         }
-        let connection = Connection { socket: system::packet_socket()? };
-        // SAFETY: it is not written any more once `name_bytes` is not 0.
-        let address = unsafe { &*PAGER_ADDRESS.address.get() };
-        system::connect(
-            connection.socket,
-            address,
-            size_of::<libc::sa_family_t>() + 1 + name_bytes,
-        )?;
-        Ok(connection)
+        let [ours, theirs] = system::packet_sockets()?.map(Connection::of_descriptor);
+        // It is not this value's to close.
+        let door = core::mem::ManuallyDrop::new(Connection::of_descriptor(number));
+        door.send(&[KNOCK], Some(theirs.socket))?;
+        Ok(ours)
     }
 
     /// Of a descriptor that is a connection.
     pub const fn of_descriptor(socket: c_int) -> Connection {
         Connection { socket }
+    }
+
+    /// Its descriptor, which is the caller's to close from now on.
+    pub fn into_descriptor(self) -> c_int {
+        core::mem::ManuallyDrop::new(self).socket
     }
 
     /// Its descriptor.
@@ -145,6 +167,9 @@ impl Connection {
     pub fn receive_reply(&self) -> Result<(Reply, Option<c_int>)> {
         let mut reply = Reply::ZERO;
         let (bytes, descriptor) = self.receive(reply.as_bytes_mut())?;
+        if bytes == 0 {
+            return Err(ErrorNumber(libc::ECONNRESET));
+        }
         if bytes != size_of::<Reply>() || reply.version != VERSION {
             if let Some(descriptor) = descriptor {
                 system::close(descriptor);
@@ -166,29 +191,41 @@ fn empty_message(part: &mut iovec) -> msghdr {
 
 /// A request of this process for its memory.
 pub fn request(kind: RequestKind) -> Request {
-    let mut request = Request {
-        kind: kind as u32,
-        process: system::process_id(),
-        memory: MEMORY.load(Ordering::Relaxed),
-        ..Request::ZERO
-    };
+    let [first, second] = &MEMORY;
+    let memory = [first.load(Ordering::Relaxed), second.load(Ordering::Relaxed)];
+    let mut request = Request { kind: kind as u32, memory, ..Request::ZERO };
     let name = system::thread_name();
     request.name[..name.len()].copy_from_slice(&name);
     request
 }
 
-/// Why the pager did not do what it was asked.
-pub fn unreachable(error: ErrorNumber) -> Sentence {
-    Sentence::new(format_args!(
-        "the pager cannot be reached (error {}): start the program with `clockhand run`",
-        error.0
-    ))
+/// A request for a memory that this process has not yet: with a token, for the copy that it names.
+pub fn request_to_attach(fork: Option<Token>) -> Request {
+    let fork = fork.unwrap_or(NO_TOKEN);
+    Request { fork, memory: NO_TOKEN, ..request(RequestKind::Attach) }
 }
 
-/// Sends a request over a connection of its own and waits for the reply.
-pub fn ask(request: &Request) -> core::result::Result<Reply, Sentence> {
+/// Why the pager did not do what it was asked.
+pub fn unreachable(error: ErrorNumber) -> Sentence {
+    match error.0 {
+        libc::ECONNRESET => Sentence::new(format_args!(
+            "the pager did not answer: it has ended, or has no descriptors left (raise `ulimit -n`)"
+        )),
+        libc::EMFILE => Sentence::new(format_args!(
+            "the program has no descriptors left to reach its pager: raise `ulimit -n`"
+        )),
+        error => Sentence::new(format_args!(
+            "the pager cannot be reached (error {error}): start the program with `clockhand run`"
+        )),
+    }
+}
+
+/// Sends a request over a connection and waits for the reply.
+pub fn ask_over(
+    connection: &Connection,
+    request: &Request,
+) -> core::result::Result<Reply, Sentence> {
     let answer = || {
-        let connection = Connection::open()?;
         connection.send(request.as_bytes(), None)?;
         let (reply, descriptor) = connection.receive_reply()?;
         if let Some(descriptor) = descriptor {
@@ -210,5 +247,5 @@ pub fn discard(first_page: u32, pages: u32) -> bool {
         pages: u64::from(pages),
         ..request(RequestKind::Discard)
     };
-    ask(&request).is_ok()
+    Connection::open().is_ok_and(|connection| ask_over(&connection, &request).is_ok())
 }

@@ -126,24 +126,29 @@ pub unsafe fn madvise_ranges(ranges: &[iovec], advice: c_int) -> Result<usize> {
     unsafe { call(libc::SYS_process_madvise, arguments) }
 }
 
-/// A Unix socket of sequenced packets that is closed on exec.
-pub fn packet_socket() -> Result<c_int> {
+/// A pair of Unix sockets of sequenced packets that are closed on exec.
+pub fn packet_sockets() -> Result<[c_int; 2]> {
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
-    // SAFETY: takes no addresses.
-    let socket =
-        unsafe { call(libc::SYS_socket, [libc::AF_UNIX as usize, kind as usize, 0, 0, 0, 0]) };
-    socket.map(|descriptor| descriptor as c_int)
+    let mut sockets = [-1; 2];
+    let pointer = sockets.as_mut_ptr() as usize;
+    // SAFETY: the kernel writes two numbers.
+    unsafe {
+        call(libc::SYS_socketpair, [libc::AF_UNIX as usize, kind as usize, 0, pointer, 0, 0])?;
+    }
+    Ok(sockets)
 }
 
-/// `connect`.
-pub fn connect(socket: c_int, address: &libc::sockaddr_un, address_bytes: usize) -> Result<()> {
-    let pointer = &raw const *address as usize;
-    // SAFETY: the address is a whole structure, of which no more than its size is read.
-    unsafe {
-        let bytes = address_bytes.min(size_of::<libc::sockaddr_un>());
-        call_to_the_end(libc::SYS_connect, [socket as usize, pointer, bytes, 0, 0, 0])?;
+/// The inode of a descriptor that is a socket.
+pub fn inode_of_socket(descriptor: c_int) -> Result<u64> {
+    // SAFETY: a structure of numbers, for which zero is valid.
+    let mut status: libc::stat = unsafe { core::mem::zeroed() };
+    let pointer = &raw mut status as usize;
+    // SAFETY: the kernel writes one structure.
+    unsafe { call(libc::SYS_fstat, [descriptor as usize, pointer, 0, 0, 0, 0]) }?;
+    match status.st_mode & libc::S_IFMT {
+        libc::S_IFSOCK => Ok(status.st_ino),
+        _ => Err(ErrorNumber(libc::ENOTSOCK)),
     }
-    Ok(())
 }
 
 /// `sendmsg`, without `SIGPIPE`.
@@ -168,16 +173,25 @@ pub unsafe fn receive(socket: c_int, message: &mut msghdr) -> Result<usize> {
     unsafe { call_to_the_end(libc::SYS_recvmsg, arguments) }
 }
 
+/// `dup3`.
+pub fn duplicate_to(descriptor: c_int, number: c_int, flags: c_int) -> Result<c_int> {
+    // SAFETY: takes no addresses; whose descriptors they are is the caller's matter.
+    unsafe { call(libc::SYS_dup3, [descriptor as usize, number as usize, flags as usize, 0, 0, 0]) }
+        .map(|descriptor| descriptor as c_int)
+}
+
 /// `close`, of a descriptor of ours.
 pub fn close(descriptor: c_int) {
     // SAFETY: takes no addresses. That the descriptor is gone afterwards is so even after an error.
     let _ = unsafe { call(libc::SYS_close, [descriptor as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Closes the descriptors from `first` to `last`, both included.
-pub fn close_range(first: u32, last: u32) -> Result<()> {
+/// Closes the descriptors from `first` to `last`, both included, or does to them what the flags say.
+pub fn close_range(first: u32, last: u32, flags: u32) -> Result<()> {
     // SAFETY: takes no addresses; whose descriptors they are is the caller's matter.
-    unsafe { call(libc::SYS_close_range, [first as usize, last as usize, 0, 0, 0, 0]) }?;
+    unsafe {
+        call(libc::SYS_close_range, [first as usize, last as usize, flags as usize, 0, 0, 0])
+    }?;
     Ok(())
 }
 

@@ -1,11 +1,12 @@
 //! `run`: paged memory for programs, and what became of it.
 
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL, SwapFile};
 use clockhand_pager::{
-    Counts, PagedProcess, ReferenceLog, SOCKET_VARIABLE, Server, Settings, Swap, obstacle,
+    Counts, DOOR_VARIABLE, PagedProcess, ReferenceLog, Server, Settings, Swap, obstacle,
 };
 use clockhand_policy::Ratio;
 use clockhand_sim::{Contestant, SimError};
@@ -136,10 +137,15 @@ impl Pager {
         Ok(Pager { server: Some(server), settings, library, is_direct })
     }
 
+    /// The descriptor that a program must inherit, under the same number, to be given memory.
+    fn door(&self) -> PyResult<i32> {
+        Ok(self.server()?.door().as_raw_fd())
+    }
+
     /// Variables that a program needs in its environment to be given memory.
     fn environment(&self) -> PyResult<Vec<(&'static str, String)>> {
         let address = self.server()?.address().to_owned();
-        Ok(vec![(SOCKET_VARIABLE, address), ("LD_PRELOAD", self.library.display().to_string())])
+        Ok(vec![(DOOR_VARIABLE, address), ("LD_PRELOAD", self.library.display().to_string())])
     }
 
     /// Whether the swap file is read and written past the page cache.

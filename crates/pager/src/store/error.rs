@@ -26,6 +26,37 @@ pub enum StoreError {
     /// The file is somebody's data.
     #[error("{} is not empty and not a Clockhand swap file: give another name, or remove it", .0.display())]
     Foreign(PathBuf),
+    /// The name is a symbolic link.
+    #[error("{} is a symbolic link, which others may turn elsewhere: give the name of the swap file itself", .0.display())]
+    Link(PathBuf),
+    /// The file has other names, by which others may reach it.
+    #[error("{} has {names} names (hard links), and a swap file must have one: remove it or give another name", path.display())]
+    ManyNames {
+        /// The swap file.
+        path: PathBuf,
+        /// How many names it has.
+        names: u64,
+    },
+    /// The file belongs to somebody else, who could read the memory of the programs.
+    #[error("{} belongs to user {owner}, who could read the programs' memory: give another name, or remove it", path.display())]
+    OtherOwner {
+        /// The swap file.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// Others may read or write the file.
+    #[error(
+        "{} has mode {mode:04o}, so that others could read or change the programs' memory: `chmod 600` it, or give another \
+         name",
+        path.display()
+    )]
+    Mode {
+        /// The swap file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// Another run has locked the file.
     #[error(
         "{} is the swap file of another run: give another name, or wait until that run has ended",

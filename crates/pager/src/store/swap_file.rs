@@ -72,7 +72,7 @@ impl SwapFile {
     ///
     /// # Errors
     ///
-    /// If it is no regular file, not empty and without the header of a swap file, locked by another run, or cannot be
+    /// If it is no regular file, belongs to another user, has other names, may be read or written by others, is not empty and without the header of a swap file, locked by another run, or cannot be
     /// opened or written; and if the limit leaves no room for a page.
     pub fn open(path: &Path, limit_bytes: Option<u64>) -> Result<SwapFile, StoreError> {
         let limit_slots = limit_in_slots(limit_bytes)?;
@@ -306,6 +306,9 @@ fn open_locked(path: &Path) -> Result<(File, bool), StoreError> {
         if !start.is_empty() && start != MAGIC {
             return Err(StoreError::Foreign(path.into()));
         }
+        if !is_created {
+            check_is_private(&file, path)?;
+        }
         return Ok((file, is_created));
     }
 }
@@ -321,14 +324,38 @@ fn open_or_create(path: &Path) -> Result<(File, bool), StoreError> {
             Err(error) => return Err(failed("create", path)(error)),
         }
         // Looked at before it is opened, which may already do something to a device.
-        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            return Err(StoreError::NotRegular(path.into()));
+        match std::fs::symlink_metadata(path) {
+            Ok(found) if found.is_symlink() => return Err(StoreError::Link(path.into())),
+            Ok(found) if !found.is_file() => return Err(StoreError::NotRegular(path.into())),
+            _ => {}
         }
-        match options.open(path) {
+        // And not followed if somebody puts a link in its place now.
+        match options.clone().custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path) {
             Ok(file) => return Ok((file, false)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+                return Err(StoreError::Link(path.into()));
+            }
             Err(error) => return Err(failed("open", path)(error)),
         }
+    }
+}
+
+/// Nobody but this user, and root, can reach what an existing file is about to hold.
+fn check_is_private(file: &File, path: &Path) -> Result<(), StoreError> {
+    let found = file.metadata().map_err(failed("examine", path))?;
+    let (path, owner, names, mode) =
+        (path.into(), found.uid(), found.nlink(), found.mode() & 0o7777);
+    if !found.is_file() {
+        Err(StoreError::NotRegular(path))
+    } else if owner != rustix::process::geteuid().as_raw() {
+        Err(StoreError::OtherOwner { path, owner })
+    } else if names != 1 {
+        Err(StoreError::ManyNames { path, names })
+    } else if mode & !0o600 != 0 {
+        Err(StoreError::Mode { path, mode })
+    } else {
+        Ok(())
     }
 }
 

@@ -4,3 +4,4 @@ mod decisions;
 mod fault_injection;
 mod model;
 mod real_memory;
+mod security;

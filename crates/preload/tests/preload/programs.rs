@@ -1,14 +1,15 @@
 //! Programs with the library give the same output as without it.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use clockhand_pager_protocol::SOCKET_VARIABLE;
+use clockhand_pager_protocol::DOOR_VARIABLE;
 
-use crate::test_pager::{Behaviour, TestPager, refusal};
+use crate::test_pager::{Behaviour, TestPager, give, pair_of_sockets, refusal};
 
 const MEMORY_BYTES: usize = 1 << 30;
 
@@ -56,11 +57,8 @@ fn pager(behaviour: Behaviour) -> Option<TestPager> {
 
 /// The program with the library in it.
 fn paged(command: &mut Command, pager: &TestPager) -> Output {
-    command
-        .env("LD_PRELOAD", library())
-        .env(SOCKET_VARIABLE, pager.name())
-        .output()
-        .expect("the program starts")
+    pager.give_door(command);
+    command.env("LD_PRELOAD", library()).output().expect("the program starts")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -261,18 +259,73 @@ fn a_refused_program_says_why_and_ends() {
 }
 
 #[test]
+fn a_program_that_its_pager_leaves_alone_says_so_once_and_runs() {
+    let sentence = "the program runs as another user: it runs without paged memory";
+    let behaviour = Behaviour { leave_programs: Some(sentence), ..Behaviour::default() };
+    let (Some(pager), Some(shell)) = (pager(behaviour), installed("sh")) else { return };
+    let output = paged(&mut program(&shell, &["-c", "echo one; sh -c 'env; echo two'"]), &pager);
+    assert_eq!(text(&output.stderr), format!("clockhand: {sentence}\n"));
+    let said = text(&output.stdout);
+    assert!(said.starts_with("one\n") && said.ends_with("two\n"), "{said}");
+    assert!(!said.contains(DOOR_VARIABLE), "{said}");
+}
+
+#[test]
 fn a_program_whose_pager_is_not_there_says_so_and_ends() {
     let Some(echo) = installed("echo") else { return };
-    let output = program(&echo, &["hello"])
-        .env("LD_PRELOAD", library())
-        .env(SOCKET_VARIABLE, "clockhand-test-nobody-listens")
-        .output()
-        .expect("the program starts");
+    let [inner, outer] = pair_of_sockets();
+    drop(inner);
+    let mut command = program(&echo, &["hello"]);
+    give(&mut command, &outer);
+    let output = command.env("LD_PRELOAD", library()).output().expect("the program starts");
     assert_eq!(
         text(&output.stderr),
-        "clockhand: the pager cannot be reached (error 111): start the program with `clockhand run`\n"
+        "clockhand: the pager cannot be reached (error 32): start the program with `clockhand run`\n"
     );
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
+}
+
+#[test]
+fn a_program_to_which_nobody_has_left_the_door_runs_without_paged_memory() {
+    let Some(echo) = installed("echo") else { return };
+    let address = |door| {
+        let mut command = program(&echo, &["hello"]);
+        command.env("LD_PRELOAD", library()).env(DOOR_VARIABLE, door);
+        command.output().expect("the program starts")
+    };
+    let output = address("1000:12345");
+    assert_eq!(
+        text(&output.stderr),
+        "clockhand: who started the program has closed descriptor 1000, through which the pager is reached: it runs \
+         without paged memory\n"
+    );
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "hello\n".to_owned()));
+    let output = address("clockhand-pager-7-1");
+    assert_eq!(
+        text(&output.stderr),
+        "clockhand: CLOCKHAND_PAGER does not describe the way to a pager: start the program with `clockhand run`\n"
+    );
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
+}
+
+#[test]
+fn programs_that_close_all_descriptors_leave_the_door_to_those_that_they_start() {
+    let (Some(pager), Some(python)) = (pager(Behaviour::default()), installed("python3")) else {
+        return;
+    };
+    let script = "import os, subprocess\n\
+        os.closerange(3, 5000)\n\
+        for number in range(3, 5000):\n\
+        \ttry: os.close(number)\n\
+        \texcept OSError: pass\n\
+        \ttry: os.dup2(2, number) and os.close(number)\n\
+        \texcept OSError: pass\n\
+        \ttry: os.set_inheritable(number, False)\n\
+        \texcept OSError: pass\n\
+        subprocess.run(['sh', '-c', 'cat /proc/self/maps | grep -c memfd:'], close_fds=True)";
+    let output = paged(&mut program(&python, &["-S", "-c", script]), &pager);
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("1\n".to_owned(), String::new()));
+    assert!(pager.counts().attached.load(Ordering::Relaxed) >= 3, "python, the shell and cat");
 }
 
 #[test]
@@ -301,12 +354,17 @@ fn a_thread_on_a_paged_stack_cannot_fork_and_does_not_hang() {
     assert_eq!(text(&output.stdout), "the child has ended by a signal\nthe parent goes on\n");
 }
 
+/// The number of the socket on which the pager of the test below finds its programs.
+const INNER_VARIABLE: &str = "CLOCKHAND_TEST_INNER";
+
 /// A pager for the test below, in a process of its own that can be killed.
 #[test]
 #[ignore = "started by the test that kills it"]
 fn pager_in_a_process_of_its_own() {
-    let pager = TestPager::start(MEMORY_BYTES, Behaviour::default());
-    eprintln!("PAGER {}", pager.name());
+    let Ok(number) = std::env::var(INNER_VARIABLE) else { return };
+    // SAFETY: the descriptor was left to this process for this test.
+    let inner = unsafe { OwnedFd::from_raw_fd(number.parse().expect("a number")) };
+    let _pager = TestPager::behind(inner, MEMORY_BYTES, Behaviour::default());
     std::thread::sleep(std::time::Duration::from_secs(60));
 }
 
@@ -318,21 +376,19 @@ fn a_killed_pager_ends_the_program_with_a_sentence() {
     else {
         return;
     };
+    let [inner, outer] = pair_of_sockets();
     let test = std::env::current_exe().expect("the test's own path");
     let own = ["--ignored", "--exact", "programs::pager_in_a_process_of_its_own", "--nocapture"];
-    let mut pager = program(&test, &own)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the test starts again");
-    let lines = BufReader::new(pager.stderr.take().expect("a pipe")).lines();
-    let name = lines
-        .map_while(Result::ok)
-        .find_map(|line| line.strip_prefix("PAGER ").map(str::to_owned))
-        .expect("the pager's address");
-    let mut paged = program(&built, &[])
+    let mut pager = program(&test, &own);
+    give(&mut pager, &inner);
+    pager.env(INNER_VARIABLE, inner.as_raw_fd().to_string()).env_remove(DOOR_VARIABLE);
+    let mut pager =
+        pager.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the test starts again");
+    drop(inner);
+    let mut paged = program(&built, &[]);
+    give(&mut paged, &outer);
+    let mut paged = paged
         .env("LD_PRELOAD", library())
-        .env(SOCKET_VARIABLE, name)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -7,14 +7,16 @@ use std::fs::File;
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use clockhand_pager_protocol::{
-    Mapped, PAGE_BYTES, Packet, PageRange, Reply, Request, RequestKind, UNMAP_RANGES, UNMAPPED,
-    Unmap,
+    DOOR_VARIABLE, KNOCK, Mapped, NO_TOKEN, PAGE_BYTES, Packet, PageRange, Reply, Request,
+    RequestKind, Token, UNMAP_RANGES, UNMAPPED, UNPAGED, Unmap,
 };
 
 /// `linux/userfaultfd.h`, as far as it is needed.
@@ -309,6 +311,8 @@ pub struct Behaviour {
     pub refuse_forks: Option<&'static str>,
     /// The pager refuses programs with this sentence.
     pub refuse_programs: Option<&'static str>,
+    /// The pager says with this sentence that programs run without it.
+    pub leave_programs: Option<&'static str>,
 }
 
 /// What has happened so far.
@@ -330,25 +334,36 @@ struct Shared {
     memory_bytes: usize,
     behaviour: Behaviour,
     counts: Counts,
-    memories: Mutex<HashMap<u64, Arc<ProgramMemory>>>,
-    copies: Mutex<HashMap<u64, File>>,
+    memories: Mutex<HashMap<Token, Arc<ProgramMemory>>>,
+    copies: Mutex<HashMap<Token, File>>,
     next_number: AtomicU64,
     ended: AtomicBool,
 }
 
+impl Shared {
+    fn next_token(&self) -> Token {
+        [self.next_number.fetch_add(1, Ordering::Relaxed), 0]
+    }
+}
+
 /// The pager, on threads of this process.
 pub struct TestPager {
-    name: String,
+    /// What programs inherit.
+    door: Option<OwnedFd>,
     shared: Arc<Shared>,
 }
 
 impl TestPager {
-    /// Starts to listen.
+    /// Starts to serve whoever inherits its door.
     pub fn start(memory_bytes: usize, behaviour: Behaviour) -> TestPager {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("clockhand-test-pager-{}-{number}", std::process::id());
-        let listener = listen(&name).expect("an abstract address of our own");
+        let [inner, outer] = pair_of_sockets();
+        let mut pager = TestPager::behind(inner, memory_bytes, behaviour);
+        pager.door = Some(outer);
+        pager
+    }
+
+    /// Starts to serve whoever knocks on the other side of this socket.
+    pub fn behind(inner: OwnedFd, memory_bytes: usize, behaviour: Behaviour) -> TestPager {
         let shared = Arc::new(Shared {
             memory_bytes,
             behaviour,
@@ -359,13 +374,13 @@ impl TestPager {
             ended: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&shared);
-        thread::spawn(move || accept(&listener, &accepting));
-        TestPager { name, shared }
+        thread::spawn(move || accept(&Socket(inner), &accepting));
+        TestPager { door: None, shared }
     }
 
-    /// The address for the program's environment.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// Lets a program that is to be started inherit the door.
+    pub fn give_door(&self, command: &mut Command) {
+        give(command, self.door.as_ref().expect("the door is here"));
     }
 
     /// What has happened so far.
@@ -380,41 +395,47 @@ impl Drop for TestPager {
     }
 }
 
-fn listen(name: &str) -> io::Result<OwnedFd> {
-    // SAFETY: zero is valid for an address; the descriptor is new.
+/// Two sockets of packets, each the other's peer.
+pub fn pair_of_sockets() -> [OwnedFd; 2] {
+    let mut sockets = [-1; 2];
+    // SAFETY: the kernel writes two descriptors, which are new.
     unsafe {
         let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
-        let socket = OwnedFd::from_raw_fd(check(libc::socket(libc::AF_UNIX, kind, 0))?);
-        let mut address: libc::sockaddr_un = zeroed();
-        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-        for (target, source) in address.sun_path[1..].iter_mut().zip(name.bytes()) {
-            *target = source as libc::c_char;
-        }
-        let bytes = (size_of::<libc::sa_family_t>() + 1 + name.len()) as libc::socklen_t;
-        check(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), bytes))?;
-        check(libc::listen(socket.as_raw_fd(), 100))?;
-        Ok(socket)
+        check(libc::socketpair(libc::AF_UNIX, kind, 0, sockets.as_mut_ptr())).expect("two sockets");
+        sockets.map(|socket| OwnedFd::from_raw_fd(socket))
     }
 }
 
-fn accept(listener: &OwnedFd, shared: &Arc<Shared>) {
+/// Lets a program that is to be started inherit a door, and tells it where it is. The door must be open until then.
+pub fn give(command: &mut Command, door: &OwnedFd) {
+    let number = door.as_raw_fd();
+    // SAFETY: zero is valid for the structure, which the kernel fills.
+    let status = unsafe {
+        let mut status: libc::stat = zeroed();
+        check(libc::fstat(number, &mut status)).expect("the door is open");
+        status
+    };
+    command.env(DOOR_VARIABLE, format!("{number}:{}", status.st_ino));
+    // SAFETY: only system calls are made between fork and exec.
+    unsafe {
+        command.pre_exec(move || check(libc::fcntl(number, libc::F_SETFD, 0)).map(drop));
+    }
+}
+
+fn accept(inner: &Socket, shared: &Arc<Shared>) {
     while !shared.ended.load(Ordering::Relaxed) {
-        let mut poll = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd { fd: inner.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one structure, which lives here.
         if unsafe { libc::poll(&mut poll, 1, 20) } != 1 {
             continue;
         }
-        // SAFETY: the address of the peer is not asked for; the descriptor is new.
-        let socket = unsafe {
-            let no_address = std::ptr::null_mut();
-            let descriptor = libc::accept4(
-                listener.as_raw_fd(),
-                no_address,
-                std::ptr::null_mut(),
-                libc::SOCK_CLOEXEC,
-            );
-            Socket(OwnedFd::from_raw_fd(check(descriptor).expect("a connection")))
-        };
+        let mut knock = [0];
+        let (bytes, connection) = inner.receive(&mut knock).expect("the door is open");
+        if bytes == 0 {
+            return;
+        }
+        let socket = Socket(connection.expect("a connection comes with a knock"));
+        assert_eq!(knock, [KNOCK]);
         let shared = Arc::clone(shared);
         thread::spawn(move || {
             // A program that ends while it is served is no error of the pager.
@@ -441,11 +462,16 @@ fn answer(socket: &Socket, shared: &Shared) -> io::Result<()> {
             if let Some(sentence) = shared.behaviour.refuse_forks {
                 refuse(&mut reply, sentence);
             } else {
-                reply.fork = shared.next_number.fetch_add(1, Ordering::Relaxed);
+                reply.fork = shared.next_token();
                 shared.copies.lock().unwrap().insert(reply.fork, memory.freeze());
+                socket.reply(&reply, None)?;
+                let ended = socket.receive(request.as_bytes_mut());
+                memory.thaw();
+                ended?;
+                assert_eq!(request.kind, RequestKind::EndFork as u32);
+                reply = Reply::ZERO;
             }
         }
-        (kind, Some(memory)) if kind == RequestKind::EndFork as u32 => memory.thaw(),
         (kind, _) => panic!("test pager: request {kind} for no memory"),
     }
     socket.reply(&reply, None)
@@ -467,12 +493,17 @@ fn attach(
         refuse(&mut reply, sentence);
         return socket.reply(&reply, None);
     }
+    if let Some(sentence) = shared.behaviour.leave_programs {
+        refuse(&mut reply, sentence);
+        reply.refused = UNPAGED;
+        return socket.reply(&reply, None);
+    }
     let userfaultfd = userfaultfd.expect("a userfaultfd, as this process has one");
     let file = match request.fork {
-        0 => memory_file(shared.memory_bytes),
+        NO_TOKEN => memory_file(shared.memory_bytes),
         fork => shared.copies.lock().unwrap().remove(&fork).expect("a copy for the child"),
     };
-    reply.memory = shared.next_number.fetch_add(1, Ordering::Relaxed);
+    reply.memory = shared.next_token();
     reply.memory_bytes = shared.memory_bytes as u64;
     socket.reply(&reply, Some(file.as_raw_fd()))?;
     let mut mapped = Mapped::ZERO;
@@ -489,7 +520,7 @@ fn attach(
     memory.register()?;
     shared.memories.lock().unwrap().insert(reply.memory, Arc::clone(&memory));
     shared.counts.attached.fetch_add(1, Ordering::Relaxed);
-    shared.counts.forked.fetch_add(usize::from(request.fork != 0), Ordering::Relaxed);
+    shared.counts.forked.fetch_add(usize::from(request.fork != NO_TOKEN), Ordering::Relaxed);
     let serving = Arc::clone(&memory);
     let server = thread::spawn(move || {
         // Otherwise the program would wait for ever.
@@ -499,7 +530,12 @@ fn attach(
     });
     socket.reply(&reply, None)?;
 
-    let result = unmap_at_random(socket, shared, &memory, request.process as u64);
+    let result = unmap_at_random(
+        socket,
+        shared,
+        &memory,
+        (mapped.address / PAGE_BYTES as u64) ^ reply.memory[0],
+    );
     memory.ended.store(true, Ordering::Relaxed);
     server.join().expect("faults are served");
     shared.memories.lock().unwrap().remove(&reply.memory);

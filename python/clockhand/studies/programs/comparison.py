@@ -355,6 +355,7 @@ class _Comparison:
 
             ended, digest = self._run_once(
                 environment=preloading(pager),
+                inherited=[pager.door()],
                 before=None if group is None else group.join,
                 look=look,
             )

@@ -109,7 +109,12 @@ def run(
         pager = started_pager(policy, planned, settings, record=log)
         with opened(live) as watch:
             samples = Samples(pager, watch)
-            ended = run_program(program.command, environment=preloading(pager), look=samples.look)
+            ended = run_program(
+                program.command,
+                environment=preloading(pager),
+                inherited=[pager.door()],
+                look=samples.look,
+            )
             statistics = pager.finish()
         samples.take(ended.seconds, statistics)
         rows = process_rows(statistics, policy, program)

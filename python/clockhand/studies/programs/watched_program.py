@@ -35,6 +35,7 @@ def run_program(
     command: Sequence[str],
     *,
     environment: Mapping[str, str] | None = None,
+    inherited: Sequence[int] = (),
     before: Callable[[], None] | None = None,
     standard_input: IO[bytes] | None = None,
     take_output: Callable[[IO[bytes]], None] | None = None,
@@ -45,6 +46,7 @@ def run_program(
     Args:
         command: The program and its arguments.
         environment: Variables that it has besides ours.
+        inherited: Descriptors that it has under the same numbers, besides the standard streams.
         before: Called in the new process before it becomes the program.
         standard_input: What it reads; our own standard input if not given.
         take_output: Reads what the program writes to its standard output, in a thread of its own;
@@ -63,6 +65,7 @@ def run_program(
                 stdin=standard_input,
                 stdout=None if take_output is None else subprocess.PIPE,
                 preexec_fn=before,
+                pass_fds=inherited,
             )
         except (OSError, subprocess.SubprocessError) as error:
             reason = getattr(error, "strerror", None) or str(error)

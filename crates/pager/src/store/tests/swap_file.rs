@@ -1,5 +1,5 @@
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{page_of, read, store_in, write};
@@ -19,6 +19,7 @@ fn refusal(path: &Path) -> String {
 #[test]
 fn a_file_with_other_content_is_refused_and_stays_as_it_is() {
     let (_folder, path) = place();
+    existing(&path);
     for content in ["my thesis", "Clockhand swap fil", &"x".repeat(10_000)] {
         std::fs::write(&path, content).unwrap();
         let message = refusal(&path);
@@ -29,6 +30,57 @@ fn a_file_with_other_content_is_refused_and_stays_as_it_is() {
         assert!(message.contains("give another name, or remove it"), "{message}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
     }
+}
+
+/// An empty file that is there before the run, private as it must be.
+fn existing(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).open(path).unwrap();
+}
+
+#[test]
+fn an_existing_file_that_others_may_read_or_write_is_refused() {
+    let (_folder, path) = place();
+    existing(&path);
+    for mode in [0o666, 0o640, 0o604, 0o620, 0o700, 0o4600] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let message = refusal(&path);
+        assert!(message.contains(&format!("swap.img has mode {mode:04o}")), "{message}");
+        assert!(message.ends_with("`chmod 600` it, or give another name"), "{message}");
+        assert_eq!(path.metadata().unwrap().len(), 0, "nothing has been written");
+    }
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    SwapFile::open(&path, None).unwrap();
+}
+
+#[test]
+fn a_file_of_another_user_is_refused() {
+    let (_folder, path) = place();
+    existing(&path);
+    if std::os::unix::fs::chown(&path, Some(65534), None).is_err() {
+        eprintln!("SKIPPED: only root can give files away");
+        return;
+    }
+    let message = refusal(&path);
+    assert!(message.contains("swap.img belongs to user 65534"), "{message}");
+}
+
+#[test]
+fn links_are_refused() {
+    let (folder, path) = place();
+    existing(&path);
+    let other = folder.path().join("other.img");
+    std::fs::hard_link(&path, &other).unwrap();
+    let message = refusal(&path);
+    assert!(message.contains("swap.img has 2 names (hard links)"), "{message}");
+    std::fs::remove_file(&other).unwrap();
+    for target in [path.as_path(), Path::new("nowhere"), Path::new("/dev/null")] {
+        std::os::unix::fs::symlink(target, &other).unwrap();
+        let message = refusal(&other);
+        assert!(message.contains("other.img is a symbolic link"), "{message}");
+        std::fs::remove_file(&other).unwrap();
+    }
+    SwapFile::open(&path, None).unwrap();
 }
 
 #[test]
@@ -68,7 +120,7 @@ fn a_store_keeps_the_file() {
 #[test]
 fn a_file_that_existed_keeps_its_header_only_and_can_be_used_again() {
     let (_folder, path) = place();
-    std::fs::write(&path, "").unwrap();
+    existing(&path);
     for _ in 0..2 {
         let file = SwapFile::open(&path, None).unwrap();
         let Some(mut store) = store_in(&file) else { return };

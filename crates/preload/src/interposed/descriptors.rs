@@ -1,0 +1,112 @@
+//! What programs do to descriptors that they do not know. Many close all of them but the first three, before they start
+//! another program or as soon as they have been started; the door must stay open then, or nothing that they start is
+//! paged. To them it is as if its number were free and could not be had.
+
+use core::ffi::{c_int, c_uint, c_ulong};
+
+use crate::pager;
+use crate::system::{self, ErrorNumber, Result, set_errno};
+
+unsafe extern "C" {
+    fn __close(descriptor: c_int) -> c_int;
+    fn __fcntl(descriptor: c_int, command: c_int, ...) -> c_int;
+}
+
+/// The result, or -1 and `errno`.
+fn number_or_error(result: Result<c_int>) -> c_int {
+    result.unwrap_or_else(|error| {
+        set_errno(error);
+        -1
+    })
+}
+
+/// `close`.
+#[unsafe(no_mangle)]
+extern "C" fn close(descriptor: c_int) -> c_int {
+    if pager::is_door(descriptor) {
+        return number_or_error(Err(ErrorNumber(libc::EBADF)));
+    }
+    // SAFETY: the C library's own; takes no addresses.
+    unsafe { __close(descriptor) }
+}
+
+/// Does to the descriptors from `first` to `last` what [`system::close_range`] does, but to the door.
+fn close_all_but_door(first: c_uint, last: c_uint, flags: c_uint) -> Result<()> {
+    let door = pager::door();
+    let is_spared = door >= 0 && (first..=last).contains(&(door as c_uint));
+    if !is_spared {
+        return system::close_range(first, last, flags);
+    }
+    let door = door as c_uint;
+    if first < door {
+        system::close_range(first, door - 1, flags)?;
+    }
+    if door < last { system::close_range(door + 1, last, flags) } else { Ok(()) }
+}
+
+/// `close_range`.
+#[unsafe(no_mangle)]
+extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    number_or_error(close_all_but_door(first, last, flags as c_uint).map(|()| 0))
+}
+
+/// `closefrom`.
+#[unsafe(no_mangle)]
+extern "C" fn closefrom(first: c_int) {
+    // The C library's own does not tell of errors either.
+    let _ = close_all_but_door(first.max(0) as c_uint, c_uint::MAX, 0);
+}
+
+/// `dup2`.
+#[unsafe(no_mangle)]
+extern "C" fn dup2(descriptor: c_int, number: c_int) -> c_int {
+    if pager::is_door(number) {
+        return number_or_error(Err(ErrorNumber(libc::EBADF)));
+    }
+    if descriptor == number {
+        // SAFETY: the C library's own; takes no addresses. It says whether the descriptor is open.
+        return match unsafe { __fcntl(descriptor, libc::F_GETFD) } {
+            -1 => -1,
+            _ => number,
+        };
+    }
+    number_or_error(system::duplicate_to(descriptor, number, 0))
+}
+
+/// `dup3`.
+#[unsafe(no_mangle)]
+extern "C" fn dup3(descriptor: c_int, number: c_int, flags: c_int) -> c_int {
+    if pager::is_door(number) {
+        return number_or_error(Err(ErrorNumber(libc::EBADF)));
+    }
+    number_or_error(system::duplicate_to(descriptor, number, flags))
+}
+
+/// `fcntl`. A third argument is a number or an address, and comes in the same register as one of a function with three.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -> c_int {
+    if command == libc::F_SETFD && pager::is_door(descriptor) {
+        return number_or_error(Err(ErrorNumber(libc::EBADF)));
+    }
+    // SAFETY: the program's promise.
+    unsafe { __fcntl(descriptor, command, argument) }
+}
+
+/// `fcntl` with offsets of 64 bits, which all have here.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fcntl64(descriptor: c_int, command: c_int, argument: usize) -> c_int {
+    // SAFETY: the program's promise.
+    unsafe { fcntl(descriptor, command, argument) }
+}
+
+/// `ioctl`, by which a descriptor can be made to close on exec too. Arguments are as those of [`fcntl`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: usize) -> c_int {
+    if request == libc::FIOCLEX && pager::is_door(descriptor) {
+        return number_or_error(Err(ErrorNumber(libc::EBADF)));
+    }
+    let arguments = [descriptor as usize, request as usize, argument, 0, 0, 0];
+    // SAFETY: the program's promise.
+    let result = unsafe { system::call(libc::SYS_ioctl, arguments) };
+    number_or_error(result.map(|number| number as c_int))
+}
