@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clockhand_device::{Device, built_in};
 use clockhand_policy::catalog::{CATALOG, Description, Entry};
-use clockhand_sim::{Contestant, STUDIES, SimError};
+use clockhand_sim::{Contestant, STUDIES};
 use clockhand_trace::{Target, find_format, formats as trace_formats, named_recipes};
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -94,7 +94,7 @@ pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// The page of a device, built-in or from a file.
 #[pyfunction]
 pub(crate) fn device_page(device: &str) -> PyResult<String> {
-    let device = Device::named_or_file(device).map_err(|error| exception(SimError::from(error)))?;
+    let device = Device::named_or_file(device).map_err(exception)?;
     Ok(device.description())
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// The documentation page of a trace format, in Markdown.
 #[pyfunction]
 pub(crate) fn format_page(name: &str) -> PyResult<String> {
-    Ok(find_format(name).map_err(|error| exception(SimError::from(error)))?.page())
+    Ok(find_format(name).map_err(exception)?.page())
 }
 
 /// The columns of every study's rows, as dictionaries, by the name of the study.

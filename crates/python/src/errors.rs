@@ -19,7 +19,8 @@ pyo3::create_exception!(
     "What was asked for is wrong: an unknown name, a value out of range, a contradiction."
 );
 
-pub(crate) fn exception(error: SimError) -> PyErr {
+pub(crate) fn exception(error: impl Into<SimError>) -> PyErr {
+    let error = error.into();
     let sentence = error.to_string();
     match error {
         SimError::Interrupted => PyKeyboardInterrupt::new_err(sentence),
@@ -34,6 +35,7 @@ pub(crate) fn exception(error: SimError) -> PyErr {
             TraceError::UnknownFormat { .. }
             | TraceError::PageSize { .. }
             | TraceError::Recipe { .. }
+            | TraceError::NothingToConvert
             | TraceError::NotWritable { .. }
             | TraceError::Selection { .. },
         ) => UsageError::new_err(sentence),

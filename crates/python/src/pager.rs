@@ -9,7 +9,7 @@ use clockhand_pager::{
     Counts, DOOR_VARIABLE, PagedProcess, ReferenceLog, Server, Settings, Swap, obstacle,
 };
 use clockhand_policy::Ratio;
-use clockhand_sim::{Contestant, SimError};
+use clockhand_sim::Contestant;
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde::Serialize;
@@ -132,7 +132,7 @@ impl Pager {
             }
         };
         let log = record.map(|path| ReferenceLog::create(&path, &[]));
-        let log = log.transpose().map_err(|error| exception(SimError::Trace(error)))?;
+        let log = log.transpose().map_err(exception)?;
         let server = Server::start(settings.clone(), memory_bytes, swap, log).map_err(failed)?;
         Ok(Pager { server: Some(server), settings, library, is_direct })
     }

@@ -49,7 +49,7 @@ pub(crate) fn ssds(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// The page of a drive, built-in or from a file.
 #[pyfunction]
 pub(crate) fn ssd_page(ssd: &str) -> PyResult<String> {
-    let ssd = Ssd::named_or_file(ssd).map_err(|error| exception(SimError::from(error)))?;
+    let ssd = Ssd::named_or_file(ssd).map_err(exception)?;
     Ok(ssd.description())
 }
 

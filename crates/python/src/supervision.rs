@@ -4,7 +4,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use clockhand_sim::{Phase, Progress, SimError};
+use clockhand_sim::SimError;
+use clockhand_trace::progress::{Phase, Progress};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -16,20 +17,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const TIDY_UP: Duration = Duration::from_secs(2);
 
 /// Runs `work` without the interpreter and calls `watch(phase, done, total)` now and then.
-pub(crate) fn supervised<T, W>(py: Python<'_>, watch: Option<Py<PyAny>>, work: W) -> PyResult<T>
+pub(crate) fn supervised<T, E, W>(py: Python<'_>, watch: Option<Py<PyAny>>, work: W) -> PyResult<T>
 where
     T: Send + 'static,
-    W: FnOnce(&Arc<Progress>) -> Result<T, SimError> + Send + 'static,
+    E: Into<SimError> + Send + 'static,
+    W: FnOnce(&Arc<Progress>) -> Result<T, E> + Send + 'static,
 {
     supervised_with(py, |progress| show(py, watch.as_ref(), progress), work)
 }
 
 /// Runs `work` without the interpreter and calls `look` now and then; an error of `look` ends the work.
-pub(crate) fn supervised_with<T, L, W>(py: Python<'_>, mut look: L, work: W) -> PyResult<T>
+pub(crate) fn supervised_with<T, E, L, W>(py: Python<'_>, mut look: L, work: W) -> PyResult<T>
 where
     T: Send + 'static,
+    E: Into<SimError> + Send + 'static,
     L: FnMut(&Progress) -> PyResult<()>,
-    W: FnOnce(&Arc<Progress>) -> Result<T, SimError> + Send + 'static,
+    W: FnOnce(&Arc<Progress>) -> Result<T, E> + Send + 'static,
 {
     let progress = Arc::new(Progress::default());
     let (sender, receiver) = mpsc::channel();

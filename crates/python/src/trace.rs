@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clockhand_sim::{Conversion, RequestTable, SimError, TraceInput, convert};
+use clockhand_sim::SimError;
 use clockhand_trace::{
-    AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, CpuCacheConfig, Format,
-    OpenOptions, Overrides, ReadReport, Recipe, RecordClass, Selection, StreamCounts, StreamEnd,
-    TraceError, TraceInfo, View, bytes_with_unit, find_format,
+    AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, Conversion, CpuCacheConfig,
+    Format, OpenOptions, Overrides, ReadReport, Recipe, RecordClass, RequestTable, Selection,
+    StreamCounts, StreamEnd, TraceError, TraceInfo, TraceInput, View, bytes_with_unit, convert,
+    find_format,
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -75,7 +76,7 @@ impl TraceSource {
             let streams = streams.map(Selection::parse_streams).transpose()?;
             Ok(Selection { only, streams, skip, limit })
         };
-        let selection = selection().map_err(|error| exception(error.into()))?;
+        let selection = selection().map_err(exception)?;
         Ok(TraceSource(input.part(selection)))
     }
 
@@ -112,7 +113,7 @@ impl TraceSource {
         arrivals: Option<&str>,
     ) -> PyResult<Self> {
         let recipe = Recipe::open(recipe, &Overrides { requests, seed, arrivals });
-        let recipe = recipe.map_err(|error| exception(SimError::from(error)))?;
+        let recipe = recipe.map_err(exception)?;
         Ok(TraceSource(TraceInput::Synthetic(Arc::new(recipe))))
     }
 
@@ -386,7 +387,7 @@ pub(crate) fn convert_capture<'py>(
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let streams = supervised(py, watch, move |progress| {
-        clockhand_sim::convert_capture(paths, &out, &labels, progress)
+        clockhand_trace::convert_capture(paths, &out, &labels, progress)
     })?;
     let facts: Vec<ProcessFacts> = streams.iter().map(ProcessFacts::from).collect();
     Ok(pythonize(py, &facts)?)

@@ -12,13 +12,22 @@ pub enum SimError {
     Usage(String),
     /// A trace cannot be read.
     #[error(transparent)]
-    Trace(#[from] TraceError),
+    Trace(TraceError),
     /// A device is unknown, or its profile is wrong.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The run was cancelled.
     #[error("interrupted; nothing was written")]
     Interrupted,
+}
+
+impl From<TraceError> for SimError {
+    fn from(error: TraceError) -> Self {
+        match error {
+            TraceError::Interrupted => SimError::Interrupted,
+            other => SimError::Trace(other),
+        }
+    }
 }
 
 impl From<SettingsError> for SimError {

@@ -5,18 +5,14 @@
 //! for write buffers × flash drives × traces, at original addresses.
 
 mod bound;
-mod capture;
 mod columns;
 mod contestant;
-mod convert;
 mod error;
-mod input;
 mod locality;
 mod memory_size;
 mod next_use;
 mod numbers;
 mod prepared;
-mod progress;
 mod replay;
 mod row;
 mod simulate;
@@ -24,12 +20,11 @@ mod ssd;
 mod stack_distance;
 
 pub use bound::Bound;
-pub use capture::convert_capture;
+pub use clockhand_trace::progress::{Phase, Progress};
+pub use clockhand_trace::{RequestTable, TraceInput};
 pub use columns::{Column, ColumnKind, STUDIES};
 pub use contestant::{Contestant, parse_buffer};
-pub use convert::{Conversion, Converted, convert};
 pub use error::SimError;
-pub use input::{RequestTable, TraceInput};
 pub use locality::{
     InterReference, InvertedRange, Kind, Locality, LocalityStudy, MissCurve, Ranking, Sample,
     Sampling, StandardErrors, Ties, WholeTrace, WorkingSet, WorkingSets, analyze_locality,
@@ -37,7 +32,6 @@ pub use locality::{
 pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;
 pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
-pub use progress::{Phase, Progress};
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use row::Row;
 pub use simulate::{Experiment, Observation, Outcome, ReadTrace, simulate};

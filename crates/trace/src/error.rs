@@ -8,6 +8,12 @@ use crate::memory_limit::limit_text;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
+    /// The run was cancelled.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
+    /// There is no input to a conversion.
+    #[error("no trace is given; name one to convert")]
+    NothingToConvert,
     /// There is no such file.
     #[error("{file}: there is no such file; check the path")]
     NotFound {

@@ -13,54 +13,41 @@
 //! Nothing is dropped silently: whatever a reader passes over is counted in its [`ReadReport`] with
 //! the first reasons. This crate knows nothing of policies.
 
-mod anonymous;
-mod capture;
-mod columns;
-mod cpu_cache;
-mod detect;
+mod decode;
 mod error;
 mod event;
-mod event_view;
-mod event_writer;
-mod fields;
-mod footprint;
 mod format;
 mod formats;
 mod info;
-mod labels;
-mod lines;
 mod memory_limit;
-mod objects;
-mod output;
-mod page_view;
-mod panics;
-mod parquet_check;
-mod parquet_pages;
-mod parquet_writer;
+mod pages;
+mod processor;
+pub mod progress;
 mod quantity;
 mod reader;
-mod records;
-mod reorder;
 mod report;
 mod request;
-mod request_columns;
 mod request_digest;
-mod sample;
-mod scan;
-mod selection;
-mod sink;
 mod source;
-mod stored_digest;
 mod synthetic;
-mod target;
-mod time_check;
-mod unfinished;
-mod units;
-mod view;
-mod writer;
+mod write;
+
+// Inside of the crate a module is named without its room.
+use decode::{
+    columns, fields, labels, lines, objects, output, panics, parquet_check, parquet_pages, records,
+    reorder, scan, time_check, units,
+};
+use pages::{anonymous, event_view, footprint, page_view};
+use processor::{cpu_cache, view};
+use source::{capture, detect, input, request_columns, sample, selection, stored_digest};
+use write::{
+    capture_conversion, conversion, event_writer, parquet_writer, sink, target, unfinished, writer,
+};
 
 pub use anonymous::AnonymousPages;
 pub use capture::{CaptureReader, CapturedStream, StreamEnd};
+pub use capture_conversion::convert_capture;
+pub use conversion::{Conversion, Converted, convert};
 pub use cpu_cache::{CpuCache, CpuCacheConfig};
 pub use error::TraceError;
 pub use event::{Action, Event, FileLengths, ObjectKind};
@@ -69,6 +56,7 @@ pub use event_writer::ObjectNames;
 pub use format::Format;
 pub use formats::{find_format, formats};
 pub use info::{StreamCounts, TraceInfo, TraceInfoBuilder};
+pub use input::{RequestTable, TraceInput};
 pub use memory_limit::default_memory_limit_bytes;
 pub use page_view::{Folding, PageView, PageViewBuilder, Record};
 pub use parquet_writer::{OptionalColumns, ParquetWriter};

@@ -7,6 +7,14 @@
 //!                        → Source (keeps the head for detection)
 //! ```
 
+pub(crate) mod capture;
+pub(crate) mod detect;
+pub(crate) mod input;
+pub(crate) mod request_columns;
+pub(crate) mod sample;
+pub(crate) mod selection;
+pub(crate) mod stored_digest;
+
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};

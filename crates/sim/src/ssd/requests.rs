@@ -67,8 +67,7 @@ impl RequestList {
                     "its requests take",
                     "take a part with --limit",
                     limit_bytes,
-                )
-                .into());
+                ));
             }
             for request in batch {
                 requests.push(streams.take(request));

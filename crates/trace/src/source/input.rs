@@ -3,13 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clockhand_trace::{
-    Classes, ColumnReader, OpenOptions, Progress as StoredProgress, ReadReport, Reader, Recipe,
-    Request, RequestColumns, SelectedReader, Selection, SyntheticReader, TraceError, TraceInfo,
-    TraceInfoBuilder, TraceReader, default_memory_limit_bytes,
-};
-
-use crate::{Phase, Progress, SimError};
+use crate::TraceError;
+use crate::info::{TraceInfo, TraceInfoBuilder};
+use crate::memory_limit::default_memory_limit_bytes;
+use crate::progress::{Phase, Progress};
+use crate::reader::{OpenOptions, Reader, TraceReader};
+use crate::report::ReadReport;
+use crate::request::Request;
+use crate::request_columns::{ColumnReader, RequestColumns};
+use crate::selection::{SelectedReader, Selection};
+use crate::source::Progress as StoredProgress;
+use crate::synthetic::{Recipe, SyntheticReader};
+use crate::view::Classes;
 
 /// Where a trace comes from.
 #[derive(Clone, Debug)]
@@ -67,7 +72,7 @@ impl RequestTable {
 }
 
 /// Takes a batch of requests, and what was met so far.
-type TakeReported<'a> = dyn FnMut(&[Request], &ReadReport) -> Result<(), SimError> + 'a;
+type TakeReported<'a> = dyn FnMut(&[Request], &ReadReport) -> Result<(), TraceError> + 'a;
 
 /// A reader, and how far it has read the stored bytes.
 type Opened<'a> = (Box<dyn Reader + 'a>, StoredProgress);
@@ -91,9 +96,9 @@ impl TraceInput {
     /// # Errors
     ///
     /// The trace is no file, so that it tells no address space.
-    pub fn only_anonymous(mut self) -> Result<Self, SimError> {
+    pub fn only_anonymous(mut self) -> Result<Self, TraceError> {
         let Some(options) = self.file_options() else {
-            return Err(TraceError::NoAddressSpace { file: self.name() }.into());
+            return Err(TraceError::NoAddressSpace { file: self.name() });
         };
         options.only_anonymous = true;
         Ok(self)
@@ -145,12 +150,12 @@ impl TraceInput {
     ///
     /// # Errors
     ///
-    /// Those of the reader and of `take`, or [`SimError::Interrupted`].
+    /// Those of the reader and of `take`, or [`TraceError::Interrupted`].
     pub fn for_each_batch(
         &self,
         progress: &Progress,
-        take: &mut dyn FnMut(&[Request]) -> Result<(), SimError>,
-    ) -> Result<ReadReport, SimError> {
+        take: &mut dyn FnMut(&[Request]) -> Result<(), TraceError>,
+    ) -> Result<ReadReport, TraceError> {
         self.for_each_reported_batch(progress, &mut |batch, _| take(batch))
     }
 
@@ -158,12 +163,12 @@ impl TraceInput {
     ///
     /// # Errors
     ///
-    /// Those of the reader and of `take`, or [`SimError::Interrupted`].
+    /// Those of the reader and of `take`, or [`TraceError::Interrupted`].
     pub fn for_each_reported_batch(
         &self,
         progress: &Progress,
         take: &mut TakeReported<'_>,
-    ) -> Result<ReadReport, SimError> {
+    ) -> Result<ReadReport, TraceError> {
         let (mut reader, stored) = self.open()?;
         match self.requests_to_make() {
             Some(requests) => progress.enter(Phase::Synthesizing, requests),
@@ -177,7 +182,7 @@ impl TraceInput {
             }
             take(&batch, reader.report())?;
             if progress.is_cancelled() {
-                return Err(SimError::Interrupted);
+                return Err(TraceError::Interrupted);
             }
         }
         Ok(reader.report().clone())
@@ -193,7 +198,7 @@ impl TraceInput {
     }
 
     /// A reader, and how far it has read the stored bytes, if there are any.
-    fn open(&self) -> Result<Opened<'_>, SimError> {
+    fn open(&self) -> Result<Opened<'_>, TraceError> {
         Ok(match self {
             TraceInput::File { path, options } => {
                 let reader = TraceReader::open(path, options)?;
@@ -218,13 +223,13 @@ impl TraceInput {
     ///
     /// # Errors
     ///
-    /// Those of the reader, or [`SimError::Interrupted`].
-    pub fn info(&self, page_bytes: u64, progress: &Progress) -> Result<TraceInfo, SimError> {
+    /// Those of the reader, or [`TraceError::Interrupted`].
+    pub fn info(&self, page_bytes: u64, progress: &Progress) -> Result<TraceInfo, TraceError> {
         let mut builder = TraceInfoBuilder::new(page_bytes)?.within(self.memory_limit_bytes());
         let report = self.for_each_batch(progress, &mut |batch| {
             builder.extend(batch);
             Ok(())
         })?;
-        Ok(builder.finish(report)?)
+        builder.finish(report)
     }
 }

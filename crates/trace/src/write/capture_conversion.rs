@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clockhand_trace::{CaptureReader, CapturedStream, OptionalColumns, ParquetWriter, StreamEnd};
-
-use crate::{Phase, Progress, SimError};
+use crate::TraceError;
+use crate::capture::{CaptureReader, CapturedStream, StreamEnd};
+use crate::parquet_writer::{OptionalColumns, ParquetWriter};
+use crate::progress::{Phase, Progress};
 
 /// Writes the records of all processes of a capture to one Parquet file, with their classes, a label
 /// for each process, and the address spaces. Gives the processes, in the order of `paths`, which is
@@ -12,14 +13,14 @@ use crate::{Phase, Progress, SimError};
 ///
 /// # Errors
 ///
-/// Those of the reader and the writer, or [`SimError::Interrupted`]; then there is no file at `out`,
+/// Those of the reader and the writer, or [`TraceError::Interrupted`]; then there is no file at `out`,
 /// or still the old one.
 pub fn convert_capture(
     paths: Vec<PathBuf>,
     out: &Path,
     labels: &[(String, String)],
     progress: &Progress,
-) -> Result<Vec<CapturedStream>, SimError> {
+) -> Result<Vec<CapturedStream>, TraceError> {
     let mut capture = CaptureReader::open(paths)?;
     let mut writer = ParquetWriter::create(
         out,
@@ -32,7 +33,7 @@ pub fn convert_capture(
         writer.write(&batch)?;
         progress.set_done(capture.progress().0);
         if progress.is_cancelled() {
-            return Err(SimError::Interrupted);
+            return Err(TraceError::Interrupted);
         }
     }
     for (number, stream) in capture.streams().iter().enumerate() {

@@ -31,7 +31,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Asks the run to end soon, with [`SimError::Interrupted`](crate::SimError::Interrupted).
+    /// Asks the run to end soon, with [`TraceError::Interrupted`](crate::TraceError::Interrupted) or the like.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -52,7 +52,8 @@ impl Progress {
         (phase, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn enter(&self, phase: Phase, total: u64) {
+    /// Begins a phase of `total` units, 0 where that is unknown.
+    pub fn enter(&self, phase: Phase, total: u64) {
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
         let code = match phase {
@@ -64,11 +65,13 @@ impl Progress {
         self.phase.store(code, Ordering::Relaxed);
     }
 
-    pub(crate) fn set_done(&self, done: u64) {
+    /// Tells how many units of the phase are done.
+    pub fn set_done(&self, done: u64) {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    pub(crate) fn add_done(&self, units: u64) {
+    /// Tells that more units of the phase are done.
+    pub fn add_done(&self, units: u64) {
         self.done.fetch_add(units, Ordering::Relaxed);
     }
 }

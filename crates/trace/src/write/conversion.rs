@@ -8,12 +8,15 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use clockhand_trace::{
-    AnonymousPages, OptionalColumns, ReadReport, Request, Target, TraceWriter, WriteOptions,
-    find_target, target_of_path,
-};
-
-use crate::{Progress, SimError, TraceInput};
+use crate::TraceError;
+use crate::anonymous::AnonymousPages;
+use crate::input::TraceInput;
+use crate::parquet_writer::OptionalColumns;
+use crate::progress::Progress;
+use crate::report::ReadReport;
+use crate::request::Request;
+use crate::target::{Target, find_target, target_of_path};
+use crate::writer::{TraceWriter, WriteOptions};
 
 /// How many batches are read while an earlier one is written.
 const BATCHES_AHEAD: usize = 4;
@@ -60,13 +63,13 @@ pub struct Converted {
 ///
 /// # Errors
 ///
-/// Those of the readers and the writer, or [`SimError::Interrupted`]; then there is no file at the place, or
+/// Those of the readers and the writer, or [`TraceError::Interrupted`]; then there is no file at the place, or
 /// still the old one.
 pub fn convert(
     inputs: &[TraceInput],
     conversion: &Conversion,
     progress: &Arc<Progress>,
-) -> Result<Converted, SimError> {
+) -> Result<Converted, TraceError> {
     let target = match &conversion.to {
         Some(name) => find_target(name)?,
         None => target_of_path(&conversion.out)?,
@@ -89,7 +92,7 @@ pub fn convert(
         reports.push(report);
     }
     writing.keep_address_spaces(&reports);
-    let nothing = || SimError::Usage("no trace is given; name one to convert".to_owned());
+    let nothing = || TraceError::NothingToConvert;
     let mut losses = writing.writer.ok_or_else(nothing)?.finish()?;
     let viewed = reports.iter().find_map(|report| report.view).filter(|_| !target.holds_classes());
     losses.extend(viewed.map(|view| {
@@ -115,8 +118,8 @@ struct Batch {
 fn read_ahead(
     trace: &TraceInput,
     progress: &Arc<Progress>,
-    take: &mut dyn FnMut(Batch) -> Result<(), SimError>,
-) -> Result<ReadReport, SimError> {
+    take: &mut dyn FnMut(Batch) -> Result<(), TraceError>,
+) -> Result<ReadReport, TraceError> {
     let (sender, receiver) = mpsc::sync_channel(BATCHES_AHEAD);
     let (trace, reading) = (trace.clone(), Arc::clone(progress));
     let reader = thread::spawn(move || {
@@ -128,7 +131,7 @@ fn read_ahead(
                 new_stream_names: report.stream_names[names_sent..].to_vec(),
             };
             (labels_sent, names_sent) = (report.labels.len(), report.stream_names.len());
-            sender.send(batch).map_err(|_| SimError::Interrupted)
+            sender.send(batch).map_err(|_| TraceError::Interrupted)
         })
     });
     loop {
@@ -138,7 +141,7 @@ fn read_ahead(
                 return reader.join().unwrap_or_else(|panic| resume_unwind(panic));
             }
             Err(RecvTimeoutError::Timeout) if progress.is_cancelled() => {
-                return Err(SimError::Interrupted);
+                return Err(TraceError::Interrupted);
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -161,7 +164,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    fn write(&mut self, input: usize, mut batch: Batch) -> Result<(), SimError> {
+    fn write(&mut self, input: usize, mut batch: Batch) -> Result<(), TraceError> {
         if self.is_single {
             self.stream_names.append(&mut batch.new_stream_names);
         } else {
@@ -187,7 +190,7 @@ impl Writing<'_> {
                 none.insert(TraceWriter::create(self.out, &options, columns)?)
             }
         };
-        Ok(writer.write(&batch.requests, &self.stream_names)?)
+        writer.write(&batch.requests, &self.stream_names)
     }
 
     /// Keeps a label of an input unless it is known or the caller gave another of its key.

@@ -1,0 +1,6 @@
+//! Pages of a trace: the view that is replayed, footprints, and the memory of captured programs.
+
+pub(crate) mod anonymous;
+pub(crate) mod event_view;
+pub(crate) mod footprint;
+pub(crate) mod page_view;
