@@ -20,6 +20,7 @@ from clockhand.study.limits import (
 )
 from clockhand.study.reported import Reported
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
+from clockhand.study.selections import expanded
 from clockhand.traces import Reading, Traces, Watch, reading_options, sources
 
 SCHEMA = schema("pages")
@@ -125,7 +126,8 @@ def run_simulation(
 
     Args:
         traces: One trace or several, as :class:`Trace` or as paths.
-        policies: Names with parameters, such as ``"craw:c=8,ghosts=literal"``.
+        policies: Names with parameters, such as ``"craw:c=8,ghosts=literal"``; lists with commas,
+            ``"all"`` and patterns such as ``"clock*"`` too.
         frames: Memory sizes in page frames, at least 1.
         memory: Memory sizes as shares of the footprint (``"5%"``, ``"1%..100%"``) or in bytes
             (``"64MiB"``). Give either this or ``frames``.
@@ -161,7 +163,7 @@ def run_simulation(
         check_range("--hand-ns", hand_ns, 0, MAXIMUM_COUNT)
     if gauge_every is not None:
         check_range("--gauge-every", gauge_every, 1, MAXIMUM_COUNT)
-    policies = [policies] if isinstance(policies, str) else list(policies)
+    policies = expanded("--policy", policies, [entry["name"] for entry in _engine.policies()])
     frames_text = _joined(frames)
     memory_text = _joined(memory)
     options: dict[str, Any] = {

@@ -14,6 +14,7 @@ from clockhand.study.facts import SsdRunFacts, equivalent_command
 from clockhand.study.limits import MAXIMUM_JOBS, MAXIMUM_SEED, check_range
 from clockhand.study.reported import Reported
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
+from clockhand.study.selections import expanded
 from clockhand.traces import Reading, Traces, Watch, reading_options, sources
 
 SSD_SCHEMA = schema("ssd")
@@ -105,7 +106,7 @@ def run_ssd(
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
     if endurance is not None:
         check_range("--endurance", endurance, 1, MAXIMUM_ENDURANCE)
-    buffers = [buffers] if isinstance(buffers, str) else list(buffers)
+    buffers = expanded("--buffer", buffers, [entry["name"] for entry in _engine.write_buffers()])
     drives = [ssds] if isinstance(ssds, str | os.PathLike) else list(ssds)
     drive_names = [os.fspath(drive) for drive in drives]
     options: dict[str, Any] = {
