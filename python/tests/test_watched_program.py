@@ -67,7 +67,7 @@ def test_what_cannot_be_started_is_said(tmp_path: Path) -> None:
 
 WATCHED = """
 import signal, sys
-from clockhand.watched_program import run_program
+from clockhand.studies.programs.watched_program import run_program
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 ended = run_program(["sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"])
 print(ended.exit_code, ended.interrupted)

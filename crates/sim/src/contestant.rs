@@ -51,7 +51,7 @@ impl Contestant {
     pub fn page(&self) -> String {
         match self {
             Contestant::Policy(policy) => policy.entry().page(),
-            Contestant::Bound => catalog::page_of(include_str!("bound.rs")),
+            Contestant::Bound => catalog::page_of(include_str!("pages/bound.rs")),
         }
     }
 }

@@ -4,7 +4,6 @@
 //! [`Row`] per cell. Each trace is read once; all its cells share one page view. [`run_ssd`] does the same
 //! for write buffers × flash drives × traces, at original addresses.
 
-mod bound;
 mod columns;
 mod contestant;
 mod error;
@@ -12,14 +11,14 @@ mod locality;
 mod memory_size;
 mod next_use;
 mod numbers;
-mod prepared;
+mod pages;
+mod pricing;
 mod replay;
-mod row;
-mod simulate;
 mod ssd;
 mod stack_distance;
+mod study;
+mod views;
 
-pub use bound::Bound;
 pub use clockhand_trace::progress::{Phase, Progress};
 pub use clockhand_trace::{RequestTable, TraceInput};
 pub use columns::{Column, ColumnKind, STUDIES};
@@ -31,8 +30,10 @@ pub use locality::{
 };
 pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;
-pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
+pub use pages::{
+    Bound, Experiment, Observation, Outcome, Plan, PlannedCell, PreparedTrace, Row, plan_cells,
+    simulate,
+};
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
-pub use row::Row;
-pub use simulate::{Experiment, Observation, Outcome, ReadTrace, simulate};
 pub use ssd::{AddressMap, SsdCell, SsdExperiment, SsdOutcome, SsdRow, run_ssd};
+pub use study::ReadTrace;

@@ -21,7 +21,6 @@ use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
 use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
 use clockhand_trace::bytes_with_unit;
 use num_traits::ToPrimitive;
-use rayon::prelude::*;
 
 use cell::{BufferCounts, Cell};
 pub use placement::AddressMap;
@@ -29,7 +28,9 @@ use placement::{Placed, Space, place};
 use requests::RequestList;
 pub use row::SsdRow;
 
-use crate::{MemorySize, Phase, Progress, ReadTrace, SimError, TraceInput};
+use crate::pricing::policy_ratio;
+use crate::study::{ReadTrace, Study, check_given, run_study};
+use crate::{MemorySize, Phase, Progress, SimError, TraceInput};
 
 /// Pages of a block as the papers' write buffers see it.
 const BUFFER_BLOCK_PAGES: u32 = 64;
@@ -89,41 +90,21 @@ pub struct SsdOutcome {
 /// drive's end, or [`SimError::Interrupted`].
 pub fn run_ssd(experiment: &SsdExperiment, progress: &Progress) -> Result<SsdOutcome, SimError> {
     check(experiment)?;
-    let ssds =
-        experiment.ssds.iter().map(|text| AgedSsd::new(text)).collect::<Result<Vec<_>, _>>()?;
-    let cells = experiment.buffers.len() * ssds.len();
-    let jobs = experiment.jobs.map_or(0, |jobs| jobs.min(cells));
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let threads =
-        threads.map_err(|error| SimError::Usage(format!("cannot start threads: {error}")))?;
+    let ssds = experiment.ssds.iter().map(|text| AgedSsd::new(text)).collect::<Result<_, _>>()?;
+    let study = SsdStudy { experiment, ssds };
     let (mut cells, mut traces) = (Vec::new(), Vec::new());
-    for input in &experiment.traces {
-        let list = RequestList::read(input, progress)?;
-        let mut facts = None;
-        for ssd in &ssds {
-            let trace = place(&input.name(), &list, ssd.space(), experiment.map)?;
-            facts.get_or_insert_with(|| read_trace(input, &list, &trace));
-            let grid = Grid { experiment, input, list: &list, trace, ssd };
-            cells.extend(threads.install(|| grid.run(progress))?);
-        }
-        traces.extend(facts);
-    }
+    run_study(&study, &experiment.traces, experiment.jobs, progress, |prepared, finished| {
+        traces.push(prepared.facts());
+        cells.extend(finished);
+    })?;
     let aged = |ssd: AgedSsd| ssd.aged.into_inner().map(|(_, done)| (ssd.ssd, done));
-    Ok(SsdOutcome { cells, traces, ssds: ssds.into_iter().filter_map(aged).collect() })
+    Ok(SsdOutcome { cells, traces, ssds: study.ssds.into_iter().filter_map(aged).collect() })
 }
 
 fn check(experiment: &SsdExperiment) -> Result<(), SimError> {
-    let nothing =
-        |what: &str, option: &str| SimError::Usage(format!("no {what} is given; add {option}"));
-    if experiment.traces.is_empty() {
-        return Err(nothing("trace", "a file"));
-    }
-    if experiment.ssds.is_empty() {
-        return Err(nothing("drive", "--ssd NAME"));
-    }
-    if experiment.buffers.is_empty() {
-        return Err(nothing("write buffer", "--buffer NAME:total=SIZE"));
-    }
+    check_given(&experiment.traces, "trace", "a file")?;
+    check_given(&experiment.ssds, "drive", "--ssd NAME")?;
+    check_given(&experiment.buffers, "write buffer", "--buffer NAME:total=SIZE")?;
     if experiment.endurance_erases == Some(0) {
         return Err(SimError::Usage("--endurance is 0; give erases per block, from 1".to_owned()));
     }
@@ -219,56 +200,124 @@ impl AgedSsd {
         let (Some(read), Some(program)) = (times.read_us, times.program_us) else {
             return Ok(Ratio::whole(DEFAULT_COST_RATIO));
         };
-        let ratio = program / read;
-        let parts = ratio.numer().to_u128().zip(ratio.denom().to_u128());
-        parts.and_then(|(numerator, denominator)| Ratio::new(numerator, denominator).ok()).ok_or_else(
-            || {
-                SimError::Usage(format!(
-                    "drive {}: its program time over its read time is unusable as a cost ratio; change the \
-                     times of the profile",
-                    self.written
-                ))
-            },
-        )
+        policy_ratio(&(program / read)).map_err(|_| {
+            SimError::Usage(format!(
+                "drive {}: its program time over its read time is unusable as a cost ratio; change the times of \
+                 the profile",
+                self.written
+            ))
+        })
     }
 }
 
-fn read_trace(input: &TraceInput, list: &RequestList, trace: &Placed) -> ReadTrace {
-    ReadTrace {
-        name: input.name(),
-        report: list.report.clone(),
-        references: trace.references,
-        read_references: trace.references - trace.write_references,
-        write_references: trace.write_references,
-        footprint_pages: trace.footprint_pages,
-        dirty_footprint_pages: trace.dirty_footprint_pages,
+/// A trace, and its requests on each drive.
+struct OnDrives {
+    name: String,
+    list: RequestList,
+    /// In the order of the drives.
+    placed: Vec<Placed>,
+}
+
+impl OnDrives {
+    /// What the trace is; its pages are those of the first drive.
+    fn facts(&self) -> ReadTrace {
+        let trace = &self.placed[0];
+        ReadTrace {
+            name: self.name.clone(),
+            report: self.list.report.clone(),
+            references: trace.references,
+            read_references: trace.references - trace.write_references,
+            write_references: trace.write_references,
+            footprint_pages: trace.footprint_pages,
+            dirty_footprint_pages: trace.dirty_footprint_pages,
+        }
     }
 }
 
-/// The cells of one trace on one drive.
-struct Grid<'a> {
+/// A drive, by its position, and a buffer with its size on it.
+struct BufferOnDrive<'a> {
+    drive: usize,
+    spec: &'a BufferSpec,
+    resolved: ResolvedBuffer,
+}
+
+/// Write buffers on flash drives.
+struct SsdStudy<'a> {
     experiment: &'a SsdExperiment,
-    input: &'a TraceInput,
+    ssds: Vec<AgedSsd>,
+}
+
+impl<'a> Study for SsdStudy<'a> {
+    type Prepared = OnDrives;
+    type Cell = BufferOnDrive<'a>;
+    type Finished = SsdCell;
+
+    fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<OnDrives, SimError> {
+        let list = RequestList::read(input, progress)?;
+        let place = |ssd: &AgedSsd| place(&input.name(), &list, ssd.space(), self.experiment.map);
+        let placed = self.ssds.iter().map(place).collect::<Result<_, _>>()?;
+        for ssd in &self.ssds {
+            ssd.drive(self.experiment, progress)?;
+        }
+        Ok(OnDrives { name: input.name(), list, placed })
+    }
+
+    fn cells(&self, trace: &OnDrives) -> Result<Vec<BufferOnDrive<'a>>, SimError> {
+        let mut cells = Vec::new();
+        for drive in 0..self.ssds.len() {
+            for spec in &self.experiment.buffers {
+                let resolved = self.on(trace, drive).resolve(spec)?;
+                cells.push(BufferOnDrive { drive, spec, resolved });
+            }
+        }
+        Ok(cells)
+    }
+
+    fn steps(&self, trace: &OnDrives, task: &[&BufferOnDrive<'a>]) -> u64 {
+        task.iter().map(|cell| trace.placed[cell.drive].ranges.len() as u64).sum()
+    }
+
+    fn run(
+        &self,
+        trace: &OnDrives,
+        task: &[&BufferOnDrive<'a>],
+        progress: &Progress,
+    ) -> Result<Vec<SsdCell>, SimError> {
+        let run = |cell: &&BufferOnDrive<'a>| {
+            let on = self.on(trace, cell.drive);
+            let (drive, _) = on.ssd.drive(self.experiment, progress)?;
+            let drain = self.experiment.drain;
+            let replay = Cell { trace: on.trace, drive: drive.clone(), drain, progress };
+            let (counts, drive) = cell.resolved.build(replay)?;
+            let row = on.row(cell.spec, &cell.resolved, counts, &drive);
+            Ok(SsdCell { row, wear: drive.wear() })
+        };
+        task.iter().map(run).collect()
+    }
+}
+
+impl<'a> SsdStudy<'a> {
+    fn on(&'a self, trace: &'a OnDrives, drive: usize) -> OnDrive<'a> {
+        OnDrive {
+            experiment: self.experiment,
+            name: &trace.name,
+            list: &trace.list,
+            trace: &trace.placed[drive],
+            ssd: &self.ssds[drive],
+        }
+    }
+}
+
+/// One trace on one drive.
+struct OnDrive<'a> {
+    experiment: &'a SsdExperiment,
+    name: &'a str,
     list: &'a RequestList,
-    trace: Placed,
+    trace: &'a Placed,
     ssd: &'a AgedSsd,
 }
 
-impl Grid<'_> {
-    fn run(&self, progress: &Progress) -> Result<Vec<SsdCell>, SimError> {
-        let buffers = self.experiment.buffers.iter().map(|spec| Ok((spec, self.resolve(spec)?)));
-        let buffers = buffers.collect::<Result<Vec<_>, SimError>>()?;
-        let (drive, _) = self.ssd.drive(self.experiment, progress)?;
-        progress.enter(Phase::Replaying, (buffers.len() * self.trace.ranges.len()) as u64);
-        let cell = |(spec, resolved): &(&BufferSpec, ResolvedBuffer)| {
-            let drain = self.experiment.drain;
-            let cell = Cell { trace: &self.trace, drive: drive.clone(), drain, progress };
-            let (counts, drive) = resolved.build(cell)?;
-            Ok(SsdCell { row: self.row(spec, resolved, counts, &drive), wear: drive.wear() })
-        };
-        buffers.par_iter().map(cell).collect()
-    }
-
+impl OnDrive<'_> {
     /// A buffer with its size in pages.
     fn resolve(&self, spec: &BufferSpec) -> Result<ResolvedBuffer, SimError> {
         let Space { logical_pages, page_bytes, pages_per_block } = self.ssd.space();
@@ -294,14 +343,14 @@ impl Grid<'_> {
         counts: BufferCounts,
         drive: &Drive,
     ) -> SsdRow {
-        let Grid { experiment, trace, ssd, .. } = self;
+        let OnDrive { experiment, trace, ssd, .. } = self;
         let flash = drive.counters();
         let wear = drive.wear();
         let hits = counts.read_hits + counts.write_hits;
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let life = Life::new(self, &counts, &wear);
         SsdRow {
-            trace: self.input.name(),
+            trace: self.name.to_owned(),
             buffer: spec.written().to_owned(),
             buffer_pages: resolved.size().pages,
             ssd: ssd.written.clone(),
@@ -364,7 +413,7 @@ struct Life {
 }
 
 impl Life {
-    fn new(grid: &Grid<'_>, counts: &BufferCounts, wear: &Wear) -> Life {
+    fn new(grid: &OnDrive<'_>, counts: &BufferCounts, wear: &Wear) -> Life {
         let ssd = &grid.ssd.ssd;
         let endurance = grid.experiment.endurance_erases.or(ssd.endurance_erases());
         let until =

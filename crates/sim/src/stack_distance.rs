@@ -10,6 +10,11 @@ use clockhand_trace::{PageView, Record};
 
 use crate::{Counts, Progress, ReplayOptions, SimError, WriteMiss};
 
+/// The policy whose counts at all memory sizes come from one pass.
+pub(crate) const LRU: &str = "lru";
+/// As many replays take about as long as the pass (measured: benches/README.md).
+pub(crate) const PASS_REPLAYS: usize = 5;
+
 /// The page has not been referenced yet.
 const ABSENT: u32 = u32::MAX;
 const SLOTS_PER_WORD: u32 = u64::BITS;

@@ -6,8 +6,11 @@ use clockhand_device::{Device, PageCost};
 use clockhand_trace::{Folding, PageView};
 
 use crate::memory_size::check_reserve;
-use crate::simulate::{Finished, Grid, Pricing, View, foldings, read_at, threads};
-use crate::{Contestant, Experiment, Progress, ReadTrace, Row, SimError, TraceInput};
+use crate::pages::{FinishedCell, PagesCell, PagesStudy};
+use crate::pricing::Pricing;
+use crate::study::{ReadTrace, Told, run_cells};
+use crate::views::{Views, foldings, read_at};
+use crate::{Contestant, Experiment, Progress, Row, SimError, TraceInput};
 
 /// A cell of a grid before it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,8 +64,8 @@ pub fn plan_cells(experiment: &Experiment, footprint_pages: Option<u32>) -> Resu
 
 /// The views of one trace at some page sizes.
 pub struct PreparedTrace {
-    /// Page size in bytes, what the trace is at it, and its views.
-    at: Vec<(u64, ReadTrace, Vec<View>)>,
+    /// By page size in bytes.
+    at: Vec<(u64, Views)>,
 }
 
 impl PreparedTrace {
@@ -90,15 +93,12 @@ impl PreparedTrace {
             }
         }
         let read = read_at(input, page_sizes_bytes, &needed, progress)?;
-        let at = page_sizes_bytes.iter().zip(read);
-        Ok(PreparedTrace {
-            at: at.map(|(&page_bytes, (trace, views))| (page_bytes, trace, views)).collect(),
-        })
+        Ok(PreparedTrace { at: page_sizes_bytes.iter().copied().zip(read).collect() })
     }
 
     /// What the trace is at each page size, in bytes.
     pub fn traces(&self) -> impl Iterator<Item = (u64, &ReadTrace)> {
-        self.at.iter().map(|(page_bytes, trace, _)| (*page_bytes, trace))
+        self.at.iter().map(|(page_bytes, views)| (*page_bytes, &views.trace))
     }
 
     /// Runs cells of an experiment, whose own traces and sizes are not looked at: each is a policy, by its
@@ -116,34 +116,26 @@ impl PreparedTrace {
         progress: &Progress,
         finished: &(dyn Fn(usize, &Row) + Sync),
     ) -> Result<(), SimError> {
-        let read = self.at.iter().find(|(page_bytes, ..)| *page_bytes == experiment.page_bytes);
-        let (_, trace, views) = read.ok_or_else(|| {
+        let read = self.at.iter().find(|(page_bytes, _)| *page_bytes == experiment.page_bytes);
+        let (_, views) = read.ok_or_else(|| {
             SimError::Usage(format!(
                 "the trace was not read for pages of {} bytes; add that size when it is read",
                 experiment.page_bytes
             ))
         })?;
-        let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
-        let needed = foldings(&experiment.policies, pricing.device_ratio)?;
-        if needed.iter().any(|folding| views.iter().all(|view| view.folding() != *folding)) {
+        let study = PagesStudy::new(experiment)?;
+        if study.foldings.iter().any(|&folding| views.find(folding).is_none()) {
             return Err(SimError::Usage(
                 "the trace was not read for these policies; name them when it is read".to_owned(),
             ));
         }
-        let chosen: Vec<(u32, &Contestant)> = cells
-            .iter()
-            .map(|&(policy, frames)| (frames.get(), &experiment.policies[policy]))
-            .collect();
-        let grid = Grid {
-            experiment,
-            trace,
-            views,
-            device: &pricing.device,
-            page_cost: &pricing.page_cost,
-            device_ratio: pricing.device_ratio,
+        let chosen = |&(policy, frames): &(usize, NonZeroU32)| PagesCell {
+            frames: frames.get(),
+            contestant: &experiment.policies[policy],
         };
-        let threads = threads(experiment.jobs, chosen.len())?;
-        let told: Finished = &|position, cell| finished(position, &cell.row);
-        threads.install(|| grid.run_cells(&chosen, progress, told)).map(drop)
+        let cells: Vec<PagesCell<'_>> = cells.iter().map(chosen).collect();
+        check_reserve(experiment.reserve, cells.iter().map(|cell| cell.frames))?;
+        let told: Told<'_, _> = &|position, cell: &FinishedCell| finished(position, &cell.row);
+        run_cells(&study, views, &cells, experiment.jobs, progress, told).map(drop)
     }
 }

@@ -1,0 +1,346 @@
+//! Page policies: every policy at every memory size on every trace.
+
+//! A grid of cells: every policy at every memory size on every trace.
+
+mod bound;
+mod prepared;
+mod row;
+
+use std::num::NonZeroU64;
+
+use clockhand_device::{Device, PageCost};
+use clockhand_policy::catalog::{Kind, PolicySpec};
+use clockhand_trace::{Folding, PageView};
+
+pub use bound::Bound;
+use bound::bound;
+pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
+pub use row::Row;
+
+use crate::memory_size::check_reserve;
+use crate::pricing::Pricing;
+use crate::replay::{Cell, GaugeSample};
+use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
+use crate::study::{ReadTrace, Study, check_given, run_study};
+use crate::views::{Views, folding_for, foldings, read};
+use crate::{
+    Bits, Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput, WriteMiss,
+};
+
+/// What to simulate. Rows come in the order trace, memory size, policy, each as given, doubles kept.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The traces.
+    pub traces: Vec<TraceInput>,
+    /// The policies, the bound among them.
+    pub policies: Vec<Contestant>,
+    /// Seed of policies that draw random numbers.
+    pub seed: u64,
+    /// The memory sizes.
+    pub sizes: Vec<MemorySize>,
+    /// Page size in bytes, a power of two.
+    pub page_bytes: u64,
+    /// The device as the user wrote it.
+    pub device: String,
+    /// How references are replayed.
+    pub options: ReplayOptions,
+    /// Of the frames of each cell, those that are kept free for write-backs under way: the policy has the rest.
+    pub reserve: u32,
+    /// What is watched on the way; nothing if `None`, which is faster.
+    pub observation: Option<Observation>,
+    /// Threads; all cores if `None`.
+    pub jobs: Option<usize>,
+}
+
+impl Experiment {
+    /// The frames of each memory size on a trace of `footprint_pages` pages.
+    pub(crate) fn frames(&self, footprint_pages: u32) -> impl Iterator<Item = u32> {
+        self.sizes.iter().map(move |size| size.frames(footprint_pages, self.page_bytes))
+    }
+}
+
+/// What is watched while references are replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Observation {
+    /// After how many faults the policy's gauges are sampled, from the first on; never if `None`.
+    pub gauge_every: Option<NonZeroU64>,
+    /// What a movement of the hand adds to the I/O time, in nanoseconds.
+    pub hand_ns: u64,
+}
+
+/// The rows of an experiment and the facts that belong to them.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// One row per cell.
+    pub rows: Vec<Row>,
+    /// What was sampled, with the position of the row that it belongs to.
+    pub gauges: Vec<(usize, GaugeSample)>,
+    /// One entry per trace.
+    pub traces: Vec<ReadTrace>,
+    /// The device.
+    pub device: Device,
+    /// What a page operation costs on it.
+    pub page_cost: PageCost,
+}
+
+/// Runs an experiment.
+///
+/// # Errors
+///
+/// Everything that can be known before a trace is read (policies, sizes, device) is checked before; then the
+/// first trace that cannot be read, or [`SimError::Interrupted`].
+pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome, SimError> {
+    check(experiment)?;
+    let study = PagesStudy::new(experiment)?;
+    let (mut rows, mut traces, mut gauges) = (Vec::new(), Vec::new(), Vec::new());
+    run_study(&study, &experiment.traces, experiment.jobs, progress, |views, finished| {
+        for FinishedCell { row, samples } in finished {
+            let of_row = rows.len();
+            gauges.extend(samples.into_iter().map(|sample| (of_row, sample)));
+            rows.push(row);
+        }
+        traces.push(views.trace);
+    })?;
+    let Pricing { device, page_cost, .. } = study.pricing;
+    Ok(Outcome { rows, gauges, traces, device, page_cost })
+}
+
+fn check(experiment: &Experiment) -> Result<(), SimError> {
+    check_given(&experiment.traces, "trace", "a file")?;
+    check_given(&experiment.policies, "policy", "--policy NAME")?;
+    check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
+    // What is too small where the footprint is as large as can be is too small everywhere.
+    check_reserve(experiment.reserve, experiment.frames(PageView::LIMIT_PAGES))
+}
+
+/// A cell: a policy, and all frames of its memory, the reserve among them.
+#[derive(Clone, Copy)]
+pub(crate) struct PagesCell<'a> {
+    pub(crate) frames: u32,
+    pub(crate) contestant: &'a Contestant,
+}
+
+impl PagesCell<'_> {
+    fn is_lru(&self) -> bool {
+        matches!(self.contestant, Contestant::Policy(policy) if policy.entry().description.name == LRU)
+    }
+}
+
+/// A cell that was run: its row, and what was sampled while it ran.
+#[derive(Clone, Debug)]
+pub(crate) struct FinishedCell {
+    pub(crate) row: Row,
+    pub(crate) samples: Vec<GaugeSample>,
+}
+
+impl From<Row> for FinishedCell {
+    fn from(row: Row) -> Self {
+        FinishedCell { row, samples: Vec::new() }
+    }
+}
+
+/// Page policies on traces, priced with one device at one page size.
+pub(crate) struct PagesStudy<'a> {
+    experiment: &'a Experiment,
+    pub(crate) pricing: Pricing,
+    /// The foldings that the policies need.
+    pub(crate) foldings: Vec<Folding>,
+}
+
+impl<'a> Study for PagesStudy<'a> {
+    type Prepared = Views;
+    type Cell = PagesCell<'a>;
+    type Finished = FinishedCell;
+
+    fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Views, SimError> {
+        read(input, self.experiment.page_bytes, &self.foldings, progress)
+    }
+
+    fn cells(&self, views: &Views) -> Result<Vec<PagesCell<'a>>, SimError> {
+        let mut cells = Vec::new();
+        for frames in self.experiment.frames(views.trace.footprint_pages) {
+            let policies = self.experiment.policies.iter();
+            cells.extend(policies.map(|contestant| PagesCell { frames, contestant }));
+        }
+        check_reserve(self.experiment.reserve, cells.iter().map(|cell| cell.frames))?;
+        Ok(cells)
+    }
+
+    /// Cells of LRU are one task where its pass is worth it; it comes first, since it is the longest.
+    fn tasks(&self, _views: &Views, cells: &[PagesCell<'a>]) -> Vec<Vec<usize>> {
+        let (lru, others): (Vec<_>, Vec<_>) =
+            (0..cells.len()).partition(|&position| cells[position].is_lru());
+        if lru.len() < PASS_REPLAYS || self.experiment.observation.is_some() {
+            return (0..cells.len()).map(|position| vec![position]).collect();
+        }
+        [lru].into_iter().chain(others.into_iter().map(|position| vec![position])).collect()
+    }
+
+    fn steps(&self, views: &Views, task: &[&PagesCell<'a>]) -> u64 {
+        let replays = if task.len() == 1 { 1 } else { PASS_REPLAYS };
+        (views.records() * replays) as u64
+    }
+
+    fn run(
+        &self,
+        views: &Views,
+        task: &[&PagesCell<'a>],
+        progress: &Progress,
+    ) -> Result<Vec<FinishedCell>, SimError> {
+        let on_views = CellsOf { experiment: self.experiment, pricing: &self.pricing, views };
+        match task {
+            [cell] => Ok(vec![match cell.contestant {
+                Contestant::Bound => on_views.bound(cell.frames, progress)?.into(),
+                Contestant::Policy(policy) => on_views.cell(cell.frames, policy, progress)?,
+            }]),
+            of_lru => on_views.pass(of_lru, progress),
+        }
+    }
+}
+
+impl<'a> PagesStudy<'a> {
+    pub(crate) fn new(experiment: &'a Experiment) -> Result<Self, SimError> {
+        let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
+        let foldings = foldings(&experiment.policies, pricing.device_ratio)?;
+        Ok(PagesStudy { experiment, pricing, foldings })
+    }
+}
+
+/// Cells of one trace.
+struct CellsOf<'a> {
+    experiment: &'a Experiment,
+    pricing: &'a Pricing,
+    views: &'a Views,
+}
+
+impl CellsOf<'_> {
+    /// Cells of LRU, whose counts at all memory sizes come from one pass.
+    fn pass(
+        &self,
+        cells: &[&PagesCell<'_>],
+        progress: &Progress,
+    ) -> Result<Vec<FinishedCell>, SimError> {
+        let view = self.views.folded(Folding::Runs).pages();
+        let lru = LruCounts::of(view, progress, PASS_REPLAYS as u64)?;
+        let row_of = |cell: &&PagesCell<'_>| {
+            let counts = lru.at(self.policy_frames(cell.frames), self.experiment.options);
+            self.row(cell.frames, cell.contestant.written(), LRU.to_owned(), counts).into()
+        };
+        Ok(cells.iter().map(row_of).collect())
+    }
+
+    /// What a policy has of the frames of its cell.
+    fn policy_frames(&self, frames: u32) -> u32 {
+        frames - self.experiment.reserve
+    }
+
+    fn bound(&self, frames: u32, progress: &Progress) -> Result<Row, SimError> {
+        let view = self.views.folded(Folding::Runs);
+        let options = self.experiment.options;
+        let Bound { read_ios, write_ios } =
+            bound(view.pages(), view.next_use(), self.policy_frames(frames), options, progress)?;
+        progress.add_done(view.pages().records().len() as u64);
+        let resolved = Contestant::BOUND.to_owned();
+        Ok(self.row_of_ios(frames, Contestant::BOUND, resolved, read_ios, write_ios))
+    }
+
+    fn cell(
+        &self,
+        frames: u32,
+        policy: &PolicySpec,
+        progress: &Progress,
+    ) -> Result<FinishedCell, SimError> {
+        let policy = policy.clone().with_seed(self.experiment.seed);
+        let policy_frames = self.policy_frames(frames);
+        let resolved = policy.resolve(policy_frames, self.pricing.device_ratio)?;
+        let view = self.views.folded(folding_for(&resolved));
+        let next_use = (policy.entry().kind == Kind::Offline).then(|| view.next_use());
+        let options = self.experiment.options;
+        let cell = Cell { view: view.pages(), next_use, frames: policy_frames, options, progress };
+        let Some(observation) = self.experiment.observation else {
+            let counts = cell.replay(&resolved)?;
+            return Ok(self.row(frames, policy.written(), resolved.to_string(), counts).into());
+        };
+        let (counts, observed) = cell.replay_observed(&resolved, observation.gauge_every)?;
+        let row = self.row(frames, policy.written(), resolved.to_string(), counts);
+        let hand_time_us = observed.hand_movements as f64 * observation.hand_ns as f64 / 1e3;
+        let row = Row {
+            io_time_us: row.io_time_us + hand_time_us,
+            hand_movements: Some(observed.hand_movements),
+            ..row
+        };
+        Ok(FinishedCell { row, samples: observed.samples })
+    }
+
+    fn row(&self, frames: u32, policy: &str, policy_resolved: String, counts: Counts) -> Row {
+        let trace = &self.views.trace;
+        let misses = counts.read_misses + counts.write_misses;
+        let hits = trace.references - misses;
+        let (read_ios, write_ios) = (counts.read_ios, counts.write_ios());
+        Row {
+            read_references: Some(trace.read_references),
+            write_references: Some(trace.write_references),
+            hits: Some(hits),
+            misses: Some(misses),
+            read_misses: Some(counts.read_misses),
+            write_misses: Some(counts.write_misses),
+            clean_evictions: Some(counts.clean_evictions),
+            dirty_evictions: Some(counts.dirty_evictions),
+            energy_uj: self.pricing.page_cost.energy_uj(read_ios, write_ios),
+            hit_ratio: Some(hits as f64 / trace.references as f64),
+            write_backs: Some(counts.write_backs),
+            flush_writes: Some(counts.flush_writes),
+            ..self.row_of_ios(frames, policy, policy_resolved, read_ios, write_ios)
+        }
+    }
+
+    /// A row that knows nothing but how many pages are read and written.
+    fn row_of_ios(
+        &self,
+        frames: u32,
+        policy: &str,
+        policy_resolved: String,
+        read_ios: u64,
+        write_ios: u64,
+    ) -> Row {
+        let CellsOf { experiment, pricing, views } = self;
+        let trace = &views.trace;
+        Row {
+            trace: trace.name.clone(),
+            policy: policy.to_owned(),
+            frames: frames.into(),
+            page_bytes: experiment.page_bytes,
+            device: experiment.device.clone(),
+            references: trace.references,
+            read_references: None,
+            write_references: None,
+            hits: None,
+            misses: None,
+            read_misses: None,
+            write_misses: None,
+            read_ios,
+            write_ios,
+            clean_evictions: None,
+            dirty_evictions: None,
+            io_time_us: pricing.page_cost.time_us(read_ios, write_ios),
+            energy_uj: None,
+            policy_resolved,
+            device_resolved: pricing.device.resolved(),
+            hit_ratio: None,
+            footprint_pages: trace.footprint_pages.into(),
+            memory_share: f64::from(frames) / f64::from(trace.footprint_pages),
+            write_backs: None,
+            flush_writes: None,
+            bits: match experiment.options.bits {
+                Bits::Exact => "exact",
+                Bits::Mapped => "mapped",
+            },
+            write_miss: match experiment.options.write_miss {
+                WriteMiss::Fetch => "fetch",
+                WriteMiss::Blind => "blind",
+            },
+            hand_movements: None,
+            reserve: experiment.reserve.into(),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The frame of every study: traces are prepared one by one, cells are computed over all threads, and each gives a
+//! row.
+//!
+//! ```text
+//! plan      prepare            tasks                     run
+//! options → trace → Prepared → cells → cells together → rows, in the order of the cells
+//! ```
+
+use clockhand_trace::ReadReport;
+use rayon::prelude::*;
+
+use crate::{Phase, Progress, SimError, TraceInput};
+
+/// One question asked of traces. What can be checked before a trace is read is checked when it is made.
+pub(crate) trait Study: Sync {
+    /// What the cells of one trace share: page views, placed requests.
+    type Prepared: Sync;
+    /// A cell before it is run.
+    type Cell: Sync;
+    /// What a cell gives: its row, and what does not fit into one.
+    type Finished: Send;
+
+    /// Reads a trace.
+    fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Self::Prepared, SimError>;
+
+    /// The cells of a trace, in the order of its rows.
+    fn cells(&self, prepared: &Self::Prepared) -> Result<Vec<Self::Cell>, SimError>;
+
+    /// Which cells are run together, by their positions: where one replay serves several.
+    fn tasks(&self, _prepared: &Self::Prepared, cells: &[Self::Cell]) -> Vec<Vec<usize>> {
+        (0..cells.len()).map(|position| vec![position]).collect()
+    }
+
+    /// How many steps a task is, for whoever watches; the replay adds them to the progress.
+    fn steps(&self, prepared: &Self::Prepared, task: &[&Self::Cell]) -> u64;
+
+    /// Runs the cells of one task; what each gives, in their order.
+    fn run(
+        &self,
+        prepared: &Self::Prepared,
+        task: &[&Self::Cell],
+        progress: &Progress,
+    ) -> Result<Vec<Self::Finished>, SimError>;
+}
+
+/// Is told of each finished cell at once, with its position, from any thread and in any order.
+pub(crate) type Told<'a, F> = &'a (dyn Fn(usize, &F) + Sync);
+
+/// Runs a study on each trace in turn; `take` gets what was prepared of it, and what its cells gave.
+pub(crate) fn run_study<S: Study>(
+    study: &S,
+    inputs: &[TraceInput],
+    jobs: Option<usize>,
+    progress: &Progress,
+    mut take: impl FnMut(S::Prepared, Vec<S::Finished>),
+) -> Result<(), SimError> {
+    for input in inputs {
+        let prepared = study.prepare(input, progress)?;
+        let cells = study.cells(&prepared)?;
+        let finished = run_cells(study, &prepared, &cells, jobs, progress, &|_, _| ())?;
+        take(prepared, finished);
+    }
+    Ok(())
+}
+
+/// Runs cells over `jobs` threads, all cores if `None`; what each gives, in their order.
+pub(crate) fn run_cells<S: Study>(
+    study: &S,
+    prepared: &S::Prepared,
+    cells: &[S::Cell],
+    jobs: Option<usize>,
+    progress: &Progress,
+    told: Told<'_, S::Finished>,
+) -> Result<Vec<S::Finished>, SimError> {
+    let tasks = study.tasks(prepared, cells);
+    let chosen = |task: &[usize]| task.iter().map(|&position| &cells[position]).collect::<Vec<_>>();
+    let steps = tasks.iter().map(|task| study.steps(prepared, &chosen(task))).sum();
+    progress.enter(Phase::Replaying, steps);
+    let run = |task: &Vec<usize>| {
+        if progress.is_cancelled() {
+            return Err(SimError::Interrupted);
+        }
+        let finished = study.run(prepared, &chosen(task), progress)?;
+        task.iter().zip(&finished).for_each(|(&position, cell)| told(position, cell));
+        Ok(task.iter().copied().zip(finished).collect::<Vec<_>>())
+    };
+    let threads = threads(jobs, tasks.len())?;
+    let done: Result<Vec<_>, SimError> = threads.install(|| tasks.par_iter().map(run).collect());
+    let mut all: Vec<(usize, S::Finished)> = done?.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|(position, _)| *position);
+    Ok(all.into_iter().map(|(_, finished)| finished).collect())
+}
+
+/// Threads for a number of tasks: more would have nothing to do.
+pub(crate) fn threads(jobs: Option<usize>, tasks: usize) -> Result<rayon::ThreadPool, SimError> {
+    let jobs = jobs.map_or(0, |jobs| jobs.min(tasks));
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    threads.map_err(|error| SimError::Usage(format!("cannot start threads: {error}")))
+}
+
+/// Refuses an empty list of what a study needs.
+pub(crate) fn check_given<T>(list: &[T], what: &str, option: &str) -> Result<(), SimError> {
+    match list.is_empty() {
+        true => Err(SimError::Usage(format!("no {what} is given; add {option}"))),
+        false => Ok(()),
+    }
+}
+
+/// What a trace turned out to be while it was read.
+#[derive(Clone, Debug)]
+pub struct ReadTrace {
+    /// What the rows of the result call it.
+    pub name: String,
+    /// Format, skipped lines, labels, hash.
+    pub report: ReadReport,
+    /// Page references.
+    pub references: u64,
+    /// Page references that read.
+    pub read_references: u64,
+    /// Page references that write.
+    pub write_references: u64,
+    /// Distinct pages.
+    pub footprint_pages: u32,
+    /// Distinct pages that were written.
+    pub dirty_footprint_pages: u32,
+}

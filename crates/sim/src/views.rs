@@ -1,0 +1,156 @@
+//! Page views of a trace, folded as policies need them, and the next use of each page.
+
+use std::num::NonZeroU64;
+use std::sync::OnceLock;
+
+use clockhand_policy::Ratio;
+use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
+use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
+use clockhand_trace::{Folding, PageView, PageViewBuilder, ReadReport};
+
+use crate::next_use::next_use;
+use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
+
+/// The period of a policy, if it wants ticks.
+struct PeriodOf;
+
+impl Visitor for PeriodOf {
+    type Output = Option<NonZeroU64>;
+
+    fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
+        policy.period()
+    }
+
+    fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
+        policy.period()
+    }
+
+    fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
+        policy.period()
+    }
+}
+
+/// How a policy needs runs of one page folded.
+pub(crate) fn folding_for(policy: &ResolvedPolicy) -> Folding {
+    match policy.build(Size { frames: 1, pages: 1 }, PeriodOf) {
+        Some(period) => Folding::RunsWithin(period),
+        None => Folding::Runs,
+    }
+}
+
+/// The different ways in which the policies need their runs folded; most share one.
+pub(crate) fn foldings(
+    policies: &[Contestant],
+    device_ratio: Ratio,
+) -> Result<Vec<Folding>, SimError> {
+    let mut foldings = Vec::new();
+    for contestant in policies {
+        let folding = match contestant {
+            Contestant::Policy(policy) => folding_for(&policy.resolve(1, device_ratio)?),
+            Contestant::Bound => Folding::Runs,
+        };
+        if !foldings.contains(&folding) {
+            foldings.push(folding);
+        }
+    }
+    Ok(foldings)
+}
+
+/// A page view and the future of its records, computed when the first offline policy asks.
+pub(crate) struct View {
+    pages: PageView,
+    next_use: OnceLock<Vec<u32>>,
+}
+
+impl View {
+    pub(crate) fn folding(&self) -> Folding {
+        self.pages.folding()
+    }
+
+    pub(crate) fn pages(&self) -> &PageView {
+        &self.pages
+    }
+
+    pub(crate) fn next_use(&self) -> &[u32] {
+        let compute = || next_use(self.pages.records(), self.pages.footprint_pages());
+        self.next_use.get_or_init(compute)
+    }
+}
+
+/// The views of one trace at one page size, and what the trace is at it.
+pub(crate) struct Views {
+    pub(crate) trace: ReadTrace,
+    views: Vec<View>,
+}
+
+impl Views {
+    /// The view with this folding, if the trace was read for it.
+    pub(crate) fn find(&self, folding: Folding) -> Option<&View> {
+        self.views.iter().find(|view| view.folding() == folding)
+    }
+
+    /// The view with this folding, for which the trace was read.
+    pub(crate) fn folded(&self, folding: Folding) -> &View {
+        self.find(folding).expect("a view was built for every folding")
+    }
+
+    /// Records of a view; all have about as many.
+    pub(crate) fn records(&self) -> usize {
+        self.views[0].pages.records().len()
+    }
+}
+
+/// Reads a trace and makes its views at one page size.
+pub(crate) fn read(
+    input: &TraceInput,
+    page_bytes: u64,
+    foldings: &[Folding],
+    progress: &Progress,
+) -> Result<Views, SimError> {
+    let mut views = read_at(input, &[page_bytes], foldings, progress)?;
+    Ok(views.pop().expect("one page size gives one entry"))
+}
+
+/// Reads a trace once and makes its views at several page sizes, in their order.
+pub(crate) fn read_at(
+    input: &TraceInput,
+    page_sizes_bytes: &[u64],
+    foldings: &[Folding],
+    progress: &Progress,
+) -> Result<Vec<Views>, SimError> {
+    let views = (page_sizes_bytes.len() * foldings.len()).max(1) as u64;
+    let limit_bytes = input.memory_limit_bytes() / views;
+    let mut builders = Vec::new();
+    for &page_bytes in page_sizes_bytes {
+        for &folding in foldings {
+            builders.push(PageViewBuilder::new(page_bytes, folding)?.within(limit_bytes));
+        }
+    }
+    let report = input.for_each_batch(progress, &mut |batch| {
+        builders.iter_mut().for_each(|builder| builder.extend(batch));
+        Ok(())
+    })?;
+    let mut read = Vec::new();
+    let mut builders = builders.into_iter();
+    for _ in page_sizes_bytes {
+        let mut views = Vec::new();
+        for builder in builders.by_ref().take(foldings.len()) {
+            views.push(View { pages: builder.finish()?, next_use: OnceLock::new() });
+        }
+        let trace = read_trace(input, &report, &views[0].pages);
+        read.push(Views { trace, views });
+    }
+    Ok(read)
+}
+
+fn read_trace(input: &TraceInput, report: &ReadReport, view: &PageView) -> ReadTrace {
+    ReadTrace {
+        name: input.name(),
+        report: report.clone(),
+        references: view.references(),
+        read_references: view.read_references(),
+        write_references: view.write_references(),
+        footprint_pages: view.footprint_pages(),
+        dirty_footprint_pages: view.dirty_footprint_pages(),
+    }
+}
