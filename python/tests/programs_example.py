@@ -17,7 +17,8 @@ COUNTS = (
     "pages_read", "pages_zero_filled", "pages_rescued", "pages_written", "pages_not_written",
     "pages_copied_for_forks", "write_operations", "write_errors", "bytes_read", "bytes_written",
     "resident_pages", "footprint_pages", "discarded_pages", "swap_bytes",
-    "pages_read_ahead", "pages_read_in_vain", "read_ahead",
+    "pages_read_ahead", "pages_read_in_vain", "read_ahead", "zero_pages_not_written",
+    "read_operations",
 )  # fmt: skip
 TIMES = (
     "read_wait_us", "write_wait_us", "service_us", "fault_us_p50", "fault_us_p90", "fault_us_p99",

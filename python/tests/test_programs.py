@@ -128,13 +128,36 @@ def test_medians_are_over_the_runs_of_a_contender() -> None:
 
 
 def test_a_comparison_tells_the_fastest_and_each_policy_against_the_kernel() -> None:
-    rows = compared(("clock", 3.0, 100, 50), ("craw", 1.5, 80, 25), ("kernel", 2.0, 50, 0))
+    once = [("clock", 3.0, 100, 50), ("craw", 1.5, 80, 25), ("kernel", 2.0, 50, 0)]
+    rows = compared(*once, *once)
     sentences = comparison_findings(rows)
-    assert sentences[0] == "The fastest is craw: 1.50 s, 2.00 times as fast as clock."
+    assert sentences[0] == (
+        "The fastest is craw: 1.50 s (median; 1.50 to 1.50), 2.00 times as fast as clock."
+    )
     assert "by kernel: 0." in sentences[1]
     assert "1.50 times the kernel's time, reads 2.00 times its pages" in sentences[2]
     assert "writes 25 pages against none" in sentences[3]
     assert comparison_for_people(rows)["vs kernel"].to_list() == [1.5, 0.75, 1.0]
+
+
+def test_nobody_is_the_fastest_where_times_overlap_or_were_taken_once() -> None:
+    rows = compared(("clock", 3.0, 1, 1), ("craw", 2.0, 1, 1), ("nru", 9.0, 1, 1))
+    assert comparison_findings(rows)[0] == (
+        "In a single run each, which says little, craw took least time: 2.00 s, and nru most: "
+        "9.00 s."
+    )
+    again = compared(("clock", 1.9, 1, 1), ("craw", 2.2, 1, 1), ("nru", 8.0, 1, 1))
+    assert comparison_findings(pl.concat([rows, again]))[0] == (
+        "None is the fastest: the times of craw and clock overlap (medians 2.10 to 2.45 s)."
+    )
+
+
+def test_pages_of_zeros_that_nobody_wrote_are_named_beside_the_writes() -> None:
+    rows = compared(("clock", 3.0, 100, 25), ("kernel", 2.0, 50, 50), zero_pages_not_written=1234)
+    sentences = comparison_findings(rows)
+    assert "by clock: 25 (and 1,234 of zeros left unwritten)." in sentences[1]
+    assert sentences[2].endswith("0.50 times its pages (and 1,234 of zeros left unwritten).")
+    assert comparison_for_people(rows)["zero pages"].to_list() == [1234, 1234]
 
 
 def test_a_contender_with_a_problem_takes_no_part() -> None:

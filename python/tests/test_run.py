@@ -180,7 +180,7 @@ def test_the_log_is_a_trace_with_a_stream_per_process(paged: Clockhand, tmp_path
         again = simulate(
             Trace(tmp_path / "log.parquet", streams=[row["stream"]]),
             policies="clock",
-            frames=row["frames"] - row["reserve"],
+            frames=row["frames"] - row["reserve"] - row["read_ahead"],
             bits="mapped",
         )
         assert again["misses"][0] == row["misses"]

@@ -70,6 +70,8 @@ struct clockhand_counts {
     uint64_t footprint_pages;        /* different pages that were accessed */
     uint64_t pages_read_ahead;       /* 0 for regions */
     uint64_t pages_read_in_vain;     /* 0 for regions */
+    uint64_t zero_pages_not_written; /* of pages_not_written, those that held nothing but zeros */
+    uint64_t read_operations;        /* reads that were asked of the store; one may read several pages */
 };
 
 /*

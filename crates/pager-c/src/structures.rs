@@ -49,5 +49,5 @@ counts! {
     write_protect_faults, clean_evictions, dirty_evictions, write_backs, pages_read, pages_zero_filled,
     pages_rescued, pages_written, pages_not_written, pages_copied_for_forks, discarded_pages,
     write_operations, write_errors, bytes_read, bytes_written, resident_pages, peak_resident_pages,
-    footprint_pages, pages_read_ahead, pages_read_in_vain,
+    footprint_pages, pages_read_ahead, pages_read_in_vain, zero_pages_not_written, read_operations,
 }

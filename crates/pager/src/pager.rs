@@ -328,7 +328,14 @@ impl<P: BitDriven> Paging for Pager<P> {
             let frame = self.memory.frame_of(page);
             let is_dirty = frame != Frame::NONE && self.memory.frames().is_dirty(frame);
             match self.pages.slot(page) {
-                _ if is_dirty && self.pages.has(page, PRESENT) => changed.push(page),
+                // Without a slot a page reads as zeros.
+                // SAFETY: the page has content, and no writes are allowed.
+                _ if is_dirty
+                    && self.pages.has(page, PRESENT)
+                    && !unsafe { self.program.address(page).is_zeros() } =>
+                {
+                    changed.push(page);
+                }
                 Some(slot) if !is_dirty => {
                     self.store.share(slot);
                     copies.push((page, slot));

@@ -31,14 +31,15 @@ pub struct Counts {
     pub write_backs: u64,
     /// Misses for which a page was read from the store, then or ahead.
     pub pages_read: u64,
-    /// Misses of pages that were never written or that the program had given back: nothing is read for them.
+    /// Misses of pages that were never written, that held zeros when they left, or that the program had given back:
+    /// nothing is read for them.
     pub pages_zero_filled: u64,
     /// Misses of pages whose write was under way, so that their content was still in memory.
     pub pages_rescued: u64,
     /// Pages that were written to the store.
     pub pages_written: u64,
     /// Dirty pages that left, or were to be written back, without a write of their own: the program had given them
-    /// back, or changed them before they were written once.
+    /// back, or changed them before they were written once, or they held zeros.
     pub pages_not_written: u64,
     /// Pages that were written for the private copies of forked processes.
     pub pages_copied_for_forks: u64,
@@ -62,6 +63,11 @@ pub struct Counts {
     pub pages_read_ahead: u64,
     /// Of these, pages that were dropped without anybody having asked for them.
     pub pages_read_in_vain: u64,
+    /// Dirty pages that held nothing but zeros when they were to be written, which is not done then. They are among
+    /// `pages_not_written`, and a miss of one later is among `pages_zero_filled`.
+    pub zero_pages_not_written: u64,
+    /// Reads that were asked of the store; one may read several pages.
+    pub read_operations: u64,
 }
 
 /// Where time went.

@@ -33,6 +33,19 @@ pub struct PageAddress(pub NonNull<u8>);
 // SAFETY: an address alone does nothing; whoever dereferences it says why the page is alive and unshared.
 unsafe impl Send for PageAddress {}
 
+impl PageAddress {
+    /// Whether every byte is 0.
+    ///
+    /// # Safety
+    ///
+    /// The page is readable, and nobody changes it.
+    pub(crate) unsafe fn is_zeros(self) -> bool {
+        // SAFETY: what the caller promises; a page is aligned to more than a word.
+        let words = unsafe { self.0.cast::<[u64; PAGE_BYTES / 8]>().as_ref() };
+        words.chunks(8).all(|words| words.iter().fold(0, |all, word| all | word) == 0)
+    }
+}
+
 /// The bytes of a page, aligned as stores want them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C, align(4096))]

@@ -60,9 +60,10 @@ Reserve = Annotated[
     ),
 ]
 ReadAhead = Annotated[
-    int,
+    int | None,
     typer.Option(
-        help="Frames that are kept for pages which are read around one that is asked for."
+        help="Frames that are kept for pages which are read beside one that is asked for; a "
+        "sixteenth of the frames, at most 64, if not given, and none with --swap-in-ram."
     ),
 ]
 AddressSpace = Annotated[
@@ -108,7 +109,7 @@ def _run(
     swap_limit: SwapLimit = None,
     swap_in_ram: SwapInRam = False,
     reserve: Reserve = None,
-    read_ahead: ReadAhead = 0,
+    read_ahead: ReadAhead = None,
     address_space: AddressSpace = "8GiB",
     device: Device = "slc-nand",
     seed: Seed = 0,

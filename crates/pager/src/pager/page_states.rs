@@ -25,6 +25,8 @@ pub(super) struct PageStates {
     flags: Vec<u8>,
     /// The slot plus one, or 0 for a page that reads as zeros when it is not in memory.
     slots: Vec<u32>,
+    /// The page of each of these slots plus one, or 0: the way back, which ends with the last slot in use.
+    pages_of_slots: Vec<u32>,
     /// All pages that have been accessed, in that order: the others need never be looked at.
     pub(super) footprint: Vec<PageId>,
 }
@@ -33,7 +35,7 @@ impl PageStates {
     pub(super) fn new(pages: u32) -> Self {
         // Zeroed, so that pages which are never accessed cost address space only.
         let (flags, slots) = (vec![0; pages as usize], vec![0; pages as usize]);
-        PageStates { flags, slots, footprint: Vec::new() }
+        PageStates { flags, slots, pages_of_slots: Vec::new(), footprint: Vec::new() }
     }
 
     pub(super) fn touch(&mut self, page: PageId) {
@@ -60,6 +62,21 @@ impl PageStates {
     }
 
     pub(super) fn set_slot(&mut self, page: PageId, slot: Option<Slot>) {
+        if let Some(former) = self.slot(page) {
+            self.pages_of_slots[former.0 as usize] = 0;
+        }
         self.slots[page.index()] = slot.map_or(0, |slot| slot.0 + 1);
+        if let Some(slot) = slot {
+            let index = slot.0 as usize;
+            if self.pages_of_slots.len() <= index {
+                self.pages_of_slots.resize(index + 1, 0);
+            }
+            self.pages_of_slots[index] = page.0 + 1;
+        }
+    }
+
+    /// The page whose content is in this slot, if it is one of this memory.
+    pub(super) fn page_in(&self, slot: Slot) -> Option<PageId> {
+        self.pages_of_slots.get(slot.0 as usize)?.checked_sub(1).map(PageId)
     }
 }

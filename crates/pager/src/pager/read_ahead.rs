@@ -1,8 +1,9 @@
 //! Pages that are read before anybody has asked for them, together with one that somebody waits for.
 //!
 //! They are in memory and in no frame of the policy, which learns of nothing: an access to one is a miss like any
-//! other, for which nothing need be read. How many are read follows what became of those before, by the rule of
-//! Linux for its swap (`__swapin_nr_pages` in mm/swap_state.c).
+//! other, for which nothing need be read. What is read are the pages in the slots beside the one that is wanted: pages that
+//! left together are likely to be wanted together, and they come in the same operation of the drive. How many are
+//! read follows what became of those before, by the rule of Linux for its swap (`__swapin_nr_pages` in mm/swap_state.c).
 
 use std::collections::VecDeque;
 
@@ -28,7 +29,7 @@ pub(super) struct ReadAhead {
     used: u32,
     /// How many were read together the last time.
     last_together: u32,
-    last_page: PageId,
+    last_slot: Slot,
 }
 
 impl ReadAhead {
@@ -38,7 +39,7 @@ impl ReadAhead {
             waiting: VecDeque::new(),
             used: 0,
             last_together: 1,
-            last_page: PageId(u32::MAX),
+            last_slot: Slot(u32::MAX),
         }
     }
 
@@ -46,17 +47,17 @@ impl ReadAhead {
         self.capacity
     }
 
-    /// How many pages to read together with `page`, itself among them: a power of two, and not more than there is room
-    /// for.
-    fn pages_together(&mut self, page: PageId) -> u32 {
-        let is_neighbour = page.0.abs_diff(self.last_page.0) == 1;
+    /// How many pages to read together with the one in `slot`, itself among them: a power of two, and not more than
+    /// there is room for.
+    fn pages_together(&mut self, slot: Slot) -> u32 {
+        let is_neighbour = slot.0.abs_diff(self.last_slot.0) == 1;
         let by_use = match self.used {
             0 if !is_neighbour => 1,
             used => (used + 2).next_power_of_two(),
         };
         let most = MOST_TOGETHER.min(self.capacity as u32 + 1);
         let together = by_use.max(self.last_together / 2).min(1 << most.ilog2());
-        (self.used, self.last_together, self.last_page) = (0, together, page);
+        (self.used, self.last_together, self.last_slot) = (0, together, slot);
         together
     }
 
@@ -68,16 +69,10 @@ impl ReadAhead {
 }
 
 impl<P: BitDriven> Pager<P> {
-    /// Reads the page that somebody waits for, and others around it.
+    /// Reads the page that somebody waits for, and others beside it.
     pub(super) fn read(&mut self, page: PageId, slot: Slot) -> Result<(), PagerError> {
-        let together = self.read_ahead.pages_together(page);
-        let first = page.0 - page.0 % together;
-        let end = (first + together).min(self.program.pages());
-        let others: Vec<_> = (first..end)
-            .map(PageId)
-            .filter(|&other| other != page && !self.pages.has(other, PRESENT | IN_FLIGHT))
-            .filter_map(|other| self.pages.slot(other).map(|slot| (other, slot)))
-            .collect();
+        let together = self.read_ahead.pages_together(slot);
+        let others = self.beside(slot, together as usize - 1);
         self.make_room_to_read_ahead(others.len())?;
         if !others.is_empty() && self.read_all(page, slot, &others)? {
             return Ok(());
@@ -89,8 +84,24 @@ impl<P: BitDriven> Pager<P> {
             self.program.forget(page, 1)?;
             return Err(PagerError::Store { operation: "read from", page, source });
         }
+        self.counts.read_operations += 1;
         self.counts.bytes_read += PAGE_BYTES;
         Ok(())
+    }
+
+    /// Up to `most` pages that can be read in one operation with the one in `slot`: their slots follow on it without a
+    /// gap, or lead up to it. A page that is in memory is a gap.
+    fn beside(&self, slot: Slot, most: usize) -> Vec<(PageId, Slot)> {
+        let readable = |number: u32| {
+            let page = self.pages.page_in(Slot(number))?;
+            let is_wanted = !self.pages.has(page, PRESENT | IN_FLIGHT);
+            is_wanted.then_some((page, Slot(number)))
+        };
+        let behind = (slot.0 + 1..=u32::MAX).map_while(readable).take(most);
+        let mut others: Vec<_> = behind.collect();
+        let before = (0..slot.0).rev().map_while(readable).take(most - others.len());
+        others.extend(before);
+        others
     }
 
     /// Reads a page and others with it; says whether all could be read, and leaves nothing behind if not.
@@ -116,6 +127,7 @@ impl<P: BitDriven> Pager<P> {
             self.pages.set(other, READ_AHEAD);
             self.read_ahead.waiting.push_back(other);
         }
+        self.counts.read_operations += 1;
         self.counts.pages_read_ahead += others.len() as u64;
         self.counts.bytes_read += PAGE_BYTES * reads.len() as u64;
         Ok(true)

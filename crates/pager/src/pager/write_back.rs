@@ -58,15 +58,20 @@ impl<P: BitDriven> Pager<P> {
     fn take_up(&mut self, page: PageId) -> Result<(), PagerError> {
         // One write does for both, if it waits to be written already.
         self.withdraw_page(page);
-        while self.reserve > 0 && self.flight.departed >= self.reserve {
-            self.wait_for_a_departure()?;
-        }
         // What is being written is what the page held before it was changed.
         while self.pages.has(page, IN_FLIGHT) {
             self.reap(true)?;
         }
         // From here on the page does not change until its write has been started.
         self.forbid_writes(page)?;
+        // SAFETY: the page has content.
+        if unsafe { self.program.address(page).is_zeros() } {
+            self.spare(page);
+            return Ok(());
+        }
+        while self.reserve > 0 && self.flight.departed >= self.reserve {
+            self.wait_for_a_departure()?;
+        }
         self.pages.set(page, IN_FLIGHT);
         self.flight.waiting.push(page);
         self.taken_up = Some(page);
@@ -74,6 +79,16 @@ impl<P: BitDriven> Pager<P> {
             self.start_writes()?;
         }
         Ok(())
+    }
+
+    /// A page of zeros needs no write and no place in the store: a page without slot reads as zeros.
+    fn spare(&mut self, page: PageId) {
+        if let Some(former) = self.pages.slot(page) {
+            self.store.release(former);
+            self.pages.set_slot(page, None);
+        }
+        self.counts.pages_not_written += 1;
+        self.counts.zero_pages_not_written += 1;
     }
 
     fn withdraw_page(&mut self, page: PageId) {
@@ -118,7 +133,9 @@ impl<P: BitDriven> Pager<P> {
         self.reap(true)
     }
 
-    /// Starts to write what waits, without pages that have been changed since: they are in memory and dirty again.
+    /// Starts to write what waits, without pages that have been changed since: they are in
+    /// memory and dirty again. Pages are written in the order of their addresses, so that neighbours in memory are
+    /// neighbours in the store.
     ///
     /// So what is written does not change before the write has been started: a page in memory is write-protected when
     /// it is taken up, and is dirty as soon as that ends.
@@ -131,6 +148,7 @@ impl<P: BitDriven> Pager<P> {
         if self.flight.waiting.is_empty() {
             return Ok(());
         }
+        self.flight.waiting.sort_unstable();
         let pages = &self.flight.waiting;
         let writes = place(&mut *self.store, &mut self.pages, &*self.program, pages);
         // SAFETY: a page in flight keeps its content in the memory file until the write has finished: `leave`

@@ -42,6 +42,7 @@ COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "pages_written": pl.UInt64,
     "bytes_read": pl.UInt64,
     "bytes_written": pl.UInt64,
+    "zero_pages_not_written": pl.UInt64,
     "limit_bytes": pl.UInt64,
     "processes": pl.UInt64,
     "exit_code": pl.UInt64,
@@ -52,6 +53,7 @@ COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
 """Names, order and types of the columns of a comparison: a row per contender and run.
 
 ``faults`` are the pager's misses and the kernel's major faults; reads and writes are those of swap.
+``zero_pages_not_written`` left without being written, because they held nothing but zeros.
 ``limit_bytes`` is what the kernel lets its cgroup have, and ``problem`` why there are no numbers.
 """
 
@@ -382,6 +384,7 @@ class _Comparison:
                 "pages_written": sums["pages_written"],
                 "bytes_read": sums["bytes_read"],
                 "bytes_written": int(rows["bytes_written"].sum()),
+                "zero_pages_not_written": int(rows["zero_pages_not_written"].sum()),
                 "processes": rows.height,
             }
         )
@@ -403,8 +406,9 @@ class _Comparison:
                 self._swap_in(group, number)
         except _engine.ClockhandError as error:
             self._kernel_problem = str(error)
-            if number == 1:
-                self.warnings.append(f"{KERNEL}: {error}")
+            sentence = f"{KERNEL}: {error}"
+            if sentence not in self.warnings:
+                self.warnings.append(sentence)
             unknown = dict.fromkeys(COMPARISON_SCHEMA)
             self.rows.append({**unknown, "policy": KERNEL, "run": number, "problem": str(error)})
 
@@ -431,9 +435,11 @@ class _Comparison:
         swapped = group.swapped().since(before)
         moments.add(ended.seconds, swapped)
         if group.kills():
-            self.warnings.append(
-                f"{KERNEL}: the program was killed because {bytes_text(self._limit_bytes)} were "
-                "not enough for what cannot be swapped; give more --memory"
+            # How long it took to be killed is no time of the program.
+            raise _engine.ClockhandError(
+                f"in run {number} the kernel killed the program (out of memory), because "
+                f"{bytes_text(self._limit_bytes)} were not enough for what cannot be swapped; give "
+                "more --memory"
             )
         self.rows.append(
             {
@@ -441,6 +447,7 @@ class _Comparison:
                 **_swap_counts(swapped),
                 "bytes_read": swapped.pages_read * PAGE_BYTES,
                 "bytes_written": swapped.pages_written * PAGE_BYTES,
+                "zero_pages_not_written": swapped.zero_pages_written,
                 "limit_bytes": self._limit_bytes,
             }
         )
@@ -519,7 +526,7 @@ def kernel_notes(
         ahead = 2 ** int(settings["vm.page-cluster"])
         notes.append(
             f"The kernel reads up to {ahead} neighbouring pages of its swap file per fault "
-            f"(vm.page-cluster {settings['vm.page-cluster']}, as found); the pager reads one."
+            f"(vm.page-cluster {settings['vm.page-cluster']}, as found); the pager reads up to 16."
         )
     others = [f"{name} {value}" for name, value in settings.items() if name != "vm.page-cluster"]
     if others:

@@ -116,6 +116,9 @@ def comparison_for_people(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("faults").round().cast(pl.UInt64),
         pl.col("pages_read").round().cast(pl.UInt64).alias("reads"),
         pl.col("pages_written").round().cast(pl.UInt64).alias("writes"),
+        pl.when(pl.col("zero_pages_not_written").sum() > 0)
+        .then(pl.col("zero_pages_not_written").round().cast(pl.UInt64))
+        .alias("zero pages"),
     )
     if (shown["runs"] <= 1).all():
         table = table.drop("runs", "least", "most")
@@ -171,7 +174,9 @@ def medians(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by("policy", maintain_order=True).agg(
         pl.col("problem").first(),
         pl.col("seconds").count().alias("runs"),
-        pl.col("seconds", "faults", "pages_read", "pages_written").median(),
+        pl.col(
+            "seconds", "faults", "pages_read", "pages_written", "zero_pages_not_written"
+        ).median(),
         pl.col("seconds").min().alias("seconds_least"),
         pl.col("seconds").max().alias("seconds_most"),
     )
@@ -182,17 +187,44 @@ def comparison_findings(rows: pl.DataFrame) -> list[str]:
     known = [row for row in medians(rows).to_dicts() if row["seconds"] is not None]
     if len(known) < 2:
         return []
-    fastest = min(known, key=lambda row: row["seconds"])
     least = min(known, key=lambda row: row["pages_written"])
-    slowest = max(known, key=lambda row: row["seconds"])
     sentences = [
-        f"The fastest is {printable(fastest['policy'])}: {fastest['seconds']:,.2f} s, "
-        f"{slowest['seconds'] / fastest['seconds']:,.2f} times as fast as "
-        f"{printable(slowest['policy'])}.",
+        _fastest(known),
         f"The fewest pages are written to swap by {printable(least['policy'])}: "
-        f"{least['pages_written']:,.0f}.",
+        f"{least['pages_written']:,.0f}{_zeros(least)}.",
     ]
     return sentences + _against_kernel(known)
+
+
+def _fastest(known: Sequence[dict[str, Any]]) -> str:
+    """Say who was fastest, if every run was faster than every other contender's."""
+    ordered = sorted(known, key=lambda row: row["seconds"])
+    first, slowest = ordered[0], ordered[-1]
+    rivals = [row for row in ordered[1:] if row["seconds_least"] <= first["seconds_most"]]
+    if first["runs"] == 1:
+        return (
+            f"In a single run each, which says little, {printable(first['policy'])} took least "
+            f"time: {first['seconds']:,.2f} s, and {printable(slowest['policy'])} most: "
+            f"{slowest['seconds']:,.2f} s."
+        )
+    if rivals:
+        names = " and ".join(printable(row["policy"]) for row in (first, *rivals))
+        return (
+            f"None is the fastest: the times of {names} overlap (medians "
+            f"{first['seconds']:,.2f} to {rivals[-1]['seconds']:,.2f} s)."
+        )
+    return (
+        f"The fastest is {printable(first['policy'])}: {first['seconds']:,.2f} s (median; "
+        f"{first['seconds_least']:,.2f} to {first['seconds_most']:,.2f}), "
+        f"{slowest['seconds'] / first['seconds']:,.2f} times as fast as "
+        f"{printable(slowest['policy'])}."
+    )
+
+
+def _zeros(row: dict[str, Any]) -> str:
+    """Name the pages that left without a write because they held zeros."""
+    zeros = row["zero_pages_not_written"]
+    return f" (and {zeros:,.0f} of zeros left unwritten)" if zeros else ""
 
 
 def _against_kernel(known: Sequence[dict[str, Any]]) -> list[str]:
@@ -202,7 +234,7 @@ def _against_kernel(known: Sequence[dict[str, Any]]) -> list[str]:
     return [
         f"{printable(row['policy'])} takes {row['seconds'] / kernel['seconds']:,.2f} times the "
         f"kernel's time, {_against(row, kernel, 'pages_read', 'reads')} and "
-        f"{_against(row, kernel, 'pages_written', 'writes')}."
+        f"{_against(row, kernel, 'pages_written', 'writes')}{_zeros(row)}."
         for row in known
         if row["policy"] != KERNEL
     ]

@@ -12,6 +12,8 @@ from clockhand.study.sizes import bytes_text, parsed_bytes
 PAGE_BYTES = 4096
 
 LARGEST_RESERVE = 64
+LARGEST_READ_AHEAD = 64
+LEAST_TO_READ_AHEAD = 64
 FRAMES_PER_RESERVED = 16
 
 
@@ -26,7 +28,8 @@ class ProgramOptions(TypedDict, total=False):
         reserve: Frames of each process that are kept for write-backs under way; a sixteenth of
             the frames, at most 64, if not given.
         read_ahead: Frames of each process that are kept for pages which are read before they are
-            asked for, around one that is; none if not given.
+            asked for, beside one that is; if not given a sixteenth of the frames, at most 64, or
+            none if there are fewer than 64 frames or pages stay in RAM.
         address_space: The most that a process can have paged.
         device: Whose ratio of write to read cost policies take as their ``c``.
         seed: Seed of policies with random choices, from 0.
@@ -37,7 +40,7 @@ class ProgramOptions(TypedDict, total=False):
     swap: str | os.PathLike[str] | None
     swap_limit: str | None
     reserve: int | None
-    read_ahead: int
+    read_ahead: int | None
     address_space: str
     device: str | os.PathLike[str]
     seed: int
@@ -68,11 +71,13 @@ class ProgramSettings:
         if reserve is None:
             reserve = min(LARGEST_RESERVE, frames // FRAMES_PER_RESERVED)
         check_range("--reserve", reserve, 0, frames - 1)
-        read_ahead = options.get("read_ahead", 0)
+        swap, limit = options.get("swap"), options.get("swap_limit")
+        read_ahead = options.get("read_ahead")
+        if read_ahead is None:
+            read_ahead = _frames_to_read_ahead(frames, reserve) if swap is not None else 0
         check_range("--read-ahead", read_ahead, 0, frames - reserve - 1)
         seed = options.get("seed", 0)
         check_range("--seed", seed, 0, MAXIMUM_SEED)
-        swap, limit = options.get("swap"), options.get("swap_limit")
         return cls(
             frames=frames,
             swap=None if swap is None else Path(swap),
@@ -102,6 +107,13 @@ class ProgramSettings:
             "swap limit": None if limit is None else bytes_text(limit),
             "address space": bytes_text(self.address_space_bytes),
         }
+
+
+def _frames_to_read_ahead(frames: int, reserve: int) -> int:
+    """Return how many frames are kept for pages read ahead if the user does not say."""
+    if frames < LEAST_TO_READ_AHEAD or reserve > frames // 2:
+        return 0
+    return min(LARGEST_READ_AHEAD, frames // FRAMES_PER_RESERVED)
 
 
 def _frames(memory: str | None, frames: int | None) -> int:

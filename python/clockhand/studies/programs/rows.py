@@ -39,6 +39,8 @@ COUNTED = (
     "discarded_pages",
     "pages_read_ahead",
     "pages_read_in_vain",
+    "zero_pages_not_written",
+    "read_operations",
     "swap_bytes",
 )
 TIMED = (
