@@ -8,6 +8,7 @@
 * :func:`convert_traces` writes traces to a Parquet file.
 * :func:`recommend` says which policy suits a program, a device and a memory size.
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
+* :func:`translate` says which page size, TLB and memory suit a program and its storage.
 * :func:`run_ssd` puts write buffers before flash drives.
 * :func:`run` runs a program whose memory a policy pages, and :func:`compare` runs it under several
   policies and under the kernel's own swap.
@@ -26,6 +27,7 @@ from clockhand.studies.pages.run import Simulation, run_simulation, simulate
 from clockhand.studies.programs.comparison import PagedComparison, compare
 from clockhand.studies.programs.run import PagedRun, run
 from clockhand.studies.ssd.run import SsdRun, run_ssd
+from clockhand.studies.translate.run import Translation, translate
 from clockhand.study.catalogs import devices, formats, policies, ssds, write_buffers
 from clockhand.traces import Trace, convert_traces
 from clockhand.traces.synthetic import recipes, synthesize
@@ -39,6 +41,7 @@ __all__ = [
     "Simulation",
     "SsdRun",
     "Trace",
+    "Translation",
     "UsageError",
     "__version__",
     "compare",
@@ -55,5 +58,6 @@ __all__ = [
     "simulate",
     "ssds",
     "synthesize",
+    "translate",
     "write_buffers",
 ]

@@ -27,4 +27,5 @@ mod worked_examples;
 pub use frames::{FrameTable, Frames, HitBits, PageTable};
 pub use ids::{Frame, LogicalPage, Op, PageId};
 pub use memory::{AllPinned, Memory, PinRefused, Step};
+pub use parts::SplitMix64;
 pub use ratio::{Ratio, RatioError};

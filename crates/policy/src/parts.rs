@@ -22,4 +22,4 @@ pub(crate) use ghost_list::GhostList;
 pub(crate) use list::{FrameList, Links, List, Listed, PageList};
 pub(crate) use ring::{FrameRing, LinkedRing, Ring, Turn, frames_from, next_position};
 pub(crate) use size_buckets::SizeBuckets;
-pub(crate) use split_mix::SplitMix64;
+pub use split_mix::SplitMix64;

@@ -12,6 +12,7 @@ mod ssd;
 mod supervision;
 mod sweep;
 mod trace;
+mod translation;
 
 use pyo3::prelude::*;
 
@@ -36,6 +37,8 @@ mod _engine {
     use crate::sweep::{PreparedTrace, plan_cells};
     #[pymodule_export]
     use crate::trace::{TraceSource, convert_capture, convert_trace, read_trace, trace_info};
+    #[pymodule_export]
+    use crate::translation::translate;
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -99,8 +99,11 @@ macro_rules! columns {
 pub(crate) use columns;
 
 /// The columns of every study's rows, by the name of the study.
-pub const STUDIES: &[(&str, &[Column])] =
-    &[("pages", crate::Row::COLUMNS), ("ssd", crate::SsdRow::COLUMNS)];
+pub const STUDIES: &[(&str, &[Column])] = &[
+    ("pages", crate::Row::COLUMNS),
+    ("ssd", crate::SsdRow::COLUMNS),
+    ("translate", crate::TranslateRow::COLUMNS),
+];
 
 #[cfg(test)]
 mod tests {

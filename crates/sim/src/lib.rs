@@ -2,7 +2,8 @@
 //!
 //! [`simulate`] runs a grid of cells (policies × memory sizes × traces) over all cores and gives one
 //! [`Row`] per cell. Each trace is read once; all its cells share one page view. [`run_ssd`] does the same
-//! for write buffers × flash drives × traces, at original addresses.
+//! for write buffers × flash drives × traces, at original addresses, and [`run_translate`] for TLBs × page sizes ×
+//! memory × storage.
 
 mod columns;
 mod contestant;
@@ -17,6 +18,7 @@ mod replay;
 mod ssd;
 mod stack_distance;
 mod study;
+mod translate;
 mod views;
 
 pub use clockhand_trace::progress::{Phase, Progress};
@@ -37,3 +39,7 @@ pub use pages::{
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use ssd::{AddressMap, SsdCell, SsdExperiment, SsdOutcome, SsdRow, run_ssd};
 pub use study::ReadTrace;
+pub use translate::{
+    HugePages, Replacement, Storage, TlbGeometry, TlbLevels, TranslateExperiment, TranslateOutcome,
+    TranslateRow, TranslationTimes, run_translate,
+};

@@ -72,7 +72,7 @@ impl Counts {
 }
 
 /// References between two looks at the clock of progress and at a cancellation.
-const CHUNK_RECORDS: usize = 1 << 18;
+pub(crate) const CHUNK_RECORDS: usize = 1 << 18;
 
 /// One cell of a simulation: a page view, the future for offline policies, and how to replay.
 pub(crate) struct Cell<'a> {
@@ -207,8 +207,8 @@ impl<O: Observer> Visitor for CellVisitor<'_, O> {
 
     fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
         if P::COUNTS_REFERENCES {
-            let run_lengths = self.cell.view.run_lengths().map(<[u32]>::iter);
-            return self.run(policy, ByReference { run_lengths, run_length: 1 });
+            let told = ByReference::new(self.cell.view);
+            return self.run(policy, told);
         }
         self.run(policy, ByAccess)
     }
@@ -220,7 +220,7 @@ impl<O: Observer> Visitor for CellVisitor<'_, O> {
 }
 
 /// How a kind of policy is told of references.
-trait Told<P> {
+pub(crate) trait Told<P> {
     /// Before a record.
     #[inline]
     fn before(&mut self, memory: &mut Memory<P>) {
@@ -232,20 +232,27 @@ trait Told<P> {
     fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame);
 }
 
-struct ByExactBits;
+pub(crate) struct ByExactBits;
 struct ByMappedBits;
-struct ByAccess;
+pub(crate) struct ByAccess;
 /// As [`ByAccess`], for policies that count references.
-struct ByReference<'a> {
+pub(crate) struct ByReference<'a> {
     /// One entry per record, or `None` if no run is longer than 1.
     run_lengths: Option<std::slice::Iter<'a, u32>>,
     run_length: u32,
 }
+
+impl<'a> ByReference<'a> {
+    pub(crate) fn new(view: &'a PageView) -> Self {
+        ByReference { run_lengths: view.run_lengths().map(<[u32]>::iter), run_length: 1 }
+    }
+}
+
 struct ByFuture<'a> {
     next_use: std::slice::Iter<'a, u32>,
 }
 
-fn first_op(record: Record) -> Op {
+pub(crate) fn first_op(record: Record) -> Op {
     if record.first_is_write() { Op::Write } else { Op::Read }
 }
 
@@ -423,7 +430,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer> Replay<P, T, O> {
     }
 }
 
-fn chunk_done(progress: &Progress, records: usize) -> Result<(), SimError> {
+pub(crate) fn chunk_done(progress: &Progress, records: usize) -> Result<(), SimError> {
     progress.add_done(records as u64);
     if progress.is_cancelled() { Err(SimError::Interrupted) } else { Ok(()) }
 }

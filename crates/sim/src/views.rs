@@ -63,6 +63,10 @@ pub(crate) struct View {
 }
 
 impl View {
+    pub(crate) fn new(pages: PageView) -> Self {
+        View { pages, next_use: OnceLock::new() }
+    }
+
     pub(crate) fn folding(&self) -> Folding {
         self.pages.folding()
     }
@@ -135,22 +139,27 @@ pub(crate) fn read_at(
     for _ in page_sizes_bytes {
         let mut views = Vec::new();
         for builder in builders.by_ref().take(foldings.len()) {
-            views.push(View { pages: builder.finish()?, next_use: OnceLock::new() });
+            views.push(View::new(builder.finish()?));
         }
-        let trace = read_trace(input, &report, &views[0].pages);
+        let trace = read_trace(input, &report, Some(&views[0].pages));
         read.push(Views { trace, views });
     }
     Ok(read)
 }
 
-fn read_trace(input: &TraceInput, report: &ReadReport, view: &PageView) -> ReadTrace {
+/// What a trace is by one of its views; no view is that of a trace without references.
+pub(crate) fn read_trace(
+    input: &TraceInput,
+    report: &ReadReport,
+    view: Option<&PageView>,
+) -> ReadTrace {
     ReadTrace {
         name: input.name(),
         report: report.clone(),
-        references: view.references(),
-        read_references: view.read_references(),
-        write_references: view.write_references(),
-        footprint_pages: view.footprint_pages(),
-        dirty_footprint_pages: view.dirty_footprint_pages(),
+        references: view.map_or(0, PageView::references),
+        read_references: view.map_or(0, PageView::read_references),
+        write_references: view.map_or(0, PageView::write_references),
+        footprint_pages: view.map_or(0, PageView::footprint_pages),
+        dirty_footprint_pages: view.map_or(0, PageView::dirty_footprint_pages),
     }
 }

@@ -43,8 +43,8 @@ pub(crate) fn decimal(text: &str, decimals: usize) -> Option<u64> {
     whole(whole_part)?.checked_mul(scale)?.checked_add(whole(&format!("{fraction:0<decimals$}"))?)
 }
 
-/// The shortest text that [`bytes`] reads as this size, in binary units.
-pub(crate) fn bytes_text(bytes: u64) -> String {
+/// The shortest text that is read as this size in binary units, such as `64MiB`.
+pub fn bytes_text(bytes: u64) -> String {
     let unit =
         BYTE_UNITS[..4].iter().rev().find(|&&(_, unit)| bytes > 0 && bytes.is_multiple_of(unit));
     unit.map_or_else(|| bytes.to_string(), |(name, unit)| format!("{}{name}", bytes / unit))

@@ -43,6 +43,8 @@ pub struct ReadReport {
     pub left_out_requests: u64,
     /// Requests of which the trace tells no operation and that were taken as reads, as asked.
     pub assumed_reads: u64,
+    /// The bytes of the blocks or objects that the trace numbers, where it has no addresses within them.
+    pub numbered_bytes: Option<u32>,
     /// Columns of the trace that no request uses.
     pub ignored_columns: Vec<String>,
     /// What the reader had to assume.

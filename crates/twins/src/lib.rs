@@ -83,6 +83,7 @@ mod s3_fifo;
 mod sieve;
 mod split_mix;
 mod state;
+mod translation;
 mod two_queues;
 mod visibility;
 mod w_tinylfu;
@@ -97,6 +98,9 @@ pub use buffer::{
 pub use flash::{FlashEvent, FlashRules, FlashTwin};
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
+pub use translation::{
+    StreamPage, TlbKey, TlbTwin, TranslationEvent, TranslationRules, TranslationTwin, UpperEntry,
+};
 
 use parameters::Parameters;
 

@@ -1,6 +1,7 @@
 //! SplitMix64, as in G. L. Steele, D. Lea, C. H. Flood: Fast splittable pseudorandom number generators (2014).
 
 /// The numbers that follow from a seed.
+#[derive(Clone, Debug)]
 pub(crate) struct SplitMix(u64);
 
 impl SplitMix {

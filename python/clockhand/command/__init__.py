@@ -24,6 +24,7 @@ from clockhand.command import (
     ssd,
     sweeps,
     traces,
+    translation,
 )
 from clockhand.command.output import say
 
@@ -68,6 +69,7 @@ def _options(
 
 pages.register(app)
 ssd.register(app)
+translation.register(app)
 recommendation.register(app)
 sweeps.register(app)
 reproduction.register(app)

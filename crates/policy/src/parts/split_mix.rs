@@ -3,15 +3,18 @@
 /// SplitMix64: the generator of G. L. Steele, D. Lea, C. H. Flood: Fast splittable pseudorandom number
 /// generators. OOPSLA 2014.
 #[derive(Clone, Debug)]
-pub(crate) struct SplitMix64(u64);
+pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The generator whose first number follows from `seed`.
+    pub fn new(seed: u64) -> Self {
         SplitMix64(seed)
     }
 
     #[inline]
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next 64 random bits.
+    #[expect(clippy::should_implement_trait, reason = "it never ends, and is no iterator")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

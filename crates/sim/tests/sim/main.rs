@@ -14,6 +14,7 @@ mod real_traces;
 mod reserve;
 mod rows;
 mod ssd;
+mod translate;
 mod twin;
 #[path = "../../benches/workload/mod.rs"]
 mod workload;

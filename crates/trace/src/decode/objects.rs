@@ -60,6 +60,7 @@ impl Objects {
 
     /// Reports how the sizes were taken.
     pub(crate) fn note(&self, output: &mut Output) {
+        output.report.numbered_bytes = Some(OBJECT_BYTES);
         output.report.notes.push(format!(
             "each object is one block of {OBJECT_BYTES} bytes, whatever its size; {} requests are for larger objects",
             self.larger_requests

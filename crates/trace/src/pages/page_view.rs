@@ -36,6 +36,16 @@ impl Record {
         self.0 |= if op == Op::Write { REST_WRITES } else { REST_READS };
     }
 
+    /// The same run, of another page: for whoever numbers more pages than the view has.
+    ///
+    /// # Panics
+    /// If the page is not below [`PageView::LIMIT_PAGES`].
+    #[must_use]
+    pub fn of_page(self, page: u32) -> Self {
+        assert!(page < PageView::LIMIT_PAGES, "a record has no room for page {page}");
+        Self(page << FLAG_BITS | self.0 & FLAGS)
+    }
+
     /// The dense id of the page.
     #[inline]
     pub fn page(self) -> u32 {

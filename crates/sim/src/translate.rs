@@ -1,0 +1,436 @@
+//! Address translation and paging: a grid of cells, traces × page sizes × memory sizes × policies × TLBs × storage.
+//!
+//! ```text
+//! requests → references → TLB (two levels) → page-table walk → memory under a policy
+//!            (A-52)       counts             counts            faults, promotions, kills
+//! ```
+//!
+//! One replay serves all TLBs, since memory does not depend on them, and all storage at which the policy resolves alike:
+//! counts are priced, not replayed.
+
+mod geometry;
+mod page_table;
+mod paging;
+mod price;
+mod reading;
+mod replay;
+mod row;
+mod space;
+#[cfg(test)]
+mod tests;
+mod tlb;
+mod translator;
+
+use clockhand_device::Device;
+use clockhand_policy::Ratio;
+use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
+use clockhand_trace::{bytes_text, bytes_with_unit};
+
+pub use geometry::{Replacement, TlbGeometry};
+use paging::PagingRules;
+use price::{PricedStorage, mean_times};
+pub use price::{Storage, TranslationTimes};
+use reading::{PreparedSize, read_sizes};
+use replay::{CellCounts, Replay};
+pub use row::TranslateRow;
+use space::Promotion;
+use translator::MOST_LEVELS;
+pub use translator::TlbLevels;
+
+use crate::pricing::Pricing;
+use crate::study::{Study, check_given, run_study};
+use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
+
+/// A fault brings at most so many pages with its own.
+const MOST_PREFETCHED: u32 = 128;
+
+/// Huge pages: their size, and when a region becomes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HugePages {
+    /// Bytes of a huge page.
+    pub bytes: u64,
+    /// The share of its base pages that must be in memory, above 0 and at most 1.
+    pub share: Ratio,
+}
+
+impl HugePages {
+    /// Reads `--huge`: `SIZE[:SHARE]`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the text and what is allowed.
+    pub fn parse(text: &str) -> Result<Self, SimError> {
+        let refused = |problem: &str| Err(SimError::Usage(format!("--huge {text:?}: {problem}")));
+        let (size, share) = text.split_once(':').unwrap_or((text, "1"));
+        let Some(bytes) = bytes_with_unit(size).or_else(|| size.parse().ok()) else {
+            return refused("there is no size before the colon; give one such as 2MiB or 2MiB:1/2");
+        };
+        match share.parse() {
+            Ok(share) if Ratio::whole(0) < share && share <= Ratio::whole(1) => {
+                Ok(HugePages { bytes, share })
+            }
+            _ => refused("the share is not above 0 and at most 1; give one such as 1/2 or 0.9"),
+        }
+    }
+
+    /// As base pages of `page_bytes`.
+    fn promotion(self, page_bytes: u64) -> Result<Promotion, SimError> {
+        let pages = self.bytes / page_bytes;
+        let fits = self.bytes.is_multiple_of(page_bytes) && pages.is_power_of_two() && pages >= 2;
+        match u32::try_from(pages).ok().filter(|_| fits) {
+            Some(pages) => Ok(Promotion::new(pages, self.share)),
+            None => Err(SimError::Usage(format!(
+                "--huge {} bytes is not 2, 4, 8, … pages of {page_bytes} bytes; give another huge page or leave out \
+                 --page-size {page_bytes}",
+                self.bytes
+            ))),
+        }
+    }
+}
+
+/// What to run. Rows come in the order trace, page size, memory size, policy, TLB, storage, each as given, doubles kept.
+#[derive(Clone, Debug)]
+pub struct TranslateExperiment {
+    /// The traces.
+    pub traces: Vec<TraceInput>,
+    /// Page sizes in bytes, powers of two.
+    pub page_sizes_bytes: Vec<u64>,
+    /// The TLBs.
+    pub tlbs: Vec<TlbLevels>,
+    /// The memory sizes.
+    pub sizes: Vec<MemorySize>,
+    /// The policies of memory.
+    pub policies: Vec<Contestant>,
+    /// Where pages are while they are not in memory.
+    pub storage: Vec<Storage>,
+    /// What accesses take.
+    pub times: TranslationTimes,
+    /// Whether a write-back costs time.
+    pub charge_write_back: bool,
+    /// Levels of the page table, from 1.
+    pub walk_levels: u32,
+    /// Entries of the cache of upper page-table entries.
+    pub walk_cache: u32,
+    /// Huge pages, if there are any.
+    pub huge: Option<HugePages>,
+    /// Pages that a fault brings besides its own.
+    pub prefetch: u32,
+    /// Whether streams are killed instead of pages evicted.
+    pub no_swap: bool,
+    /// Whether a request is one reference to each page that it touches, instead of one to its first byte.
+    pub split: bool,
+    /// Whether another stream finds TLB and walk cache empty.
+    pub flush_on_switch: bool,
+    /// Seed of policies and TLBs that draw random numbers.
+    pub seed: u64,
+    /// Threads; all cores if `None`.
+    pub jobs: Option<usize>,
+}
+
+/// The rows of an experiment and the facts that belong to them.
+#[derive(Clone, Debug)]
+pub struct TranslateOutcome {
+    /// One row per cell.
+    pub rows: Vec<TranslateRow>,
+    /// One entry per trace; its pages are those of the first page size.
+    pub traces: Vec<ReadTrace>,
+    /// The devices, in the order given, and what a page of the first page size costs on each.
+    pub devices: Vec<(String, Device, clockhand_device::PageCost)>,
+}
+
+/// Runs an experiment.
+///
+/// # Errors
+///
+/// Everything that can be known before a trace is read is checked before; then the first trace that cannot be read,
+/// or [`SimError::Interrupted`].
+pub fn run_translate(
+    experiment: &TranslateExperiment,
+    progress: &Progress,
+) -> Result<TranslateOutcome, SimError> {
+    let policies = check(experiment)?;
+    let priced = experiment.page_sizes_bytes.iter().map(|&page_bytes| {
+        let storage = experiment.storage.iter();
+        storage.map(|storage| priced(storage, &experiment.times, page_bytes)).collect()
+    });
+    let priced = priced.collect::<Result<_, SimError>>()?;
+    let study = TranslateStudy { experiment, policies, priced };
+    let (mut rows, mut traces) = (Vec::new(), Vec::new());
+    run_study(&study, &experiment.traces, experiment.jobs, progress, |sizes, finished| {
+        rows.extend(finished);
+        traces.extend(sizes.into_iter().next().map(|size| size.trace));
+    })?;
+    let first = study.priced.into_iter().next().unwrap_or_default();
+    let device = |storage: PricedStorage| match (storage.storage, storage.device) {
+        (Storage::Device(written), Some((device, cost))) => Some((written, device, cost)),
+        _ => None,
+    };
+    Ok(TranslateOutcome { rows, traces, devices: first.into_iter().filter_map(device).collect() })
+}
+
+/// Refuses what makes no sense; the policies.
+fn check(experiment: &TranslateExperiment) -> Result<Vec<PolicySpec>, SimError> {
+    check_given(&experiment.traces, "trace", "a file")?;
+    check_given(&experiment.page_sizes_bytes, "page size", "--page-size SIZE")?;
+    check_given(&experiment.tlbs, "TLB", "--tlb ENTRIES")?;
+    check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
+    check_given(&experiment.policies, "policy", "--policy NAME")?;
+    check_given(&experiment.storage, "storage", "--ratio NUMBER or --device NAME")?;
+    check_range("--walk-levels", experiment.walk_levels, 1, MOST_LEVELS)?;
+    check_range("--walk-cache", experiment.walk_cache, 0, TlbGeometry::LIMIT_ENTRIES)?;
+    check_range("--prefetch", experiment.prefetch, 0, MOST_PREFETCHED)?;
+    for &page_bytes in &experiment.page_sizes_bytes {
+        if let Some(huge) = experiment.huge {
+            huge.promotion(page_bytes)?;
+        }
+        for &size in &experiment.sizes {
+            check_memory(size, page_bytes)?;
+        }
+    }
+    let of_catalog = |contestant: &Contestant| match contestant {
+        Contestant::Policy(policy) => Ok(policy.clone().with_seed(experiment.seed)),
+        Contestant::Bound => Err(SimError::Usage(
+            "--policy bound pages nothing; give a policy, such as clock".to_owned(),
+        )),
+    };
+    experiment.policies.iter().map(of_catalog).collect()
+}
+
+fn check_range(option: &str, value: u32, least: u32, most: u32) -> Result<(), SimError> {
+    match (least..=most).contains(&value) {
+        true => Ok(()),
+        false => Err(SimError::Usage(format!(
+            "{option} {value} is out of range; give a whole number from {least} to {most}"
+        ))),
+    }
+}
+
+/// Refuses a memory that holds no page.
+fn check_memory(size: MemorySize, page_bytes: u64) -> Result<(), SimError> {
+    match size {
+        MemorySize::Bytes(bytes) if bytes < page_bytes => Err(SimError::Usage(format!(
+            "--memory {bytes} bytes holds no page of {page_bytes} bytes; give more memory or smaller pages"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A memory size as users write it.
+fn memory_text(size: MemorySize) -> String {
+    match size {
+        MemorySize::Frames(frames) => format!("{frames} frames"),
+        MemorySize::Bytes(bytes) => bytes_text(bytes),
+        MemorySize::Share { numerator, denominator } => {
+            format!("{}%", numerator as f64 * 100.0 / denominator as f64)
+        }
+    }
+}
+
+fn priced(
+    storage: &Storage,
+    times: &TranslationTimes,
+    page_bytes: u64,
+) -> Result<PricedStorage, SimError> {
+    match storage {
+        Storage::Ratio(ratio) if *ratio == Ratio::whole(0) => Err(SimError::Usage(
+            "--ratio 0 is no storage; give how many times slower than memory it is, such as 10"
+                .to_owned(),
+        )),
+        Storage::Ratio(ratio) => Ok(PricedStorage::of_ratio(*ratio, times, page_bytes)),
+        Storage::Device(written) => {
+            let Pricing { device, page_cost, device_ratio } = Pricing::new(written, page_bytes)?;
+            Ok(PricedStorage::of_device(written, device, page_cost, device_ratio, times))
+        }
+    }
+}
+
+/// One row before it is computed; lists are those of the experiment, by position.
+struct TranslateCell {
+    page_size: usize,
+    memory: MemorySize,
+    frames: u32,
+    policy: usize,
+    resolved: ResolvedPolicy,
+    tlb: usize,
+    storage: usize,
+}
+
+struct TranslateStudy<'a> {
+    experiment: &'a TranslateExperiment,
+    policies: Vec<PolicySpec>,
+    /// By page size and storage.
+    priced: Vec<Vec<PricedStorage>>,
+}
+
+impl Study for TranslateStudy<'_> {
+    /// By page size.
+    type Prepared = Vec<PreparedSize>;
+    type Cell = TranslateCell;
+    type Finished = TranslateRow;
+
+    fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Self::Prepared, SimError> {
+        read_sizes(self.experiment, &self.policies, &self.priced, input, progress)
+    }
+
+    fn cells(&self, sizes: &Self::Prepared) -> Result<Vec<TranslateCell>, SimError> {
+        let mut cells = Vec::new();
+        for (page_size, prepared) in sizes.iter().enumerate() {
+            for &memory in &self.experiment.sizes {
+                let frames = memory.frames(prepared.trace.footprint_pages, prepared.page_bytes);
+                for (policy, spec) in self.policies.iter().enumerate() {
+                    let resolve =
+                        |storage: &PricedStorage| spec.resolve(frames, storage.device_ratio);
+                    let resolved: Vec<ResolvedPolicy> =
+                        self.priced[page_size].iter().map(resolve).collect::<Result<_, _>>()?;
+                    for tlb in 0..self.experiment.tlbs.len() {
+                        for (storage, resolved) in resolved.iter().enumerate() {
+                            let resolved = resolved.clone();
+                            cells.push(TranslateCell {
+                                page_size,
+                                memory,
+                                frames,
+                                policy,
+                                resolved,
+                                tlb,
+                                storage,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    /// One replay for all TLBs, and for all storage at which the policy resolves alike.
+    fn tasks(&self, _: &Self::Prepared, cells: &[TranslateCell]) -> Vec<Vec<usize>> {
+        let storages = self.experiment.storage.len();
+        let rows_of_memory = self.experiment.tlbs.len() * storages;
+        let mut tasks = Vec::new();
+        for first in (0..cells.len()).step_by(rows_of_memory) {
+            let resolved: Vec<String> = cells[first..first + storages]
+                .iter()
+                .map(|cell| cell.resolved.to_string())
+                .collect();
+            for (storage, text) in resolved.iter().enumerate() {
+                if !resolved[..storage].contains(text) {
+                    let same = |row: &usize| resolved[row % storages] == *text;
+                    tasks.push((0..rows_of_memory).filter(same).map(|row| first + row).collect());
+                }
+            }
+        }
+        tasks
+    }
+
+    fn steps(&self, sizes: &Self::Prepared, task: &[&TranslateCell]) -> u64 {
+        sizes[task[0].page_size].records()
+    }
+
+    fn run(
+        &self,
+        sizes: &Self::Prepared,
+        task: &[&TranslateCell],
+        progress: &Progress,
+    ) -> Result<Vec<TranslateRow>, SimError> {
+        let counts = self.replay(&sizes[task[0].page_size], task[0], progress)?;
+        Ok(task.iter().map(|cell| self.row(&sizes[cell.page_size], cell, &counts)).collect())
+    }
+}
+
+impl TranslateStudy<'_> {
+    fn replay(
+        &self,
+        prepared: &PreparedSize,
+        cell: &TranslateCell,
+        progress: &Progress,
+    ) -> Result<CellCounts, SimError> {
+        let experiment = self.experiment;
+        let Some((view, space)) = prepared.view_for(&cell.resolved) else {
+            return Ok((Default::default(), vec![Default::default(); experiment.tlbs.len()]));
+        };
+        let is_offline = cell.resolved.entry().kind == Kind::Offline;
+        let replay = Replay {
+            view: view.pages(),
+            space,
+            next_use: is_offline.then(|| view.next_use()),
+            frames: cell.frames,
+            rules: PagingRules {
+                prefetch: experiment.prefetch,
+                no_swap: experiment.no_swap,
+                flush_on_switch: experiment.flush_on_switch,
+            },
+            tlbs: &experiment.tlbs,
+            walk_cache: experiment.walk_cache,
+            seed: experiment.seed,
+            progress,
+        };
+        replay.run_under(&cell.resolved)
+    }
+
+    fn row(
+        &self,
+        prepared: &PreparedSize,
+        cell: &TranslateCell,
+        (paging, translations): &CellCounts,
+    ) -> TranslateRow {
+        let experiment = self.experiment;
+        let trace = &prepared.trace;
+        let (levels, translation) = (experiment.tlbs[cell.tlb], &translations[cell.tlb]);
+        let priced = &self.priced[cell.page_size][cell.storage];
+        let times = mean_times(
+            trace.references,
+            paging,
+            (translation, levels.second.is_some()),
+            &experiment.times,
+            (priced, experiment.charge_write_back),
+        );
+        let tlb_hits = trace.references - translation.tlb_misses;
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        let (storage_ratio, device) = match &priced.storage {
+            Storage::Ratio(ratio) => {
+                (Some(ratio.numerator() as f64 / ratio.denominator() as f64), None)
+            }
+            Storage::Device(written) => (None, Some(written.clone())),
+        };
+        TranslateRow {
+            trace: trace.name.clone(),
+            page_bytes: prepared.page_bytes,
+            tlb_entries: levels.first.entries(),
+            frames: cell.frames.into(),
+            references: trace.references,
+            tlb_hits,
+            tlb_misses: translation.tlb_misses,
+            page_faults: paging.page_faults,
+            t_addr_ns: times.map(|times| times.address_ns),
+            t_data_ns: times.map(|times| times.data_ns),
+            amat_ns: times.map(|times| times.total_ns),
+            storage_ratio,
+            device,
+            tlb2_hits: translation.tlb2_hits,
+            walks: translation.walks,
+            walk_accesses: translation.walk_accesses,
+            write_ios: paging.write_ios,
+            promotions: paging.promotions,
+            demotions: paging.demotions,
+            promotion_fetches: paging.promotion_fetches,
+            prefetched: paging.prefetched,
+            prefetched_in_vain: paging.prefetched_in_vain,
+            kills: paging.kills,
+            page_table_bytes: paging.page_table_bytes,
+            memory: memory_text(cell.memory),
+            policy: self.policies[cell.policy].written().to_owned(),
+            policy_resolved: cell.resolved.to_string(),
+            tlb: levels.first.to_string(),
+            tlb2: levels.second.map(|second| second.to_string()),
+            read_references: trace.read_references,
+            write_references: trace.write_references,
+            hits: trace.references - paging.page_faults,
+            evictions: paging.evictions,
+            tlb_hit_ratio: share(tlb_hits, trace.references),
+            page_fault_ratio: share(paging.page_faults, trace.references),
+            footprint_pages: trace.footprint_pages.into(),
+            memory_share: share(cell.frames.into(), trace.footprint_pages.into()),
+            device_resolved: priced.device.as_ref().map(|(device, _)| device.resolved()),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! One row of a result. Names and order are the contract that scripts rely on.
+
+use crate::columns::columns;
+
+columns! {
+    /// What translation and paging make of one trace, at one page size, TLB, memory and storage. Pages are base pages.
+    pub struct TranslateRow {
+        /// The trace as the user named it.
+        pub trace: String,
+        /// Page size in bytes.
+        pub page_bytes: u64,
+        /// Entries of the first level of the TLB.
+        pub tlb_entries: u32,
+        /// Page frames.
+        pub frames: u64,
+        /// References: one per request, or one per page that it touches.
+        pub references: u64,
+        /// References whose translation was in the first level of the TLB.
+        pub tlb_hits: u64,
+        /// References whose translation was not.
+        pub tlb_misses: u64,
+        /// References to pages that were not in memory.
+        pub page_faults: u64,
+        /// Mean time of address translation in nanoseconds; null without references.
+        pub t_addr_ns: Option<f64>,
+        /// Mean time of the access itself, page faults among it, in nanoseconds; null without references.
+        pub t_data_ns: Option<f64>,
+        /// Mean time of both in nanoseconds; null without references.
+        pub amat_ns: Option<f64>,
+        /// How many times slower than memory storage is, if it is no device.
+        pub storage_ratio: Option<f64>,
+        /// The device as the user wrote it, if storage is one.
+        pub device: Option<String>,
+        /// First-level misses whose translation was in the second level.
+        pub tlb2_hits: u64,
+        /// Page-table walks.
+        pub walks: u64,
+        /// Page-table reads of these walks.
+        pub walk_accesses: u64,
+        /// Pages that were written back.
+        pub write_ios: u64,
+        /// Regions that became huge pages.
+        pub promotions: u64,
+        /// Huge pages that became regions of pages again.
+        pub demotions: u64,
+        /// Pages that were read to complete a huge page.
+        pub promotion_fetches: u64,
+        /// Pages that were read with one that faulted.
+        pub prefetched: u64,
+        /// Prefetched pages that left before they were referenced.
+        pub prefetched_in_vain: u64,
+        /// Streams that were killed for their memory.
+        pub kills: u64,
+        /// The most bytes of page tables after any reference.
+        pub page_table_bytes: u64,
+        /// The memory size as it was given: frames, bytes, or a share of the footprint.
+        pub memory: String,
+        /// The policy as the user wrote it.
+        pub policy: String,
+        /// The policy with every default.
+        pub policy_resolved: String,
+        /// The first level of the TLB: entries, ways, replacement.
+        pub tlb: String,
+        /// The second level, if there is one.
+        pub tlb2: Option<String>,
+        /// References that read.
+        pub read_references: u64,
+        /// References that write.
+        pub write_references: u64,
+        /// References to pages in memory.
+        pub hits: u64,
+        /// Pages that left so that others could come.
+        pub evictions: u64,
+        /// First-level hits over references; null without references.
+        pub tlb_hit_ratio: Option<f64>,
+        /// Page faults over references; null without references.
+        pub page_fault_ratio: Option<f64>,
+        /// Distinct pages of the references.
+        pub footprint_pages: u64,
+        /// Frames over footprint; null without references.
+        pub memory_share: Option<f64>,
+        /// The device with every option, if storage is one.
+        pub device_resolved: Option<String>,
+    }
+}

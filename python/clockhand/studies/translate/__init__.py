@@ -1,0 +1,1 @@
+"""Which page size, TLB and memory suit a program and its storage: ``clockhand translate``."""

@@ -1,0 +1,234 @@
+"""The figures of address translation, as in the SCM paper, as Vega-Lite charts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from clockhand.report.appearance import Mark, Theme, marks
+from clockhand.report.canvas import ROWS, Canvas, themed
+from clockhand.report.words import byte_text, unique
+from clockhand.studies.translate.findings import storage_text, tlb_text
+from clockhand.study.facts import printable
+
+WIDTH = 560
+HEIGHT = 300
+
+ADDRESS = "address translation"
+DATA = "data access"
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One figure: lines over ``x``, or bars stacked of its series.
+
+    ``records`` have ``series``, ``x`` (a number, or a text in the order of ``order``) and ``y``.
+    """
+
+    key: str
+    title: str
+    caption: str
+    x_title: str
+    y_title: str
+    y_format: str
+    series: list[str]
+    order: list[str] | None
+    is_stacked: bool
+    records: list[Record]
+
+
+def panels(rows: pl.DataFrame) -> list[Panel]:
+    """Return the figures of the rows of one trace and policy, those that have something to show."""
+    cells = rows.drop_nulls("amat_ns")
+    if cells.is_empty():
+        return []
+    first = cells.row(0, named=True)
+    one_storage = _like(cells, first, ("storage_ratio", "device"))
+    result = []
+    if cells["tlb_entries"].n_unique() > 1:
+        result.append(_hit_rate_by_entries(_like(one_storage, first, ("memory", "tlb2")), first))
+    if cells["page_bytes"].n_unique() > 1:
+        result.append(_hit_rate_by_page(_like(one_storage, first, ("memory",)), first))
+        result.append(_fault_rate_by_page(_like(one_storage, first, ("tlb", "tlb2"))))
+    place = _like(cells, first, ("memory", "tlb", "tlb2"))
+    storages = place.partition_by("storage_ratio", "device", maintain_order=True)
+    return result + [_times_by_page(group, number) for number, group in enumerate(storages, 1)]
+
+
+def _like(rows: pl.DataFrame, first: Record, columns: Sequence[str]) -> pl.DataFrame:
+    """Return the rows that have what the first one has in these columns."""
+    for column in columns:
+        rows = rows.filter(pl.col(column).eq_missing(pl.lit(first[column], rows[column].dtype)))
+    return rows
+
+
+def _at(first: Record, *, tlb: bool) -> str:
+    """Return the caption of a figure that shows one memory size, and one TLB or all."""
+    text = f"Memory {printable(first['memory'])}"
+    return f"{text}, {tlb_text(first['tlb'], first['tlb2'])}." if tlb else f"{text}."
+
+
+def _line(series: str, x: Any, y: float) -> Record:
+    return {"series": printable(series), "x": x, "y": y}
+
+
+def _hit_rate_by_entries(rows: pl.DataFrame, first: Record) -> Panel:
+    records = [
+        _line(_kind(row) + byte_text(row["page_bytes"]), row["tlb_entries"], row["tlb_hit_ratio"])
+        for row in rows.unique(["page_bytes", "tlb"], keep="first", maintain_order=True).to_dicts()
+    ]
+    return Panel(
+        "tlb-hit-rate-entries", "TLB hit rate and entries",
+        f"{_at(first, tlb=False)} A line for each page size.",
+        "Entries of the TLB", "TLB hit rate", ".0%", unique(record["series"] for record in records),
+        None, False, records,
+    )  # fmt: skip
+
+
+def _kind(row: Record) -> str:
+    """Return ways and replacement of a TLB that is not the usual one."""
+    rest = str(row["tlb"]).removeprefix(str(row["tlb_entries"]))
+    ways, _, replacement = rest.removeprefix("/").partition(":")
+    words = [f"{ways} ways" if rest.startswith("/") else "", replacement]
+    text = " ".join(word for word in words if word)
+    return f"{text}, " if text else ""
+
+
+def _sizes(rows: pl.DataFrame) -> list[str]:
+    return [byte_text(size) for size in sorted(rows["page_bytes"].unique())]
+
+
+def _hit_rate_by_page(rows: pl.DataFrame, first: Record) -> Panel:
+    cells = rows.unique(["page_bytes", "tlb", "tlb2"], keep="first", maintain_order=True)
+    records = [
+        _line(tlb_text(row["tlb"], row["tlb2"]), byte_text(row["page_bytes"]), row["tlb_hit_ratio"])
+        for row in cells.to_dicts()
+    ]
+    return Panel(
+        "tlb-hit-rate-page-size", "TLB hit rate and page size",
+        f"{_at(first, tlb=False)} A line for each TLB.",
+        "Page size", "TLB hit rate", ".0%", unique(record["series"] for record in records),
+        _sizes(rows), False, records,
+    )  # fmt: skip
+
+
+def _fault_rate_by_page(rows: pl.DataFrame) -> Panel:
+    cells = rows.unique(["page_bytes", "memory"], keep="first", maintain_order=True)
+    records = [
+        _line(f"memory {row['memory']}", byte_text(row["page_bytes"]), row["page_fault_ratio"])
+        for row in cells.to_dicts()
+    ]
+    return Panel(
+        "page-fault-rate-page-size", "Page fault rate and page size",
+        "A line for each memory size.",
+        "Page size", "Page faults per reference", ".2~%",
+        unique(record["series"] for record in records), _sizes(rows), False, records,
+    )  # fmt: skip
+
+
+def _times_by_page(rows: pl.DataFrame, number: int) -> Panel:
+    first = rows.row(0, named=True)
+    records = []
+    for row in rows.unique("page_bytes", keep="first", maintain_order=True).to_dicts():
+        size = byte_text(row["page_bytes"])
+        records.append(_line(DATA, size, row["t_data_ns"]))
+        records.append(_line(ADDRESS, size, row["t_addr_ns"]))
+    where = storage_text(first["storage_ratio"], first["device"])
+    return Panel(
+        f"access-time-{number}", f"Access time, {where}",
+        f"{_at(first, tlb=True)} Lower is better.",
+        "Page size", "Mean time of a reference (ns)", "~s", [DATA, ADDRESS], _sizes(rows), True,
+        records,
+    )  # fmt: skip
+
+
+def looks(panel: Panel, theme: Theme) -> list[Mark]:
+    """Return the look of each series of a figure."""
+    return marks(panel.series, (), (), theme)
+
+
+def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> alt.LayerChart:
+    """Draw a figure, as a picture or from the page's records of this identity."""
+    marked = looks(panel, canvas.theme)
+    base = alt.Chart()
+    if canvas.on_page:
+        base = base.transform_filter(f"datum.figure == '{identity}'")
+    base = base.encode(x=_x(panel), y=_y(panel, canvas), tooltip=_tooltip(panel))
+    color = _color(panel, marked, canvas)
+    if panel.is_stacked:
+        layers = [base.mark_bar(size=34).encode(color=color, order=alt.Order("rank:Q"))]
+    else:
+        line = base.mark_line(strokeWidth=1.9).encode(
+            color=color, strokeDash=_scaled(alt.StrokeDash, marked, [m.dash for m in marked])
+        )
+        shape = _scaled(alt.Shape, marked, [mark.shape for mark in marked])
+        point = base.mark_point(filled=True, size=44).encode(color=color, shape=shape)
+        layers = [line, point]
+    if canvas.on_page:
+        figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
+            width="container", autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
+        )
+    else:
+        records = panel_records(panel, identity)
+        heading = alt.TitleParams(panel.title, subtitle=f"{label}. {panel.caption}", anchor="start")
+        figure = alt.LayerChart(layer=layers, data=alt.InlineData(values=records))
+        figure = figure.properties(width=WIDTH, title=heading)
+    described = f"{panel.title} on {label}."
+    return themed(figure.properties(height=HEIGHT, description=described), canvas.theme)
+
+
+def panel_records(panel: Panel, identity: str) -> list[Record]:
+    """Return the records of a figure, with its identity and the rank of each series."""
+    return [
+        {**record, "figure": identity, "rank": panel.series.index(record["series"])}
+        for record in panel.records
+    ]
+
+
+def _x(panel: Panel) -> alt.X:
+    if panel.order is not None:
+        axis = alt.Axis(labelAngle=0, grid=False, labelOverlap="greedy")
+        return alt.X("x:N", title=panel.x_title, sort=panel.order, axis=axis)
+    values = sorted({record["x"] for record in panel.records})
+    if values[0] == 0:
+        scale = alt.Scale(type="symlog", constant=4, nice=False, padding=12)
+    else:
+        scale = alt.Scale(type="log", base=2, nice=False, padding=12)
+    axis = alt.Axis(values=values, format=",", grid=False, labelOverlap="greedy")
+    return alt.X("x:Q", title=panel.x_title, scale=scale, axis=axis)
+
+
+def _y(panel: Panel, canvas: Canvas) -> alt.Y:
+    title = None if canvas.on_page else panel.y_title
+    axis = alt.Axis(format=panel.y_format, tickCount=5)
+    stack: Any = "zero" if panel.is_stacked else None
+    zero = panel.is_stacked or "hit rate" not in panel.y_title
+    scale = alt.Scale(zero=zero, nice=True)
+    return alt.Y("y:Q", title=title, axis=axis, scale=scale, stack=stack)
+
+
+def _tooltip(panel: Panel) -> list[alt.Tooltip]:
+    exact = ",.1f" if panel.is_stacked else ".3%"
+    kind = "N" if panel.order is not None else "Q"
+    return [
+        alt.Tooltip("series:N", title="Of"),
+        alt.Tooltip(f"x:{kind}", title=panel.x_title),
+        alt.Tooltip("y:Q", title=panel.y_title, format=exact),
+    ]
+
+
+def _color(panel: Panel, marked: Sequence[Mark], canvas: Canvas) -> alt.Color:
+    colors = [mark.color for mark in marked]
+    scale = alt.Scale(domain=panel.series, range=colors)
+    legend = None if canvas.on_page else alt.Legend(title=None, labelLimit=260)
+    return alt.Color("series:N", scale=scale, legend=legend)
+
+
+def _scaled(channel: Any, marked: Sequence[Mark], values: Sequence[Any]) -> Any:
+    domain = [mark.policy for mark in marked]
+    ranged = [list(value) if isinstance(value, tuple) else value for value in values]
+    return channel("series:N", scale=alt.Scale(domain=domain, range=ranged), legend=None)

@@ -1,0 +1,151 @@
+"""The report of address translation: best page sizes, the SCM paper's figures, then every row."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from clockhand.report.appearance import Mark
+from clockhand.report.canvas import CANVAS, PICTURE, ROWS, picture
+from clockhand.report.html import script_json, template
+from clockhand.report.table import table_without_filter
+from clockhand.report.words import free_slug
+from clockhand.studies.translate.charts import Panel, looks, panel_chart, panel_records, panels
+from clockhand.studies.translate.findings import findings
+from clockhand.study.facts import Facts, printable, trace_label
+
+PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
+
+HEADINGS = {
+    "page_bytes": "page (bytes)",
+    "tlb_entries": "TLB entries",
+    "tlb_hits": "TLB hits",
+    "tlb_misses": "TLB misses",
+    "t_addr_ns": "address translation (ns)",
+    "t_data_ns": "data access (ns)",
+    "amat_ns": "mean access time (ns)",
+    "storage_ratio": "storage, times slower",
+    "tlb2_hits": "second-level hits",
+    "walk_accesses": "page-table reads",
+    "write_ios": "write I/Os (pages)",
+    "promotion_fetches": "fetched for promotion (pages)",
+    "prefetched": "prefetched (pages)",
+    "prefetched_in_vain": "prefetched in vain (pages)",
+    "page_table_bytes": "page tables (bytes)",
+    "policy_resolved": "policy with defaults",
+    "tlb": "TLB",
+    "tlb2": "second level",
+    "tlb_hit_ratio": "TLB hit rate",
+    "page_fault_ratio": "page fault rate",
+    "footprint_pages": "footprint (pages)",
+    "memory_share": "share of footprint",
+    "device_resolved": "device with options",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the page; ``number`` counts them."""
+
+    identity: str
+    number: int
+    title: str
+    caption: str
+    looks: list[Mark]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One trace under one policy."""
+
+    slug: str
+    label: str
+    summary: str
+    figures: list[Figure]
+
+
+@dataclass(frozen=True)
+class _Section:
+    """The rows of one trace and policy, ready to be drawn."""
+
+    slug: str
+    label: str
+    summary: str
+    panels: list[Panel]
+
+
+def render(rows: pl.DataFrame, facts: Facts) -> str:
+    """Return the report of result rows as HTML text.
+
+    Args:
+        rows: Result rows, one per cell, in the order given.
+        facts: How the rows were made; it describes every trace that the rows name.
+    """
+    parts: list[Part] = []
+    payload: list[dict[str, Any]] = []
+    for section in _sections(rows, facts):
+        part, data = _part(section, sum(len(part.figures) for part in parts))
+        parts.append(part)
+        payload.append(data)
+    sentences = findings(rows, facts)
+    title = "Address translation and paging"
+    if len(sentences) == 1:
+        title = sentences.pop().rstrip(".")
+    shown = rows.select(column for column in rows if column.null_count() < len(column))
+    return template(PAGE_TEMPLATE).render(
+        title=title,
+        sentences=sentences,
+        parts=parts,
+        facts=printable(facts),
+        table=table_without_filter(shown, facts, HEADINGS),
+        payload=script_json(payload),
+    )
+
+
+def pictures(rows: pl.DataFrame, folder: str | Path, facts: Facts) -> dict[Path, bytes]:
+    """Return every figure as SVG and PNG: the content of each file in ``folder``."""
+    split = _sections(rows, facts)
+    files = {}
+    for section in split:
+        prefix = f"{section.slug}-" if len(split) > 1 else ""
+        for panel in section.panels:
+            chart = panel_chart(panel, panel.key, PICTURE, section.label)
+            for suffix in ("svg", "png"):
+                files[Path(folder) / f"{prefix}{panel.key}.{suffix}"] = picture(chart, suffix)
+    return files
+
+
+def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
+    result: list[_Section] = []
+    several_policies = rows["policy"].n_unique() > 1
+    for group in rows.partition_by("trace", "policy", maintain_order=True):
+        first = group.row(0, named=True)
+        label = trace_label(first["trace"], facts)
+        if several_policies:
+            label += f" · {printable(first['policy'])}"
+        footprint = first["footprint_pages"] * first["page_bytes"] / (1 << 20)
+        summary = (
+            f"{first['references']:,} references, {first['write_references']:,} writes · "
+            f"footprint {footprint:,.4g} MiB in pages of {first['page_bytes']:,} bytes · memory "
+            f"under {printable(first['policy'])}"
+        )
+        slug = free_slug(label, [section.slug for section in result])
+        result.append(_Section(slug, label, summary, panels(group)))
+    return result
+
+
+def _part(section: _Section, before: int) -> tuple[Part, dict[str, Any]]:
+    figures: list[Figure] = []
+    drawn: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
+    for number, panel in enumerate(section.panels, before + 1):
+        identity = f"{section.slug}-{panel.key}"
+        chart = panel_chart(panel, identity, CANVAS, section.label)
+        marked = looks(panel, CANVAS.theme)
+        caption = f"{panel.y_title}. {panel.caption}"
+        figures.append(Figure(identity, number, panel.title, caption, marked))
+        drawn.append({"identity": identity, "specification": chart.to_dict()})
+        records += panel_records(panel, identity)
+    part = Part(section.slug, section.label, section.summary, figures)
+    return part, {ROWS: records, "figures": drawn}
