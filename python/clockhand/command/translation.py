@@ -52,16 +52,16 @@ Devices = Annotated[
     list[str] | None,
     typer.Option(
         "--device",
-        help="Storage as a device, NAME[:option=value,...] or FILE.toml; give the option once per "
-        "device. See: clockhand devices.",
+        help="Storage as a device, NAME[:option=value,...] or FILE.toml; several with commas, all, "
+        "or a pattern. See: clockhand devices.",
     ),
 ]
 Policies = Annotated[
     list[str],
     typer.Option(
         "--policy",
-        help="Policy of memory, NAME[:parameter=value,...]; give the option once per policy. "
-        "See: clockhand policies.",
+        help="Policy of memory, NAME[:parameter=value,...]; several with commas, all, or a pattern "
+        "such as 'clock*'. See: clockhand policies.",
     ),
 ]
 WalkLevels = Annotated[

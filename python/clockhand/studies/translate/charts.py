@@ -122,9 +122,11 @@ def _fault_rate_by_page(rows: pl.DataFrame) -> Panel:
         _line(f"memory {row['memory']}", byte_text(row["page_bytes"]), row["page_fault_ratio"])
         for row in cells.to_dicts()
     ]
+    caption = "A line for each memory size."
+    if cells["memory"].n_unique() == 1:
+        caption = _at(cells.row(0, named=True), tlb=False)
     return Panel(
-        "page-fault-rate-page-size", "Page fault rate and page size",
-        "A line for each memory size.",
+        "page-fault-rate-page-size", "Page fault rate and page size", caption,
         "Page size", "Page faults per reference", ".2~%",
         unique(record["series"] for record in records), _sizes(rows), False, records,
     )  # fmt: skip
@@ -141,7 +143,7 @@ def _times_by_page(rows: pl.DataFrame, number: int) -> Panel:
     return Panel(
         f"access-time-{number}", f"Access time, {where}",
         f"{_at(first, tlb=True)} Lower is better.",
-        "Page size", "Mean time of a reference (ns)", "~s", [DATA, ADDRESS], _sizes(rows), True,
+        "Page size", "Mean time of a reference (ns)", ",", [DATA, ADDRESS], _sizes(rows), True,
         records,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from clockhand.report.appearance import Mark
 from clockhand.report.canvas import CANVAS, PICTURE, ROWS, picture
 from clockhand.report.html import script_json, template
 from clockhand.report.table import table_without_filter
-from clockhand.report.words import free_slug
+from clockhand.report.words import free_slug, unique
 from clockhand.studies.translate.charts import Panel, looks, panel_chart, panel_records, panels
 from clockhand.studies.translate.findings import findings
 from clockhand.study.facts import Facts, printable, trace_label
@@ -89,7 +89,9 @@ def render(rows: pl.DataFrame, facts: Facts) -> str:
         parts.append(part)
         payload.append(data)
     sentences = findings(rows, facts)
-    title = "Address translation and paging"
+    labels = unique(part.label for part in parts)
+    what = labels[0] if len(labels) == 1 else f"{len(labels)} inputs"
+    title = f"Page size and address translation on {what}"
     if len(sentences) == 1:
         title = sentences.pop().rstrip(".")
     shown = rows.select(column for column in rows if column.null_count() < len(column))

@@ -14,6 +14,7 @@ from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.limits import MAXIMUM_JOBS, MAXIMUM_SEED, check_range
 from clockhand.study.reported import Reported
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
+from clockhand.study.selections import expanded
 from clockhand.traces import Reading, Traces, Watch, reading_options, sources
 
 TRANSLATE_SCHEMA = schema("translate")
@@ -104,7 +105,7 @@ def translate(
         ratio: How many times slower than memory storage is, such as ``"1,10,100,1000"``, which it
             is if neither this nor ``device`` is given.
         device: Storage as devices, such as ``"slc-nand"``, instead of ``ratio``.
-        policies: Policies of memory, such as ``"craw:c=8"``.
+        policies: Policies of memory, such as ``"clock,craw:c=8"``.
         walk_levels: Levels of the page table, from 1 to 8; x86-64 has 4.
         walk_cache: Upper entries of page tables that are cached, least recently used first out.
         huge: Size of a huge page, and the share of its pages that must be in memory for it to
@@ -137,10 +138,12 @@ def translate(
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
     if ratio is not None and device is not None:
         raise _engine.UsageError("--ratio and --device both say what storage is; give one of them")
-    devices = _devices(device)
+    builtin = [entry["name"] for entry in _engine.devices()]
+    devices = [] if device is None else expanded("--device", device, builtin)
     ratios = [] if devices else _items(RATIOS if ratio is None else ratio)
     page_sizes = [_engine.parse_page_bytes(text) for text in _items(page_size)]
-    policies = [policies] if isinstance(policies, str) else list(policies)
+    names = [entry["name"] for entry in _engine.policies()]
+    policies = expanded("--policy", policies, [name for name in names if name != "bound"])
     frames, memory = _joined(frames), _joined(memory)
     options: dict[str, Any] = {
         "walk_levels": walk_levels,
@@ -190,13 +193,6 @@ def _items(value: Listed | None) -> list[str]:
 
 def _joined(value: Listed | None) -> str | None:
     return ",".join(_items(value)) or None
-
-
-def _devices(device: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
-    if device is None:
-        return []
-    listed = [device] if isinstance(device, str | os.PathLike) else device
-    return [os.fspath(one) for one in listed]
 
 
 def _facts(
