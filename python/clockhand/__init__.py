@@ -10,6 +10,8 @@
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
 * :func:`translate` says which page size, TLB and memory suit a program and its storage.
 * :func:`run_ssd` puts write buffers before flash drives.
+* :func:`filecache` tells whether a file cache pays on a device, and :func:`break_even` from which
+  hit on.
 * :func:`run` runs a program whose memory a policy pages, and :func:`compare` runs it under several
   policies and under the kernel's own swap.
 * :func:`policies`, :func:`write_buffers`, :func:`devices`, :func:`ssds` and :func:`formats` list
@@ -21,6 +23,7 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 """
 
 from clockhand._engine import ClockhandError, UsageError, __version__
+from clockhand.studies.filecache.run import FileCacheRun, break_even, filecache
 from clockhand.studies.locality.run import Locality, locality
 from clockhand.studies.pages.recommendation import Recommendation, recommend
 from clockhand.studies.pages.run import Simulation, run_simulation, simulate
@@ -34,6 +37,7 @@ from clockhand.traces.synthetic import recipes, synthesize
 
 __all__ = [
     "ClockhandError",
+    "FileCacheRun",
     "Locality",
     "PagedComparison",
     "PagedRun",
@@ -44,9 +48,11 @@ __all__ = [
     "Translation",
     "UsageError",
     "__version__",
+    "break_even",
     "compare",
     "convert_traces",
     "devices",
+    "filecache",
     "formats",
     "locality",
     "policies",

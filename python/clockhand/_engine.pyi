@@ -79,6 +79,27 @@ class PreparedTrace:
         watch: Callable[[str, int, int], None] | None = None,
     ) -> None: ...
 
+class Measurement:
+    @staticmethod
+    def storage(
+        path: str | PathLike[str],
+        *,
+        file_bytes: int,
+        operations: int,
+        write_to_existing: bool,
+        seed: int,
+    ) -> Measurement: ...
+    @staticmethod
+    def memory(seed: int) -> Measurement: ...
+    def steps(self, /) -> list[str]: ...
+    @property
+    def file_bytes(self) -> int: ...
+    @property
+    def written_bytes(self) -> int: ...
+    def run(self, /, step: int) -> list[dict[str, Any]]: ...
+
+def machine() -> dict[str, Any]: ...
+def measured_percentiles() -> list[int]: ...
 def columns() -> dict[str, list[dict[str, Any]]]: ...
 def policies() -> list[dict[str, Any]]: ...
 def policy_page(name: str) -> str: ...
@@ -101,6 +122,34 @@ def run_ssd(
     jobs: int | None,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...
+def filecache(
+    traces: list[TraceSource],
+    policies: list[str],
+    *,
+    capacity: str,
+    admissions: list[str],
+    devices: list[str],
+    page_sizes_bytes: list[int],
+    admit_after: int,
+    history: int | None,
+    forget_on_admit: bool,
+    cache_device: str,
+    stack_share: str,
+    insert_ns: int | None,
+    writes: str,
+    flush_at_end: bool,
+    seed: int,
+    jobs: int | None,
+    watch: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Any]: ...
+def break_even(
+    devices: list[str],
+    page_sizes_bytes: list[int],
+    *,
+    cache_device: str,
+    stack_share: str,
+    insert_ns: int | None,
+) -> list[dict[str, Any]]: ...
 def formats() -> list[dict[str, Any]]: ...
 def format_page(name: str) -> str: ...
 def recipes() -> list[dict[str, Any]]: ...

@@ -5,7 +5,9 @@
 
 mod catalogs;
 mod errors;
+mod filecache;
 mod locality;
+mod measure;
 mod pager;
 mod simulation;
 mod ssd;
@@ -26,7 +28,11 @@ mod _engine {
     #[pymodule_export]
     use crate::errors::{ClockhandError, UsageError};
     #[pymodule_export]
+    use crate::filecache::{break_even, filecache};
+    #[pymodule_export]
     use crate::locality::locality;
+    #[pymodule_export]
+    use crate::measure::{Measurement, machine, measured_percentiles};
     #[pymodule_export]
     use crate::pager::{Pager, pager_obstacle};
     #[pymodule_export]

@@ -135,7 +135,7 @@ pub(crate) fn parse_page_bytes(text: &str) -> PyResult<u64> {
 }
 
 /// One of two words.
-fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Result<T, SimError> {
+pub(crate) fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Result<T, SimError> {
     let [(first_word, first), (second_word, second)] = choices;
     if word == first_word {
         Ok(first)

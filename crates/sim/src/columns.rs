@@ -103,6 +103,8 @@ pub const STUDIES: &[(&str, &[Column])] = &[
     ("pages", crate::Row::COLUMNS),
     ("ssd", crate::SsdRow::COLUMNS),
     ("translate", crate::TranslateRow::COLUMNS),
+    ("filecache", crate::FileCacheRow::COLUMNS),
+    ("break-even", crate::BreakEvenRow::COLUMNS),
 ];
 
 #[cfg(test)]

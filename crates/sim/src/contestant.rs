@@ -89,7 +89,7 @@ fn explained(
 }
 
 /// `; did you mean "clock"? There are: …`
-fn suggestion(name: &str, names: &[&str]) -> String {
+pub(crate) fn suggestion(name: &str, names: &[&str]) -> String {
     if names.is_empty() {
         return "; it takes none".to_owned();
     }

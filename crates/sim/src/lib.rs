@@ -8,6 +8,7 @@
 mod columns;
 mod contestant;
 mod error;
+mod filecache;
 mod locality;
 mod memory_size;
 mod next_use;
@@ -26,6 +27,11 @@ pub use clockhand_trace::{RequestTable, TraceInput};
 pub use columns::{Column, ColumnKind, STUDIES};
 pub use contestant::{Contestant, parse_buffer};
 pub use error::SimError;
+pub use filecache::{
+    AdmissionRule, BlockCosts, BreakEvenRow, Capacity, FileCacheCosts, FileCacheExperiment,
+    FileCacheOutcome, FileCacheRow, SecondTouch, Writes, break_even, parse_stack_share,
+    run_filecache,
+};
 pub use locality::{
     InterReference, InvertedRange, Kind, Locality, LocalityStudy, MissCurve, Ranking, Sample,
     Sampling, StandardErrors, Ties, WholeTrace, WorkingSet, WorkingSets, analyze_locality,

@@ -8,8 +8,9 @@ use std::num::NonZeroU64;
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, Op, PageId};
-use clockhand_trace::{PageView, Record};
+use clockhand_trace::{Folding, PageView, Record};
 
+use crate::filecache::{Admission, Everything, Selective};
 use crate::next_use::NEVER;
 use crate::{Progress, SimError};
 
@@ -48,10 +49,14 @@ pub struct ReplayOptions {
 /// What one replay counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Read references that faulted.
+    /// Read references that faulted, but for those that were bypassed.
     pub read_misses: u64,
-    /// Write references that faulted.
+    /// Write references that faulted, but for those that were bypassed.
     pub write_misses: u64,
+    /// Read references to pages that were not in memory and were refused by an admission.
+    pub bypassed_reads: u64,
+    /// Write references to pages that were not in memory and were refused by an admission.
+    pub bypassed_writes: u64,
     /// Pages read from the device.
     pub read_ios: u64,
     /// Pages that left clean.
@@ -89,7 +94,18 @@ impl Cell<'_> {
     ///
     /// More frames than pages change nothing, so that a cell costs no more memory than its footprint.
     pub(crate) fn replay(self, policy: &ResolvedPolicy) -> Result<Counts, SimError> {
-        self.replay_by(policy, Unobserved).map(|(counts, Unobserved)| counts)
+        self.replay_by(policy, Unobserved, Everything).map(|(counts, Unobserved)| counts)
+    }
+
+    /// As [`Cell::replay`], with a rule that may refuse pages. The view is not folded, since a run of references may
+    /// be refused at first.
+    pub(crate) fn replay_admitting(
+        self,
+        policy: &ResolvedPolicy,
+        admission: Selective<'_>,
+    ) -> Result<Counts, SimError> {
+        assert_eq!(self.view.folding(), Folding::None, "an admission sees every reference");
+        self.replay_by(policy, Unobserved, admission).map(|(counts, Unobserved)| counts)
     }
 
     /// As [`Cell::replay`], slower: counts hand movements, and samples the gauges at the first fault and then
@@ -99,17 +115,19 @@ impl Cell<'_> {
         policy: &ResolvedPolicy,
         gauge_every: Option<NonZeroU64>,
     ) -> Result<(Counts, Observed), SimError> {
-        self.replay_by(policy, Observed { gauge_every, ..Observed::default() })
+        let observer = Observed { gauge_every, ..Observed::default() };
+        self.replay_by(policy, observer, Everything)
     }
 
-    fn replay_by<O: Observer>(
+    fn replay_by<O: Observer, A: Admission>(
         self,
         policy: &ResolvedPolicy,
         observer: O,
+        admission: A,
     ) -> Result<(Counts, O), SimError> {
         let pages = self.view.footprint_pages();
         let size = Size { frames: self.frames.min(pages), pages };
-        policy.build(size, CellVisitor { cell: self, size, observer })
+        policy.build(size, CellVisitor { cell: self, size, observer, admission })
     }
 }
 
@@ -175,18 +193,20 @@ impl Observer for Observed {
     }
 }
 
-struct CellVisitor<'a, O> {
+struct CellVisitor<'a, O, A> {
     cell: Cell<'a>,
     size: Size,
     observer: O,
+    admission: A,
 }
 
-impl<O: Observer> CellVisitor<'_, O> {
+impl<O: Observer, A: Admission> CellVisitor<'_, O, A> {
     fn run<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Result<(Counts, O), SimError> {
-        let CellVisitor { cell, size, observer } = self;
+        let CellVisitor { cell, size, observer, admission } = self;
         let memory = Memory::new(size.frames, size.pages, policy);
         let counts = Counts::default();
-        let mut replay = Replay { memory, told, observer, options: cell.options, counts };
+        let options = cell.options;
+        let mut replay = Replay { memory, told, observer, admission, options, counts };
         match replay.memory.policy().period() {
             None => replay.run(&cell)?,
             Some(period) => replay.run_in_periods(&cell, period.get())?,
@@ -195,7 +215,7 @@ impl<O: Observer> CellVisitor<'_, O> {
     }
 }
 
-impl<O: Observer> Visitor for CellVisitor<'_, O> {
+impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
     type Output = Result<(Counts, O), SimError>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
@@ -341,32 +361,41 @@ impl<P: Offline> Told<P> for ByFuture<'_> {
     }
 }
 
-struct Replay<P, T, O> {
+struct Replay<P, T, O, A> {
     memory: Memory<P>,
     told: T,
     observer: O,
+    admission: A,
     options: ReplayOptions,
     counts: Counts,
 }
 
-impl<P: PagePolicy, T: Told<P>, O: Observer> Replay<P, T, O> {
+impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     #[inline]
     fn reference(&mut self, record: Record) {
+        let page = PageId(record.page());
         self.told.before(&mut self.memory);
-        let frame = self.memory.frame_of(PageId(record.page()));
+        self.admission.referenced(page);
+        let frame = self.memory.frame_of(page);
         if frame == Frame::NONE {
             self.fault(record);
         } else {
+            self.admission.hit(page);
             self.told.hit(&mut self.memory, record, frame);
         }
     }
 
     #[inline(never)]
     fn fault(&mut self, record: Record) {
+        let op = first_op(record);
+        if !self.admission.admits(PageId(record.page()), op, &self.memory) {
+            self.counts.bypassed_reads += u64::from(op == Op::Read);
+            self.counts.bypassed_writes += u64::from(op == Op::Write);
+            return;
+        }
         while self.memory.is_full() {
             self.evict(record);
         }
-        let op = first_op(record);
         let fetched = op == Op::Read || self.options.write_miss == WriteMiss::Fetch;
         self.counts.read_misses += u64::from(op == Op::Read);
         self.counts.write_misses += u64::from(op == Op::Write);

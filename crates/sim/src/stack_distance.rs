@@ -194,6 +194,8 @@ impl LruCounts {
         Counts {
             read_misses,
             write_misses,
+            bypassed_reads: 0,
+            bypassed_writes: 0,
             read_ios: match options.write_miss {
                 WriteMiss::Fetch => read_misses + write_misses,
                 WriteMiss::Blind => read_misses,

@@ -49,10 +49,13 @@ impl Cflru {
     }
 
     /// the clean page nearest the LRU end inside the region; if none, the LRU page.
-    fn evict(&mut self) -> (u64, bool) {
+    fn victim(&self) -> usize {
         let mut region = self.lru_to_mru.iter().take(self.window_pages);
-        let victim = region.position(|(_, dirty)| !dirty).unwrap_or(0);
-        self.lru_to_mru.remove(victim).expect("memory is full")
+        region.position(|(_, dirty)| !dirty).unwrap_or(0)
+    }
+
+    fn evict(&mut self) -> (u64, bool) {
+        self.lru_to_mru.remove(self.victim()).expect("memory is full")
     }
 }
 
@@ -83,6 +86,17 @@ impl Twin for Cflru {
     fn drop_page(&mut self, page: u64) -> bool {
         let position = self.lru_to_mru.iter().position(|(other, _)| *other == page);
         self.lru_to_mru.remove(position.expect("the page is in memory")).is_some_and(|held| held.1)
+    }
+
+    fn pass_by(&mut self, _: u64, _: Op) {
+        if let Some(controller) = &mut self.controller {
+            self.window_pages = controller.end_reference(self.window_pages, self.frames);
+        }
+    }
+
+    fn next_victim(&self) -> u64 {
+        assert!(self.controller.is_none(), "static windows only");
+        self.lru_to_mru[self.victim()].0
     }
 
     fn state(&self) -> State {

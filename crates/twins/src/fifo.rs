@@ -38,6 +38,10 @@ impl Twin for Fifo {
         self.queue.remove(position.expect("the page is in memory")).is_some_and(|held| held.1)
     }
 
+    fn next_victim(&self) -> u64 {
+        self.queue[0].0
+    }
+
     fn state(&self) -> State {
         let pages = State::pages(self.queue.iter().map(|(page, _)| page));
         State::Object(vec![("fifo", pages)])

@@ -68,6 +68,7 @@ mod clock_pro;
 mod craw;
 mod credit_clock;
 mod fifo;
+mod file_cache;
 mod flash;
 mod lfu;
 mod lirs;
@@ -95,6 +96,7 @@ pub use buffer::{
     BUFFERS, BufferEvent, BufferPages, BufferRequest, BufferStep, BufferTwin, Flushed, Place,
     build_buffer,
 };
+pub use file_cache::{AdmissionRules, Cost, FileCacheCosts, FileCacheEvent, FileCacheTwin};
 pub use flash::{FlashEvent, FlashRules, FlashTwin};
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
@@ -180,6 +182,21 @@ pub trait Twin {
 
     /// The page, which is in memory, leaves at once and out of turn; says whether it was dirty.
     fn drop_page(&mut self, page: u64) -> bool;
+
+    /// A reference of which the policy is not told, because its page stays outside: its periods count it, and `min`
+    /// goes on in its future.
+    fn pass_by(&mut self, page: u64, op: Op) {
+        let _ = (page, op);
+    }
+
+    /// The page that would leave now if one had to; nothing changes.
+    ///
+    /// # Panics
+    ///
+    /// Unless the policy is one whose choice changes nothing and a page is in memory.
+    fn next_victim(&self) -> u64 {
+        panic!("the choice of this policy changes it")
+    }
 
     /// The complete state, with exactly the keys of the golden files.
     fn state(&self) -> State;

@@ -40,6 +40,10 @@ impl Twin for Lru {
         self.lru_to_mru.remove(position.expect("the page is in memory")).is_some_and(|held| held.1)
     }
 
+    fn next_victim(&self) -> u64 {
+        self.lru_to_mru[0].0
+    }
+
     fn state(&self) -> State {
         let pages = State::pages(self.lru_to_mru.iter().map(|(page, _)| page));
         State::Object(vec![("lru_to_mru", pages)])

@@ -25,15 +25,17 @@ impl Min {
     }
 
     /// The page whose next reference is farthest; ties: clean before dirty, then the smallest page number.
+    fn victim(&self) -> (u64, bool) {
+        let mut pages = self.memory.clone();
+        pages.sort_by_key(|(page, dirty)| {
+            let farthest_first = usize::MAX - self.next_reference(*page);
+            (farthest_first, *dirty, *page)
+        });
+        pages[0]
+    }
+
     fn evict(&mut self) -> (u64, bool) {
-        let victim = *self
-            .memory
-            .iter()
-            .min_by_key(|(page, dirty)| {
-                let farthest_first = usize::MAX - self.next_reference(*page);
-                (farthest_first, *dirty, *page)
-            })
-            .expect("memory is full");
+        let victim = self.victim();
         self.memory.retain(|entry| *entry != victim);
         victim
     }
@@ -65,6 +67,14 @@ impl Twin for Min {
     fn drop_page(&mut self, page: u64) -> bool {
         let position = self.memory.iter().position(|(other, _)| *other == page);
         self.memory.remove(position.expect("the page is in memory")).1
+    }
+
+    fn pass_by(&mut self, _: u64, _: Op) {
+        self.next += 1;
+    }
+
+    fn next_victim(&self) -> u64 {
+        self.victim().0
     }
 
     fn state(&self) -> State {

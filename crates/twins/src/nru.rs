@@ -117,6 +117,10 @@ impl Twin for Nru {
         take(&mut self.from_hand, page).expect("the page is in memory").dirty
     }
 
+    fn pass_by(&mut self, _: u64, _: Op) {
+        self.end_reference();
+    }
+
     fn state(&self) -> State {
         let entries = self.from_hand.iter();
         let entries =

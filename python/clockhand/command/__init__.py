@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.command import (
     catalogs,
+    filecache,
     locality,
     pages,
     programs,
@@ -70,6 +71,7 @@ def _options(
 pages.register(app)
 ssd.register(app)
 translation.register(app)
+filecache.register(app)
 recommendation.register(app)
 sweeps.register(app)
 reproduction.register(app)

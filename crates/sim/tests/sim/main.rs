@@ -4,6 +4,8 @@ mod bound;
 mod cancellation;
 mod costs;
 mod experiments;
+mod filecache;
+mod filecache_golden;
 mod folding;
 mod golden;
 mod locality;

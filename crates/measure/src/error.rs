@@ -1,0 +1,29 @@
+//! Why something could not be measured.
+
+use std::io;
+use std::path::Path;
+
+/// One sentence with the place and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// What was asked for cannot be done as it was asked.
+    #[error("{0}")]
+    Usage(String),
+    /// It was tried and failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl MeasureError {
+    /// A failed operation on a file.
+    pub(crate) fn file(path: &Path, what: &str, error: impl Into<io::Error>) -> Self {
+        let error = error.into();
+        MeasureError::Failed(format!("{}: {what}: {error}", path.display()))
+    }
+
+    /// A failed request to the system.
+    pub(crate) fn system(what: &str, error: impl Into<io::Error>) -> Self {
+        let error = error.into();
+        MeasureError::Failed(format!("{what}: {error}"))
+    }
+}

@@ -1,0 +1,234 @@
+//! File caches: whether keeping blocks in memory pays on a device, for every policy, capacity and rule of admission.
+//!
+//! ```text
+//! requests → page view → admission → memory and policy → counts → prices of every device
+//! ```
+//!
+//! Devices cost nothing: one replay's counts are priced for all of them.
+
+mod admission;
+mod capacity;
+mod cost;
+mod history;
+mod prices;
+mod row;
+mod sketch;
+mod study;
+
+use clockhand_device::Device;
+use clockhand_policy::catalog::PolicySpec;
+use clockhand_trace::{Folding, PageView};
+
+pub(crate) use admission::{Admission, Everything, Selective};
+pub use admission::{AdmissionRule, SecondTouch};
+pub use capacity::Capacity;
+use cost::rounded;
+pub use cost::{BlockCosts, FileCacheCosts, Writes, parse_stack_share};
+use prices::Prices;
+pub use row::{BreakEvenRow, FileCacheRow};
+use study::FileCacheStudy;
+
+use crate::study::{check_given, run_study};
+use crate::views::folding_for;
+use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
+
+/// What to run. Rows come in the order trace, block size, capacity, policy, admission, device, each as given, doubles
+/// kept.
+#[derive(Clone, Debug)]
+pub struct FileCacheExperiment {
+    /// The traces.
+    pub traces: Vec<TraceInput>,
+    /// The policies; the bound is none.
+    pub policies: Vec<Contestant>,
+    /// Seed of policies that draw random numbers.
+    pub seed: u64,
+    /// The capacities.
+    pub capacities: Vec<Capacity>,
+    /// The rules of admission.
+    pub admissions: Vec<AdmissionRule>,
+    /// What second-touch is told.
+    pub second_touch: SecondTouch,
+    /// Block sizes in bytes, powers of two.
+    pub block_sizes_bytes: Vec<u64>,
+    /// The devices as the user wrote them.
+    pub devices: Vec<String>,
+    /// What is charged beside the device.
+    pub costs: FileCacheCosts,
+    /// Whether dirty blocks are written when the trace ends.
+    pub flush_at_end: bool,
+    /// Threads; all cores if `None`.
+    pub jobs: Option<usize>,
+}
+
+/// The rows of an experiment and the facts that belong to them.
+#[derive(Clone, Debug)]
+pub struct FileCacheOutcome {
+    /// One entry per cell.
+    pub rows: Vec<FileCacheRow>,
+    /// One entry per trace; its pages are blocks of the first size.
+    pub traces: Vec<ReadTrace>,
+    /// The devices.
+    pub devices: Vec<Device>,
+    /// Where cached blocks are.
+    pub cache_device: Device,
+}
+
+/// Runs an experiment.
+///
+/// # Errors
+///
+/// Everything that can be known before a trace is read is checked before; then the first trace that cannot be read, or
+/// [`SimError::Interrupted`].
+pub fn run_filecache(
+    experiment: &FileCacheExperiment,
+    progress: &Progress,
+) -> Result<FileCacheOutcome, SimError> {
+    check(experiment)?;
+    let prices =
+        Prices::new(&experiment.costs, &experiment.devices, &experiment.block_sizes_bytes)?;
+    let policies = policies(experiment)?;
+    check_choices(experiment, &policies)?;
+    let study = FileCacheStudy {
+        experiment,
+        policies: &policies,
+        prices: &prices,
+        foldings: foldings(experiment, &policies, &prices)?,
+    };
+    let (mut rows, mut traces) = (Vec::new(), Vec::new());
+    run_study(&study, &experiment.traces, experiment.jobs, progress, |sizes, finished| {
+        rows.extend(finished);
+        traces.extend(sizes.into_iter().take(1).map(|at| at.views.trace));
+    })?;
+    let Prices { devices, cache_device, .. } = prices;
+    Ok(FileCacheOutcome { rows, traces, devices, cache_device })
+}
+
+/// After how many hits caching a block pays, on every device at every block size, each as given.
+///
+/// # Errors
+///
+/// A device or a cost is unusable.
+pub fn break_even(
+    costs: &FileCacheCosts,
+    devices: &[String],
+    block_sizes_bytes: &[u64],
+) -> Result<Vec<BreakEvenRow>, SimError> {
+    check_given(devices, "device", "--device NAME")?;
+    let prices = Prices::new(costs, devices, block_sizes_bytes)?;
+    let mut rows = Vec::new();
+    for at in &prices.at {
+        for priced in &at.devices {
+            rows.push(BreakEvenRow {
+                device: priced.written.clone(),
+                block_bytes: at.block_bytes,
+                required_hits: priced.costs.required_hits(),
+                hit_time_us: rounded(&priced.costs.hit_us),
+                bypass_time_us: rounded(&priced.costs.bypass_us),
+                admit_time_us: rounded(&priced.costs.admit_us),
+                device_resolved: priced.resolved.clone(),
+                cache_device: prices.cache_device.resolved(),
+            });
+        }
+    }
+    Ok(rows)
+}
+
+fn check(experiment: &FileCacheExperiment) -> Result<(), SimError> {
+    check_given(&experiment.traces, "trace", "a file")?;
+    check_given(&experiment.policies, "policy", "--policy NAME")?;
+    check_given(&experiment.capacities, "capacity", "--capacity")?;
+    check_given(&experiment.admissions, "admission", "--admission NAME")?;
+    check_given(&experiment.devices, "device", "--device NAME")?;
+    check_given(&experiment.block_sizes_bytes, "block size", "--page-size")?;
+    if experiment.second_touch.history == Some(0) {
+        return Err(SimError::Usage(
+            "--history 0 remembers no block; give blocks, from 1, or leave it out to remember all"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// The policies; the bound, which replaces nothing, is refused.
+fn policies(experiment: &FileCacheExperiment) -> Result<Vec<PolicySpec>, SimError> {
+    let policy = |contestant: &Contestant| {
+        match contestant {
+        Contestant::Policy(policy) => Ok(policy.clone().with_seed(experiment.seed)),
+        Contestant::Bound => Err(SimError::Usage(
+            "--policy bound is no policy that a file cache can have; give one such as lru, or min, which misses least"
+                .to_owned(),
+        )),
+    }
+    };
+    experiment.policies.iter().map(policy).collect()
+}
+
+/// Refuses tinylfu before a policy whose choice of a victim changes it.
+fn check_choices(
+    experiment: &FileCacheExperiment,
+    policies: &[PolicySpec],
+) -> Result<(), SimError> {
+    if !experiment.admissions.contains(&AdmissionRule::TinyLfu) {
+        return Ok(());
+    }
+    for policy in policies {
+        if !policy.entry().can_peek {
+            return Err(SimError::Usage(format!(
+                "--admission tinylfu compares a block with the one that would leave, and the choice of {} changes it; \
+                 use fifo, lru, cflru or min with tinylfu",
+                policy.entry().description.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// How the views of a trace must be folded for all cells.
+fn foldings(
+    experiment: &FileCacheExperiment,
+    policies: &[PolicySpec],
+    prices: &Prices,
+) -> Result<Vec<Folding>, SimError> {
+    let mut foldings = Vec::new();
+    let mut add = |folding| {
+        if !foldings.contains(&folding) {
+            foldings.push(folding);
+        }
+    };
+    for &rule in &experiment.admissions {
+        if rule != AdmissionRule::Always {
+            add(Folding::None);
+            continue;
+        }
+        for policy in policies {
+            for device in prices.at.iter().flat_map(|at| &at.devices) {
+                add(folding_for(&policy.resolve(1, device.ratio)?));
+            }
+        }
+    }
+    Ok(foldings)
+}
+
+/// The number by which tinylfu knows each block: its number with its stream's, streams numbered as they appear.
+fn block_keys(view: &PageView) -> Vec<u64> {
+    let keys = view.page_keys();
+    let mut streams: Vec<u32> = keys.iter().map(|&(stream, _)| stream).collect();
+    streams.dedup();
+    let mut appeared: Vec<u32> = Vec::new();
+    for record in view.records() {
+        let (stream, _) = keys[record.page() as usize];
+        if !appeared.contains(&stream) {
+            appeared.push(stream);
+        }
+        if appeared.len() == streams.len() {
+            break;
+        }
+    }
+    let position = |stream: u32| appeared.iter().position(|&other| other == stream);
+    let positions: Vec<usize> = streams.iter().filter_map(|&stream| position(stream)).collect();
+    let of_stream = |stream: u32| {
+        let index = streams.binary_search(&stream).expect("every stream has blocks");
+        positions[index] as u32
+    };
+    keys.iter().map(|&(stream, block)| sketch::block_key(of_stream(stream), block)).collect()
+}

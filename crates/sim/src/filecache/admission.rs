@@ -1,0 +1,186 @@
+//! Admission: which blocks that were not in the cache may enter it. It stands before the memory and its policy, which
+//! never learn of a block that was refused.
+
+use clockhand_policy::page::PagePolicy;
+use clockhand_policy::{Frames, Memory, Op, PageId};
+
+use super::history::History;
+use super::sketch::Sketch;
+use crate::SimError;
+
+/// A rule of admission, as a cell of the grid has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AdmissionRule {
+    /// Every miss enters.
+    Always,
+    /// A block enters that was referenced often enough before.
+    SecondTouch,
+    /// A block enters that was lately referenced more often than the one it would replace.
+    TinyLfu,
+    /// Reads enter, writes do not.
+    WriteAround,
+}
+
+impl AdmissionRule {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [AdmissionRule; 4] = [
+        AdmissionRule::Always,
+        AdmissionRule::SecondTouch,
+        AdmissionRule::TinyLfu,
+        AdmissionRule::WriteAround,
+    ];
+
+    /// As the command writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            AdmissionRule::Always => "always",
+            AdmissionRule::SecondTouch => "second-touch",
+            AdmissionRule::TinyLfu => "tinylfu",
+            AdmissionRule::WriteAround => "write-around",
+        }
+    }
+
+    /// Reads a rule's name.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the nearest rule.
+    pub fn parse(text: &str) -> Result<Self, SimError> {
+        let found = Self::ALL.into_iter().find(|rule| rule.name() == text);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name);
+            SimError::Usage(format!(
+                "there is no admission {text:?}{}",
+                crate::contestant::suggestion(text, &names)
+            ))
+        })
+    }
+}
+
+/// What second-touch is told beside its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecondTouch {
+    /// A block enters when it has been referenced so often before.
+    pub admit_after: u32,
+    /// Blocks that are remembered, at least 1; all if `None`.
+    pub history: Option<u32>,
+    /// Whether a block that enters is forgotten; hits then are not remembered either.
+    pub forget_on_admit: bool,
+}
+
+impl Default for SecondTouch {
+    fn default() -> Self {
+        SecondTouch { admit_after: 1, history: None, forget_on_admit: false }
+    }
+}
+
+impl SecondTouch {
+    /// The rule with every parameter, as rows name it.
+    pub(crate) fn resolved(self) -> String {
+        let SecondTouch { admit_after, history, forget_on_admit } = self;
+        let history = history.map_or_else(|| "all".to_owned(), |blocks| blocks.to_string());
+        format!(
+            "second-touch:admit_after={admit_after},history={history},forget_on_admit={forget_on_admit}"
+        )
+    }
+}
+
+/// What stands before a memory.
+pub(crate) trait Admission {
+    /// A reference to a block, before anyone looks whether it is in the cache.
+    fn referenced(&mut self, block: PageId);
+    /// The block is in the cache.
+    fn hit(&mut self, block: PageId);
+    /// The block is not in the cache: whether it may enter. Asked once for each miss.
+    fn admits<P: PagePolicy>(&mut self, block: PageId, op: Op, memory: &Memory<P>) -> bool;
+}
+
+/// Every miss enters; costs nothing.
+pub(crate) struct Everything;
+
+impl Admission for Everything {
+    #[inline]
+    fn referenced(&mut self, _: PageId) {}
+
+    #[inline]
+    fn hit(&mut self, _: PageId) {}
+
+    #[inline]
+    fn admits<P: PagePolicy>(&mut self, _: PageId, _: Op, _: &Memory<P>) -> bool {
+        true
+    }
+}
+
+/// A rule that refuses some. Its references come one by one: a run of them may be refused at first and enter later.
+pub(crate) enum Selective<'a> {
+    Always,
+    WriteAround,
+    SecondTouch { settings: SecondTouch, history: History },
+    TinyLfu { sketch: Sketch, keys: &'a [u64] },
+}
+
+impl<'a> Selective<'a> {
+    /// The rule for a cache of `capacity` blocks, and for as many blocks in all as there are keys.
+    pub(crate) fn new(
+        rule: AdmissionRule,
+        settings: SecondTouch,
+        capacity: u32,
+        keys: &'a [u64],
+    ) -> Self {
+        match rule {
+            AdmissionRule::Always => Selective::Always,
+            AdmissionRule::WriteAround => Selective::WriteAround,
+            AdmissionRule::SecondTouch => Selective::SecondTouch {
+                settings,
+                history: History::new(keys.len() as u32, settings.history),
+            },
+            // Where every block finds a free frame, none is ever compared.
+            AdmissionRule::TinyLfu if capacity as usize >= keys.len() => Selective::Always,
+            AdmissionRule::TinyLfu => Selective::TinyLfu { sketch: Sketch::new(capacity), keys },
+        }
+    }
+}
+
+impl Admission for Selective<'_> {
+    #[inline]
+    fn referenced(&mut self, block: PageId) {
+        if let Selective::TinyLfu { sketch, keys } = self {
+            sketch.note(keys[block.index()]);
+        }
+    }
+
+    #[inline]
+    fn hit(&mut self, block: PageId) {
+        if let Selective::SecondTouch { settings, history } = self
+            && !settings.forget_on_admit
+        {
+            history.note(block.0);
+        }
+    }
+
+    fn admits<P: PagePolicy>(&mut self, block: PageId, op: Op, memory: &Memory<P>) -> bool {
+        match self {
+            Selective::Always => true,
+            Selective::WriteAround => op == Op::Read,
+            Selective::SecondTouch { settings, history } => {
+                let admitted = history.references(block.0) >= settings.admit_after;
+                if admitted && settings.forget_on_admit {
+                    history.forget(block.0);
+                } else {
+                    history.note(block.0);
+                }
+                admitted
+            }
+            Selective::TinyLfu { sketch, keys } => {
+                let estimate = |page: PageId| sketch.estimate(keys[page.index()]);
+                !memory.is_full() || estimate(block) > estimate(would_leave(memory))
+            }
+        }
+    }
+}
+
+/// The block that would make room; the policy is one that can tell.
+fn would_leave<P: PagePolicy>(memory: &Memory<P>) -> PageId {
+    let frame = memory.peek_victim().expect("a full memory of a policy that can peek");
+    memory.frames().page(frame)
+}

@@ -1,0 +1,97 @@
+//! One row of a result about file caches. Names and order are the contract that scripts rely on.
+
+use crate::columns::columns;
+
+columns! {
+    /// What a file cache makes of a trace on one device. Everything but times is counted in blocks or references to them.
+    pub struct FileCacheRow {
+        /// The trace as the user named it.
+        pub trace: String,
+        /// The policy as the user wrote it.
+        pub policy: String,
+        /// Blocks that the cache holds.
+        pub capacity: u64,
+        /// References to blocks.
+        pub references: u64,
+        /// References to blocks in the cache.
+        pub hits: u64,
+        /// References to blocks that were not: admitted and bypassed ones.
+        pub misses: u64,
+        /// Misses whose block entered the cache.
+        pub admitted: u64,
+        /// Time of all references with the cache, in microseconds.
+        pub time_us: f64,
+        /// The rule of admission.
+        pub admission: String,
+        /// Bytes of a block.
+        pub block_bytes: u64,
+        /// Misses whose block did not enter.
+        pub bypassed: u64,
+        /// Blocks that left.
+        pub evictions: u64,
+        /// Blocks that left and were newer than on the device.
+        pub dirty_evictions: u64,
+        /// Time of all references without a cache, in microseconds.
+        pub time_without_cache_us: f64,
+        /// The fewest hits for which caching a block pays on this device; none if it never does.
+        pub required_hits: Option<u64>,
+        /// The device as the user wrote it.
+        pub device: String,
+        /// The policy with every default.
+        pub policy_resolved: String,
+        /// The rule of admission with every default.
+        pub admission_resolved: String,
+        /// The device with every option.
+        pub device_resolved: String,
+        /// Where cached blocks are, with every option.
+        pub cache_device: String,
+        /// References that read.
+        pub read_references: u64,
+        /// References that write.
+        pub write_references: u64,
+        /// Hits over references.
+        pub hit_ratio: f64,
+        /// Distinct blocks of the trace.
+        pub footprint_blocks: u64,
+        /// Capacity over footprint.
+        pub capacity_share: f64,
+        /// Of the bypassed references, those that write.
+        pub bypassed_writes: u64,
+        /// Blocks that were written and stayed.
+        pub write_backs: u64,
+        /// Blocks that were written when the trace ended.
+        pub flush_writes: u64,
+        /// What writes cost: `free` or `cost`.
+        pub writes: &'static str,
+        /// Time of a hit, in microseconds.
+        pub hit_time_us: f64,
+        /// Time of a read past the cache, in microseconds.
+        pub bypass_time_us: f64,
+        /// Time of a miss that enters the cache, in microseconds.
+        pub admit_time_us: f64,
+        /// Time of a write to the device, in microseconds.
+        pub write_time_us: f64,
+    }
+}
+
+columns! {
+    /// After how many hits a cache pays on one device, whatever the trace.
+    pub struct BreakEvenRow {
+        /// The device as the user wrote it.
+        pub device: String,
+        /// Bytes of a block.
+        pub block_bytes: u64,
+        /// The fewest hits for which caching a block pays; none if it never does.
+        pub required_hits: Option<u64>,
+        /// Time of a hit, in microseconds.
+        pub hit_time_us: f64,
+        /// Time of a read past the cache, in microseconds.
+        pub bypass_time_us: f64,
+        /// Time of a miss that enters the cache, in microseconds.
+        pub admit_time_us: f64,
+        /// The device with every option.
+        pub device_resolved: String,
+        /// Where cached blocks are, with every option.
+        pub cache_device: String,
+    }
+}

@@ -1,0 +1,133 @@
+"""What a run of file caches says, in sentences: whether a cache pays on each device."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.sizes import bytes_text
+
+NOTICEABLE = 0.0005
+"""Below one part in two thousand a difference would be printed as 0.0 %."""
+
+UNITS_US = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
+
+
+def time_text(time_us: float) -> str:
+    """Return a time in the largest unit of which it is at least one, with three digits."""
+    for unit_us, name in UNITS_US:
+        if time_us >= unit_us:
+            return f"{time_us / unit_us:,.4g} {name}"
+    return f"{1000 * time_us:,.4g} ns"
+
+
+def required_text(required_hits: int | None) -> str:
+    """Return after how many hits caching a block pays, as the end of a sentence."""
+    if required_hits is None:
+        return "however often a block is hit, caching it does not pay"
+    if required_hits == 1:
+        return "the first hit already pays for caching a block"
+    return f"a block must be hit {required_hits:,} times before caching it pays"
+
+
+def groups(rows: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return the rows of each trace and block size, doubles once."""
+    cells = ["trace", "block_bytes", "capacity", "policy", "admission", "device"]
+    once = rows.unique(cells, keep="first", maintain_order=True)
+    return once.partition_by("trace", "block_bytes", maintain_order=True)
+
+
+def group_label(rows: pl.DataFrame, group: pl.DataFrame, facts: Facts | None) -> str:
+    """Return the name of a group: its trace, and its block size where there are several."""
+    label = trace_label(group["trace"][0], facts)
+    if rows["block_bytes"].n_unique() > 1:
+        label += f", blocks of {bytes_text(group['block_bytes'][0])}"
+    return label
+
+
+def findings(rows: pl.DataFrame, facts: Facts | None) -> list[str]:
+    """Return whether a cache pays, a sentence for each trace, block size and device."""
+    sentences = []
+    for group in groups(rows):
+        where = group_label(rows, group, facts)
+        for cells in group.partition_by("device", maintain_order=True):
+            sentences.append(_verdict(cells, where))
+            sentences += _of_admission(cells, where)
+    return sentences
+
+
+def headline(rows: pl.DataFrame, facts: Facts | None) -> str:
+    """Return the title of a report: on which devices a cache pays, if there is one input."""
+    split = groups(rows)
+    if len(split) > 1:
+        return f"File caches: {len(split)} inputs"
+    pays: dict[bool, list[str]] = {True: [], False: []}
+    for cells in split[0].partition_by("device", maintain_order=True):
+        saves = any(_saving(row) >= NOTICEABLE for row in cells.to_dicts())
+        pays[saves].append(printable(cells["device"][0]))
+    where = group_label(rows, split[0], facts)
+    if not pays[True]:
+        return f"No file cache pays on {_all_of(pays[False])} for {where}"
+    but = f", but not on {_all_of(pays[False])}," if pays[False] else ""
+    return f"A file cache pays on {_all_of(pays[True])}{but} for {where}"
+
+
+def _all_of(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _saving(row: Mapping[str, Any]) -> float:
+    """Return which share of the time without a cache the cache saves; negative if it costs."""
+    return 1 - float(row["time_us"]) / float(row["time_without_cache_us"])
+
+
+def _verdict(cells: pl.DataFrame, where: str) -> str:
+    best = cells.row(int(cells["time_us"].arg_min() or 0), named=True)
+    saving = _saving(best)
+    device = printable(best["device"])
+    times = (
+        f"{time_text(best['time_us'])} against {time_text(best['time_without_cache_us'])} without "
+        "a cache"
+    )
+    required = required_text(best["required_hits"])
+    cache = _cache(best)
+    if saving >= NOTICEABLE:
+        return (
+            f"On {device} a cache pays for {where}: {cache} takes {times}, "
+            f"{100 * saving:.1f} % less; {required}."
+        )
+    if saving > -NOTICEABLE:
+        return f"On {device} a cache makes no difference for {where}: {cache}; {required}."
+    return (
+        f"On {device} no cache pays for {where}: the best, {cache}, takes {times}, "
+        f"{-100 * saving:.1f} % more; {required}."
+    )
+
+
+def _cache(row: Mapping[str, Any]) -> str:
+    share = 100 * row["capacity_share"]
+    return (
+        f"{printable(row['policy'])} with admission {row['admission']} and {row['capacity']:,} "
+        f"blocks ({share:.3g} % of the footprint)"
+    )
+
+
+def _of_admission(cells: pl.DataFrame, where: str) -> list[str]:
+    """Say at which capacity another admission than ``always`` saves most."""
+    keys = ["policy", "capacity"]
+    always = cells.filter(pl.col("admission") == "always").select(
+        *keys, pl.col("time_us").alias("always_us")
+    )
+    others = cells.filter(pl.col("admission") != "always").join(always, on=keys)
+    if others.is_empty():
+        return []
+    saved = others.with_columns((1 - pl.col("time_us") / pl.col("always_us")).alias("saved"))
+    best = saved.row(int(saved["saved"].arg_max() or 0), named=True)
+    device, admission = printable(best["device"]), best["admission"]
+    if best["saved"] < NOTICEABLE:
+        return [f"On {device} no admission beats always for {where}."]
+    return [
+        f"On {device} {admission} takes up to {100 * best['saved']:.1f} % less than always for "
+        f"{where}: with {printable(best['policy'])} and {best['capacity']:,} blocks."
+    ]

@@ -1,0 +1,198 @@
+"""`clockhand filecache`, `filecache` and `break_even`: rows, files, report, and what is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import clockhand
+from clockhand.studies.filecache.findings import findings, time_text
+from clockhand.studies.filecache.run import BREAK_EVEN_SCHEMA, SCHEMA
+from conftest import Clockhand, assert_one_sentence, os_course
+
+CONTRACT = ["trace", "policy", "capacity", "references", "hits", "misses", "admitted", "time_us"]
+# A-61's rule on this string: `spec/golden/filecache_second_touch`.
+TOUCHES = "R1 R2 R1 R3 R4 R5 R1 R2 W3 R3 R2 R3"
+
+
+def trace_of(references: str, name: str = "touches") -> clockhand.Trace:
+    words = references.split()
+    addresses = np.array([int(word[1:]) * 4096 for word in words], dtype=np.uint64)
+    return clockhand.Trace.from_arrays([word[0] == "W" for word in words], addresses, name=name)
+
+
+def loop(rounds: int = 40, blocks: int = 60) -> clockhand.Trace:
+    """Few blocks again and again, and many once."""
+    rng = np.random.default_rng(3)
+    hot = rng.integers(0, blocks, rounds * blocks)
+    cold = np.arange(rounds * blocks) + 1000
+    pages = np.where(rng.random(rounds * blocks) < 0.5, hot, cold).astype(np.uint64)
+    return clockhand.Trace.from_arrays([False] * len(pages), pages * 4096, name="loop")
+
+
+@pytest.fixture
+def block_trace(tmp_path: Path) -> Path:
+    path = tmp_path / "block.trace"
+    path.write_text(os_course((0, 1, 3, 1, 64, 65, 1, 129, 0, 3)))
+    return path
+
+
+def test_second_touch_admits_what_its_history_remembers() -> None:
+    run = clockhand.filecache(
+        trace_of(TOUCHES), capacity=2, admissions="second-touch", history=3, devices="scm:ratio=1"
+    )
+    (row,) = run.rows.to_dicts()
+    counts = [row[name] for name in ("hits", "misses", "admitted", "bypassed", "evictions")]
+    assert counts == [2, 10, 3, 7, 1]
+    assert row["time_us"] == pytest.approx(33 / 2 * 3.2, rel=1e-15)
+    assert row["time_without_cache_us"] == pytest.approx(78 / 5 * 3.2, rel=1e-15)
+    assert row["required_hits"] == 2
+    resolved = "second-touch:admit_after=1,history=3,forget_on_admit=false"
+    assert row["admission_resolved"] == resolved
+    assert run.rows.schema == SCHEMA
+    assert "--history 3" in run.facts["command"] and "--jobs" not in run.facts["command"]
+
+
+@pytest.mark.usefixtures("block_trace")
+def test_json_is_an_array_of_rows_with_the_columns_of_the_contract_first(
+    clockhand: Clockhand,
+) -> None:
+    run = clockhand(
+        "filecache", "block.trace", "--capacity", "0,2,50%", "--admission",
+        "always,write-around", "--policy", "lru,cflru:window_pages=1", "--device",
+        "hdd,scm:ratio=1", "--break-even", "--format", "json",
+    )  # fmt: skip
+    assert (run.code, run.err) == (0, "")
+    rows = json.loads(run.out)
+    order = [(row["capacity"], row["policy"], row["admission"], row["device"]) for row in rows]
+    assert order == [
+        (capacity, policy, admission, device)
+        for capacity in (0, 2, 3)
+        for policy in ("lru", "cflru:window_pages=1")
+        for admission in ("always", "write-around")
+        for device in ("hdd", "scm:ratio=1")
+    ]
+    assert list(rows[0])[: len(CONTRACT)] == CONTRACT
+    assert list(rows[0]) == list(SCHEMA)
+    assert all(row["misses"] == row["admitted"] + row["bypassed"] for row in rows)
+    assert [row["required_hits"] for row in rows[:2]] == [1, 2]
+
+
+@pytest.mark.usefixtures("block_trace")
+def test_always_counts_what_simulate_counts(clockhand: Clockhand) -> None:
+    cached = clockhand(
+        "filecache", "block.trace", "--capacity", "3,50%", "--policy", "lru,clock,craw",
+        "--device", "slc-nand", "--format", "json",
+    )  # fmt: skip
+    simulated = clockhand(
+        "simulate", "block.trace", "--frames", "3", "--policy", "lru", "--policy", "clock",
+        "--policy", "craw", "--device", "slc-nand", "--format", "json",
+    )  # fmt: skip
+    expected = [(row["hits"], row["misses"]) for row in json.loads(simulated.out)]
+    assert [(row["hits"], row["misses"]) for row in json.loads(cached.out)] == expected * 2
+
+
+@pytest.mark.usefixtures("block_trace")
+def test_the_table_ends_with_whether_a_cache_pays(clockhand: Clockhand) -> None:
+    run = clockhand(
+        "filecache", "block.trace", "--capacity", "50%", "--admission", "all", "--device",
+        "hdd,scm:ratio=1,scm:ratio=1", "--break-even", "--stack-share", "0",
+    )  # fmt: skip
+    assert (run.code, run.err) == (0, "")
+    text = run.out.decode()
+    assert "After how many hits caching a block pays" in text
+    assert "On hdd a cache pays for block.trace:" in text
+    assert "On scm:ratio=1 no cache pays for block.trace:" in text
+    assert "however often a block is hit, caching it does not pay." in text
+
+
+def test_break_even_needs_no_trace(clockhand: Clockhand) -> None:
+    run = clockhand(
+        "filecache", "--break-even", "--device", "hdd,scm:ratio=1", "--page-size", "4KiB,64KiB",
+        "--format", "json",
+    )  # fmt: skip
+    assert (run.code, run.err) == (0, "")
+    rows = json.loads(run.out)
+    assert list(rows[0]) == list(BREAK_EVEN_SCHEMA)
+    known = [(row["device"], row["block_bytes"], row["required_hits"]) for row in rows]
+    assert known == [
+        ("hdd", 4096, 1),
+        ("scm:ratio=1", 4096, 2),
+        ("hdd", 65536, 1),
+        ("scm:ratio=1", 65536, 2),
+    ]
+    # T = 1.3 t and T_m = T + 960 ns = T + 0.3 t: h > 1.
+    assert rows[1]["bypass_time_us"] == pytest.approx(4.16)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--capacity", "x"], "--capacity 'x' is not a capacity".replace("'", '"')),
+        (["--capacity", "0%"], "is not a capacity"),
+        (["--capacity", "5", "--admission", "secnd-touch"], 'did you mean "second-touch"?'),
+        (["--capacity", "5", "--admission", "z*"], "matches nothing; there are: always"),
+        (["--capacity", "5", "--admission", "tinylfu", "--policy", "clock"], "use fifo, lru"),
+        (["--capacity", "5", "--policy", "bound"], "--policy bound"),
+        (["--capacity", "5", "--history", "0"], "--history 0 is out of range"),
+        (["--capacity", "5", "--admit-after", "-1"], "--admit-after -1 is out of range"),
+        (["--capacity", "5", "--insert-ns", "-1"], "--insert-ns -1 is out of range"),
+        (["--capacity", "5", "--stack-share", "-1"], "--stack-share"),
+        (["--capacity", "5", "--writes", "dear"], "give free or cost"),
+        (["--capacity", "5", "--page-size", "3000"], "--page-size"),
+        (["--capacity", "5", "--device", "hdd,,"], "names nothing at one place"),
+        ([], "no capacity is given"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(
+    clockhand: Clockhand, block_trace: Path, arguments: list[str], part: str
+) -> None:
+    run = clockhand("filecache", block_trace.name, *arguments, "--device", "hdd")
+    assert_one_sentence(run)
+    assert run.code == 2
+    assert part in run.err
+
+
+def test_a_run_without_trace_or_device_says_what_is_missing(clockhand: Clockhand) -> None:
+    run = clockhand("filecache", "--device", "hdd", "--capacity", "5")
+    assert (run.code, "no trace is given" in run.err) == (2, True)
+    run = clockhand("filecache", "--break-even")
+    assert (run.code, "no device is given" in run.err) == (2, True)
+    run = clockhand("filecache", "--break-even", "--device", "hdd", "--report", "x.html")
+    assert (run.code, "--report and --plots show a trace" in run.err) == (2, True)
+
+
+def test_findings_say_which_admission_saves_most() -> None:
+    run = clockhand.filecache(
+        loop(), capacity="1%,2%", admissions="all", devices=["hdd", "scm:ratio=1"]
+    )
+    sentences = findings(run.rows, run.facts)
+    on_hdd = [sentence for sentence in sentences if sentence.startswith("On hdd")]
+    assert "a cache pays for loop" in on_hdd[0]
+    assert "less than always for loop" in on_hdd[1]
+
+
+def test_a_report_has_every_figure_and_row(tmp_path: Path) -> None:
+    run = clockhand.filecache(
+        [loop(), trace_of(TOUCHES)],
+        capacity="1%,2%,50%",
+        admissions="all",
+        policies="lru,fifo",
+        devices=["hdd", "scm:ratio=1"],
+        page_size="4KiB,8KiB",
+    )
+    run.write_report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<figure ") == 2 * 2 * 4
+    assert page.count("<tr><td") >= run.rows.height
+    run = clockhand.filecache(loop(), capacity="1%,2%", devices="hdd,scm:ratio=1")
+    run.write_plots(tmp_path / "plots")
+    names = {path.name for path in (tmp_path / "plots").iterdir()}
+    keys = ("required-hits", "hit-ratio", "time-hdd", "time-scm-ratio-1")
+    assert names == {f"{key}.{suffix}" for key in keys for suffix in ("svg", "png")}
+
+
+def test_times_are_written_in_units_that_suit_them() -> None:
+    shown = [time_text(time_us) for time_us in (0.25, 3.2, 4500, 2.5e6, 1.2e8)]
+    assert shown == ["250 ns", "3.2 µs", "4.5 ms", "2.5 s", "120 s"]
