@@ -12,6 +12,7 @@
 * :func:`run_ssd` puts write buffers before flash drives.
 * :func:`filecache` tells whether a file cache pays on a device, and :func:`break_even` from which
   hit on.
+* :func:`plan_storage` and :func:`measure_memory` make a device profile of this machine.
 * :func:`run` runs a program whose memory a policy pages, and :func:`compare` runs it under several
   policies and under the kernel's own swap.
 * :func:`policies`, :func:`write_buffers`, :func:`devices`, :func:`ssds` and :func:`formats` list
@@ -23,6 +24,7 @@ says where and what to do; what was asked for wrongly raises its subclass :class
 """
 
 from clockhand._engine import ClockhandError, UsageError, __version__
+from clockhand.measure.run import MeasuredProfile, measure_memory, plan_storage
 from clockhand.studies.filecache.run import FileCacheRun, break_even, filecache
 from clockhand.studies.locality.run import Locality, locality
 from clockhand.studies.pages.recommendation import Recommendation, recommend
@@ -39,6 +41,7 @@ __all__ = [
     "ClockhandError",
     "FileCacheRun",
     "Locality",
+    "MeasuredProfile",
     "PagedComparison",
     "PagedRun",
     "Recommendation",
@@ -55,6 +58,8 @@ __all__ = [
     "filecache",
     "formats",
     "locality",
+    "measure_memory",
+    "plan_storage",
     "policies",
     "recipes",
     "recommend",

@@ -91,10 +91,11 @@ ALLOWED_ROOMS = {
     "traces": {"study"},
     "report": {"study"},
     "capture": {"study", "traces"},
+    "measure": {"study"},
     "studies": {"study", "traces", "report", "capture"},
     "sweep": {"study", "traces", "studies"},
     "reproduce": {"study", "traces", "report", "studies", "sweep"},
-    "command": {"study", "traces", "report", "capture", "studies", "sweep", "reproduce"},
+    "command": {"study", "traces", "report", "capture", "measure", "studies", "sweep", "reproduce"},
 }
 """What each room of the package may import, besides itself and the engine."""
 

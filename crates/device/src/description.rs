@@ -27,6 +27,12 @@ impl Device {
         }
         lines.push(fact("options", &self.options()));
         lines.extend(self.costs());
+        if let Some(measured) = &profile.measured {
+            lines.push(fact("measured", &measured.line()));
+            lines.push(String::new());
+            // Four spaces make it a block that Markdown leaves alone.
+            lines.extend(measured.drawing().iter().map(|line| format!("    {line}")));
+        }
         lines.push(String::new());
         lines.join("\n")
     }

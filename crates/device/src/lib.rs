@@ -24,6 +24,7 @@ mod device;
 mod error;
 mod exact;
 pub mod flash;
+mod measured;
 mod profile;
 mod selection;
 mod ssd;

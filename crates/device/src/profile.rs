@@ -12,6 +12,7 @@ use toml::Spanned;
 
 use crate::error::DeviceError;
 use crate::exact::{Decimal, Exact};
+use crate::measured::{Measured, MeasuredFile, check_measured};
 
 /// What a page is charged by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -72,6 +73,8 @@ pub(crate) struct Profile {
     /// Whether the erase is charged when the user does not say.
     pub(crate) erase_charged: bool,
     pub(crate) ratio: Option<RatioOption>,
+    /// What the numbers were made of, if they were measured.
+    pub(crate) measured: Option<Measured>,
 }
 
 #[derive(Deserialize)]
@@ -88,6 +91,7 @@ struct ProfileFile {
     write: Spanned<OperationFile>,
     erase: Option<Spanned<OperationFile>>,
     ratio: Option<RatioFile>,
+    measured: Option<MeasuredFile>,
 }
 
 #[derive(Deserialize)]
@@ -172,6 +176,7 @@ fn check(file: ProfileFile) -> Result<Profile, Fault> {
         erase,
         erase_charged: file.erase_charged.is_some_and(Spanned::into_inner),
         ratio: file.ratio.map(check_ratio).transpose()?,
+        measured: file.measured.map(check_measured).transpose()?,
     })
 }
 

@@ -44,6 +44,29 @@ fn a_users_file_is_a_device() {
     assert!(device.description().starts_with("mine: mine\n"));
 }
 
+const POINT: &str = "[[measured.points]]\noperation = \"read\"\nbytes = 4096\noperations = 10\nmean_us = 5.0\n\
+    p1_us = 1.0\np10_us = 2.0\np25_us = 3.0\np50_us = 4.0\np75_us = 5.0\np90_us = 6.0\n";
+
+fn measured(last: &str) -> String {
+    let about = "[measured]\ndate = \"2026-01-02\"\nmachine = \"a machine\"\nwhat = \"a file\"\n";
+    format!("{PLAIN}{about}{POINT}{last}")
+}
+
+#[test]
+fn a_measured_profile_shows_when_where_and_every_distribution() {
+    let page = read(&measured("p99_us = 7.0\n")).unwrap().description();
+    assert!(page.contains("measured     2026-01-02 on a machine; a file"), "{page}");
+    let drawn = page.lines().find(|line| line.starts_with("    read ")).expect("a distribution");
+    assert!(drawn.contains("4 KiB") && drawn.contains("4 µs") && drawn.contains('┤'), "{page}");
+}
+
+#[test]
+fn percentiles_that_fall_are_refused_with_their_line() {
+    assert_refused(&measured("p99_us = 0.5\n"), 11, "its percentiles must rise");
+    assert_refused(&measured("p99_us = nan\n"), 11, "must be µs from");
+    assert_refused(&measured("p98_us = 9.0\n"), 22, "unknown field");
+}
+
 #[test]
 fn a_users_file_takes_the_options_it_declares() {
     let body = format!(

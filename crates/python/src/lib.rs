@@ -32,7 +32,7 @@ mod _engine {
     #[pymodule_export]
     use crate::locality::locality;
     #[pymodule_export]
-    use crate::measure::{Measurement, machine, measured_percentiles};
+    use crate::measure::{Measurement, machine};
     #[pymodule_export]
     use crate::pager::{Pager, pager_obstacle};
     #[pymodule_export]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use clockhand_measure::{
-    Machine, MeasureError, MemoryMeasurement, PERCENTILES, StorageMeasurement, StorageOptions,
+    Machine, MeasureError, MemoryMeasurement, StorageMeasurement, StorageOptions,
 };
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -97,10 +97,4 @@ impl Measurement {
 #[pyfunction]
 pub(crate) fn machine(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(pythonize(py, &Machine::here())?)
-}
-
-/// Which percentiles a point keeps.
-#[pyfunction]
-pub(crate) fn measured_percentiles() -> Vec<u32> {
-    PERCENTILES.to_vec()
 }

@@ -18,6 +18,7 @@ from clockhand.command import (
     catalogs,
     filecache,
     locality,
+    measure,
     pages,
     programs,
     recommendation,
@@ -72,6 +73,7 @@ pages.register(app)
 ssd.register(app)
 translation.register(app)
 filecache.register(app)
+measure.register(app)
 recommendation.register(app)
 sweeps.register(app)
 reproduction.register(app)

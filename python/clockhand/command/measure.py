@@ -1,0 +1,94 @@
+"""``clockhand measure``: a device profile of this machine."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import TaskProgressColumn
+
+from clockhand import UsageError, _engine
+from clockhand.command.output import check_outputs, say
+from clockhand.command.progress import progress_bar
+from clockhand.measure.run import (
+    FILE_BYTES,
+    OPERATIONS,
+    MeasuredProfile,
+    Watch,
+    measure_memory,
+    plan_storage,
+)
+
+Place = Annotated[
+    str | None,
+    typer.Argument(
+        help="A folder on the storage to measure, or a file that does not exist; its file has no "
+        "name and leaves nothing behind."
+    ),
+]
+Memory = Annotated[
+    bool, typer.Option("--memory", help="Measure memory instead: copies, faults, TLB misses.")
+]
+Out = Annotated[Path, typer.Option(help="Write the profile to this TOML file.")]
+WriteToExisting = Annotated[
+    bool,
+    typer.Option(
+        "--write-to-existing",
+        help="Overwrite the content of a file or block device that exists. It is lost.",
+    ),
+]
+FileSize = Annotated[str, typer.Option(help="Bytes that requests go to, such as 1GiB.")]
+Operations = Annotated[int, typer.Option(help="How often each request is made, at most.")]
+Seed = Annotated[int, typer.Option(help="Where requests go, from 0.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="measure")(_measure)
+
+
+def _measure(
+    out: Out,
+    path: Place = None,
+    memory: Memory = False,
+    write_to_existing: WriteToExisting = False,
+    file_size: FileSize = FILE_BYTES,
+    operations: Operations = OPERATIONS,
+    seed: Seed = 0,
+) -> None:
+    """Measure storage or memory and write a profile that every --device takes."""
+    if (path is None) != memory:
+        raise UsageError("give either a path, whose storage is measured, or --memory")
+    if out.suffix != ".toml":
+        raise UsageError(f"--out {str(out)!r} does not end in .toml, by which devices are known")
+    check_outputs(out, None, None)
+    if path is None:
+        say("measuring memory; nothing is written but a file system in memory, if root allows it")
+        profile = _watched(lambda watch: measure_memory(seed=seed, watch=watch))
+    else:
+        plan = plan_storage(
+            path,
+            file_size=file_size,
+            operations=operations,
+            write_to_existing=write_to_existing,
+            seed=seed,
+        )
+        say(plan.announcement)
+        profile = _watched(plan.run)
+    profile.write(out)
+    typer.echo(_engine.device_page(str(out)))
+    for sentence in profile.findings:
+        typer.echo(sentence)
+
+
+def _watched(work: Callable[[Watch | None], MeasuredProfile]) -> MeasuredProfile:
+    """Do work with a bar of its steps; without one where nobody would see it."""
+    with progress_bar(TaskProgressColumn()) as progress:
+        if progress is None:
+            return work(None)
+        task = progress.add_task("measuring", total=None)
+
+        def watch(step: str, done: int, total: int) -> None:
+            progress.update(task, description=step, completed=done, total=total)
+
+        return work(watch)

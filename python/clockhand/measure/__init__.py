@@ -1,0 +1,1 @@
+"""Profiles of this machine: what its storage and its memory cost, measured."""
