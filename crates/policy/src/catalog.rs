@@ -145,6 +145,10 @@ catalog! {
     access_driven AccessDriven page::cflru_dynamic::CflruDynamic;
     bit_driven BitDriven page::cfclock::Cfclock;
     access_driven AccessDriven page::lru_wsr::LruWsr;
+    bit_driven BitDriven page::linux24::Linux24;
+    bit_driven BitDriven page::linux24_cflru::Linux24Cflru;
+    bit_driven BitDriven page::linux_lru::LinuxLru;
+    bit_driven BitDriven page::linux_mglru::LinuxMglru;
     bit_driven BitDriven page::craw::Craw;
     bit_driven BitDriven page::craw_a::CrawA;
     bit_driven BitDriven page::weighted_clock::WeightedClock;

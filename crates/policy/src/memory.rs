@@ -4,6 +4,7 @@
 //! [`Memory::commit_eviction`]: a driver whose write-back fails asks again and is given the same page,
 //! because the policy's hand has moved and must not be asked twice.
 
+use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -57,6 +58,8 @@ pub struct Memory<P, T = FrameTable> {
     /// Frames that have held one and are free; the one that became free last is used first.
     free: Vec<Frame>,
     victim: Option<Frame>,
+    /// What is left of the last batch of a policy that reclaims in batches.
+    steps: VecDeque<Step>,
     /// A page was evicted and none loaded since: some policies do part of an eviction when the next page comes.
     is_between_pages: bool,
     pinned_frames: u32,
@@ -88,6 +91,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
             used_frames: 0,
             free: Vec::new(),
             victim: None,
+            steps: VecDeque::new(),
             is_between_pages: false,
             pinned_frames: 0,
         }
@@ -195,7 +199,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     }
 
     /// What to do next until `frames` frames are free for a fault on `page` and pages that come with it; `None` when
-    /// they are.
+    /// they are. A policy that [reclaims in batches](PagePolicy::RECLAIMS_IN_BATCHES) may free more.
     ///
     /// # Errors
     ///
@@ -207,11 +211,68 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     #[inline]
     pub fn next_step(&mut self, page: PageId, frames: u32) -> Result<Option<Step>, AllPinned> {
         assert!(frames <= self.frames.frames(), "memory has fewer frames than are wanted");
+        if P::RECLAIMS_IN_BATCHES {
+            return self.next_step_of_batch(frames, P::reclaim);
+        }
         if self.victim.is_none() && self.free_frames() >= frames {
             return Ok(None);
         }
         let victim = self.propose_victim_for(page)?;
         Ok(Some(self.next_write_back().map_or(Step::Evict(victim), Step::WriteBack)))
+    }
+
+    /// As [`Memory::next_step`], slower: also counts the frames that a policy which reclaims in batches examined, in
+    /// the call of which this is the first step. For other policies see [`Memory::propose_victim_counted`].
+    ///
+    /// # Errors
+    ///
+    /// [`AllPinned`] if too few frames are free and no page can leave.
+    pub fn next_step_counted(&mut self, frames: u32) -> Result<(Option<Step>, u64), AllPinned> {
+        let mut examined = 0;
+        let step = self.next_step_of_batch(frames, |policy, free, wanted, frames, steps| {
+            let mut frames = CountingFrames::new(frames);
+            policy.reclaim(free, wanted, &mut frames, steps);
+            examined = frames.examined();
+        })?;
+        Ok((step, examined))
+    }
+
+    fn next_step_of_batch<R>(&mut self, frames: u32, reclaim: R) -> Result<Option<Step>, AllPinned>
+    where
+        R: FnOnce(&mut P, u32, u32, &mut T, &mut VecDeque<Step>),
+    {
+        if let Some(frame) = self.victim {
+            return Ok(Some(Step::Evict(frame)));
+        }
+        if self.steps.is_empty() {
+            let free = self.free_frames();
+            if free >= frames {
+                return Ok(None);
+            }
+            if self.pinned_frames == self.resident_pages() {
+                return Err(AllPinned);
+            }
+            reclaim(&mut self.policy, free, frames, &mut self.frames, &mut self.steps);
+        }
+        while let Some(step) = self.steps.pop_front() {
+            match step {
+                Step::Evict(frame) => {
+                    self.victim = Some(frame);
+                    self.is_between_pages = true;
+                    return Ok(Some(step));
+                }
+                // Not if it was written for another reason meanwhile.
+                Step::WriteBack(frame) if self.frames.is_dirty(frame) => return Ok(Some(step)),
+                Step::WriteBack(_) => {}
+            }
+        }
+        // All frees come first: what is left of a call were writes.
+        self.next_step_of_batch(frames, P::reclaim)
+    }
+
+    /// The mapping of the page in `frame` is gone; the page stays in memory.
+    pub fn unmap(&mut self, frame: Frame) {
+        self.policy.unmapped(frame, &mut self.frames);
     }
 
     /// A page that the policy asked to write back while it stays in memory, once per request and only if
@@ -261,6 +322,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         assert!(self.victim != Some(frame), "the pending victim is leaving already");
         assert!(!self.frames.is_pinned(frame), "a pinned page stays");
         assert!(self.frames.has_no_write_back_request(), "requested write-backs are taken first");
+        assert!(self.steps.is_empty(), "the steps of a batch are taken first");
         let was_dirty = self.frames.is_dirty(frame);
         self.policy.dropped(frame, &self.frames);
         self.frames.clear_dirty(frame);
@@ -285,6 +347,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     #[inline]
     pub fn load(&mut self, fault: Fault) -> Frame {
         assert_eq!(self.frame_of(fault.page), Frame::NONE, "the page is in memory already");
+        debug_assert!(self.steps.is_empty(), "the steps of a batch are taken first");
         let frame = self.take_free_frame();
         self.frame_of_page[fault.page.index()] = frame;
         self.frames.install(frame, fault.page);
@@ -309,9 +372,11 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     ///
     /// # Errors
     ///
-    /// [`PinRefused`] for the pending victim, whose write-back may be under way, and for a free frame.
+    /// [`PinRefused`] for the pending victim, whose write-back may be under way, for what else leaves in its batch, and
+    /// for a free frame.
     pub fn pin(&mut self, frame: Frame) -> Result<(), PinRefused> {
-        if self.victim == Some(frame) || !self.holds_page(frame) {
+        let leaves = self.victim == Some(frame) || self.steps.contains(&Step::Evict(frame));
+        if leaves || !self.holds_page(frame) {
             return Err(PinRefused);
         }
         self.pinned_frames += u32::from(!self.frames.is_pinned(frame));
@@ -383,7 +448,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         );
         let pinned = self.resident_frames().filter(|&frame| self.frames.is_pinned(frame)).count();
         assert_eq!(pinned, self.pinned_frames as usize, "the number of pinned frames is wrong");
-        if !self.is_between_pages {
+        if !self.is_between_pages && self.steps.is_empty() {
             self.policy.check_invariants(&self.frames);
         }
     }
@@ -409,13 +474,21 @@ impl<P: BitDriven> Memory<P> {
     /// 1 that a later one reads, bit 2 that a later one writes.
     #[inline]
     pub fn hit(&mut self, run: usize, frame: Frame) {
+        self.tell_first_access(frame);
         self.frames.set(frame, Self::HIT_MASKS[run & 7]);
     }
 
-    /// A reference by a call to a page in memory, which sets the bits as one to memory does.
+    /// A reference by a call to a page in memory. It sets the bits as one to memory does, unless the policy
+    /// [is told of calls](BitDriven::SEES_CALLS).
     #[inline]
     pub fn call(&mut self, op: Op, frame: Frame) {
-        self.frames.set(frame, P::HIT_BITS.mask(op));
+        if !P::SEES_CALLS {
+            return self.frames.set(frame, P::HIT_BITS.mask(op));
+        }
+        self.policy.called(frame, &mut self.frames);
+        if op == Op::Write {
+            self.frames.set_dirty(frame);
+        }
     }
 
     /// The rest of a run after its first reference, which faulted. `run` as in [`Memory::hit`].
@@ -432,7 +505,15 @@ impl<P: BitDriven, T: PageTable> Memory<P, T> {
     /// the next access sets its own bit and maps the page, after which reads stay unseen.
     #[inline]
     pub fn hit_mapped(&mut self, op: Op, frame: Frame) {
+        self.tell_first_access(frame);
         self.frames.touch_mapped(frame, op, P::HIT_BITS);
+    }
+
+    #[inline]
+    fn tell_first_access(&mut self, frame: Frame) {
+        if P::SEES_FIRST_ACCESSES && !self.frames.is_referenced(frame) {
+            self.policy.first_access(frame, &mut self.frames);
+        }
     }
 }
 

@@ -4,11 +4,12 @@
 //! only: on a hit the hardware, simulated or real, sets a bit, and the policy reads and clears the bits
 //! while its hand moves. An *access-driven* policy must be told of every hit, which real memory cannot do.
 
+use alloc::collections::VecDeque;
 use core::num::NonZeroU64;
 
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
-use crate::{Frame, Frames, HitBits, Op, PageId};
+use crate::{Frame, Frames, HitBits, Op, PageId, Step};
 
 pub(crate) mod arc;
 pub(crate) mod car;
@@ -22,6 +23,10 @@ pub(crate) mod craw_a;
 pub(crate) mod credit_clock;
 pub(crate) mod fifo;
 pub(crate) mod lfu;
+pub(crate) mod linux24;
+pub(crate) mod linux24_cflru;
+pub(crate) mod linux_lru;
+pub(crate) mod linux_mglru;
 pub(crate) mod lirs;
 pub(crate) mod lru;
 pub(crate) mod lru_wsr;
@@ -114,12 +119,37 @@ pub trait PagePolicy {
         None
     }
 
+    /// Whether pages leave in batches: where several frames are wanted, or one, a driver's steps
+    /// ([`Memory::next_step`](crate::Memory::next_step)) come from [`reclaim`](PagePolicy::reclaim), and
+    /// [`choose_victim`](PagePolicy::choose_victim) serves drivers that ask page by page.
+    const RECLAIMS_IN_BATCHES: bool = false;
+
+    /// One call of a policy that [reclaims in batches](PagePolicy::RECLAIMS_IN_BATCHES): `free` frames are free and
+    /// `wanted` are needed. Adds to `steps`, in their order, the pages to be written that stay, which count as clean from
+    /// then on, and the pages that leave, at least one; the policy forgets these at once. The next call comes when all
+    /// steps are done.
+    fn reclaim<F: Frames>(
+        &mut self,
+        free: u32,
+        wanted: u32,
+        frames: &mut F,
+        steps: &mut VecDeque<Step>,
+    ) {
+        let _ = (free, wanted);
+        steps.push_back(Step::Evict(self.choose_victim(frames)));
+    }
+
     /// The page of `fault` has been loaded into `frame`, with both its bits 0.
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F);
 
     /// The page in `frame` leaves at once and out of turn, since its file was deleted or its memory given back. It
     /// goes out of every list and becomes no ghost; ghosts that exist stay. `frames` still show the page.
     fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F);
+
+    /// The mapping of the page in `frame` is gone, since a program gave the range back; the page stays.
+    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
+        let _ = (frame, frames);
+    }
 
     /// The page in `frame` is dirty from now on without having been referenced.
     fn made_dirty<F: Frames>(&mut self, frame: Frame, frames: &F) {
@@ -164,6 +194,23 @@ pub trait PagePolicy {
 pub trait BitDriven: PagePolicy {
     /// Which bits a hit sets.
     const HIT_BITS: HitBits;
+
+    /// Whether the policy is told when a page that has no bit set is accessed: on real memory that is a fault.
+    const SEES_FIRST_ACCESSES: bool = false;
+
+    /// The page in `frame`, which has no bit set, is accessed by a program; the access has not set its bit yet. The page
+    /// may be one that is leaving.
+    fn first_access<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
+        let _ = (frame, frames);
+    }
+
+    /// Whether the policy is told of references by calls, which then set no bit; else they set the bits of a hit.
+    const SEES_CALLS: bool = false;
+
+    /// A call refers to the page in `frame`.
+    fn called<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
+        let _ = (frame, frames);
+    }
 }
 
 /// A policy that must see every hit.

@@ -68,6 +68,13 @@ pub enum Default {
     DeviceRatio,
     /// `max(1, floor(frames / divisor))`.
     FramesOver(u32),
+    /// `frames * factor`.
+    FramesTimes(u32),
+    /// `max(1, min(most, floor(frames / 4)))`: how many pages a kernel frees at once.
+    QuarterOfFrames {
+        /// The most that it is.
+        most: u32,
+    },
     /// The seed of the run.
     Seed,
     /// None: the parameter takes the place of another one, which then has no value.
@@ -121,6 +128,10 @@ impl fmt::Display for Default {
             Default::Value(value) => formatter.write_str(value),
             Default::DeviceRatio => formatter.write_str("the device's write/read cost ratio"),
             Default::FramesOver(divisor) => write!(formatter, "max(1, floor(frames / {divisor}))"),
+            Default::FramesTimes(factor) => write!(formatter, "{factor} * frames"),
+            Default::QuarterOfFrames { most } => {
+                write!(formatter, "max(1, min({most}, floor(frames / 4)))")
+            }
             Default::Seed => formatter.write_str("the seed of the run"),
             Default::InsteadOf(other) => write!(formatter, "none; takes the place of {other}"),
         }
@@ -342,6 +353,12 @@ pub(crate) fn complete(
             Default::Value(text) => text.to_owned(),
             Default::DeviceRatio => surroundings.device_ratio.to_string(),
             Default::FramesOver(divisor) => (surroundings.frames / divisor).max(1).to_string(),
+            Default::FramesTimes(factor) => {
+                (u64::from(surroundings.frames) * u64::from(factor)).to_string()
+            }
+            Default::QuarterOfFrames { most } => {
+                (surroundings.frames / 4).clamp(1, most).to_string()
+            }
             Default::Seed => surroundings.seed.to_string(),
             Default::InsteadOf(_) => continue,
         };

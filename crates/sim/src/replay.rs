@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
-use clockhand_policy::{Frame, Frames, Memory, Op, PageId};
+use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Step};
 use clockhand_trace::{Folding, PageView, Record};
 
 use crate::filecache::{Admission, Everything, Selective};
@@ -135,6 +135,8 @@ impl Cell<'_> {
 trait Observer {
     /// Asks for the page that is to leave for `incoming`.
     fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame;
+    /// Asks a policy that reclaims in batches for the next step to a free frame.
+    fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Option<Step>;
     /// A fault has been served.
     fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>);
 }
@@ -145,6 +147,10 @@ impl Observer for Unobserved {
     #[inline]
     fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
         memory.propose_victim_for(incoming).expect("the simulator pins nothing")
+    }
+
+    fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Option<Step> {
+        memory.next_step(incoming, 1).expect("the simulator pins nothing")
     }
 
     #[inline]
@@ -179,6 +185,12 @@ impl Observer for Observed {
             memory.propose_victim_counted(incoming).expect("the simulator pins nothing");
         self.hand_movements += examined;
         frame
+    }
+
+    fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, _: PageId) -> Option<Step> {
+        let (step, examined) = memory.next_step_counted(1).expect("the simulator pins nothing");
+        self.hand_movements += examined;
+        step
     }
 
     fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>) {
@@ -393,8 +405,12 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             self.counts.bypassed_writes += u64::from(op == Op::Write);
             return;
         }
-        while self.memory.is_full() {
-            self.evict(record);
+        if P::RECLAIMS_IN_BATCHES {
+            self.reclaim(record);
+        } else {
+            while self.memory.is_full() {
+                self.evict(record);
+            }
         }
         let fetched = op == Op::Read || self.options.write_miss == WriteMiss::Fetch;
         self.counts.read_misses += u64::from(op == Op::Read);
@@ -409,9 +425,29 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     fn evict(&mut self, incoming: Record) {
         let victim = self.observer.victim(&mut self.memory, PageId(incoming.page()));
         while let Some(frame) = self.memory.next_write_back() {
-            self.counts.write_backs += 1;
-            self.memory.written_back(frame);
+            self.write_back(frame);
         }
+        self.carry_out(victim);
+    }
+
+    /// A batch of pages leaves, or is written and stays, as the policy says.
+    fn reclaim(&mut self, incoming: Record) {
+        let incoming = PageId(incoming.page());
+        while let Some(step) = self.observer.step(&mut self.memory, incoming) {
+            match step {
+                Step::WriteBack(frame) => self.write_back(frame),
+                Step::Evict(victim) => self.carry_out(victim),
+            }
+        }
+    }
+
+    fn write_back(&mut self, frame: Frame) {
+        self.counts.write_backs += 1;
+        self.memory.written_back(frame);
+    }
+
+    #[inline]
+    fn carry_out(&mut self, victim: Frame) {
         if self.memory.frames().is_dirty(victim) {
             self.counts.dirty_evictions += 1;
             self.memory.written_back(victim);

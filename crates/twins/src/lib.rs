@@ -34,6 +34,8 @@
 //! | `s3-fifo` | `small_share` (1/10), `move_to_main_threshold` (2), `fill` (`small` or `main`) |
 //! | `lirs` | `hir_share` (1/100) |
 //! | `w-tinylfu` | `window_share` (1/100), `protected_share` (4/5), `sample_factor` (10), `doorkeeper` (false) |
+//! | `linux24`, `linux-lru`, `linux-mglru` | `batch` (max(1, min(32, S/4)) pages) |
+//! | `linux24-cflru` | `batch`; `share` (1/4), or `dynamic=true` with `period` (10 S references), `threshold` (1/20), `cost_read` (1), `cost_write` (8) |
 //! | `weighted-clock` | `rounds` (3) |
 //! | `wa-landlord` | `c` (8) |
 //! | `credit-clock` | `c` (8) or `k`, `clean_levels` (4), `dirty_levels` (2), `new_dirty_share` (1) |
@@ -70,6 +72,7 @@ mod credit_clock;
 mod fifo;
 mod file_cache;
 mod flash;
+mod kernel;
 mod lfu;
 mod lirs;
 mod lru;
@@ -98,6 +101,7 @@ pub use buffer::{
 };
 pub use file_cache::{AdmissionRules, Cost, FileCacheCosts, FileCacheEvent, FileCacheTwin};
 pub use flash::{FlashEvent, FlashRules, FlashTwin};
+pub use kernel::{Access, KernelTwin, build_kernel};
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
 pub use translation::{
@@ -107,7 +111,7 @@ pub use translation::{
 use parameters::Parameters;
 
 /// Names of all twins, as the command writes them.
-pub const POLICIES: [&str; 24] = [
+pub const POLICIES: [&str; 28] = [
     "fifo",
     "lru",
     "clock",
@@ -129,6 +133,10 @@ pub const POLICIES: [&str; 24] = [
     "s3-fifo",
     "lirs",
     "w-tinylfu",
+    "linux24",
+    "linux24-cflru",
+    "linux-lru",
+    "linux-mglru",
     "weighted-clock",
     "wa-landlord",
     "credit-clock",
@@ -228,6 +236,9 @@ pub fn build(
     future: &[(u64, Op)],
 ) -> Box<dyn Twin> {
     assert!(frames >= 1, "a memory needs at least one frame");
+    if policy.starts_with("linux") {
+        return Box::new(kernel::AsPolicy(build_kernel(policy, frames, parameters)));
+    }
     let mut parameters = Parameters::new(policy, parameters);
     let twin: Box<dyn Twin> = match policy {
         "fifo" => Box::new(fifo::Fifo::new(frames, &mut parameters)),

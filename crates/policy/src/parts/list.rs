@@ -191,6 +191,21 @@ impl<T: Listed> List<T> {
         })
     }
 
+    /// The entries from tail to head.
+    pub(crate) fn iter_back<'a>(
+        &self,
+        links: &'a Links<T>,
+    ) -> impl Iterator<Item = T> + use<'a, T> {
+        let mut entry = self.tail;
+        core::iter::from_fn(move || {
+            let current = entry;
+            (current != T::NONE).then(|| {
+                entry = links.previous(current);
+                current
+            })
+        })
+    }
+
     /// Walks the list both ways and asserts that links and length agree.
     pub(crate) fn check_invariants(&self, links: &Links<T>) {
         let (mut count, mut previous) = (0, T::NONE);

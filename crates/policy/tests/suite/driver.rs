@@ -1,7 +1,9 @@
 //! The plainest driver: one run of references after the other, every event noted, every invariant checked.
 
 use clockhand_policy::catalog::{PolicySpec, Size, Visitor};
-use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Inspector, Offline, PagePolicy};
+use clockhand_policy::page::{
+    AccessDriven, BitDriven, Cause, Fault, Inspector, Offline, PageKind, PagePolicy,
+};
 use clockhand_policy::{AllPinned, Frame, Frames, Memory, Op, PageId, Ratio, Step};
 use serde_json::{Map, Value, json};
 
@@ -11,6 +13,26 @@ pub struct Event {
     pub hit: bool,
     pub evicted: Vec<(u32, bool)>,
     pub written_back: Vec<u32>,
+}
+
+/// One reference as kernels see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference {
+    pub page: u32,
+    pub op: Op,
+    pub cause: Cause,
+    pub kind: PageKind,
+    /// Whether a miss reads the page.
+    pub fetched: bool,
+}
+
+/// What a reference did, in order. Pages are dense ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Hit,
+    Miss,
+    Write(u32),
+    Evict(u32, bool),
 }
 
 /// Where the read and write bits come from.
@@ -45,6 +67,13 @@ pub trait Driven {
     /// frames are made free before the first of these pages comes.
     fn with_ahead(&mut self, page: u32, op: Op, ahead: &[u32]) -> Event;
 
+    /// One reference to a page of either kind, by memory or by a call; `ahead` as for `with_ahead`. The steps in order.
+    fn refer(&mut self, reference: Reference, ahead: &[u32]) -> Vec<Action>;
+    /// The mapping of a page in memory is gone.
+    fn unmap(&mut self, page: u32);
+    /// The values by which the policy adapts.
+    fn gauges(&self) -> Vec<(&'static str, f64)>;
+
     /// Whether a page must leave before the next one is loaded.
     fn is_full(&self) -> bool;
     /// A page leaves although frames may be free.
@@ -57,6 +86,8 @@ pub trait Driven {
     fn peek(&self) -> Option<u32>;
     /// The page that leaves for a fault on `incoming`, once memory is full.
     fn victim_for(&mut self, incoming: u32) -> Result<u32, AllPinned>;
+    /// Pages that were written while that victim was looked for; they are told with the next reference.
+    fn written_early(&self) -> Vec<u32>;
     /// Pins a resident page; says whether that was allowed.
     fn pin(&mut self, page: u32) -> bool;
     fn unpin(&mut self, page: u32);
@@ -116,6 +147,10 @@ trait Told<P> {
     }
     /// The page of the run is in memory.
     fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame);
+    /// A call refers to a page in memory.
+    fn call(&mut self, memory: &mut Memory<P>, op: Op, frame: Frame) {
+        self.hit(memory, &[op], frame);
+    }
     /// The first reference of the run has faulted and its page been loaded.
     fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame);
 }
@@ -140,6 +175,10 @@ fn one_op(ops: &[Op]) -> Op {
 }
 
 impl<P: BitDriven> Told<P> for ByBits {
+    fn call(&mut self, memory: &mut Memory<P>, op: Op, frame: Frame) {
+        memory.call(op, frame);
+    }
+
     fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
         match self.0 {
             Bits::Exact => memory.hit(run_flags(ops), frame),
@@ -205,7 +244,7 @@ impl Builder {
     ) -> Box<dyn Driven> {
         let Builder { name, size, .. } = self;
         let memory = Memory::new(size.frames, size.pages, policy);
-        Box::new(Machine { name, memory, told, references: 0 })
+        Box::new(Machine { name, memory, told, references: 0, written_early: Vec::new() })
     }
 }
 
@@ -233,6 +272,8 @@ struct Machine<P, T> {
     memory: Memory<P>,
     told: T,
     references: u64,
+    /// Pages that were written while a victim was asked for, before the reference that needs its frame.
+    written_early: Vec<u32>,
 }
 
 impl<P: PagePolicy, T: Told<P>> Machine<P, T> {
@@ -283,7 +324,8 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
     fn run(&mut self, page: u32, ops: &[Op]) -> Result<Event, AllPinned> {
         let (ops, later) = ops.split_at(self.in_this_period(ops.len()));
         let frame = self.memory.frame_of(PageId(page));
-        let mut event = Event { hit: frame != Frame::NONE, ..Event::default() };
+        let written_back = std::mem::take(&mut self.written_early);
+        let mut event = Event { hit: frame != Frame::NONE, evicted: Vec::new(), written_back };
         self.told.before(&mut self.memory, self.references as usize + ops.len() - 1);
         if event.hit {
             self.told.hit(&mut self.memory, ops, frame);
@@ -324,6 +366,56 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
         event
     }
 
+    fn refer(&mut self, reference: Reference, ahead: &[u32]) -> Vec<Action> {
+        let Reference { page, op, cause, kind, fetched } = reference;
+        let frame = self.memory.frame_of(PageId(page));
+        let mut actions = Vec::new();
+        if frame != Frame::NONE {
+            actions.push(Action::Hit);
+            match cause {
+                Cause::Call => self.told.call(&mut self.memory, op, frame),
+                _ => self.told.hit(&mut self.memory, &[op], frame),
+            }
+        } else {
+            let wanted = 1 + ahead.len() as u32;
+            while let Some(step) = self.memory.next_step(PageId(page), wanted).expect("no pins") {
+                match step {
+                    Step::WriteBack(frame) => {
+                        actions.push(Action::Write(self.memory.frames().page(frame).0));
+                        self.memory.written_back(frame);
+                    }
+                    Step::Evict(frame) => {
+                        let (page, dirty) = self.carry_out(frame);
+                        actions.push(Action::Evict(page, dirty));
+                    }
+                }
+            }
+            actions.push(Action::Miss);
+            let fault = Fault { page: PageId(page), op, fetched, cause, kind };
+            let frame = self.memory.load(fault);
+            if cause == Cause::Memory {
+                self.told.faulted(&mut self.memory, &[op], frame);
+            }
+            for &page in ahead {
+                self.memory.load(Fault { kind, ..Fault::ahead(PageId(page)) });
+            }
+        }
+        self.count(1);
+        self.memory.check_invariants();
+        actions
+    }
+
+    fn unmap(&mut self, page: u32) {
+        self.memory.unmap(self.memory.frame_of(PageId(page)));
+        self.memory.check_invariants();
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let mut gauges = Vec::new();
+        self.memory.policy().gauges(&mut |name, value| gauges.push((name, value)));
+        gauges
+    }
+
     fn is_full(&self) -> bool {
         self.memory.is_full()
     }
@@ -352,9 +444,21 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
     }
 
     fn victim_for(&mut self, incoming: u32) -> Result<u32, AllPinned> {
-        let frame = self.memory.propose_victim_for(PageId(incoming))?;
-        self.memory.check_invariants();
-        Ok(self.memory.frames().page(frame).0)
+        loop {
+            let step = self.memory.next_step(PageId(incoming), 1)?;
+            self.memory.check_invariants();
+            match step.expect("memory is full") {
+                Step::Evict(frame) => return Ok(self.memory.frames().page(frame).0),
+                Step::WriteBack(frame) => {
+                    self.written_early.push(self.memory.frames().page(frame).0);
+                    self.memory.written_back(frame);
+                }
+            }
+        }
+    }
+
+    fn written_early(&self) -> Vec<u32> {
+        self.written_early.clone()
     }
 
     fn pin(&mut self, page: u32) -> bool {
@@ -413,7 +517,8 @@ impl<P: PagePolicy> Rendering<'_, P> {
             "fifo" | "lru" | "random" | "lfu" | "2q" | "arc" | "lirs" | "w-tinylfu" | "s3-fifo"
             | "min" => json!(page),
             "clock" | "car" | "clock-pro" | "sieve" => json!([page, referenced]),
-            "nru" | "cfclock" | "weighted-clock" | "credit-clock" => {
+            "nru" | "cfclock" | "weighted-clock" | "credit-clock" | "linux24" | "linux24-cflru"
+            | "linux-lru" | "linux-mglru" => {
                 json!([page, referenced, dirty])
             }
             "cflru" | "cflru-dynamic" | "lru-wsr" | "wa-landlord" => json!([page, dirty]),

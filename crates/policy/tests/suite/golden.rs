@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use crate::driver::{self, Bits, same_state};
 
-fn goldens() -> Vec<(String, Value)> {
+/// The golden vectors whose names begin so, by name.
+pub fn goldens(prefix: &str) -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut goldens = Vec::new();
     for entry in std::fs::read_dir(&folder).expect("the golden vectors are there") {
         let path = entry.expect("a folder entry").path();
         let name = path.file_name().expect("a file name").to_string_lossy().into_owned();
-        if name.starts_with("page_") {
+        if name.starts_with(prefix) {
             let text = std::fs::read_to_string(&path).expect("a readable file");
             let golden = serde_json::from_str(&text).expect("a golden vector is JSON");
             goldens.push((name, golden));
@@ -24,7 +25,7 @@ fn goldens() -> Vec<(String, Value)> {
 }
 
 /// `craw:c=2` from the golden file's policy and parameters.
-fn policy_of(golden: &Value) -> String {
+pub fn policy_of(golden: &Value) -> String {
     let name = golden["policy"].as_str().unwrap().replace('_', "-");
     let settings: Vec<String> = golden["params"]
         .as_object()
@@ -48,7 +49,7 @@ fn trace_of(golden: &Value) -> Vec<(u32, Op)> {
 
 #[test]
 fn every_golden_vector_is_met_step_by_step() {
-    let goldens = goldens();
+    let goldens = goldens("page_");
     assert_eq!(goldens.len(), 32, "all golden vectors for page policies");
     let mut policies = BTreeSet::new();
     for (file, golden) in goldens {

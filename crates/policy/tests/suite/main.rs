@@ -9,6 +9,7 @@ mod conformance;
 mod driver;
 mod drops;
 mod golden;
+mod kernels;
 mod model;
 mod traces;
 mod twins;

@@ -44,6 +44,13 @@ const VARIANTS: &[(&str, bool)] = &[
     ("craw-a:c=3,ghosts=literal", true),
     ("craw-a:c=8,write_back=eager", true),
     ("min", false),
+    ("linux24", true),
+    ("linux24:batch=3", true),
+    ("linux24-cflru", true),
+    ("linux24-cflru:share=1", true),
+    ("linux24-cflru:dynamic=true,period=3", true),
+    ("linux-lru", true),
+    ("linux-mglru", true),
     ("random", true),
     ("random:seed=1969", true),
     ("clock-pro", true),
@@ -85,13 +92,13 @@ const VARIANTS: &[(&str, bool)] = &[
 ];
 
 /// A variant's name and parameters, as the twins take them.
-fn split(variant: &str) -> (&str, Vec<(&str, &str)>) {
+pub fn split(variant: &str) -> (&str, Vec<(&str, &str)>) {
     let (name, settings) = variant.split_once(':').unwrap_or((variant, ""));
     let pairs = settings.split(',').filter(|pair| !pair.is_empty());
     (name, pairs.map(|pair| pair.split_once('=').unwrap()).collect())
 }
 
-fn twin_op(op: Op) -> twins::Op {
+pub fn twin_op(op: Op) -> twins::Op {
     match op {
         Op::Read => twins::Op::Read,
         Op::Write => twins::Op::Write,

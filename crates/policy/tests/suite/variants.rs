@@ -28,6 +28,11 @@ pub fn policy_name(variant: &str) -> &str {
     variant.split_once(':').map_or(variant, |(name, _)| name)
 }
 
+/// Whether the policy is a kernel, which may make more pages leave than frames are needed.
+pub fn reclaims_in_batches(variant: &str) -> bool {
+    policy_name(variant).starts_with("linux")
+}
+
 /// Where the policy's bits can come from: only a bit-driven policy has any.
 pub fn sources_of_bits(variant: &str) -> &'static [Bits] {
     let entry = clockhand_policy::catalog::find(policy_name(variant)).expect("a variant's policy");
