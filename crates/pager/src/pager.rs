@@ -7,7 +7,7 @@ mod write_back;
 use std::time::{Duration, Instant};
 
 use clockhand_policy::page::{BitDriven, Fault, Inspector};
-use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId};
+use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId, Step};
 
 use self::page_states::{IN_FLIGHT, MAPPED, PRESENT, PageStates, READ_AHEAD, UNMAPPING, WRITABLE};
 use self::read_ahead::ReadAhead;
@@ -145,9 +145,7 @@ impl<P: BitDriven> Pager<P> {
 
     fn miss(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
         self.reap(false)?;
-        while self.memory.is_full() {
-            self.evict(page)?;
-        }
+        self.make_room(page)?;
         self.keep_reserve()?;
         // The content comes before the decision: a read that fails leaves a free frame and can be tried again.
         self.begin_unmapping()?;
@@ -246,15 +244,23 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Makes one page leave for `incoming`.
-    fn evict(&mut self, incoming: PageId) -> Result<(), PagerError> {
-        let victim = self.memory.propose_victim_for(incoming).expect("the pager pins nothing");
-        // One whose write failed is still requested.
-        while let Some(frame) = self.requested.or_else(|| self.memory.next_write_back()) {
-            self.requested = Some(frame);
-            self.write_back(frame)?;
-            self.requested = None;
+    /// Makes pages leave until a frame is free for `incoming`.
+    fn make_room(&mut self, incoming: PageId) -> Result<(), PagerError> {
+        loop {
+            // One whose write failed is still requested.
+            if let Some(frame) = self.requested {
+                self.write_back(frame)?;
+                self.requested = None;
+            }
+            match self.memory.next_step(incoming, 1).expect("the pager pins nothing") {
+                Some(Step::WriteBack(frame)) => self.requested = Some(frame),
+                Some(Step::Evict(victim)) => self.evict(victim)?,
+                None => return Ok(()),
+            }
         }
+    }
+
+    fn evict(&mut self, victim: Frame) -> Result<(), PagerError> {
         let page = self.memory.frames().page(victim);
         let is_dirty = self.memory.frames().is_dirty(victim);
         if is_dirty {

@@ -87,6 +87,17 @@ pub fn events_of_twin(twin: &mut dyn Twin, log: &[Event]) -> Vec<Event> {
     events
 }
 
+/// The log with the write-backs of each reference before its evictions: a twin does not say how a kernel mixes them.
+pub fn writes_first(log: &[Event]) -> Vec<Event> {
+    let is_write = |event: &&Event| matches!(event, Event::WriteBack { .. });
+    let between = log.split_inclusive(|event| matches!(event, Event::Reference { .. }));
+    let sorted = between.flat_map(|events| {
+        let (writes, others): (Vec<&Event>, Vec<&Event>) = events.iter().partition(is_write);
+        writes.into_iter().chain(others)
+    });
+    sorted.copied().collect()
+}
+
 /// What a program has written, in all of its threads.
 #[derive(Clone)]
 struct Expected {
@@ -308,7 +319,7 @@ proptest! {
             }
             let log = program.log();
             let expected = events_of_twin(&mut *twin(&policy, frames), &log);
-            prop_assert_eq!(&log, &expected, "{}", policy);
+            prop_assert_eq!(writes_first(&log), expected, "{}", policy);
             let counts = program.paging.counts();
             let served = counts.pages_read + counts.pages_zero_filled + counts.pages_rescued;
             prop_assert_eq!(served, counts.misses, "{}", policy);
@@ -325,7 +336,8 @@ proptest! {
             let settings = reading_ahead(settings(&policy, frames + reserve, reserve), ahead);
             let program = run_with_mishaps(&settings, pace, &steps, &mishaps);
             let log = program.log();
-            prop_assert_eq!(&log, &events_of_twin(&mut *twin(&policy, frames), &log), "{}", policy);
+            let expected = events_of_twin(&mut *twin(&policy, frames), &log);
+            prop_assert_eq!(writes_first(&log), expected, "{}", policy);
         }
     }
 

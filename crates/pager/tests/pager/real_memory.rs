@@ -7,7 +7,7 @@ use std::time::Duration;
 use clockhand_pager::store::Store;
 use clockhand_pager::{Event, PagedRegion, Settings, obstacle};
 
-use crate::decisions::{events_of_twin, policies, reading_ahead, settings, twin};
+use crate::decisions::{events_of_twin, policies, reading_ahead, settings, twin, writes_first};
 use crate::model::ModelStore;
 
 const PAGE_BYTES: usize = 4096;
@@ -118,6 +118,7 @@ fn real_memory_does_what_the_twin_does() {
             let log = words.log();
             let counts = words.region.finish().counts;
             let expected = events_of_twin(&mut *twin(&policy, frames - reserve), &log);
+            let log = writes_first(&log);
             assert!(log == expected, "{policy}, {frames} frames, reserve {reserve}");
             assert!(
                 counts.peak_resident_pages <= u64::from(frames + ahead),
