@@ -18,6 +18,7 @@ use crate::pager::{FrameShares, Pager};
 use crate::paging::{InitialPages, PagerError, Paging, Parts};
 use crate::statistics::{Counts, Times};
 use crate::userfault::{FaultMessage, Userfault};
+use crate::watchdog::{Activity, Asked, Waits, during};
 
 /// How much memory there is, and who decides which pages are in it.
 #[derive(Clone, Debug)]
@@ -147,6 +148,7 @@ pub(crate) struct Control {
     commands: Sender<Command>,
     wake: Arc<OwnedFd>,
     progress: Arc<Mutex<Progress>>,
+    activity: Activity,
 }
 
 impl Control {
@@ -155,6 +157,11 @@ impl Control {
         self.commands.send(command).map_err(ended)?;
         rustix::io::write(&*self.wake, &1u64.to_ne_bytes())?;
         Ok(())
+    }
+
+    /// What the thread is doing.
+    pub(crate) fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -167,14 +174,21 @@ pub(crate) struct Channel {
     commands: Receiver<Command>,
     wake: Arc<OwnedFd>,
     progress: Arc<Mutex<Progress>>,
+    activity: Activity,
 }
 
 pub(crate) fn channel_of_control() -> io::Result<(Control, Channel)> {
     let (sender, commands) = channel();
     let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
     let progress = Arc::new(Mutex::new(Progress::default()));
-    let control = Control { commands: sender, wake: wake.clone(), progress: progress.clone() };
-    Ok((control, Channel { commands, wake, progress }))
+    let activity = Activity::default();
+    let control = Control {
+        commands: sender,
+        wake: wake.clone(),
+        progress: progress.clone(),
+        activity: activity.clone(),
+    };
+    Ok((control, Channel { commands, wake, progress, activity }))
 }
 
 /// How often the thread publishes what it has counted.
@@ -197,6 +211,7 @@ pub(crate) struct Driver {
 impl Driver {
     /// Serves until the program has ended, the pager is stopped, or the store fails for too long.
     pub(crate) fn run(mut self) -> Progress {
+        self.channel.activity.follow_this_thread();
         let mut affinity = Affinity::new(self.process);
         let mut faults = Vec::new();
         let mut published = Instant::now();
@@ -252,7 +267,9 @@ impl Driver {
             for fault in faults.drain(..) {
                 affinity.follow(fault.thread);
                 let page = PageId(((fault.address - self.base) / PAGE_BYTES as u64) as u32);
+                self.channel.activity.begin(Asked::Page(page.0));
                 self.serve(page, fault.op)?;
+                self.channel.activity.end();
                 self.paging.fault_served(learned.elapsed());
             }
         } else {
@@ -272,7 +289,7 @@ impl Driver {
             match self.paging.serve(page, op) {
                 Err(error @ PagerError::Store { .. }) if started.elapsed() < self.patience => {
                     self.store_failed(&error);
-                    thread::sleep(pause);
+                    during(Waits::ForFailingStore, || thread::sleep(pause));
                     pause = (2 * pause).min(Duration::from_millis(100));
                 }
                 result => return result,
@@ -310,11 +327,15 @@ impl Driver {
                     let _ = done.send(self.paging.discard(first, pages));
                 }
                 Some(Command::BeginFork { done }) => {
+                    self.channel.activity.begin(Asked::Fork);
                     let copies = self.paging.copy_for_fork();
                     is_frozen = copies.is_ok();
                     let _ = done.send(copies);
                 }
-                Some(Command::EndFork) => is_frozen = false,
+                Some(Command::EndFork) => {
+                    is_frozen = false;
+                    self.channel.activity.end();
+                }
                 Some(Command::Stop) => return Ok(false),
             }
         }

@@ -50,6 +50,7 @@ mod statistics;
 pub mod store;
 mod userfault;
 mod userfault_memory;
+mod watchdog;
 
 pub use clockhand_pager_protocol::DOOR_VARIABLE;
 pub use driver::{MIN_FRAMES, Progress, Settings};

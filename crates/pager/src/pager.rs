@@ -17,6 +17,7 @@ use crate::paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
 use crate::program_memory::ProgramMemory;
 use crate::statistics::{Counts, Times};
 use crate::store::Store;
+use crate::watchdog::{Waits, during};
 
 /// Who has how many page frames.
 #[derive(Clone, Copy, Debug)]
@@ -194,7 +195,7 @@ impl<P: BitDriven> Pager<P> {
             }
             Some(slot) => {
                 let started = Instant::now();
-                let read = self.read(page, slot);
+                let read = during(Waits::ForRead, || self.read(page, slot));
                 self.times.read_wait += started.elapsed();
                 read?;
                 self.counts.pages_read += 1;
@@ -227,7 +228,7 @@ impl<P: BitDriven> Pager<P> {
 
     fn finish_all_unmapping(&mut self) -> Result<(), PagerError> {
         if !self.unmapping.is_empty() {
-            self.program.finish_unmapping()?;
+            during(Waits::ForProgram, || self.program.finish_unmapping())?;
             for page in self.unmapping.drain(..) {
                 self.pages.clear(page, UNMAPPING);
             }

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use clockhand_pager_protocol::{PAGE_BYTES, Token};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::geteuid;
 
 use crate::connection::serve_connection;
@@ -16,6 +16,7 @@ use crate::driver::{Command, Control, Progress, Settings};
 use crate::paging::InitialPages;
 use crate::reference_log::ReferenceLog;
 use crate::store::{CompressedRam, Store, StoreError, SwapFile};
+use crate::watchdog::{LOOK_EVERY, Watchdog};
 
 /// Where all programs' pages are that are not in memory.
 #[derive(Clone, Debug)]
@@ -116,6 +117,18 @@ impl Shared {
         let members = self.members();
         let is_meant = |member: &&Member| member.token == memory && member.process == process;
         members.iter().find(is_meant).map(|member| member.control.clone())
+    }
+
+    /// Says on standard error which of the processes that live have waited for long, and for what.
+    fn tell_of_long_waits(&self, watchdog: &mut Watchdog) {
+        let members = self.members();
+        let living = members.iter().enumerate().filter(|(_, member)| member.lifetime.is_none());
+        for (memory, member) in living {
+            let activity = member.control.activity();
+            if let Some(said) = watchdog.look(memory, activity, member.process, &member.name) {
+                eprintln!("clockhand: {said}");
+            }
+        }
     }
 
     /// Keeps the copy of a memory until the forked child asks for it; the token by which it does.
@@ -252,12 +265,20 @@ impl Drop for Server {
     }
 }
 
-/// Takes programs up until the server stops.
+/// Takes programs up until the server stops, and looks after those that it has.
 fn accept_programs(shared: &Arc<Shared>, door: &Door, stop: &OwnedFd) {
+    let mut watchdog = Watchdog::default();
+    let mut looked = Instant::now();
     loop {
         let inner = PollFd::from_borrowed_fd(door.inner(), PollFlags::IN);
         let mut polled = [inner, PollFd::new(stop, PollFlags::IN)];
-        match poll(&mut polled, None) {
+        let pause = Timespec { tv_sec: LOOK_EVERY.as_secs() as i64, tv_nsec: 0 };
+        let ready = poll(&mut polled, Some(&pause));
+        if looked.elapsed() >= LOOK_EVERY {
+            shared.tell_of_long_waits(&mut watchdog);
+            looked = Instant::now();
+        }
+        match ready {
             Ok(_) if !polled[1].revents().is_empty() => return,
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return,

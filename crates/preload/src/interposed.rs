@@ -2,6 +2,7 @@
 
 mod blocks;
 mod descriptors;
+mod direct_reads;
 mod mappings;
 
 use crate::attach;

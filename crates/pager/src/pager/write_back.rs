@@ -12,6 +12,7 @@ use crate::frames::UnmappingFrames;
 use crate::paging::{Event, InitialPages, PagerError};
 use crate::program_memory::ProgramMemory;
 use crate::store::{PageAddress, Slot, Store, WriteTicket};
+use crate::watchdog::{Waits, during};
 
 /// Pages that one write takes at most.
 pub(super) const MAX_CLUSTER_PAGES: usize = 256;
@@ -168,7 +169,8 @@ impl<P: BitDriven> Pager<P> {
         let mut wait = wait;
         while !self.flight.under_way.is_empty() {
             let started = wait.then(Instant::now);
-            let finished = self.store.finished_write(wait);
+            let waits = if wait { Waits::ForWrite } else { Waits::Works };
+            let finished = during(waits, || self.store.finished_write(wait));
             self.times.write_wait += started.map_or(Duration::ZERO, |started| started.elapsed());
             let Some((ticket, result)) = finished else { return Ok(()) };
             wait = false;

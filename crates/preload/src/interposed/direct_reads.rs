@@ -1,0 +1,447 @@
+//! Reads past the page cache (`O_DIRECT`). There a device writes into the memory itself, later, and does not look whether
+//! the page may still be written: what it writes into a page that the pager has written out meanwhile would be lost. So
+//! such a read goes to memory that is not paged, and its bytes are copied.
+//!
+//! Reads that complete behind the program's back (`io_submit`, io_uring) have no moment at which they could be copied. The
+//! former are refused for paged memory, of the latter programs are told that this kernel does not have it. Direct
+//! writes change no memory and are as always.
+
+use core::ffi::{CStr, c_int, c_long, c_void};
+use core::mem::transmute;
+use core::ptr::copy_nonoverlapping;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::{arch::naked_asm, slice};
+
+use clockhand_pager_protocol::PAGE_BYTES;
+use libc::{iovec, off_t, size_t, ssize_t};
+
+use crate::memory;
+use crate::system::{self, ErrorNumber, Result, set_errno};
+
+/// The most bytes that are read into other memory at a time; whatever a device's block is, it is a multiple of it.
+const BOUNCED_BYTES: usize = 1 << 20;
+
+unsafe extern "C" {
+    fn __read(descriptor: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t;
+    fn __pread64(descriptor: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t) -> ssize_t;
+}
+
+/// Is this a read of a device into paged memory?
+fn is_direct(descriptor: c_int, address: usize, bytes: usize) -> bool {
+    if bytes == 0 || !memory::overlaps(address, bytes) {
+        return false;
+    }
+    let arguments = [descriptor as usize, libc::F_GETFL as usize, 0, 0, 0, 0];
+    // SAFETY: takes no addresses.
+    let flags = unsafe { system::call(libc::SYS_fcntl, arguments) };
+    flags.is_ok_and(|flags| flags as c_int & libc::O_DIRECT != 0)
+}
+
+/// From where a read reads, and how.
+#[derive(Clone, Copy)]
+struct Source {
+    descriptor: c_int,
+    /// `None` for where the file stands.
+    offset: Option<off_t>,
+    /// Of `preadv2`.
+    flags: c_int,
+}
+
+impl Source {
+    fn of_file(descriptor: c_int) -> Source {
+        Source { descriptor, offset: None, flags: 0 }
+    }
+
+    /// The same, so many bytes later.
+    fn after(self, bytes: usize) -> Source {
+        Source { offset: self.offset.map(|offset| offset + bytes as off_t), ..self }
+    }
+
+    /// One system call.
+    ///
+    /// # Safety
+    /// The bytes are writable, or the kernel says that they are not.
+    unsafe fn read(self, address: usize, bytes: usize) -> Result<usize> {
+        let part = iovec { iov_base: address as *mut c_void, iov_len: bytes };
+        let (descriptor, vectors) = (self.descriptor as usize, &raw const part as usize);
+        let arguments = match self.offset {
+            None if self.flags == 0 => [descriptor, address, bytes, 0, 0, 0],
+            offset => {
+                [descriptor, vectors, 1, offset.unwrap_or(-1) as usize, 0, self.flags as usize]
+            }
+        };
+        let number = match self.offset {
+            None if self.flags == 0 => libc::SYS_read,
+            _ => libc::SYS_preadv2,
+        };
+        // SAFETY: the caller's promise; the vector lives here.
+        unsafe { system::call(number, arguments) }
+    }
+
+    /// Reads into other memory and copies. As any read, it may read less than it could.
+    ///
+    /// # Safety
+    /// The bytes are the program's to write.
+    unsafe fn read_by_copying(self, address: usize, bytes: usize) -> Result<usize> {
+        // At the same place in its page, so that the kernel finds right and wrong what it would have found there.
+        let in_page = address % PAGE_BYTES;
+        let most = bytes.min(BOUNCED_BYTES);
+        let room = (in_page + most).next_multiple_of(PAGE_BYTES);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping, which ends below; the copy stays within it and what was asked for.
+        unsafe {
+            let other = system::mmap(0, room, protection, flags, -1, 0)?;
+            let mut done = 0;
+            let result = loop {
+                let wanted = most.min(bytes - done);
+                match self.after(done).read(other + in_page, wanted) {
+                    Ok(read) => {
+                        let (from, to) =
+                            ((other + in_page) as *const u8, (address + done) as *mut u8);
+                        copy_nonoverlapping(from, to, read);
+                        done += read;
+                        if read < wanted || done == bytes {
+                            break Ok(done);
+                        }
+                    }
+                    Err(_) if done > 0 => break Ok(done),
+                    Err(error) => break Err(error),
+                }
+            };
+            let _ = system::munmap(other, room);
+            result
+        }
+    }
+
+    /// Reads into one part after the other, those in paged memory by copying.
+    ///
+    /// # Safety
+    /// The parts are the program's to write.
+    unsafe fn read_parts(self, parts: &[iovec]) -> Result<usize> {
+        let mut done = 0;
+        for part in parts {
+            let (address, bytes) = (part.iov_base as usize, part.iov_len);
+            let source = self.after(done);
+            // SAFETY: the caller's promise.
+            let result = unsafe {
+                match memory::overlaps(address, bytes) {
+                    true => source.read_by_copying(address, bytes),
+                    false => source.read(address, bytes),
+                }
+            };
+            match result {
+                Ok(read) => done += read,
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => return Ok(done),
+            }
+            if result != Ok(bytes) {
+                break;
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// The number of bytes, or -1 and `errno`.
+fn bytes_or_error(result: Result<usize>) -> ssize_t {
+    match result {
+        Ok(bytes) => bytes as ssize_t,
+        Err(error) => {
+            set_errno(error);
+            -1
+        }
+    }
+}
+
+/// `read`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn read(descriptor: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t {
+    // SAFETY: the program's promise.
+    unsafe {
+        match is_direct(descriptor, buffer as usize, bytes) {
+            true => {
+                bytes_or_error(Source::of_file(descriptor).read_by_copying(buffer as usize, bytes))
+            }
+            false => __read(descriptor, buffer, bytes),
+        }
+    }
+}
+
+/// `pread`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pread(
+    descriptor: c_int,
+    buffer: *mut c_void,
+    bytes: size_t,
+    offset: off_t,
+) -> ssize_t {
+    // SAFETY: the program's promise. The kernel refuses offsets below 0, which `preadv2` understands otherwise.
+    unsafe {
+        if offset < 0 || !is_direct(descriptor, buffer as usize, bytes) {
+            return __pread64(descriptor, buffer, bytes, offset);
+        }
+        let source = Source { offset: Some(offset), ..Source::of_file(descriptor) };
+        bytes_or_error(source.read_by_copying(buffer as usize, bytes))
+    }
+}
+
+/// `pread` with an offset of 64 bits, which all have here.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pread64(
+    descriptor: c_int,
+    buffer: *mut c_void,
+    bytes: size_t,
+    offset: off_t,
+) -> ssize_t {
+    // SAFETY: the program's promise.
+    unsafe { pread(descriptor, buffer, bytes, offset) }
+}
+
+/// The parts, if one of them is a read of a device into paged memory.
+///
+/// # Safety
+/// The program's promise: so many parts lie there.
+unsafe fn direct_parts<'a>(
+    descriptor: c_int,
+    parts: *const iovec,
+    count: c_int,
+) -> Option<&'a [iovec]> {
+    if parts.is_null() || !(1..=1024).contains(&count) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let parts = unsafe { slice::from_raw_parts(parts, count as usize) };
+    let is_direct = |part: &iovec| is_direct(descriptor, part.iov_base as usize, part.iov_len);
+    parts.iter().any(is_direct).then_some(parts)
+}
+
+/// A function of the C library that has no other name.
+struct Next {
+    name: &'static CStr,
+    /// 0 until it has been looked for.
+    address: AtomicUsize,
+}
+
+impl Next {
+    const fn new(name: &'static CStr) -> Next {
+        Next { name, address: AtomicUsize::new(0) }
+    }
+
+    fn address(&self) -> usize {
+        let mut address = self.address.load(Ordering::Relaxed);
+        if address == 0 {
+            // SAFETY: the name ends with a zero byte.
+            address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
+            self.address.store(address, Ordering::Relaxed);
+        }
+        address
+    }
+}
+
+/// `readv`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn readv(descriptor: c_int, parts: *const iovec, count: c_int) -> ssize_t {
+    static NEXT: Next = Next::new(c"readv");
+    // SAFETY: the program's promise; the C library's function has this type.
+    unsafe {
+        if let Some(parts) = direct_parts(descriptor, parts, count) {
+            return bytes_or_error(Source::of_file(descriptor).read_parts(parts));
+        }
+        let next: unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t =
+            transmute(NEXT.address());
+        next(descriptor, parts, count)
+    }
+}
+
+/// `preadv`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn preadv(
+    descriptor: c_int,
+    parts: *const iovec,
+    count: c_int,
+    offset: off_t,
+) -> ssize_t {
+    static NEXT: Next = Next::new(c"preadv");
+    // SAFETY: the program's promise; the C library's function has this type.
+    unsafe {
+        if let Some(parts) = direct_parts(descriptor, parts, count).filter(|_| offset >= 0) {
+            let source = Source { offset: Some(offset), ..Source::of_file(descriptor) };
+            return bytes_or_error(source.read_parts(parts));
+        }
+        let next: unsafe extern "C" fn(c_int, *const iovec, c_int, off_t) -> ssize_t =
+            transmute(NEXT.address());
+        next(descriptor, parts, count, offset)
+    }
+}
+
+/// `preadv` with an offset of 64 bits, which all have here.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn preadv64(
+    descriptor: c_int,
+    parts: *const iovec,
+    count: c_int,
+    offset: off_t,
+) -> ssize_t {
+    // SAFETY: the program's promise.
+    unsafe { preadv(descriptor, parts, count, offset) }
+}
+
+/// `preadv2`: as `preadv`, and at -1 from where the file stands.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn preadv2(
+    descriptor: c_int,
+    parts: *const iovec,
+    count: c_int,
+    offset: off_t,
+    flags: c_int,
+) -> ssize_t {
+    static NEXT: Next = Next::new(c"preadv2");
+    // SAFETY: the program's promise; the C library's function has this type.
+    unsafe {
+        if let Some(parts) = direct_parts(descriptor, parts, count).filter(|_| offset >= -1) {
+            let offset = (offset >= 0).then_some(offset);
+            return bytes_or_error(Source { descriptor, offset, flags }.read_parts(parts));
+        }
+        let next: unsafe extern "C" fn(c_int, *const iovec, c_int, off_t, c_int) -> ssize_t =
+            transmute(NEXT.address());
+        next(descriptor, parts, count, offset, flags)
+    }
+}
+
+/// `preadv2` with an offset of 64 bits, which all have here.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn preadv64v2(
+    descriptor: c_int,
+    parts: *const iovec,
+    count: c_int,
+    offset: off_t,
+    flags: c_int,
+) -> ssize_t {
+    // SAFETY: the program's promise.
+    unsafe { preadv2(descriptor, parts, count, offset, flags) }
+}
+
+/// A request of `io_submit`, as far as it is needed (`struct iocb`).
+#[repr(C)]
+struct AsynchronousRequest {
+    data: u64,
+    key: u32,
+    flags: u32,
+    operation: u16,
+    priority: i16,
+    descriptor: c_int,
+    /// The buffer, or the parts.
+    address: u64,
+    /// Bytes of the buffer, or how many parts.
+    length: u64,
+}
+
+const OPERATION_READ: u16 = 0;
+const OPERATION_READ_PARTS: u16 = 7;
+
+impl AsynchronousRequest {
+    /// Is it a read of a device into paged memory?
+    fn is_direct(&self) -> bool {
+        match self.operation {
+            OPERATION_READ => {
+                is_direct(self.descriptor, self.address as usize, self.length as usize)
+            }
+            OPERATION_READ_PARTS => {
+                let (parts, count) = (self.address as *const iovec, self.length as c_int);
+                // SAFETY: the program's promise.
+                unsafe { direct_parts(self.descriptor, parts, count) }.is_some()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Submits the requests before the first that is refused; with none before it, all are refused.
+unsafe fn submit(
+    context: usize,
+    count: c_long,
+    requests: *const *const AsynchronousRequest,
+) -> Result<usize> {
+    let mut submitted = 0;
+    // SAFETY: the program's promise: so many requests lie there.
+    while submitted < count && !unsafe { &**requests.add(submitted as usize) }.is_direct() {
+        submitted += 1;
+    }
+    if submitted == 0 && count > 0 {
+        return Err(ErrorNumber(libc::EINVAL));
+    }
+    let arguments = [context, submitted as usize, requests as usize, 0, 0, 0];
+    // SAFETY: as above.
+    unsafe { system::call(libc::SYS_io_submit, arguments) }
+}
+
+/// `io_submit` of libaio, which returns an error as a negative number.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn io_submit(
+    context: usize,
+    count: c_long,
+    requests: *const *const AsynchronousRequest,
+) -> c_int {
+    // SAFETY: the program's promise.
+    match unsafe { submit(context, count, requests) } {
+        Ok(submitted) => submitted as c_int,
+        Err(error) => -error.0,
+    }
+}
+
+unsafe extern "C" fn submit_or_errno(
+    context: usize,
+    count: c_long,
+    requests: *const *const AsynchronousRequest,
+) -> c_long {
+    // SAFETY: the program's promise.
+    bytes_or_error(unsafe { submit(context, count, requests) }) as c_long
+}
+
+/// A ring for a program without paged memory; for others the kernel has none.
+extern "C" fn set_up_ring(entries: usize, parameters: usize) -> c_long {
+    if crate::attach::is_paged() {
+        return fail(libc::ENOSYS);
+    }
+    let arguments = [entries, parameters, 0, 0, 0, 0];
+    // SAFETY: the program's promise.
+    bytes_or_error(unsafe { system::call(libc::SYS_io_uring_setup, arguments) }) as c_long
+}
+
+extern "C" fn fail(error: c_int) -> c_long {
+    set_errno(ErrorNumber(error));
+    -1
+}
+
+/// `syscall`. It leaves the stack alone, as the C library's own does: some calls return twice.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn syscall(number: c_long) -> c_long {
+    naked_asm!(
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "mov rsi, rdx",
+        "mov rdx, rcx",
+        "cmp rax, {io_submit}",
+        "je {submit}",
+        "cmp rax, {io_uring_setup}",
+        "je {set_up_ring}",
+        "mov r10, r8",
+        "mov r8, r9",
+        "mov r9, [rsp + 8]",
+        "syscall",
+        "cmp rax, -4095",
+        "jae 2f",
+        "ret",
+        "2:",
+        "neg rax",
+        "mov rdi, rax",
+        "jmp {fail}",
+        io_submit = const libc::SYS_io_submit,
+        io_uring_setup = const libc::SYS_io_uring_setup,
+        submit = sym submit_or_errno,
+        set_up_ring = sym set_up_ring,
+        fail = sym fail,
+    )
+}
