@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from clockhand import Trace, locality, run_ssd
+from clockhand import Trace, filecache, locality, run_ssd
 from clockhand.report import write_report
 from clockhand.studies.programs.report import render, render_comparison
 from conftest import scattered_pages
@@ -63,7 +63,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Reports: one trace, two traces (one hostile, without CLOCK), a single memory size; locality
     of one trace, of two (one hostile, without writes), and of a sample; write buffers on a drive,
-    at one size, and at two on two traces (one hostile, without writes)."""
+    at one size, and at two on two traces (one hostile, without writes); file caches of them."""
     folder = tmp_path_factory.mktemp("reports")
     write_report(example_rows(), example_facts(), folder / "lines.html")
     traces = ["example-gcc", HOSTILE]
@@ -83,6 +83,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_ssd(writing, buffers=buffers, **on_small).write_report(folder / "ssd-bars.html")
     sizes = [f"{name}:total={size}" for name in ("fab", "cbm") for size in (4, 16)]
     run_ssd([writing, reading], buffers=sizes, **on_small).write_report(folder / "ssd.html")
+    caches = filecache(
+        [writing, reading], capacity="10%,50%", admissions="all", devices="hdd,scm:ratio=1"
+    )
+    caches.write_report(folder / "filecache.html")
     write_paging_reports(folder)
     return folder
 
@@ -165,6 +169,7 @@ def aria_sort(page: Any, name: str) -> str | None:
         ("locality-sample", 3),
         ("ssd-bars", 9),
         ("ssd", 10),
+        ("filecache", 8),
         ("run", 4),
         ("comparison", 6),
     ],
@@ -189,7 +194,18 @@ def test_every_figure_is_drawn_and_the_console_stays_silent(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [380, 1280])
 @pytest.mark.parametrize(
-    "name", ["lines", "traces", "bars", "locality", "locality-traces", "ssd", "run", "comparison"]
+    "name",
+    [
+        "lines",
+        "traces",
+        "bars",
+        "locality",
+        "locality-traces",
+        "ssd",
+        "run",
+        "comparison",
+        "filecache",
+    ],
 )
 def test_the_page_never_scrolls_sideways(opened: Open, name: str, width: int, scheme: str) -> None:
     page = opened(name, width, scheme)

@@ -1,5 +1,6 @@
 """The figures of file caches, as Vega-Lite charts."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,7 +111,8 @@ def hit_chart(
 ) -> alt.LayerChart:
     """Draw the hit ratio over capacities, a line per admission; devices share it."""
     device = next(record["device"] for record in records if "device" in record)
-    base = _lines(records, f"datum.device == {device!r} && isValid(datum.hit_ratio)", canvas)
+    wanted = f"datum.device == {json.dumps(device)} && isValid(datum.hit_ratio)"
+    base = _lines(records, wanted, canvas)
     encoded = base.encode(
         y=alt.Y(
             "hit_ratio:Q",
@@ -137,7 +139,7 @@ def time_chart(
     unit_us, unit = next(
         ((unit_us, name) for unit_us, name in UNITS_US if max(times) >= unit_us), UNITS_US[-1]
     )
-    base = _lines(records, f"datum.device == {device!r}", canvas)
+    base = _lines(records, f"datum.device == {json.dumps(device)}", canvas)
     encoded = base.transform_calculate(shown_time=f"datum.time_us / {unit_us}").encode(
         y=alt.Y(
             "shown_time:Q",
