@@ -9,7 +9,6 @@ import pytest
 import clockhand
 from clockhand.reproduce import ClockDnvReproduction, read_clock_dnv_experiment, reproduce_clock_dnv
 from clockhand.reproduce.claims import Claim, Verdict
-from clockhand.reproduce.clock_dnv import drive_facts
 from clockhand.reproduce.clock_dnv_claims import CBM_MODES, FAB_MODES, OURS, PROMOTE, judge
 from clockhand.studies.ssd.run import SSD_SCHEMA
 from conftest import Clockhand, assert_one_sentence
@@ -110,7 +109,7 @@ def test_a_real_trace_that_is_at_hand_is_taken_along_and_not_judged(
 
 
 def test_the_papers_parameters_stand_in_the_profile() -> None:
-    facts = drive_facts("dnv-paper")
+    facts = clockhand._engine.ssd_facts("dnv-paper")
     assert facts["times"] == "read 25 µs, program 200 µs, erase 1500 µs"
     assert "15.00 % of raw" in facts["reserve"] and "32.000 GiB" in facts["raw"]
     assert facts["NVM"].endswith("endurance 100000000 writes")

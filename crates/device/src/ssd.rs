@@ -148,44 +148,42 @@ impl Ssd {
 
     /// All facts about the drive as plain text, one per line.
     pub fn description(&self) -> String {
+        let head = [format!("{}: {}", self.name(), self.summary()), String::new()];
+        let facts = self.facts().into_iter().map(|(name, text)| fact(name, &text));
+        head.into_iter().chain(facts).chain([String::new()]).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The facts of the description, by name.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
         let Geometry { channels, dies_per_channel, planes_per_die, blocks_per_plane, .. } =
             self.geometry;
         let Geometry { pages_per_block, page_bytes, .. } = self.geometry;
         let capacity = self.capacity();
-        let mut lines = vec![
-            format!("{}: {}", self.name(), self.summary()),
-            String::new(),
-            fact("source", self.source()),
-        ];
-        lines.extend(self.profile.limits.as_ref().map(|limits| fact("limits", limits)));
-        lines.extend([
-            fact(
-                "geometry",
-                &format!(
-                    "{channels} channels × {dies_per_channel} dies × {planes_per_die} planes × {blocks_per_plane} blocks × \
-                     {pages_per_block} pages × {page_bytes} bytes"
-                ),
-            ),
-            fact("raw", &bytes(capacity.raw_pages, page_bytes)),
-            fact("logical", &bytes(capacity.logical_pages, page_bytes)),
-            fact(
-                "reserve",
-                &format!(
-                    "{}, {:.2} % of raw, {:.2} % of logical",
-                    bytes(capacity.reserve_pages, page_bytes),
-                    100.0 * capacity.reserve_of_raw(),
-                    100.0 * capacity.reserve_of_logical()
-                ),
-            ),
-            fact("kept free", &bytes(capacity.minimum_free_pages, page_bytes)),
-            fact("alpha", &format!("{:.4} = (raw - kept free) / logical", capacity.alpha())),
-            fact("times", &self.times_text()),
-            fact("endurance", &self.endurance_text()),
+        let geometry = format!(
+            "{channels} channels × {dies_per_channel} dies × {planes_per_die} planes × {blocks_per_plane} blocks × \
+             {pages_per_block} pages × {page_bytes} bytes"
+        );
+        let reserve = format!(
+            "{}, {:.2} % of raw, {:.2} % of logical",
+            bytes(capacity.reserve_pages, page_bytes),
+            100.0 * capacity.reserve_of_raw(),
+            100.0 * capacity.reserve_of_logical()
+        );
+        let mut facts = vec![("source", self.source().to_owned())];
+        facts.extend(self.profile.limits.as_ref().map(|limits| ("limits", limits.clone())));
+        facts.extend([
+            ("geometry", geometry),
+            ("raw", bytes(capacity.raw_pages, page_bytes)),
+            ("logical", bytes(capacity.logical_pages, page_bytes)),
+            ("reserve", reserve),
+            ("kept free", bytes(capacity.minimum_free_pages, page_bytes)),
+            ("alpha", format!("{:.4} = (raw - kept free) / logical", capacity.alpha())),
+            ("times", self.times_text()),
+            ("endurance", self.endurance_text()),
         ]);
-        lines.extend(self.nvm().map(|nvm| fact("NVM", &nvm_text(&nvm))));
-        lines.push(fact("settings", &self.profile.settings.resolved()));
-        lines.push(String::new());
-        lines.join("\n")
+        facts.extend(self.nvm().map(|nvm| ("NVM", nvm_text(&nvm))));
+        facts.push(("settings", self.profile.settings.resolved()));
+        facts
     }
 
     fn times_text(&self) -> String {

@@ -2,6 +2,7 @@
 //! and the documentation read this table.
 
 use alloc::borrow::ToOwned;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -35,9 +36,29 @@ pub struct Size {
 }
 
 /// A policy of the catalog: its description, and how to build it.
-pub(crate) trait Cataloged: Sized {
+pub trait Cataloged: Sized {
+    /// What its file says of it.
     const DESCRIPTION: Description;
+
+    /// Builds it from checked settings.
     fn build(settings: &Settings, size: Size) -> Self;
+}
+
+/// A policy in its own type. `parameters` are those behind the colon of `--policy`, such as `c=8,ghosts=literal`; a
+/// parameter that is not given has its default, which for some is what a write costs over a read.
+///
+/// # Errors
+///
+/// A sentence that names the parameter and its range.
+pub fn built<P: Cataloged>(
+    parameters: &str,
+    size: Size,
+    write_read_ratio: Ratio,
+) -> Result<P, SettingsError> {
+    let name = P::DESCRIPTION.name;
+    let text = if parameters.is_empty() { name.into() } else { format!("{name}:{parameters}") };
+    let resolved = PolicySpec::parse(&text)?.resolve(size.frames, write_read_ratio)?;
+    Ok(P::build(resolved.settings(), size))
 }
 
 /// What a policy must be told, and so where it can be used.

@@ -6,6 +6,46 @@
 //! None does I/O, reads a clock, counts, logs or allocates on a reference, so that a simulator, a
 //! user-space pager, a kernel or a firmware can use the same code. The [`catalog`] is the one table of
 //! what there is.
+//!
+//! # A driver in twenty lines
+//!
+//! ```
+//! use clockhand_policy::catalog::{Size, built};
+//! use clockhand_policy::page::{Fault, clock::Clock};
+//! use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Ratio, Step};
+//!
+//! let size = Size { frames: 2, pages: 4 };
+//! let policy: Clock = built("", size, Ratio::whole(8))?;
+//! let mut memory = Memory::new(size.frames, size.pages, policy);
+//! let (mut reads, mut writes) = (0, 0);
+//! for (page, op) in [(0, Op::Write), (1, Op::Read), (0, Op::Read), (2, Op::Read), (3, Op::Read)] {
+//!     let page = PageId(page);
+//!     match memory.frame_of(page) {
+//!         Frame::NONE => {
+//!             while let Some(step) = memory.next_step(page, 1)? {
+//!                 let (Step::WriteBack(frame) | Step::Evict(frame)) = step;
+//!                 if memory.frames().is_dirty(frame) {
+//!                     writes += 1; // Here a driver writes the page.
+//!                     memory.written_back(frame);
+//!                 }
+//!                 if matches!(step, Step::Evict(_)) {
+//!                     memory.commit_eviction();
+//!                 }
+//!             }
+//!             reads += 1; // And here it reads one.
+//!             memory.load(Fault::new(page, op));
+//!         }
+//!         frame => memory.hit(usize::from(op == Op::Write), frame),
+//!     }
+//! }
+//! // Page 1 left first, since page 0 had been referenced again; then page 0 left, which was dirty.
+//! assert_eq!((reads, writes), (4, 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Policies that are told of every hit, such as [`page::lru::Lru`], take `memory.access(op, frame)` in place of `hit`. Where the
+//! policy is chosen at run time, [`catalog::PolicySpec`] parses its name and hands it to a
+//! [`catalog::Visitor`] in its own type.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -36,9 +36,9 @@ mod _engine {
     #[pymodule_export]
     use crate::pager::{Pager, pager_obstacle};
     #[pymodule_export]
-    use crate::simulation::{parse_page_bytes, simulate};
+    use crate::simulation::{parse_bytes, parse_page_bytes, simulate};
     #[pymodule_export]
-    use crate::ssd::{run_ssd, ssd_page, ssds, write_buffer_page, write_buffers};
+    use crate::ssd::{run_ssd, ssd_facts, ssd_page, ssds, write_buffer_page, write_buffers};
     #[pymodule_export]
     use crate::sweep::{PreparedTrace, plan_cells};
     #[pymodule_export]

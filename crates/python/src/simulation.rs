@@ -134,6 +134,12 @@ pub(crate) fn parse_page_bytes(text: &str) -> PyResult<u64> {
     clockhand_sim::parse_page_bytes(text).map_err(exception)
 }
 
+/// Bytes of a size such as `16KiB` or `32`; none if it is no size.
+#[pyfunction]
+pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
+    clockhand_trace::size_bytes(text)
+}
+
 /// One of two words.
 pub(crate) fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Result<T, SimError> {
     let [(first_word, first), (second_word, second)] = choices;

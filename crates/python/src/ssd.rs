@@ -5,6 +5,7 @@ use clockhand_device::{Ssd, built_in_ssds};
 use clockhand_policy::buffer::catalog::{BUFFERS, BufferSpec};
 use clockhand_sim::{AddressMap, SimError, SsdCell, SsdExperiment, SsdRow, parse_buffer};
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
 use pythonize::pythonize;
 use serde::Serialize;
 
@@ -53,6 +54,13 @@ pub(crate) fn ssd_page(ssd: &str) -> PyResult<String> {
     Ok(ssd.description())
 }
 
+/// The facts of a drive's page, by name.
+#[pyfunction]
+pub(crate) fn ssd_facts<'py>(py: Python<'py>, ssd: &str) -> PyResult<Bound<'py, PyDict>> {
+    let ssd = Ssd::named_or_file(ssd).map_err(exception)?;
+    ssd.facts().into_py_dict(py)
+}
+
 #[derive(Serialize)]
 struct AgedFacts {
     host_writes: u64,
@@ -82,7 +90,7 @@ struct SsdFacts {
     preconditioned: AgedFacts,
 }
 
-fn ssd_facts(written: &str, ssd: &Ssd, done: &Preconditioned) -> SsdFacts {
+fn drive_facts(written: &str, ssd: &Ssd, done: &Preconditioned) -> SsdFacts {
     let Geometry { channels, dies_per_channel, planes_per_die, blocks_per_plane, .. } =
         *ssd.geometry();
     let Capacity { raw_pages, logical_pages, reserve_pages, minimum_free_pages, page_bytes } =
@@ -199,7 +207,7 @@ pub(crate) fn run_ssd<'py>(
         rows,
         wear,
         traces: outcome.traces.iter().map(TraceFacts::from).collect(),
-        ssds: drives.map(|(written, (ssd, done))| ssd_facts(written, ssd, done)).collect(),
+        ssds: drives.map(|(written, (ssd, done))| drive_facts(written, ssd, done)).collect(),
         buffers: specs.iter().map(buffer_facts).collect(),
     };
     Ok(pythonize(py, &result)?)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use clockhand_trace::bytes_with_unit;
+use clockhand_trace::{bytes_with_unit, size_bytes};
 
 use crate::SimError;
 
@@ -95,7 +95,7 @@ impl fmt::Display for MemorySize {
 ///
 /// A sentence that names the text and what is allowed.
 pub fn parse_page_bytes(text: &str) -> Result<u64, SimError> {
-    let bytes = bytes_with_unit(text).or_else(|| text.parse().ok());
+    let bytes = size_bytes(text);
     bytes.filter(|bytes| bytes.is_power_of_two()).ok_or_else(|| {
         SimError::Usage(format!(
             "--page-size {text:?} is not a page size; give a power of two such as 4KiB or 512"

@@ -60,7 +60,7 @@ pub use input::{RequestTable, TraceInput};
 pub use memory_limit::default_memory_limit_bytes;
 pub use page_view::{Folding, PageView, PageViewBuilder, Record};
 pub use parquet_writer::{OptionalColumns, ParquetWriter};
-pub use quantity::{bytes_text, bytes_with_unit};
+pub use quantity::{bytes_text, bytes_with_unit, size_bytes};
 pub use reader::{OpenOptions, Reader, TraceReader};
 pub use report::{ReadReport, SkippedRecord};
 pub use request::{Access, AccessKind, Op, Request};

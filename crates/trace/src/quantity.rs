@@ -1,6 +1,6 @@
 //! Sizes in bytes and numbers of requests, as people write them.
 
-/// Units of a size in bytes; those without `i` are decimal.
+/// Units of a size in bytes, in any case; those without `i` are decimal.
 const BYTE_UNITS: [(&str, u64); 9] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
@@ -14,8 +14,8 @@ const BYTE_UNITS: [(&str, u64); 9] = [
 ];
 
 /// Units of a number of requests.
-const COUNT_UNITS: [(&str, u64); 5] =
-    [("k", 1_000), ("K", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("", 1)];
+const COUNT_UNITS: [(&str, u64); 4] =
+    [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("", 1)];
 
 /// A size with a unit, such as `64MiB` or `1GB`, in bytes; `None` when it is none or is above 64
 /// bits.
@@ -24,7 +24,7 @@ pub fn bytes_with_unit(text: &str) -> Option<u64> {
 }
 
 /// A size with a unit or, in bytes, without.
-pub(crate) fn bytes(text: &str) -> Option<u64> {
+pub fn size_bytes(text: &str) -> Option<u64> {
     bytes_with_unit(text).or_else(|| whole(text))
 }
 
@@ -58,8 +58,9 @@ pub(crate) fn decimal_text(units: u64, decimals: usize) -> String {
 }
 
 fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let (digits, unit) =
-        units.iter().find_map(|&(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
+    let start = text.trim_end_matches(|character: char| character.is_ascii_alphabetic()).len();
+    let (digits, name) = text.split_at(start);
+    let &(_, unit) = units.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
     whole(digits.trim())?.checked_mul(unit)
 }
 
@@ -74,13 +75,17 @@ mod tests {
 
     #[test]
     fn sizes_and_counts_have_units_and_nothing_else() {
-        assert_eq!(bytes("4KiB"), Some(4096));
-        assert_eq!(bytes("1 GB"), Some(1_000_000_000));
-        assert_eq!(bytes("512"), Some(512));
+        assert_eq!(size_bytes("4KiB"), Some(4096));
+        assert_eq!(size_bytes("1 GB"), Some(1_000_000_000));
+        assert_eq!(size_bytes("512"), Some(512));
+        assert_eq!(
+            (size_bytes("1mib"), size_bytes("1kb"), count("5m")),
+            (Some(1 << 20), Some(1000), Some(5_000_000))
+        );
         assert_eq!(count("20M"), Some(20_000_000));
         assert_eq!(count("7"), Some(7));
         for text in ["", "+1", "-1", "1.5MiB", "MiB", "4 pages", "99999999999TiB"] {
-            assert_eq!((bytes(text), count(text)), (None, None), "{text}");
+            assert_eq!((size_bytes(text), count(text)), (None, None), "{text}");
         }
     }
 
@@ -99,7 +104,7 @@ mod tests {
     fn a_size_is_written_as_it_is_read() {
         for (size, text) in [(4096, "4KiB"), (1 << 30, "1GiB"), (1_000, "1000"), (0, "0")] {
             assert_eq!(bytes_text(size), text);
-            assert_eq!(bytes(text), Some(size));
+            assert_eq!(size_bytes(text), Some(size));
         }
     }
 }

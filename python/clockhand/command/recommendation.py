@@ -14,8 +14,8 @@ from clockhand.command.options import Device, Frames, Jobs, Out, OutputFormat, P
 from clockhand.command.output import deliver, print_table, say
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
-from clockhand.studies.pages.comparison import BOUND
-from clockhand.studies.pages.recommendation import BASELINE, OPTIMUM, Recommendation, recommend
+from clockhand.studies.pages.comparison import BASELINE, BOUND, OPTIMUM
+from clockhand.studies.pages.recommendation import Recommendation, recommend
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places
 from clockhand.traces import Reading

@@ -2,6 +2,8 @@
 
 import functools
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,8 @@ import altair as alt
 import jinja2
 import vl_convert
 
-from clockhand.report.appearance import DARK, LIGHT
+from clockhand.report.appearance import DARK, LIGHT, Mark
+from clockhand.report.canvas import ROWS
 from clockhand.report.words import number_text
 from clockhand.study.facts import synthetic_mark
 
@@ -22,6 +25,77 @@ def script_json(value: Any) -> str:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a page.
+
+    Attributes:
+        identity: Its name on the page, which no other figure has.
+        title: What stands above it.
+        caption: What it shows, in a sentence.
+        specification: The chart; none where there is nothing to draw.
+        number: Its place among the figures that are counted.
+        missing: Why there is nothing to draw.
+        series: The looks of its lines, for a legend: name, colour and dash.
+    """
+
+    identity: str
+    title: str
+    caption: str
+    specification: dict[str, Any] | None
+    number: int | None = None
+    missing: str | None = None
+    series: Sequence[tuple[str, str, tuple[int, ...]]] = ()
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether there is a chart."""
+        return self.specification is not None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One heading of a page, and its figures, which share records.
+
+    Attributes:
+        slug: Its name on the page.
+        title: The heading.
+        text: What stands below it.
+        rows: Labels with the figures that stand beside each other; one row has no label.
+        records: The data of all charts.
+        looks: How what the figures compare looks, where a legend stands above them.
+    """
+
+    slug: str
+    title: str
+    text: str
+    rows: Sequence[tuple[str, Sequence[Figure]]]
+    records: Sequence[dict[str, Any]]
+    looks: Sequence[Mark] = ()
+
+    @property
+    def figures(self) -> list[Figure]:
+        """All figures, row by row."""
+        return [figure for _, figures in self.rows for figure in figures]
+
+
+def payload(parts: Iterable[Part]) -> str:
+    """Return the data and charts of all parts as the script of the page reads them."""
+    return script_json(
+        [
+            {
+                ROWS: part.records,
+                "figures": [
+                    {"identity": figure.identity, "specification": figure.specification}
+                    for figure in part.figures
+                    if figure.is_drawn
+                ],
+            }
+            for part in parts
+        ]
+    )
 
 
 def template(page: Path) -> jinja2.Template:

@@ -308,15 +308,8 @@ def _ablation(rows: pl.DataFrame) -> pl.DataFrame:
     return others.select("trace", "buffer_pages", pl.col("policy").alias("buffer"), *changes)
 
 
-def drive_facts(ssd: str) -> dict[str, str]:
-    """Return the facts of a drive's page, by name."""
-    lines = _engine.ssd_page(ssd).splitlines()
-    pairs = (line.strip().partition("  ") for line in lines if line.startswith("  "))
-    return {name: text.strip() for name, _, text in pairs}
-
-
 def _media() -> pl.DataFrame:
-    facts = drive_facts(PAPERS_DRIVE)
+    facts = _engine.ssd_facts(PAPERS_DRIVE)
     rows = [
         {"property": name, "DRAM, paper": dram, "NAND, paper": nand, "NVM, paper": nvm}
         for name, dram, nand, nvm in PAPERS_MEDIA
@@ -334,7 +327,7 @@ def _media() -> pl.DataFrame:
 
 
 def _parameters() -> pl.DataFrame:
-    facts = drive_facts(PAPERS_DRIVE)
+    facts = _engine.ssd_facts(PAPERS_DRIVE)
     return pl.DataFrame(
         [
             {"parameter": name, "paper": value, f"our profile {PAPERS_DRIVE}": facts[fact]}

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from clockhand.report.appearance import PAGE, marks
-from clockhand.report.html import script_json, template
+from clockhand.report.html import payload, template
 from clockhand.reproduce.claims import Claim, Verdict
 from clockhand.reproduce.report import Lines, draw_part, texts_of, title_of
 from clockhand.studies.ssd.findings import geometry_line
@@ -96,13 +95,12 @@ def render_clock_dnv(
     names = [BASELINE, *dict.fromkeys((*MODES, *PAPERS_BUFFERS, *HYBRID, *OTHERS))]
     looks = marks(list(dict.fromkeys(names)), {BASELINE}, (), PAGE)
     everywhere = {look.policy: look for look in looks}
-    payload: list[dict[str, Any]] = []
     parts = []
     for key, title, text, panels in FIGURES:
         of_traces = {
             trace: [_over_sizes(rows, trace, *panel) for panel in panels] for trace in traces
         }
-        parts.append(draw_part(key, title, text, of_traces, labels, everywhere, payload))
+        parts.append(draw_part(key, title, text, of_traces, labels, everywhere))
     counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
     tables = {**paper_tables, "CLOCK-DNV's modes: change against its defaults": _modes(ablation)}
     return template(PAGE_TEMPLATE).render(
@@ -113,7 +111,7 @@ def render_clock_dnv(
         paper_tables={name: texts_of(table) for name, table in tables.items()},
         parts=parts,
         facts=printable(facts),
-        payload=script_json(payload),
+        payload=payload(parts),
     )
 
 

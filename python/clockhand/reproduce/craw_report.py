@@ -7,20 +7,18 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.appearance import BOUND_DASH, PAGE, Mark, marks
-from clockhand.report.canvas import CANVAS, ROWS
-from clockhand.report.html import script_json, template
+from clockhand.report.canvas import CANVAS
+from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.words import number_text
 from clockhand.reproduce.claims import Claim, Verdict
-from clockhand.reproduce.report import Figure, Lines, Part, draw_part, texts_of, title_of
+from clockhand.reproduce.report import Lines, draw_part, texts_of, title_of
 from clockhand.studies.locality.charts import look, panel_chart, panel_records
 from clockhand.studies.locality.panels import topics
-from clockhand.studies.pages.comparison import BOUND
-from clockhand.studies.pages.sections import OFFLINE_NAMES
+from clockhand.studies.pages.comparison import BASELINE, BOUND, OFFLINE
 from clockhand.study.facts import Facts, printable, trace_label
 
 PAGE_TEMPLATE = Path(__file__).with_name("craw_report.html.j2")
 
-BASELINE = "clock"
 
 PAPERS_POLICIES = ("clock", "car", "cfclock", "cfclock:clear_passed=false", "craw")
 OTHER_POLICIES = ("clock", "craw", "cflru", "lru-wsr", "min", BOUND)
@@ -51,10 +49,9 @@ def render_reproduction(
     traces = rows["trace"].unique(maintain_order=True).to_list()
     labels = {trace: trace_label(trace, facts) for trace in traces}
     everywhere = {mark.policy: mark for mark in _marks(rows)}
-    payload: list[dict[str, Any]] = []
-    parts = [_locality_part(localities, labels, payload)]
+    parts = [_locality_part(localities, labels)]
     for key, title, text, panels in _topics(rows, gauges, traces):
-        parts.append(draw_part(key, title, text, panels, labels, everywhere, payload))
+        parts.append(draw_part(key, title, text, panels, labels, everywhere))
     counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
     return template(PAGE_TEMPLATE).render(
         title=title_of(paper, counts, len(traces)),
@@ -64,13 +61,13 @@ def render_reproduction(
         paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
         parts=parts,
         facts=printable(facts),
-        payload=script_json(payload),
+        payload=payload(parts),
     )
 
 
 def _marks(rows: pl.DataFrame) -> list[Mark]:
     policies = [name for name in rows["policy"].unique(maintain_order=True) if name != BOUND]
-    drawn = marks(policies, {BASELINE}, set(OFFLINE_NAMES), PAGE)
+    drawn = marks(policies, {BASELINE}, set(OFFLINE), PAGE)
     return [*drawn, Mark(BOUND, PAGE.muted, "", BOUND_DASH)]
 
 
@@ -179,24 +176,19 @@ def _areas(gauges: pl.DataFrame, trace: str) -> Lines:
     )
 
 
-def _locality_part(
-    localities: Mapping[str, pl.DataFrame],
-    labels: Mapping[str, str],
-    payload: list[dict[str, Any]],
-) -> Part:
+def _locality_part(localities: Mapping[str, pl.DataFrame], labels: Mapping[str, str]) -> Part:
     """The paper's Figures 2 to 5, as the locality report draws them."""
     topic = topics(localities, list(labels))[0]
-    rows, records, drawn = [], [], []
+    rows: list[tuple[str, list[Figure]]] = []
+    records: list[dict[str, Any]] = []
     for index, (label, row) in enumerate(zip(labels.values(), topic.rows, strict=True)):
         figures = []
         for panel in row.panels:
             identity = f"figures-2-5-{index}-{panel.key}"
             records += panel_records(panel, identity)
-            specification = panel_chart(panel, identity, CANVAS).to_dict()
-            drawn.append({"identity": identity, "specification": specification})
+            chart = panel_chart(panel, identity, CANVAS).to_dict()
             series = [(name, *look(name, PAGE)) for name in panel.series]
-            figures.append(Figure(identity, panel.title, panel.caption, series))
+            figures.append(Figure(identity, panel.title, panel.caption, chart, series=series))
         rows.append((label, figures))
-    payload.append({ROWS: records, "figures": drawn})
     title = "Figures 2 to 5: references by the rank of their page"
-    return Part("figures-2-5", title, topic.text, rows)
+    return Part("figures-2-5", title, topic.text, rows, records)

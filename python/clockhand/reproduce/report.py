@@ -9,6 +9,7 @@ import polars as pl
 
 from clockhand.report.appearance import PAGE, Mark
 from clockhand.report.canvas import ROWS, themed
+from clockhand.report.html import Figure, Part
 from clockhand.report.words import number_text
 from clockhand.reproduce.claims import Verdict
 
@@ -26,26 +27,6 @@ class Lines:
     series: tuple[str, ...]
     records: list[dict[str, Any]]
     is_logarithmic: bool
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A panel as it stands on the page, with the look of its lines."""
-
-    identity: str
-    title: str
-    caption: str
-    series: list[tuple[str, str, tuple[int, ...]]]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One of the paper's figures: a row of panels per trace."""
-
-    key: str
-    title: str
-    text: str
-    rows: list[tuple[str, list[Figure]]]
 
 
 def title_of(paper: str, counts: Mapping[Verdict, int], traces: int) -> str:
@@ -72,25 +53,23 @@ def draw_part(
     panels: Mapping[str, Sequence[Lines]],
     labels: Mapping[str, str],
     everywhere: Mapping[str, Mark],
-    payload: list[dict[str, Any]],
 ) -> Part:
-    """Draw one of the paper's figures; what the page's script needs of it is added to payload."""
-    rows, records, drawn = [], [], []
+    """Draw one of the paper's figures, a row of panels per trace."""
+    rows: list[tuple[str, list[Figure]]] = []
+    records: list[dict[str, Any]] = []
     for index, (trace, of_trace) in enumerate(panels.items()):
         figures = []
         for position, lines in enumerate(of_trace):
             identity = f"{key}-{index}-{position}"
             looks = [_look(name, place, everywhere) for place, name in enumerate(lines.series)]
             records += [{"panel": identity, **record} for record in lines.records]
-            specification = _chart(lines, identity, looks).to_dict()
-            drawn.append({"identity": identity, "specification": specification})
             series = [
                 (name, color, dash) for name, (color, dash) in zip(lines.series, looks, strict=True)
             ]
-            figures.append(Figure(identity, lines.title, lines.caption, series))
+            chart = _chart(lines, identity, looks).to_dict()
+            figures.append(Figure(identity, lines.title, lines.caption, chart, series=series))
         rows.append((labels[trace], figures))
-    payload.append({ROWS: records, "figures": drawn})
-    return Part(key, title, text, rows)
+    return Part(key, title, text, rows, records)
 
 
 def _look(series: str, place: int, everywhere: Mapping[str, Mark]) -> tuple[str, tuple[int, ...]]:

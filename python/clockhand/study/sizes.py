@@ -1,10 +1,7 @@
 """Sizes as users write them and as people read them."""
 
-import re
-
+from clockhand import _engine
 from clockhand._engine import UsageError
-
-UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 
 def parsed_bytes(option: str, text: str) -> int:
@@ -13,11 +10,10 @@ def parsed_bytes(option: str, text: str) -> int:
     Raises:
         UsageError: the text is no size.
     """
-    match = re.fullmatch(r"(\d{1,12})\s*([A-Za-z]*)", text.strip())
-    unit = UNITS.get(match[2].upper()) if match else None
-    if match is None or unit is None:
+    size_bytes = _engine.parse_bytes(text.strip())
+    if size_bytes is None:
         raise UsageError(f"{option} {text!r} is no size; give bytes, or such as 16KiB")
-    return int(match[1]) * unit
+    return size_bytes
 
 
 def bytes_text(size_bytes: float) -> str:

@@ -121,7 +121,7 @@ impl Parameters {
 
     fn bytes(&mut self, name: &str) -> Result<Option<u64>, TraceError> {
         self.read(name, "a size; give one such as 64MiB", |text| {
-            quantity::bytes(text).filter(|&bytes| bytes > 0)
+            quantity::size_bytes(text).filter(|&bytes| bytes > 0)
         })
     }
 
@@ -157,7 +157,7 @@ fn place(parameters: &mut Parameters) -> Result<Place, TraceError> {
         .ok_or_else(|| refused(name, "the footprint is missing; add it, such as footprint=1GiB"))?;
     let page_bytes = parameters
         .read("page", "a power of two in bytes; give one such as 4KiB", |text| {
-            quantity::bytes(text).filter(|bytes| bytes.is_power_of_two())
+            quantity::size_bytes(text).filter(|bytes| bytes.is_power_of_two())
         })?
         .unwrap_or(DEFAULT_PAGE_BYTES);
     let sizes = match parameters.take("size") {
@@ -170,7 +170,7 @@ fn place(parameters: &mut Parameters) -> Result<Place, TraceError> {
         pattern: pattern(parameters, footprint_bytes, page_bytes)?,
         footprint_bytes,
         start_bytes: parameters
-            .read("start", "a first byte; give one such as 0 or 1GiB", quantity::bytes)?
+            .read("start", "a first byte; give one such as 0 or 1GiB", quantity::size_bytes)?
             .unwrap_or(0),
         page_bytes,
         sizes,
@@ -192,7 +192,7 @@ fn sizes(pattern: &str, text: &str) -> Result<RequestSizes, TraceError> {
     let one = |item: &str| {
         let (bytes, weight) = item.split_once(':').unwrap_or((item, "1"));
         let bytes =
-            u32::try_from(quantity::bytes(bytes.trim())?).ok().filter(|&bytes| bytes > 0)?;
+            u32::try_from(quantity::size_bytes(bytes.trim())?).ok().filter(|&bytes| bytes > 0)?;
         let weight = quantity::count(weight.trim())?;
         (1..=MAXIMUM_WEIGHT).contains(&weight).then_some((bytes, weight))
     };
@@ -214,7 +214,7 @@ fn pattern(
             "a multiple of the page; give one such as 4KiB that divides the footprint, or none";
         let scatter_bytes = parameters.read("scatter", allowed, |text| match text {
             "none" => Some(None),
-            _ => quantity::bytes(text)
+            _ => quantity::size_bytes(text)
                 .filter(|&bytes| {
                     bytes > 0
                         && bytes.is_multiple_of(page_bytes)
@@ -237,7 +237,8 @@ fn pattern(
         "hot-cold" => hot_cold(parameters, footprint_bytes / page_bytes, scatter)?,
         "sequential" => Pattern::Sequential {
             run_bytes: parameters.read("run", of_a_run, |text| {
-                quantity::bytes(text).filter(|bytes| (page_bytes..=footprint_bytes).contains(bytes))
+                quantity::size_bytes(text)
+                    .filter(|bytes| (page_bytes..=footprint_bytes).contains(bytes))
             })?,
         },
         _ => Pattern::Loop {
@@ -246,7 +247,7 @@ fn pattern(
                     "body",
                     "a multiple of the page, up to the footprint; give one such as 1MiB",
                     |text| {
-                        quantity::bytes(text).filter(|&bytes| {
+                        quantity::size_bytes(text).filter(|&bytes| {
                             bytes > 0
                                 && bytes.is_multiple_of(page_bytes)
                                 && bytes <= footprint_bytes

@@ -1,15 +1,14 @@
 """The report of a locality analysis: small panels, one row per trace, like the CRAW paper's."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from clockhand.report.appearance import PAGE
-from clockhand.report.canvas import CANVAS, PICTURE, ROWS, picture
-from clockhand.report.html import script_json, template
+from clockhand.report.canvas import CANVAS, PICTURE, picture
+from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import Table, table_without_filter
 from clockhand.report.words import free_slug, unique
 from clockhand.studies.locality.charts import look, panel_chart, panel_records
@@ -41,34 +40,6 @@ HEADINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One panel on the page; it is not drawn where there is nothing to show."""
-
-    identity: str
-    number: int
-    title: str
-    caption: str
-    is_drawn: bool
-    series: list[tuple[str, str, tuple[int, ...]]]
-
-
-@dataclass(frozen=True)
-class FigureRow:
-    """The panels of one trace."""
-
-    label: str
-    figures: list[Figure]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One topic on the page, with a row of panels for each trace."""
-
-    topic: Topic
-    rows: list[FigureRow]
-
-
 def render(tables: Tables, facts: Facts) -> str:
     """Return the report of the tables of a locality analysis as HTML text.
 
@@ -80,12 +51,8 @@ def render(tables: Tables, facts: Facts) -> str:
     traces = unique(tables["miss-curve"]["trace"])
     labels = [trace_label(trace, facts) for trace in traces]
     parts: list[Part] = []
-    payload: list[dict[str, Any]] = []
     for topic in topics(tables, traces):
-        before = sum(len(row.figures) for part in parts for row in part.rows)
-        part, data = _part(topic, labels, before)
-        parts.append(part)
-        payload.append(data)
+        parts.append(_part(topic, labels, sum(len(part.figures) for part in parts)))
     verdicts = [_verdict(tables, trace) for trace in traces]
     title = f"How reads and writes recur on {labels[0]}"
     if len(traces) > 1:
@@ -103,7 +70,7 @@ def render(tables: Tables, facts: Facts) -> str:
         facts=printable(facts),
         table=_table(tables, facts),
         table_title=_table_title(tables),
-        payload=script_json(payload),
+        payload=payload(parts),
     )
 
 
@@ -129,23 +96,24 @@ def pictures(tables: Tables, folder: str | Path, facts: Facts) -> dict[Path, byt
     return files
 
 
-def _part(topic: Topic, labels: Sequence[str], before: int) -> tuple[Part, dict[str, Any]]:
-    """Return a topic as it stands on the page, and the data that the script draws."""
-    rows, records, drawn, number = [], [], [], before
+def _part(topic: Topic, labels: Sequence[str], before: int) -> Part:
+    """Return a topic as it stands on the page; ``before`` figures have been counted."""
+    rows: list[tuple[str, list[Figure]]] = []
+    records: list[dict[str, Any]] = []
     for index, (label, row) in enumerate(zip(labels, topic.rows, strict=True)):
-        figures = []
+        figures: list[Figure] = []
         for panel in row.panels:
             identity = f"{topic.key}-{index}-{panel.key}"
             records += panel_records(panel, identity)
             is_drawn = any(record["y"] for record in panel.records)
-            if is_drawn:
-                specification = panel_chart(panel, identity, CANVAS).to_dict()
-                drawn.append({"identity": identity, "specification": specification})
-            number += 1
+            chart = panel_chart(panel, identity, CANVAS).to_dict() if is_drawn else None
+            before += 1
             series = [(name, *look(name, PAGE)) for name in panel.series]
-            figures.append(Figure(identity, number, panel.title, panel.caption, is_drawn, series))
-        rows.append(FigureRow(label, figures))
-    return Part(topic, rows), {ROWS: records, "figures": drawn}
+            figures.append(
+                Figure(identity, panel.title, panel.caption, chart, before, series=series)
+            )
+        rows.append((label, figures))
+    return Part(topic.key, topic.title, topic.text, rows, records)
 
 
 def _verdict(tables: Tables, trace: str) -> Verdict | None:

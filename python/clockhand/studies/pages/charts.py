@@ -23,9 +23,8 @@ from clockhand.report.canvas import (
     themed,
 )
 from clockhand.report.words import byte_text, unique
+from clockhand.studies.pages.comparison import BASELINE, BOUND, OFFLINE
 from clockhand.studies.pages.sections import (
-    BASELINE_NAME,
-    OFFLINE_NAMES,
     Record,
     Section,
     resolved_name,
@@ -133,7 +132,7 @@ def looks(parts: Sequence[Section], theme: Theme) -> list[Mark]:
         record["policy"]
         for section in parts
         for record in section.records
-        if resolved_name(record) in OFFLINE_NAMES
+        if resolved_name(record) in OFFLINE
     }
     return marks(policies, baselines, offline, theme)
 
@@ -151,7 +150,7 @@ def measure_title(section: Section, measure: Measure) -> str:
     """Return the title of a figure, with its unit where it has one."""
     if measure.field == "io_time":
         return f"{measure.title} ({section.time_unit})"
-    if measure.field == "relative_io_time" and section.baseline != BASELINE_NAME:
+    if measure.field == "relative_io_time" and section.baseline != BASELINE:
         return measure.title.replace("CLOCK", str(section.baseline))
     return measure.title
 
@@ -227,7 +226,7 @@ class _Drawing:
         shaped = len(self.section.sizes) <= MAXIMUM_SHAPED_SIZES
         base = (
             alt.Chart()
-            .transform_filter(alt.datum.policy != "bound")
+            .transform_filter(alt.datum.policy != BOUND)
             .encode(x=self._memory(), y=self._value(alt.Y), opacity=self._opacity())
         )
         line = base.mark_line(strokeWidth=1.9, clip=True).encode(
@@ -251,7 +250,7 @@ class _Drawing:
         )
         base = (
             alt.Chart()
-            .transform_filter(alt.datum.policy != "bound")
+            .transform_filter(alt.datum.policy != BOUND)
             .encode(
                 x=self._value(alt.X),
                 y=alt.Y(
@@ -404,7 +403,7 @@ class _Drawing:
             ],
             self.section.bounds,
         )
-        return alt.Chart().transform_filter(alt.datum.policy == "bound").encode(tooltip=tooltip)
+        return alt.Chart().transform_filter(alt.datum.policy == BOUND).encode(tooltip=tooltip)
 
     def _bound_line(self) -> list[alt.Chart]:
         if not has_bound(self.section, self.measure):
@@ -419,7 +418,7 @@ class _Drawing:
         label = (
             base.transform_filter(alt.datum.frames == first)
             .mark_text(align="left", dy=13, fontStyle="italic", color=muted)
-            .encode(text=alt.value("bound"))
+            .encode(text=alt.value(BOUND))
         )
         return [line, label]
 

@@ -5,6 +5,10 @@ from typing import Any
 import polars as pl
 
 BOUND = "bound"
+BASELINE = "clock"
+OPTIMUM = "min"
+# They read the future: no running system can use them, so no finding may recommend them.
+OFFLINE = (OPTIMUM, "opt")
 # Rows that differ in one of these are not comparable.
 SETTING_COLUMNS = (
     "device", "page_bytes", "bits", "write_miss", "reserve", "view", "flush_at_end", "hand_ns",

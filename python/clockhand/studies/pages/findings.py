@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clockhand.report.words import unique
-from clockhand.studies.pages.sections import BASELINE_NAME, OFFLINE_NAMES, Section, resolved_name
+from clockhand.studies.pages.comparison import BASELINE, OFFLINE
+from clockhand.studies.pages.sections import Section, resolved_name
 
 # Below one part in two thousand a difference would be printed as 0.0 %.
 NOTICEABLE = 0.0005
@@ -40,7 +41,7 @@ def _times_us(section: Section) -> dict[str, dict[int, float]]:
     """Return the I/O time in µs by policy and memory size, of policies that can run."""
     times: dict[str, dict[int, float]] = {}
     for record in section.records:
-        if resolved_name(record) in OFFLINE_NAMES:
+        if resolved_name(record) in OFFLINE:
             continue
         by_size = times.setdefault(record["policy"], {})
         if record["io_time_us"]:
@@ -57,7 +58,7 @@ def _shared_sizes(times_us: Mapping[str, Mapping[int, float]]) -> list[int]:
 def _against_baseline(
     section: Section, times_us: Mapping[str, Mapping[int, float]], sizes: Sequence[int]
 ) -> Finding:
-    baseline = section.baseline or BASELINE_NAME
+    baseline = section.baseline or BASELINE
     ratios = {
         policy: {size: by_size[size] / times_us[baseline][size] for size in sizes}
         for policy, by_size in times_us.items()
@@ -148,7 +149,7 @@ def _over_bound(section: Section, policies: Sequence[str], sizes: Sequence[int])
 
 
 def _baseline_text(section: Section) -> str:
-    if section.baseline == BASELINE_NAME:
+    if section.baseline == BASELINE:
         return "CLOCK"
     return f"CLOCK ({section.baseline})"
 
@@ -174,7 +175,7 @@ def _share_text(section: Section, smallest: int, largest: int) -> str:
 
 def _left_out(section: Section) -> str:
     offline = unique(
-        record["policy"] for record in section.records if resolved_name(record) in OFFLINE_NAMES
+        record["policy"] for record in section.records if resolved_name(record) in OFFLINE
     )
     if not offline:
         return ""

@@ -11,7 +11,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand._engine import UsageError
 from clockhand.report.words import percent
-from clockhand.studies.pages.comparison import BOUND
+from clockhand.studies.pages.comparison import BASELINE, BOUND, OPTIMUM
 from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
 from clockhand.traces import Reading, Trace, Watch, reading_notes, sources
@@ -22,8 +22,6 @@ DOUBLE_MEMORY = "double the memory"
 HALF_RATIO = "half the write/read ratio"
 DOUBLE_RATIO = "double the write/read ratio"
 
-BASELINE = "clock"
-OPTIMUM = "min"
 COST_RATIO = "c"
 """The parameter whose default is the device's write/read ratio."""
 

@@ -1,15 +1,14 @@
 """The report: one HTML file with its figures, table and facts, which opens without a network."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from clockhand.report.appearance import BOUND_DASH, PAGE, Mark
-from clockhand.report.canvas import CANVAS, ROWS
-from clockhand.report.html import script_json, template
+from clockhand.report.canvas import CANVAS
+from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.words import byte_text
 from clockhand.studies.pages.charts import (
     MEASURES,
@@ -30,28 +29,13 @@ PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure of the page; ``missing`` says why there is none, ``caption`` what it shows."""
+class SectionPart(Part):
+    """A part about one trace under one setting."""
 
-    identity: str
-    number: int | None
-    title: str
-    caption: str
-    missing: str | None
-    specification: dict[str, Any] | None
-
-
-@dataclass(frozen=True)
-class Part:
-    """One section of the page."""
-
-    section: Section
-    finding: Finding
-    summary: str
-    figures: list[Figure]
-    looks: list[Mark]
-    has_legend: bool
-    has_bound: bool
+    section: Section = field(kw_only=True)
+    finding: Finding = field(kw_only=True)
+    has_legend: bool = field(kw_only=True)
+    has_bound: bool = field(kw_only=True)
 
 
 def write_report(rows: pl.DataFrame, facts: Facts, path: str | Path) -> None:
@@ -75,11 +59,11 @@ def render(rows: pl.DataFrame, facts: Facts) -> str:
     """Return the report as HTML text."""
     split = sections(rows, facts)
     everywhere = looks(split, PAGE)
-    parts: list[Part] = []
+    parts: list[SectionPart] = []
     drawn = 0
     for section in split:
         part = _part(section, everywhere, drawn)
-        drawn += sum(figure.specification is not None for figure in part.figures)
+        drawn += sum(figure.is_drawn for figure in part.figures)
         parts.append(part)
     return template(PAGE_TEMPLATE).render(
         title=_title(parts),
@@ -88,17 +72,17 @@ def render(rows: pl.DataFrame, facts: Facts) -> str:
         table=table(rows, facts),
         everywhere=everywhere,
         bound_dash=BOUND_DASH,
-        payload=script_json(_payload(parts)),
+        payload=payload(parts),
     )
 
 
-def _title(parts: Sequence[Part]) -> str:
+def _title(parts: Sequence[SectionPart]) -> str:
     if len(parts) == 1:
         return parts[0].finding.lead.rstrip(".")
     return f"Memory-replacement policies compared on {len(parts)} inputs"
 
 
-def _part(section: Section, everywhere: Sequence[Mark], drawn: int) -> Part:
+def _part(section: Section, everywhere: Sequence[Mark], drawn: int) -> SectionPart:
     figures: list[Figure] = []
     number = drawn
     drawable = drawable_measures(section)
@@ -106,19 +90,22 @@ def _part(section: Section, everywhere: Sequence[Mark], drawn: int) -> Part:
         identity = f"{section.slug}-{measure.key}"
         if measure not in drawable:
             missing = _missing(section, measure)
-            figures.append(Figure(identity, None, measure.title, "", missing, None))
+            figures.append(Figure(identity, measure.title, "", None, missing=missing))
             continue
         number += 1
         specification = chart(section, measure, everywhere, CANVAS).to_dict()
         title = measure_title(section, measure)
-        figures.append(Figure(identity, number, title, measure.note, None, specification))
+        figures.append(Figure(identity, title, measure.note, specification, number))
     present = set(section.policies)
-    return Part(
+    return SectionPart(
+        slug=section.slug,
+        title=section.label,
+        text=_summary(section),
+        rows=[("", figures)],
+        records=section.records + section.bounds,
+        looks=[look for look in everywhere if look.policy in present],
         section=section,
         finding=finding(section),
-        summary=_summary(section),
-        figures=figures,
-        looks=[look for look in everywhere if look.policy in present],
         has_legend=len(section.sizes) > 1,
         has_bound=any(has_bound(section, measure) for measure in MEASURES),
     )
@@ -151,17 +138,3 @@ def _summary(section: Section) -> str:
     texts.append(f"pages of {byte_text(section.setting['page_bytes'])}")
     texts.append(f"device {section.setting['device']}")
     return " · ".join(texts)
-
-
-def _payload(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    return [
-        {
-            ROWS: part.section.records + part.section.bounds,
-            "figures": [
-                {"identity": figure.identity, "specification": figure.specification}
-                for figure in part.figures
-                if figure.specification is not None
-            ],
-        }
-        for part in parts
-    ]

@@ -8,12 +8,8 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.words import byte_text, free_slug, time_unit, unique
-from clockhand.studies.pages.comparison import BOUND, SETTING_COLUMNS, io_time_over_bound
+from clockhand.studies.pages.comparison import BASELINE, BOUND, SETTING_COLUMNS, io_time_over_bound
 from clockhand.study.facts import Facts, printable, trace_label
-
-BASELINE_NAME = "clock"
-# They read the future: no running system can use them, so no finding may recommend them.
-OFFLINE_NAMES = ("min", "opt")
 
 REQUIRED_COLUMNS = (
     "trace", "policy", "frames", "page_bytes", "device", "references", "read_references",
@@ -191,9 +187,7 @@ def _section(
 
 def _baseline(group: Sequence[Record]) -> str | None:
     """Return CLOCK as the user wrote it: with its defaults if present, else its first variant."""
-    candidates = unique(
-        record["policy"] for record in group if resolved_name(record) == BASELINE_NAME
-    )
-    if BASELINE_NAME in candidates:
-        return BASELINE_NAME
+    candidates = unique(record["policy"] for record in group if resolved_name(record) == BASELINE)
+    if BASELINE in candidates:
+        return BASELINE
     return candidates[0] if candidates else None

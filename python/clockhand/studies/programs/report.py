@@ -10,8 +10,8 @@ import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import LIGHT, PAGE, SOLID, Theme, marks
-from clockhand.report.canvas import CANVAS, PICTURE, ROWS, Canvas, picture
-from clockhand.report.html import script_json, template
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, picture
+from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import Table, plain_table
 from clockhand.studies.programs.charts import (
     Panel,
@@ -52,28 +52,6 @@ FAULTS = {
 TRANSFERS = {"pages_read": "pages read", "pages_written": "pages written"}
 
 Draw = Callable[[Panel, str, Canvas], alt.LayerChart]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One figure on the page; it is not drawn where there is nothing to show."""
-
-    identity: str
-    number: int
-    title: str
-    caption: str
-    is_drawn: bool
-    series: list[Series]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One heading on the page with its figures."""
-
-    slug: str
-    title: str
-    text: str
-    figures: list[Figure]
 
 
 @dataclass(frozen=True)
@@ -190,29 +168,26 @@ class _Page:
 
     def __init__(self) -> None:
         self._parts: list[Part] = []
-        self._payload: list[dict[str, Any]] = []
         self._number = 0
 
     def add(self, slug: str, title: str, text: str, panels: Iterable[Panel], draw: Draw) -> None:
         """Add a part with a figure per panel."""
         figures: list[Figure] = []
-        drawn: list[dict[str, Any]] = []
         records: list[Record] = []
         for panel in panels:
             self._number += 1
             identity = f"{slug}-{panel.key}"
-            is_drawn = panel.is_drawable()
-            if is_drawn:
+            chart = None
+            if panel.is_drawable():
                 records += panel_records(panel, identity)
-                specification = draw(panel, identity, CANVAS).to_dict()
-                drawn.append({"identity": identity, "specification": specification})
+                chart = draw(panel, identity, CANVAS).to_dict()
             # A bar is labelled where it stands.
             legend = panel.series if draw is line_chart else []
+            series = [(line.name, line.color, line.dash) for line in legend]
             figures.append(
-                Figure(identity, self._number, panel.title, panel.caption, is_drawn, legend)
+                Figure(identity, panel.title, panel.caption, chart, self._number, series=series)
             )
-        self._parts.append(Part(slug, title, text, figures))
-        self._payload.append({ROWS: records, "figures": drawn})
+        self._parts.append(Part(slug, title, text, [("", figures)], records))
 
     def rendered(
         self, sentences: Sequence[str], tables: Sequence[TitledTable], facts: PagedRunFacts
@@ -226,7 +201,7 @@ class _Page:
             parts=self._parts,
             tables=tables,
             facts=printable(facts),
-            payload=script_json(self._payload),
+            payload=payload(self._parts),
         )
 
 

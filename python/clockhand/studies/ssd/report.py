@@ -9,8 +9,8 @@ import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import Mark, marks
-from clockhand.report.canvas import CANVAS, PICTURE, ROWS, Canvas, picture
-from clockhand.report.html import script_json, template
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, picture
+from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug
 from clockhand.studies.ssd.charts import (
@@ -53,27 +53,6 @@ HEADINGS = {
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure of the page; ``number`` counts them."""
-
-    identity: str
-    number: int
-    title: str
-    caption: str
-
-
-@dataclass(frozen=True)
-class Part:
-    """One trace on one drive."""
-
-    slug: str
-    label: str
-    summary: str
-    figures: list[Figure]
-    looks: list[Mark]
-
-
-@dataclass(frozen=True)
 class _Section:
     """The rows of one trace on one drive, ready to be drawn."""
 
@@ -98,11 +77,8 @@ def render(rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts) -> str:
     split = _sections(rows, wear, facts)
     everywhere = _looks(rows, CANVAS)
     parts: list[Part] = []
-    payload: list[dict[str, Any]] = []
     for section in split:
-        part, data = _part(section, everywhere, sum(len(part.figures) for part in parts))
-        parts.append(part)
-        payload.append(data)
+        parts.append(_part(section, everywhere, sum(len(part.figures) for part in parts)))
     sentences = findings(rows, facts)
     return template(PAGE_TEMPLATE).render(
         title=_title(split, sentences),
@@ -111,7 +87,7 @@ def render(rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts) -> str:
         parts=parts,
         facts=printable({**facts, "ssds": _once(facts["ssds"])}),
         table=table_without_filter(rows, facts, HEADINGS),
-        payload=script_json(payload),
+        payload=payload(parts),
     )
 
 
@@ -172,18 +148,14 @@ def _present(everywhere: Sequence[Mark], section: _Section) -> list[Mark]:
     return [look for look in everywhere if look.policy in present]
 
 
-def _part(
-    section: _Section, everywhere: Sequence[Mark], before: int
-) -> tuple[Part, dict[str, Any]]:
+def _part(section: _Section, everywhere: Sequence[Mark], before: int) -> Part:
     figures: list[Figure] = []
-    drawn: list[dict[str, Any]] = []
     looks = _present(everywhere, section)
 
     def add(key: str, title: str, caption: str, chart: alt.LayerChart) -> None:
         identity = f"{section.slug}-{key}"
         number = before + len(figures) + 1
-        figures.append(Figure(identity, number, title, caption))
-        drawn.append({"identity": identity, "specification": chart.to_dict()})
+        figures.append(Figure(identity, title, caption, chart.to_dict(), number))
 
     for measure in section.measures():
         chart = measure_chart(section.records, measure, looks, CANVAS, section.label)
@@ -193,8 +165,8 @@ def _part(
         caption = f"With {size:,} pages of buffer; ageing is not counted."
         chart = wear_chart(section.wear, WEAR_TITLE, looks, CANVAS, section.label)
         add("wear", WEAR_TITLE, caption, chart)
-    part = Part(section.slug, section.label, section.summary, figures, looks)
-    return part, {ROWS: section.records + section.wear, "figures": drawn}
+    records = section.records + section.wear
+    return Part(section.slug, section.label, section.summary, [("", figures)], records, looks)
 
 
 def _title(split: Sequence[_Section], sentences: Sequence[str]) -> str:
