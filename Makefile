@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench capture-tools traces columns clean
+.PHONY: help setup demo test lint policy-alone mutants bench capture-tools traces columns clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -21,9 +21,11 @@ demo: setup ## Compare twelve policies on the references of tar and gzip; a tabl
 		--memory $(DEMO_MEMORY) --device slc-nand --report demo/report.html --plots demo/figures
 	@echo "The report with figures: demo/report.html"
 
+# Tests need no engine with link-time optimization, which takes minutes; one that is built already is taken.
+test: PROFILE = quick
 test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and the report
 	cargo test --workspace --locked
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: setup .venv/test.stamp ## Check format, lints and types
 	cargo fmt --all --check
@@ -31,6 +33,12 @@ lint: setup .venv/test.stamp ## Check format, lints and types
 	$(BIN)/ruff format --check python benches traces
 	$(BIN)/ruff check python benches traces
 	$(BIN)/mypy
+
+policy-alone: ## Build the policies for a microcontroller without an operating system (rustup target add thumbv7em-none-eabi)
+	cargo build --locked --package clockhand-policy --target thumbv7em-none-eabi
+
+mutants: ## Say which changes of policies and flash drives no test notices (cargo install cargo-mutants)
+	cargo mutants --package clockhand-policy --package clockhand-device --file 'crates/policy/src/**' --file 'crates/device/src/flash/**'
 
 bench: setup .venv/test.stamp ## Measure the hot paths, and compare with libCacheSim (see benches/README.md)
 	cargo bench --workspace --locked
