@@ -9,6 +9,8 @@
 * :func:`recommend` says which policy suits a program, a device and a memory size.
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
 * :func:`translate` says which page size, TLB and memory suit a program and its storage.
+* :func:`pagecache` does the same for traces of calls, syncs and truncations: one page cache for
+  processes and files.
 * :func:`run_ssd` puts write buffers before flash drives.
 * :func:`filecache` tells whether a file cache pays on a device, and :func:`break_even` from which
   hit on.
@@ -27,6 +29,7 @@ from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.measure.run import MeasuredProfile, measure_memory, plan_storage
 from clockhand.studies.filecache.run import FileCacheRun, break_even, filecache
 from clockhand.studies.locality.run import Locality, locality
+from clockhand.studies.pagecache.run import PageCacheRun, pagecache, run_pagecache
 from clockhand.studies.pages.recommendation import Recommendation, recommend
 from clockhand.studies.pages.run import Simulation, run_simulation, simulate
 from clockhand.studies.programs.comparison import PagedComparison, compare
@@ -42,6 +45,7 @@ __all__ = [
     "FileCacheRun",
     "Locality",
     "MeasuredProfile",
+    "PageCacheRun",
     "PagedComparison",
     "PagedRun",
     "Recommendation",
@@ -60,10 +64,12 @@ __all__ = [
     "locality",
     "measure_memory",
     "plan_storage",
+    "pagecache",
     "policies",
     "recipes",
     "recommend",
     "run",
+    "run_pagecache",
     "run_simulation",
     "run_ssd",
     "simulate",

@@ -151,6 +151,34 @@ def break_even(
     stack_share: str,
     insert_ns: int | None,
 ) -> list[dict[str, Any]]: ...
+def predict_window(
+    trace: TraceSource,
+    *,
+    frames: str | None,
+    memory: str | None,
+    page_bytes: int,
+    device: str,
+    watch: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Any]: ...
+def run_pagecache(
+    traces: list[TraceSource],
+    policies: list[str],
+    *,
+    frames: str | None,
+    memory: str | None,
+    page_bytes: int,
+    device: str,
+    file_device: str | None,
+    first_touch: str,
+    zero_clean: str,
+    flush_every: str | None,
+    flush_age: str | None,
+    dirty_limit: str | None,
+    read_ahead: str,
+    seed: int,
+    jobs: int | None,
+    watch: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Any]: ...
 def formats() -> list[dict[str, Any]]: ...
 def format_page(name: str) -> str: ...
 def recipes() -> list[dict[str, Any]]: ...

@@ -49,6 +49,25 @@ impl PageCost {
         rounded_sum(&self.read_time_us, read_ios, &self.write_time_us, write_ios)
     }
 
+    /// Time of reads and writes on several devices, in µs, summed exactly and rounded once.
+    pub fn total_time_us(parts: &[(&PageCost, u64, u64)]) -> f64 {
+        let terms = parts.iter().flat_map(|(cost, reads, writes)| {
+            [(&cost.read_time_us, *reads), (&cost.write_time_us, *writes)]
+        });
+        rounded_total(terms)
+    }
+
+    /// Energy of reads and writes on several devices, in µJ, summed exactly and rounded once; `None` unless every device
+    /// knows the energy of both.
+    pub fn total_energy_uj(parts: &[(&PageCost, u64, u64)]) -> Option<f64> {
+        let mut terms = Vec::new();
+        for (cost, reads, writes) in parts {
+            terms.push((cost.read_energy_uj.as_ref()?, *reads));
+            terms.push((cost.write_energy_uj.as_ref()?, *writes));
+        }
+        Some(rounded_total(terms.into_iter()))
+    }
+
     /// Energy of so many page reads and writes, in µJ, summed exactly and rounded once; `None` unless
     /// the device knows the energy of both.
     pub fn energy_uj(&self, read_ios: u64, write_ios: u64) -> Option<f64> {
@@ -61,10 +80,14 @@ impl PageCost {
 /// `read × reads + write × writes`. Big integers, because 64-bit counts times 128-bit terms do not
 /// fit 128 bits; this runs once per result row.
 fn rounded_sum(read: &Exact, reads: u64, write: &Exact, writes: u64) -> f64 {
-    let term = |cost: &Exact, count: u64| {
+    rounded_total([(read, reads), (write, writes)].into_iter())
+}
+
+fn rounded_total<'a>(terms: impl Iterator<Item = (&'a Exact, u64)>) -> f64 {
+    let term = |(cost, count): (&Exact, u64)| {
         BigRational::new(BigInt::from(*cost.numer()) * count, BigInt::from(*cost.denom()))
     };
-    let sum = term(read, reads) + term(write, writes);
+    let sum = terms.map(term).sum::<BigRational>();
     sum.to_f64().expect("a sum below 2^193 is in the range of binary64")
 }
 

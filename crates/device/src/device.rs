@@ -141,6 +141,11 @@ impl Device {
         &self.profile.source
     }
 
+    /// Whether the profile knows what an erase is.
+    pub fn has_erase(&self) -> bool {
+        self.profile.erase.is_some()
+    }
+
     /// What reading or writing one page of `page_bytes` bytes costs.
     ///
     /// # Errors

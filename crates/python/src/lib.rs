@@ -8,6 +8,7 @@ mod errors;
 mod filecache;
 mod locality;
 mod measure;
+mod pagecache;
 mod pager;
 mod simulation;
 mod ssd;
@@ -30,7 +31,9 @@ mod _engine {
     #[pymodule_export]
     use crate::filecache::{break_even, filecache};
     #[pymodule_export]
-    use crate::locality::locality;
+    use crate::locality::{locality, predict_window};
+    #[pymodule_export]
+    use crate::pagecache::run_pagecache;
     #[pymodule_export]
     use crate::measure::{Measurement, machine};
     #[pymodule_export]

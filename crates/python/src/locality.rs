@@ -1,6 +1,8 @@
 //! `locality`: the analyses of one trace, as facts and columns.
 
-use clockhand_sim::{Kind, LocalityStudy, MissCurve, Ranking, Sample, SimError, Ties, WholeTrace};
+use clockhand_sim::{
+    Kind, LocalityStudy, MissCurve, Ranking, Sample, SimError, Ties, WholeTrace, WindowStudy,
+};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -8,7 +10,7 @@ use pythonize::pythonize;
 use serde::Serialize;
 
 use crate::errors::exception;
-use crate::simulation::{TraceFacts, device_facts};
+use crate::simulation::{TraceFacts, device_facts, memory_sizes};
 use crate::supervision::supervised;
 use crate::trace::TraceSource;
 
@@ -178,5 +180,39 @@ pub(crate) fn locality<'py>(
             curve_columns(py, analysed.curve, |reads, writes| cost.time_us(reads, writes))?,
         )?
         .other("whole", whole)?;
+    Ok(columns.0)
+}
+
+/// What a window of CFLRU would save on one trace; a dictionary of facts and of columns.
+#[pyfunction]
+#[pyo3(signature = (trace, *, frames, memory, page_bytes, device, watch=None))]
+pub(crate) fn predict_window<'py>(
+    py: Python<'py>,
+    trace: PyRef<'py, TraceSource>,
+    frames: Option<&str>,
+    memory: Option<&str>,
+    page_bytes: u64,
+    device: String,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let sizes = memory_sizes(frames, memory).map_err(exception)?;
+    let [size] = sizes[..] else {
+        let several = "several memory sizes are given; the window study takes one".to_owned();
+        return Err(exception(SimError::Usage(several)));
+    };
+    let (input, device_name) = (trace.0.clone(), device.clone());
+    let study = WindowStudy { trace: input, page_bytes, device: device_name, frames: size };
+    let found =
+        supervised(py, watch, move |progress| clockhand_sim::predict_window(&study, progress))?;
+    // Python turns what is not a number into null.
+    let probabilities = found.future_reference_probability.iter();
+    let probabilities = probabilities.map(|share| share.unwrap_or(f64::NAN)).collect();
+    let columns = Columns::new(py)
+        .other("trace", pythonize(py, &TraceFacts::from(&found.trace))?)?
+        .other("device", pythonize(py, &device_facts(&device, &found.device, &found.page_cost))?)?
+        .other("frames", found.frames)?
+        .other("predicted_window", found.predicted_window)?
+        .decimal("future_reference_probability", probabilities)?
+        .decimal("benefit_us", found.benefit_us)?;
     Ok(columns.0)
 }

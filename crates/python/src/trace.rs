@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clockhand_sim::SimError;
 use clockhand_trace::{
     AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, Conversion, CpuCacheConfig,
-    Format, OpenOptions, Overrides, ReadReport, Recipe, RecordClass, RequestTable, Selection,
-    StreamCounts, StreamEnd, TraceError, TraceInfo, TraceInput, View, bytes_with_unit, convert,
-    find_format,
+    Format, ObjectKind, OpenOptions, Overrides, ReadReport, Recipe, RecordClass, RequestTable,
+    Selection, StreamCounts, StreamEnd, TraceError, TraceInfo, TraceInput, View, bytes_with_unit,
+    convert, find_format,
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -221,6 +221,10 @@ struct StreamFacts {
     name: Option<String>,
     read_requests: u64,
     write_requests: u64,
+    /// `anonymous` or `file`, if the trace tells.
+    kind: Option<&'static str>,
+    /// Length of a file at the end of the trace, if it is known.
+    file_bytes: Option<u64>,
 }
 
 impl From<&StreamCounts> for StreamFacts {
@@ -230,6 +234,8 @@ impl From<&StreamCounts> for StreamFacts {
             name: counts.name.clone(),
             read_requests: counts.read_requests,
             write_requests: counts.write_requests,
+            kind: counts.kind.map(ObjectKind::name),
+            file_bytes: counts.file_bytes,
         }
     }
 }
@@ -255,6 +261,8 @@ struct InfoFacts {
     /// What a stream is in the trace's format: `volume`, for example.
     stream_noun: &'static str,
     stream_counts: Vec<StreamFacts>,
+    /// Events that are no requests: what they are, in the plural, and how many.
+    events: Vec<(&'static str, u64)>,
     span_ns: Option<u64>,
     sorted_by_time: Option<bool>,
     anonymous_pages: Option<u64>,
@@ -281,6 +289,7 @@ impl From<&TraceInfo> for InfoFacts {
             streams: info.streams,
             stream_noun: find_format(info.report.format).map_or("stream", Format::stream_noun),
             stream_counts: info.stream_counts.iter().map(StreamFacts::from).collect(),
+            events: info.report.events.clone(),
             span_ns: info.span_ns,
             sorted_by_time: info.sorted_by_time,
             anonymous_pages: info.report.anonymous_pages.as_ref().map(AnonymousPages::pages),

@@ -105,6 +105,7 @@ pub const STUDIES: &[(&str, &[Column])] = &[
     ("translate", crate::TranslateRow::COLUMNS),
     ("filecache", crate::FileCacheRow::COLUMNS),
     ("break-even", crate::BreakEvenRow::COLUMNS),
+    ("pagecache", crate::PageCacheRow::COLUMNS),
 ];
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! [`simulate`] runs a grid of cells (policies × memory sizes × traces) over all cores and gives one
 //! [`Row`] per cell. Each trace is read once; all its cells share one page view. [`run_ssd`] does the same
-//! for write buffers × flash drives × traces, at original addresses, and [`run_translate`] for TLBs × page sizes ×
-//! memory × storage.
+//! for write buffers × flash drives × traces, at original addresses, [`run_translate`] for TLBs × page sizes ×
+//! memory × storage, and [`run_pagecache`] for page caches under traces of events.
 
 mod columns;
 mod contestant;
@@ -13,6 +13,7 @@ mod locality;
 mod memory_size;
 mod next_use;
 mod numbers;
+mod pagecache;
 mod pages;
 mod pricing;
 mod replay;
@@ -34,10 +35,15 @@ pub use filecache::{
 };
 pub use locality::{
     InterReference, InvertedRange, Kind, Locality, LocalityStudy, MissCurve, Ranking, Sample,
-    Sampling, StandardErrors, Ties, WholeTrace, WorkingSet, WorkingSets, analyze_locality,
+    Sampling, StandardErrors, Ties, WholeTrace, WindowPrediction, WindowStudy, WorkingSet,
+    WorkingSets, analyze_locality, predict_window,
 };
 pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;
+pub use pagecache::{
+    FileReadAhead, FirstTouch, FlushUnit, Flusher, PageCacheCounts, PageCacheExperiment,
+    PageCacheOptions, PageCacheOutcome, PageCacheRow, ReadAhead, ZeroClean, run_pagecache,
+};
 pub use pages::{
     Bound, Experiment, Observation, Outcome, Plan, PlannedCell, PreparedTrace, Row, plan_cells,
     simulate,

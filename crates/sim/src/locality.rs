@@ -8,6 +8,7 @@ mod inversion;
 mod miss_curve;
 mod ranking;
 mod sampling;
+mod window;
 mod working_set;
 mod write_frequency;
 
@@ -21,6 +22,7 @@ pub use inversion::InvertedRange;
 pub use miss_curve::{InterReference, MissCurve, StandardErrors};
 pub use ranking::Ranking;
 pub use sampling::{Sample, Sampling};
+pub use window::{WindowPrediction, WindowStudy, predict_window};
 pub use working_set::{WorkingSet, WorkingSets};
 pub use write_frequency::Ties;
 

@@ -80,6 +80,7 @@ mod lru_wsr;
 mod min;
 mod nru;
 mod page_list;
+mod pagecache;
 mod parameters;
 mod random;
 mod run;
@@ -102,6 +103,7 @@ pub use buffer::{
 pub use file_cache::{AdmissionRules, Cost, FileCacheCosts, FileCacheEvent, FileCacheTwin};
 pub use flash::{FlashEvent, FlashRules, FlashTwin};
 pub use kernel::{Access, KernelTwin, build_kernel};
+pub use pagecache::{PageCacheRules, PageCacheTwin};
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
 pub use translation::{

@@ -19,6 +19,7 @@ from clockhand.command import (
     filecache,
     locality,
     measure,
+    pagecache,
     pages,
     programs,
     recommendation,
@@ -70,6 +71,7 @@ def _options(
 
 
 pages.register(app)
+pagecache.register(app)
 ssd.register(app)
 translation.register(app)
 filecache.register(app)

@@ -1,6 +1,7 @@
 """``clockhand locality``: how programs use their pages, for reads and writes apart."""
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import polars as pl
@@ -8,21 +9,40 @@ import typer
 from rich.console import Console
 
 from clockhand import UsageError
-from clockhand.command.options import Device, Out, OutputFormat, PageSize, Plots, Report, Traces
-from clockhand.command.output import check_outputs, command_line, deliver, print_table, say
+from clockhand.command.options import (
+    Device,
+    Memory,
+    Out,
+    OutputFormat,
+    PageSize,
+    Plots,
+    Report,
+    Traces,
+)
+from clockhand.command.output import (
+    Format,
+    check_outputs,
+    command_line,
+    deliver,
+    print_table,
+    say,
+)
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.studies.locality.findings import TOP_COLUMNS, knee, write_verdict
 from clockhand.studies.locality.run import TABLES, Locality, locality
+from clockhand.studies.locality.window import predict_window
 from clockhand.study.facts import trace_label
 from clockhand.traces import Reading
 
 Rows = Annotated[
     str | None,
     typer.Option(
-        help=f"Which table to write: {', '.join(TABLES)}; summary, or miss-curve with --sample."
+        help=f"Which table to write: {', '.join(TABLES)}; summary, or miss-curve with --sample. "
+        "window, with --frames or --memory: what windows of CFLRU would save."
     ),
 ]
+Frames = Annotated[int | None, typer.Option(help="With --rows window: page frames of LRU.")]
 Sample = Annotated[
     str | None,
     typer.Option(
@@ -65,6 +85,8 @@ def _locality(
     sample: Sample = None,
     seed: Seed = 0,
     ties: Ties = "stable",
+    frames: Frames = None,
+    memory: Memory = None,
     format: OutputFormat = None,
     out: Out = None,
     report: Report = None,
@@ -73,9 +95,17 @@ def _locality(
     reading: Reading,
 ) -> None:
     """Show recency and frequency rankings of reads and writes, working sets and miss curves."""
+    if rows == "window":
+        if report is not None or plots is not None:
+            raise UsageError("--rows window has no figures; leave --report and --plots out")
+        check_outputs(out, None, None)
+        _window(traces, page_size, device, frames, memory, format, out, reading)
+        return
+    if frames is not None or memory is not None:
+        raise UsageError("--frames and --memory are for the window study; add --rows window")
     name = rows or ("summary" if sample is None else "miss-curve")
     if name not in TABLES:
-        raise UsageError(f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}")
+        raise UsageError(f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}, window")
     check_outputs(out, report, plots)
     with shown_progress() as watch:
         found = locality(
@@ -97,6 +127,33 @@ def _locality(
     else:
         print_for_people = partial(print_table, name, table)
     deliver(table, format, out, print_for_people, found.report_files(report, plots), plots)
+
+
+def _window(
+    traces: list[str],
+    page_size: str,
+    device: str,
+    frames: int | None,
+    memory: str | None,
+    format: Format | None,
+    out: Path | None,
+    reading: Reading,
+) -> None:
+    """Predict the window of CFLRU."""
+    with shown_progress() as watch:
+        found = predict_window(
+            traces,
+            frames=frames,
+            memory=memory,
+            page_size=page_size,
+            device=device,
+            **reading,
+            watch=watch,
+            command=command_line(),
+        )
+    for warning in found.warnings:
+        say(warning)
+    deliver(found.rows, format, out, partial(print_table, "window", found.rows), {}, None)
 
 
 def _print_summary(found: Locality, console: Console) -> None:

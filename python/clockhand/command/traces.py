@@ -75,6 +75,7 @@ def _flat(info: dict[str, Any]) -> dict[str, Any]:
         "labels": labels,
         "stream_counts": [f"{name}: {value}" for name, value in _stream_facts(info).items()],
         "segments": info["segments"],
+        "events": [f"{what}: {count}" for what, count in info["events"]],
     }
     if info["classes"] is not None:
         lists["classes"] = [f"{letter} {count}" for letter, count in info["classes"].items()]
@@ -88,9 +89,19 @@ def _stream_facts(info: dict[str, Any]) -> dict[str, str]:
         name = "" if counts["name"] is None else f" ({counts['name']})"
         facts[f"stream {counts['stream']}{name}"] = (
             f"{counts['read_requests']:,} reads, {counts['write_requests']:,} writes"
+            + _object_text(counts)
         )
     more = info["streams"] - STREAMS_SHOWN
     return facts | ({"other streams": f"{more:,}"} if more > 0 else {})
+
+
+def _object_text(counts: dict[str, Any]) -> str:
+    """Return what the trace tells of a stream that is an object of a page cache."""
+    if counts["kind"] is None:
+        return ""
+    if counts["file_bytes"] is None:
+        return f"; {counts['kind']}"
+    return f"; {counts['kind']}, {counts['file_bytes']:,} bytes at the end"
 
 
 def _facts(info: dict[str, Any]) -> dict[str, str]:
@@ -116,7 +127,9 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
         "skipped": f"{info['skipped_records']:,} malformed records, "
         f"{info['zero_size_requests']:,} requests of size 0",
     }
-    if info["streams"] > 1:
+    if info["events"]:
+        facts["other events"] = _event_text(info)
+    if info["streams"] > 1 or any(counts["kind"] for counts in info["stream_counts"]):
         facts |= _stream_facts(info)
     for position, reason in enumerate(info["first_skipped"], 1):
         facts[f"skipped {position}"] = reason
@@ -126,6 +139,10 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
         facts[f"label {key}"] = value
     facts["SHA-256"] = info["sha256"] or UNKNOWN
     return facts
+
+
+def _event_text(info: dict[str, Any]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in info["events"])
 
 
 def _captured_facts(info: dict[str, Any]) -> dict[str, str]:

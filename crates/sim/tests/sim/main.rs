@@ -12,6 +12,7 @@ mod locality;
 mod lru_sizes;
 mod memory_use;
 mod observation;
+mod pagecache;
 mod real_traces;
 mod reserve;
 mod rows;

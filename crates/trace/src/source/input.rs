@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::TraceError;
+use crate::event::Event;
 use crate::info::{TraceInfo, TraceInfoBuilder};
 use crate::memory_limit::default_memory_limit_bytes;
 use crate::progress::{Phase, Progress};
@@ -73,6 +74,24 @@ impl RequestTable {
 
 /// Takes a batch of requests, and what was met so far.
 type TakeReported<'a> = dyn FnMut(&[Request], &ReadReport) -> Result<(), TraceError> + 'a;
+
+/// Takes a batch of what fits the trace, and what was met so far.
+pub(crate) type TakeBatch<'a> = dyn FnMut(Batch<'_>, &ReadReport) -> Result<(), TraceError> + 'a;
+
+/// A part of a trace.
+#[derive(Clone, Copy)]
+pub(crate) enum Batch<'a> {
+    Requests(&'a [Request]),
+    Events(&'a [Event]),
+}
+
+/// What is to be read of a trace.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Requests,
+    Events,
+    Fitting,
+}
 
 /// A reader, and how far it has read the stored bytes.
 type Opened<'a> = (Box<dyn Reader + 'a>, StoredProgress);
@@ -169,23 +188,86 @@ impl TraceInput {
         progress: &Progress,
         take: &mut TakeReported<'_>,
     ) -> Result<ReadReport, TraceError> {
+        self.pull(
+            progress,
+            &mut |batch, report| match batch {
+                Batch::Requests(requests) => take(requests, report),
+                Batch::Events(_) => unreachable!("requests are asked for"),
+            },
+            Wanted::Requests,
+        )
+    }
+
+    /// Hands all events to `take`, batch by batch: also those that are no requests, where the trace has any.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader and of `take`, or [`TraceError::Interrupted`].
+    pub fn for_each_event_batch(
+        &self,
+        progress: &Progress,
+        take: &mut dyn FnMut(&[Event]) -> Result<(), TraceError>,
+    ) -> Result<ReadReport, TraceError> {
+        self.pull(
+            progress,
+            &mut |batch, _| match batch {
+                Batch::Events(events) => take(events),
+                Batch::Requests(_) => unreachable!("events are asked for"),
+            },
+            Wanted::Events,
+        )
+    }
+
+    /// Hands events to `take` if the trace can hold any that are no requests, else requests.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader and of `take`, or [`TraceError::Interrupted`].
+    pub(crate) fn for_each_fitting_batch(
+        &self,
+        progress: &Progress,
+        take: &mut TakeBatch<'_>,
+    ) -> Result<ReadReport, TraceError> {
+        self.pull(progress, take, Wanted::Fitting)
+    }
+
+    fn pull(
+        &self,
+        progress: &Progress,
+        take: &mut TakeBatch<'_>,
+        wanted: Wanted,
+    ) -> Result<ReadReport, TraceError> {
         let (mut reader, stored) = self.open()?;
         match self.requests_to_make() {
             Some(requests) => progress.enter(Phase::Synthesizing, requests),
             None => progress.enter(Phase::Reading, stored.total_bytes().unwrap_or(0)),
         }
-        let mut batch = Vec::new();
-        while reader.next_batch(&mut batch)? {
+        let takes_events = match wanted {
+            Wanted::Requests => false,
+            Wanted::Events => true,
+            Wanted::Fitting => reader.holds_events(),
+        };
+        let (mut requests, mut events) = (Vec::new(), Vec::new());
+        loop {
+            let is_more = if takes_events {
+                reader.next_events(&mut events)?
+            } else {
+                reader.next_batch(&mut requests)?
+            };
+            if !is_more {
+                return Ok(reader.report().clone());
+            }
             match self.requests_to_make() {
-                Some(_) => progress.add_done(batch.len() as u64),
+                Some(_) => progress.add_done((requests.len() + events.len()) as u64),
                 None => progress.set_done(stored.read_bytes()),
             }
-            take(&batch, reader.report())?;
+            let batch =
+                if takes_events { Batch::Events(&events) } else { Batch::Requests(&requests) };
+            take(batch, reader.report())?;
             if progress.is_cancelled() {
                 return Err(TraceError::Interrupted);
             }
         }
-        Ok(reader.report().clone())
     }
 
     /// How many requests are made while the trace is read; none if they are stored.
@@ -226,8 +308,11 @@ impl TraceInput {
     /// Those of the reader, or [`TraceError::Interrupted`].
     pub fn info(&self, page_bytes: u64, progress: &Progress) -> Result<TraceInfo, TraceError> {
         let mut builder = TraceInfoBuilder::new(page_bytes)?.within(self.memory_limit_bytes());
-        let report = self.for_each_batch(progress, &mut |batch| {
-            builder.extend(batch);
+        let report = self.for_each_fitting_batch(progress, &mut |batch, _| {
+            match batch {
+                Batch::Requests(requests) => builder.extend(requests),
+                Batch::Events(events) => builder.extend_events(events),
+            }
             Ok(())
         })?;
         builder.finish(report)

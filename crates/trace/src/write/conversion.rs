@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use crate::TraceError;
 use crate::anonymous::AnonymousPages;
-use crate::input::TraceInput;
+use crate::event::{Event, ObjectKind};
+use crate::event_writer::ObjectNames;
+use crate::input::{Batch as InputBatch, TraceInput};
 use crate::parquet_writer::OptionalColumns;
 use crate::progress::Progress;
 use crate::report::ReadReport;
@@ -84,11 +86,14 @@ pub fn convert(
         writer: None,
         streams: BTreeMap::new(),
         stream_names: Vec::new(),
+        object_kinds: Vec::new(),
     };
     let mut reports = Vec::new();
     for (input, trace) in inputs.iter().enumerate() {
         let trace = if target.holds_classes() { trace.keeping_classes() } else { trace.clone() };
-        let report = read_ahead(&trace, progress, &mut |batch| writing.write(input, batch))?;
+        let takes_events = writing.takes_events();
+        let report =
+            read_ahead(&trace, takes_events, progress, &mut |batch| writing.write(input, batch))?;
         reports.push(report);
     }
     writing.keep_address_spaces(&reports);
@@ -106,32 +111,54 @@ pub fn convert(
 
 /// What is handed from the thread that reads to the one that writes.
 struct Batch {
-    requests: Vec<Request>,
+    content: Content,
     /// Labels of the trace, with its first batch.
     labels: Vec<(String, String)>,
     /// Names of streams that no batch before has brought.
     new_stream_names: Vec<String>,
+    /// What the streams are that no batch before has brought.
+    new_object_kinds: Vec<ObjectKind>,
+}
+
+enum Content {
+    Requests(Vec<Request>),
+    Events(Vec<Event>),
 }
 
 /// Hands all requests to `take` while another thread reads on: a conversion whose pipe has stalled can still be
 /// cancelled, and then removes its unfinished file.
 fn read_ahead(
     trace: &TraceInput,
+    takes_events: bool,
     progress: &Arc<Progress>,
     take: &mut dyn FnMut(Batch) -> Result<(), TraceError>,
 ) -> Result<ReadReport, TraceError> {
     let (sender, receiver) = mpsc::sync_channel(BATCHES_AHEAD);
     let (trace, reading) = (trace.clone(), Arc::clone(progress));
     let reader = thread::spawn(move || {
-        let (mut labels_sent, mut names_sent) = (0, 0);
-        trace.for_each_reported_batch(&reading, &mut |requests, report| {
+        let (mut labels_sent, mut names_sent, mut kinds_sent) = (0, 0, 0);
+        let mut send = |content, report: &ReadReport| {
             let batch = Batch {
-                requests: requests.to_vec(),
+                content,
                 labels: report.labels[labels_sent..].to_vec(),
                 new_stream_names: report.stream_names[names_sent..].to_vec(),
+                new_object_kinds: report.object_kinds[kinds_sent..].to_vec(),
             };
             (labels_sent, names_sent) = (report.labels.len(), report.stream_names.len());
+            kinds_sent = report.object_kinds.len();
             sender.send(batch).map_err(|_| TraceError::Interrupted)
+        };
+        if !takes_events {
+            return trace.for_each_reported_batch(&reading, &mut |requests, report| {
+                send(Content::Requests(requests.to_vec()), report)
+            });
+        }
+        trace.for_each_fitting_batch(&reading, &mut |batch, report| {
+            let content = match batch {
+                InputBatch::Requests(requests) => Content::Requests(requests.to_vec()),
+                InputBatch::Events(events) => Content::Events(events.to_vec()),
+            };
+            send(content, report)
         })
     });
     loop {
@@ -161,18 +188,40 @@ struct Writing<'a> {
     streams: BTreeMap<(usize, u32), u32>,
     /// Of a single input, whose streams keep their numbers.
     stream_names: Vec<String>,
+    /// As far as the inputs tell.
+    object_kinds: Vec<ObjectKind>,
 }
 
 impl Writing<'_> {
+    /// Whether events are kept: the target holds them, and the file was not begun as one of requests.
+    fn takes_events(&self) -> bool {
+        self.target.holds_events() && self.writer.as_ref().is_none_or(TraceWriter::takes_events)
+    }
+
+    /// The stream in the file, of several inputs.
+    fn stream(&mut self, input: usize, stream: u32) -> u32 {
+        let next = self.streams.len() as u32;
+        *self.streams.entry((input, stream)).or_insert(next)
+    }
+
     fn write(&mut self, input: usize, mut batch: Batch) -> Result<(), TraceError> {
         if self.is_single {
             self.stream_names.append(&mut batch.new_stream_names);
+            self.object_kinds.append(&mut batch.new_object_kinds);
         } else {
-            for request in &mut batch.requests {
-                let next_stream = self.streams.len() as u32;
-                request.stream =
-                    *self.streams.entry((input, request.stream)).or_insert(next_stream);
-                request.time_ns = None;
+            match &mut batch.content {
+                Content::Requests(requests) => {
+                    for request in requests {
+                        request.stream = self.stream(input, request.stream);
+                        request.time_ns = None;
+                    }
+                }
+                Content::Events(events) => {
+                    for event in events {
+                        event.object = self.stream(input, event.object);
+                        event.time_ns = None;
+                    }
+                }
             }
         }
         for (key, value) in batch.labels {
@@ -186,11 +235,21 @@ impl Writing<'_> {
                     widen: self.widen,
                     labels: self.labels.clone(),
                 };
-                let columns = OptionalColumns::of(&batch.requests);
+                let columns = match &batch.content {
+                    Content::Requests(requests) => OptionalColumns::of(requests),
+                    Content::Events(_) => OptionalColumns::EVENTS,
+                };
                 none.insert(TraceWriter::create(self.out, &options, columns)?)
             }
         };
-        writer.write(&batch.requests, &self.stream_names)
+        match &batch.content {
+            Content::Requests(requests) => writer.write(requests, &self.stream_names)?,
+            Content::Events(events) => {
+                let objects = ObjectNames { names: &self.stream_names, kinds: &self.object_kinds };
+                writer.write_events(events, objects)?;
+            }
+        }
+        Ok(())
     }
 
     /// Keeps a label of an input unless it is known or the caller gave another of its key.

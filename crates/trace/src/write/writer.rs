@@ -139,6 +139,11 @@ impl TraceWriter {
         }
     }
 
+    /// Whether [`write_events`](Self::write_events) can be called.
+    pub fn takes_events(&self) -> bool {
+        matches!(self.rows, Rows::EventTable { .. } | Rows::Events(_))
+    }
+
     /// Appends events, for targets that [hold them](Target::holds_events) and, as a table, were
     /// created with columns of events. `objects` has what is known of the streams so far.
     ///

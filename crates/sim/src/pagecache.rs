@@ -1,0 +1,352 @@
+//! One page cache for processes and files: policies under calls, syncs, truncations, a flusher and reading ahead.
+//!
+//! A trace of [events](clockhand_trace::Event) is read once into an [`EventView`]; every cell of the grid (policy ×
+//! memory size) replays it. A trace that knows of nothing but reads and writes is the special case in which
+//! [`simulate`](crate::simulate) counts the same, with [`FirstTouch::Read`].
+
+mod counts;
+mod dirty_files;
+mod future;
+mod options;
+mod read_ahead;
+mod replay;
+mod row;
+mod swap_slots;
+#[cfg(test)]
+mod tests;
+
+use std::sync::OnceLock;
+
+use clockhand_device::{Device, PageCost};
+use clockhand_policy::catalog::{Kind, PolicySpec};
+use clockhand_trace::{EventView, EventViewBuilder, ObjectKind};
+
+pub use counts::PageCacheCounts;
+pub use options::{
+    FileReadAhead, FirstTouch, FlushUnit, Flusher, PageCacheOptions, ReadAhead, ZeroClean,
+};
+pub use row::PageCacheRow;
+
+use crate::pricing::Pricing;
+use crate::study::{Study, check_given, run_study};
+use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
+use future::Future;
+use replay::Cell;
+
+/// What to simulate. Rows come in the order trace, memory size, policy, each as given, doubles kept.
+#[derive(Clone, Debug)]
+pub struct PageCacheExperiment {
+    /// The traces.
+    pub traces: Vec<TraceInput>,
+    /// The policies; the bound is none of a page cache.
+    pub policies: Vec<Contestant>,
+    /// Seed of policies that draw random numbers.
+    pub seed: u64,
+    /// The memory sizes.
+    pub sizes: Vec<MemorySize>,
+    /// Page size in bytes, a power of two.
+    pub page_bytes: u64,
+    /// The device of anonymous pages as the user wrote it.
+    pub device: String,
+    /// The device of files; that of anonymous pages if `None`.
+    pub file_device: Option<String>,
+    /// How the cache behaves beside its policy.
+    pub options: PageCacheOptions,
+    /// Threads; all cores if `None`.
+    pub jobs: Option<usize>,
+}
+
+/// The rows of an experiment and the facts that belong to them.
+#[derive(Clone, Debug)]
+pub struct PageCacheOutcome {
+    /// One row per cell.
+    pub rows: Vec<PageCacheRow>,
+    /// One entry per trace.
+    pub traces: Vec<ReadTrace>,
+    /// The device of anonymous pages.
+    pub device: Device,
+    /// What a page operation costs on it.
+    pub page_cost: PageCost,
+    /// The device of pages of files.
+    pub file_device: Device,
+    /// What a page operation costs on it.
+    pub file_page_cost: PageCost,
+}
+
+/// The device of each class of pages.
+struct Devices<'a> {
+    anonymous: Pricing,
+    file: Pricing,
+    anonymous_name: &'a str,
+    file_name: &'a str,
+}
+
+/// Runs an experiment.
+///
+/// # Errors
+///
+/// Everything that can be known before a trace is read (policies, sizes, devices) is checked before; then the first trace
+/// that cannot be read or does not fit the options, or [`SimError::Interrupted`].
+pub fn run_pagecache(
+    experiment: &PageCacheExperiment,
+    progress: &Progress,
+) -> Result<PageCacheOutcome, SimError> {
+    let study = PageCacheStudy::new(experiment)?;
+    let (mut rows, mut traces) = (Vec::new(), Vec::new());
+    run_study(&study, &experiment.traces, experiment.jobs, progress, |prepared, finished| {
+        rows.extend(finished);
+        traces.push(prepared.trace);
+    })?;
+    let Devices { anonymous, file, .. } = study.devices;
+    Ok(PageCacheOutcome {
+        rows,
+        traces,
+        device: anonymous.device,
+        page_cost: anonymous.page_cost,
+        file_device: file.device,
+        file_page_cost: file.page_cost,
+    })
+}
+
+/// An experiment that was checked.
+struct PageCacheStudy<'a> {
+    experiment: &'a PageCacheExperiment,
+    policies: Vec<&'a PolicySpec>,
+    devices: Devices<'a>,
+}
+
+/// What the cells of one trace share.
+struct PreparedEvents {
+    trace: ReadTrace,
+    view: EventView,
+    /// Computed when the first offline policy asks.
+    future: OnceLock<Future>,
+}
+
+impl<'a> PageCacheStudy<'a> {
+    fn new(experiment: &'a PageCacheExperiment) -> Result<Self, SimError> {
+        let policies = policies(experiment)?;
+        let file_name = experiment.file_device.as_ref().unwrap_or(&experiment.device);
+        let devices = Devices {
+            anonymous: Pricing::new(&experiment.device, experiment.page_bytes)?,
+            file: Pricing::new(file_name, experiment.page_bytes)?,
+            anonymous_name: &experiment.device,
+            file_name,
+        };
+        for policy in &policies {
+            policy.resolve(1, devices.anonymous.device_ratio)?;
+        }
+        Ok(PageCacheStudy { experiment, policies, devices })
+    }
+}
+
+impl<'a> Study for PageCacheStudy<'a> {
+    type Prepared = PreparedEvents;
+    /// Frames and policy.
+    type Cell = (u32, &'a PolicySpec);
+    type Finished = PageCacheRow;
+
+    fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<PreparedEvents, SimError> {
+        let (trace, view) = read(input, self.experiment, progress)?;
+        Ok(PreparedEvents { trace, view, future: OnceLock::new() })
+    }
+
+    fn cells(&self, prepared: &PreparedEvents) -> Result<Vec<Self::Cell>, SimError> {
+        let mut cells = Vec::new();
+        for size in &self.experiment.sizes {
+            let frames = size.frames(prepared.trace.footprint_pages, self.experiment.page_bytes);
+            cells.extend(self.policies.iter().map(|&policy| (frames, policy)));
+        }
+        Ok(cells)
+    }
+
+    fn steps(&self, prepared: &PreparedEvents, task: &[&Self::Cell]) -> u64 {
+        (prepared.view.references().len() * task.len()) as u64
+    }
+
+    fn run(
+        &self,
+        prepared: &PreparedEvents,
+        task: &[&Self::Cell],
+        progress: &Progress,
+    ) -> Result<Vec<PageCacheRow>, SimError> {
+        task.iter()
+            .map(|&&(frames, policy)| self.cell(prepared, frames, policy, progress))
+            .collect()
+    }
+}
+
+/// The policies, if the experiment has all that it needs.
+fn policies(experiment: &PageCacheExperiment) -> Result<Vec<&PolicySpec>, SimError> {
+    check_given(&experiment.traces, "trace", "a file")?;
+    check_given(&experiment.policies, "policy", "--policy NAME")?;
+    check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
+    experiment.policies.iter().map(policy_of).collect()
+}
+
+fn policy_of(contestant: &Contestant) -> Result<&PolicySpec, SimError> {
+    match contestant {
+        Contestant::Policy(policy) => Ok(policy),
+        Contestant::Bound => Err(SimError::Usage(
+            "the bound is not known for page caches with calls; leave it out, and take min"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Reads a trace and makes its view.
+fn read(
+    input: &TraceInput,
+    experiment: &PageCacheExperiment,
+    progress: &Progress,
+) -> Result<(ReadTrace, EventView), SimError> {
+    let ahead_pages = experiment.options.read_ahead.file.map_or(0, |file| file.most_pages);
+    let mut builder = EventViewBuilder::new(experiment.page_bytes, ahead_pages)?
+        .within(input.memory_limit_bytes());
+    let mut report = input.for_each_event_batch(progress, &mut |batch| {
+        builder.extend(batch);
+        Ok(())
+    })?;
+    let kinds: Vec<ObjectKind> = report.object_kinds.clone();
+    let view = builder.finish(&kinds)?;
+    check(&input.name(), &view, &experiment.options)?;
+    if let Some((steps, first)) = view.back_steps() {
+        report.notes.push(format!(
+            "{steps} times run back, the first at event {first}; each counts as the time before it"
+        ));
+    }
+    let references = view.references().len() as u64;
+    let trace = ReadTrace {
+        name: input.name(),
+        report,
+        references,
+        read_references: references - view.write_references(),
+        write_references: view.write_references(),
+        footprint_pages: view.footprint_pages(),
+        dirty_footprint_pages: view.dirty_footprint_pages(),
+    };
+    Ok((trace, view))
+}
+
+/// Refuses options that mean nothing on this trace.
+fn check(name: &str, view: &EventView, options: &PageCacheOptions) -> Result<(), SimError> {
+    if options.read_ahead.file.is_some() && !view.has_files() {
+        return Err(SimError::Usage(format!(
+            "{name}: the trace has no files to read ahead; leave file:MIN-MAX out of --read-ahead, or give a trace of events"
+        )));
+    }
+    let needs_times = options.flusher.is_some_and(|flusher| flusher.unit == FlushUnit::Time);
+    if needs_times && view.has_files() && view.times_ns().is_none() {
+        return Err(SimError::Usage(format!(
+            "{name}: the trace has no times, so the flusher cannot count seconds; give --flush-every in references, \
+             1000r for example"
+        )));
+    }
+    Ok(())
+}
+
+impl PageCacheStudy<'_> {
+    fn cell(
+        &self,
+        prepared: &PreparedEvents,
+        frames: u32,
+        policy: &PolicySpec,
+        progress: &Progress,
+    ) -> Result<PageCacheRow, SimError> {
+        let policy = policy.clone().with_seed(self.experiment.seed);
+        let resolved = policy.resolve(frames, self.devices.anonymous.device_ratio)?;
+        let future = match policy.entry().kind {
+            Kind::Offline => Some(self.future(prepared)?),
+            _ => None,
+        };
+        let (view, options) = (&prepared.view, self.experiment.options);
+        let counts = Cell { view, future, frames, options, progress }.replay(&resolved)?;
+        Ok(self.row(prepared, frames, policy.written(), resolved.to_string(), &counts))
+    }
+
+    fn future<'p>(&self, prepared: &'p PreparedEvents) -> Result<&'p Future, SimError> {
+        if prepared.view.references().len() > Future::LIMIT_REFERENCES {
+            return Err(SimError::Usage(format!(
+                "{}: offline policies take at most {} references; take a part with --limit",
+                prepared.trace.name,
+                Future::LIMIT_REFERENCES
+            )));
+        }
+        let read_ahead = self.experiment.options.read_ahead;
+        let reads_ahead = read_ahead.file.is_some() || read_ahead.swap_slots.is_some();
+        Ok(prepared.future.get_or_init(|| Future::of(&prepared.view, reads_ahead)))
+    }
+
+    fn row(
+        &self,
+        prepared: &PreparedEvents,
+        frames: u32,
+        policy: &str,
+        policy_resolved: String,
+        counts: &PageCacheCounts,
+    ) -> PageCacheRow {
+        let PageCacheStudy { experiment, devices, .. } = self;
+        let PreparedEvents { trace, view, .. } = prepared;
+        let misses = counts.read_misses + counts.write_misses;
+        let anonymous = (&devices.anonymous.page_cost, counts.anon_read_ios, counts.anon_write_ios);
+        let file = (&devices.file.page_cost, counts.file_read_ios, counts.file_write_ios);
+        let has_erases = devices.anonymous.device.has_erase() && devices.file.device.has_erase();
+        PageCacheRow {
+            trace: trace.name.clone(),
+            policy: policy.to_owned(),
+            frames: frames.into(),
+            page_bytes: experiment.page_bytes,
+            device: devices.anonymous_name.to_owned(),
+            references: trace.references,
+            read_references: trace.read_references,
+            write_references: trace.write_references,
+            hits: trace.references - misses,
+            misses,
+            read_misses: counts.read_misses,
+            write_misses: counts.write_misses,
+            read_ios: counts.read_ios(),
+            write_ios: counts.write_ios(),
+            clean_evictions: counts.clean_evictions,
+            dirty_evictions: counts.dirty_evictions,
+            io_time_us: PageCost::total_time_us(&[anonymous, file]),
+            energy_uj: PageCost::total_energy_uj(&[anonymous, file]),
+            anon_read_ios: counts.anon_read_ios,
+            anon_write_ios: counts.anon_write_ios,
+            file_read_ios: counts.file_read_ios,
+            file_write_ios: counts.file_write_ios,
+            zero_fills: counts.zero_fills,
+            blind_fills: counts.blind_fills,
+            readahead_ios: counts.readahead_ios,
+            readahead_unused: counts.readahead_unused,
+            sync_writes: counts.sync_writes,
+            flusher_writes: counts.flusher_writes,
+            dropped_dirty: counts.dropped_dirty,
+            dropped_clean: counts.dropped_clean,
+            direct_read_ios: counts.direct_read_ios,
+            direct_write_ios: counts.direct_write_ios,
+            dirty_pages_peak: counts.dirty_pages_peak,
+            dirty_pages_mean: counts.dirty_pages_sum as f64 / trace.references as f64,
+            dirty_age_max: self.age(view, counts.dirty_age_max),
+            file_device: devices.file_name.to_owned(),
+            policy_resolved,
+            device_resolved: devices.anonymous.device.resolved(),
+            file_device_resolved: devices.file.device.resolved(),
+            hit_ratio: (trace.references - misses) as f64 / trace.references as f64,
+            footprint_pages: view.footprint_pages().into(),
+            memory_share: f64::from(frames) / f64::from(view.footprint_pages()),
+            write_backs: counts.early_write_backs,
+            potential_erases: has_erases.then(|| counts.write_ios()),
+            first_touch: experiment.options.first_touch.name(),
+            zero_clean: experiment.options.zero_clean.name(),
+            flusher: experiment.options.flusher.map(|flusher| flusher.written()),
+            read_ahead: experiment.options.read_ahead.written(),
+        }
+    }
+
+    /// An age in the unit of the row: seconds where the trace has times and the flusher counts none.
+    fn age(&self, view: &EventView, age: u64) -> f64 {
+        let flusher = self.experiment.options.flusher;
+        let in_references = flusher.is_some_and(|flusher| flusher.unit == FlushUnit::References);
+        if view.times_ns().is_some() && !in_references { age as f64 / 1e9 } else { age as f64 }
+    }
+}

@@ -1,0 +1,62 @@
+//! What one replay of a page cache counts.
+
+/// Counts in pages, but for the times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PageCacheCounts {
+    /// Read references that missed.
+    pub read_misses: u64,
+    /// Write references that missed.
+    pub write_misses: u64,
+    /// Anonymous pages read.
+    pub anon_read_ios: u64,
+    /// Anonymous pages written.
+    pub anon_write_ios: u64,
+    /// Pages of files read.
+    pub file_read_ios: u64,
+    /// Pages of files written.
+    pub file_write_ios: u64,
+    /// Pages that left clean for others.
+    pub clean_evictions: u64,
+    /// Pages that were written because they left for others.
+    pub dirty_evictions: u64,
+    /// Misses on anonymous pages that read nothing.
+    pub zero_fills: u64,
+    /// Misses of writing calls that read nothing.
+    pub blind_fills: u64,
+    /// Pages read ahead.
+    pub readahead_ios: u64,
+    /// Of those, pages that left without having been referenced.
+    pub readahead_unused: u64,
+    /// Pages written by syncs.
+    pub sync_writes: u64,
+    /// Pages written by the flusher.
+    pub flusher_writes: u64,
+    /// Pages written that stayed, for other reasons: as the policy asked, or before O_DIRECT.
+    pub early_write_backs: u64,
+    /// Dirty pages that left without being written: their file was cut or deleted, or their memory given back.
+    pub dropped_dirty: u64,
+    /// Clean pages that left so.
+    pub dropped_clean: u64,
+    /// Pages read past the cache.
+    pub direct_read_ios: u64,
+    /// Pages written past the cache.
+    pub direct_write_ios: u64,
+    /// The most dirty pages of files at any moment.
+    pub dirty_pages_peak: u64,
+    /// Dirty pages of files after each reference, summed.
+    pub dirty_pages_sum: u64,
+    /// The largest age of a dirty page of a file, in nanoseconds or references.
+    pub dirty_age_max: u64,
+}
+
+impl PageCacheCounts {
+    /// Pages read into the cache.
+    pub fn read_ios(&self) -> u64 {
+        self.anon_read_ios + self.file_read_ios
+    }
+
+    /// Pages written from the cache.
+    pub fn write_ios(&self) -> u64 {
+        self.anon_write_ios + self.file_write_ios
+    }
+}

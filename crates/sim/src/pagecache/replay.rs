@@ -1,0 +1,702 @@
+//! One pass over the events of a trace with one policy and one memory size.
+//!
+//! The loop is compiled for each policy, for traces with and without files, and with and without reading
+//! ahead, so that a hit does no more than `simulate` does: what becomes dirty is looked at on the first write only, and
+//! everything else happens on misses and between references.
+
+use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
+use clockhand_policy::page::{
+    AccessDriven, BitDriven, Cause, Fault, Offline, PageKind, PagePolicy,
+};
+use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Step};
+use clockhand_trace::{EventView, Mark, MarkKind, Reference};
+
+use super::counts::PageCacheCounts;
+use super::dirty_files::{DirtyFiles, single_object};
+use super::future::Future;
+use super::options::{FirstTouch, FlushUnit, PageCacheOptions, ZeroClean};
+use super::read_ahead::FileWindows;
+use super::swap_slots::SwapSlots;
+use crate::{Progress, SimError};
+
+/// References between two looks at the clock of progress and at a cancellation.
+const CHUNK_REFERENCES: usize = 1 << 18;
+
+/// One cell: a trace, the future for offline policies, and how to replay.
+#[derive(Clone, Copy)]
+pub(super) struct Cell<'a> {
+    pub view: &'a EventView,
+    pub future: Option<&'a Future>,
+    pub frames: u32,
+    pub options: PageCacheOptions,
+    pub progress: &'a Progress,
+}
+
+impl Cell<'_> {
+    /// Replays the trace under `policy`.
+    pub(super) fn replay(self, policy: &ResolvedPolicy) -> Result<PageCacheCounts, SimError> {
+        self.watched(policy, Unwatched).map(|(counts, Unwatched)| counts)
+    }
+
+    /// As [`Cell::replay`], and shows every step. More frames than pages change nothing, so that a cell costs no more memory
+    /// than its pages.
+    pub(super) fn watched<W: Watch>(
+        self,
+        policy: &ResolvedPolicy,
+        watch: W,
+    ) -> Result<(PageCacheCounts, W), SimError> {
+        let pages = self.view.page_keys().len() as u32;
+        let size = Size { frames: self.frames.min(pages), pages };
+        policy.build(size, CellVisitor { cell: self, size, watch })
+    }
+}
+
+/// How a missing page gets its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fill {
+    /// It is read.
+    Read,
+    /// It is zero.
+    Zero,
+    /// A call writes all that there is of it.
+    Blind,
+}
+
+/// What is watched of a replay, for tests; pages by dense id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Happened {
+    Hit(u32),
+    Filled(u32, Fill),
+    Ahead(u32),
+    Evicted(u32, bool),
+    Dropped(u32, bool),
+    /// Written, and stays.
+    Written(u32),
+}
+
+/// What watches a replay; the loop is compiled for each, so that not watching costs nothing.
+pub(super) trait Watch {
+    fn happened(&mut self, what: Happened);
+    /// An event has been served.
+    fn served<P: PagePolicy>(&mut self, memory: &Memory<P>, slots: Option<&SwapSlots>);
+}
+
+struct Unwatched;
+
+impl Watch for Unwatched {
+    #[inline]
+    fn happened(&mut self, _: Happened) {}
+    #[inline]
+    fn served<P: PagePolicy>(&mut self, _: &Memory<P>, _: Option<&SwapSlots>) {}
+}
+
+/// How a kind of policy is told of references.
+trait Told<P> {
+    /// Before the page is looked up, and before each page that is read ahead.
+    #[inline]
+    fn before(
+        &mut self,
+        memory: &mut Memory<P>,
+        next_reference: impl FnOnce(&Future) -> Option<u32>,
+    ) {
+        let _ = (memory, next_reference);
+    }
+    fn hit(&mut self, memory: &mut Memory<P>, reference: Reference, frame: Frame);
+}
+
+struct ByBits;
+struct ByAccess;
+struct ByFuture<'a>(&'a Future);
+
+fn op(reference: Reference) -> Op {
+    if reference.is_write() { Op::Write } else { Op::Read }
+}
+
+impl<P: BitDriven> Told<P> for ByBits {
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, reference: Reference, frame: Frame) {
+        if reference.is_call() {
+            memory.call(op(reference), frame);
+        } else {
+            memory.hit(usize::from(reference.is_write()), frame);
+        }
+    }
+}
+
+impl<P: AccessDriven> Told<P> for ByAccess {
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, reference: Reference, frame: Frame) {
+        memory.access(op(reference), frame);
+    }
+}
+
+impl<P: Offline> Told<P> for ByFuture<'_> {
+    #[inline]
+    fn before(
+        &mut self,
+        memory: &mut Memory<P>,
+        next_reference: impl FnOnce(&Future) -> Option<u32>,
+    ) {
+        memory.policy_mut().foresee(next_reference(self.0));
+    }
+
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, reference: Reference, frame: Frame) {
+        memory.access(op(reference), frame);
+    }
+}
+
+struct CellVisitor<'a, W> {
+    cell: Cell<'a>,
+    size: Size,
+    watch: W,
+}
+
+impl<W: Watch> CellVisitor<'_, W> {
+    fn run<P: PagePolicy, T: Told<P>>(
+        self,
+        policy: P,
+        told: T,
+    ) -> Result<(PageCacheCounts, W), SimError> {
+        let CellVisitor { cell, size, watch } = self;
+        let view = cell.view;
+        let pages = view.page_keys().len();
+        let (file, swap) = (cell.options.read_ahead.file, cell.options.read_ahead.swap_slots);
+        let callers = view.callers().iter().filter(|&&caller| caller != EventView::NO_CALLER);
+        let callers = callers.max().map_or(0, |&caller| caller as usize + 1);
+        let reads_ahead = file.is_some() || swap.is_some();
+        let mut replay = Replay {
+            memory: Memory::new(size.frames, size.pages, policy),
+            told,
+            watch,
+            cell,
+            counts: PageCacheCounts::default(),
+            dirty_files: view.has_files().then(|| DirtyFiles::new(pages, view.objects())),
+            slots: swap.map(|_| SwapSlots::new(pages)),
+            windows: file.map(|limits| FileWindows::new(limits, callers)),
+            lengths: vec![None; if file.is_some() { view.objects() as usize } else { 0 }],
+            unreferenced: vec![false; if reads_ahead { pages } else { 0 }],
+            ahead: Vec::new(),
+            clock: Clock::new(&cell),
+            period: None,
+            until_tick: 0,
+        };
+        replay.period = replay.memory.policy().period().map(std::num::NonZeroU64::get);
+        replay.until_tick = replay.period.unwrap_or(u64::MAX);
+        match (view.has_files(), reads_ahead) {
+            (false, false) => replay.run::<false, false>()?,
+            (true, false) => replay.run::<true, false>()?,
+            _ => replay.run::<true, true>()?,
+        }
+        Ok(replay.finish())
+    }
+}
+
+impl<W: Watch> Visitor for CellVisitor<'_, W> {
+    type Output = Result<(PageCacheCounts, W), SimError>;
+
+    fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
+        self.run(policy, ByBits)
+    }
+
+    fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
+        self.run(policy, ByAccess)
+    }
+
+    fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
+        let future = self.cell.future.expect("the future is computed for offline policies");
+        self.run(policy, ByFuture(future))
+    }
+}
+
+/// Where in time the replay is, in the unit of the flusher and of ages.
+struct Clock<'a> {
+    times_ns: Option<&'a [u64]>,
+    /// The time of the event that is served: of trace time, or references served before it.
+    now: u64,
+    /// References served, that under way included.
+    references: u64,
+    /// The event that refers to pages which is served last, plus 1.
+    event: usize,
+    /// When the flusher runs next.
+    next_flush: u64,
+    has_begun: bool,
+}
+
+impl<'a> Clock<'a> {
+    fn new(cell: &Cell<'a>) -> Self {
+        let counts_references =
+            cell.options.flusher.is_some_and(|flusher| flusher.unit == FlushUnit::References);
+        Clock {
+            times_ns: cell.view.times_ns().filter(|_| !counts_references),
+            now: 0,
+            references: 0,
+            event: 0,
+            next_flush: cell.options.flusher.map_or(u64::MAX, |flusher| flusher.every),
+            has_begun: false,
+        }
+    }
+
+    /// When what happens now happens: for a page that becomes dirty.
+    #[inline]
+    fn stamp(&self) -> u64 {
+        if self.times_ns.is_some() { self.now } else { self.references }
+    }
+}
+
+struct Replay<'a, P, T, W> {
+    memory: Memory<P>,
+    told: T,
+    watch: W,
+    cell: Cell<'a>,
+    counts: PageCacheCounts,
+    /// None if there are no files.
+    dirty_files: Option<DirtyFiles>,
+    /// None unless the swap is read ahead.
+    slots: Option<SwapSlots>,
+    /// None unless files are read ahead.
+    windows: Option<FileWindows>,
+    /// Of files, while they are read ahead.
+    lengths: Vec<Option<u64>>,
+    /// Pages that were read ahead and not referenced since.
+    unreferenced: Vec<bool>,
+    /// What is read with the page that misses.
+    ahead: Vec<u32>,
+    clock: Clock<'a>,
+    period: Option<u64>,
+    until_tick: u64,
+}
+
+impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
+    fn run<const FILES: bool, const AHEAD: bool>(&mut self) -> Result<(), SimError> {
+        let view = self.cell.view;
+        let mut served = 0;
+        for mark in view.marks() {
+            self.references::<FILES, AHEAD>(served, mark.before)?;
+            served = mark.before;
+            self.mark(mark);
+        }
+        self.references::<FILES, AHEAD>(served, view.references().len())
+    }
+
+    fn references<const FILES: bool, const AHEAD: bool>(
+        &mut self,
+        from: usize,
+        to: usize,
+    ) -> Result<(), SimError> {
+        let view = self.cell.view;
+        let mut start = from;
+        while start < to {
+            let end = to.min(start + CHUNK_REFERENCES);
+            for (place, &reference) in view.references()[start..end].iter().enumerate() {
+                self.reference::<FILES, AHEAD>(start + place, reference);
+            }
+            self.cell.progress.add_done((end - start) as u64);
+            if self.cell.progress.is_cancelled() {
+                return Err(SimError::Interrupted);
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn reference<const FILES: bool, const AHEAD: bool>(
+        &mut self,
+        index: usize,
+        reference: Reference,
+    ) {
+        if reference.begins_event() {
+            self.end_event();
+            self.begin_event(index);
+        }
+        self.clock.references = index as u64 + 1;
+        self.told.before(&mut self.memory, |future| future.next_of(index));
+        let frame = self.memory.frame_of(PageId(reference.page()));
+        if frame == Frame::NONE {
+            self.miss::<AHEAD>(index, reference);
+        } else {
+            self.hit::<FILES, AHEAD>(reference, frame);
+        }
+        if FILES && let Some(dirty_files) = &self.dirty_files {
+            self.counts.dirty_pages_sum += dirty_files.count();
+        }
+        self.until_tick -= 1;
+        if self.until_tick == 0 {
+            self.memory.tick();
+            self.until_tick = self.period.unwrap_or(u64::MAX);
+        }
+    }
+
+    /// Tells who watches that the event before has been served.
+    #[inline]
+    fn end_event(&mut self) {
+        if self.clock.has_begun {
+            self.watch.served(&self.memory, self.slots.as_ref());
+        }
+        self.clock.has_begun = true;
+    }
+
+    #[inline]
+    fn begin_event(&mut self, index: usize) {
+        self.clock.now = match self.clock.times_ns {
+            Some(times_ns) => times_ns[self.clock.event],
+            None => index as u64,
+        };
+        self.clock.event += 1;
+        if self.clock.now >= self.clock.next_flush {
+            self.flush();
+        }
+    }
+
+    #[inline]
+    fn hit<const FILES: bool, const AHEAD: bool>(&mut self, reference: Reference, frame: Frame) {
+        self.watch.happened(Happened::Hit(reference.page()));
+        let dirties =
+            (FILES || AHEAD) && reference.is_write() && !self.memory.frames().is_dirty(frame);
+        self.told.hit(&mut self.memory, reference, frame);
+        if dirties {
+            self.became_dirty(reference.page());
+        }
+        if AHEAD {
+            self.unreferenced[reference.page() as usize] = false;
+            if reference.is_call() && !reference.is_write() {
+                let (caller, page) = self.caller_and_page(reference);
+                if let Some(windows) = &mut self.windows {
+                    windows.hit(caller, page);
+                }
+            }
+        }
+    }
+
+    /// Who makes the call that is served, and the number of the page in its file.
+    fn caller_and_page(&self, reference: Reference) -> (u32, u64) {
+        let view = self.cell.view;
+        let caller = view.callers().get(self.clock.event - 1).copied().unwrap_or_default();
+        (caller, view.page_keys()[reference.page() as usize].1)
+    }
+
+    #[inline(never)]
+    fn miss<const AHEAD: bool>(&mut self, index: usize, reference: Reference) {
+        let page = reference.page();
+        if AHEAD {
+            self.choose_ahead(reference);
+        }
+        self.make_room(page, 1 + self.ahead.len() as u32);
+        let is_write = reference.is_write();
+        self.counts.read_misses += u64::from(!is_write);
+        self.counts.write_misses += u64::from(is_write);
+        let fill = self.fill(reference);
+        self.count_fill(page, fill);
+        self.watch.happened(Happened::Filled(page, fill));
+        let cause = if reference.is_call() { Cause::Call } else { Cause::Memory };
+        let (fetched, kind) = (fill == Fill::Read, self.kind(page));
+        let fault = Fault { fetched, cause, kind, ..Fault::new(PageId(page), op(reference)) };
+        self.memory.load(fault);
+        if is_write {
+            self.became_dirty(page);
+        }
+        if AHEAD {
+            self.load_ahead(index);
+        }
+    }
+
+    fn kind(&self, page: u32) -> PageKind {
+        let is_file = self.cell.view.file_pages()[page as usize];
+        if is_file { PageKind::File } else { PageKind::Anonymous }
+    }
+
+    /// What the miss reads.
+    fn fill(&self, reference: Reference) -> Fill {
+        let options = &self.cell.options;
+        if self.kind(reference.page()) == PageKind::File {
+            return if reference.is_covered() { Fill::Blind } else { Fill::Read };
+        }
+        let is_zero = match options.zero_clean {
+            ZeroClean::Drop => reference.is_unwritten(),
+            ZeroClean::Read => reference.is_fresh(),
+        };
+        if is_zero && options.first_touch == FirstTouch::Zero { Fill::Zero } else { Fill::Read }
+    }
+
+    fn count_fill(&mut self, page: u32, fill: Fill) {
+        match fill {
+            Fill::Read => self.count_read(page),
+            Fill::Zero => self.counts.zero_fills += 1,
+            Fill::Blind => self.counts.blind_fills += 1,
+        }
+    }
+
+    fn count_read(&mut self, page: u32) {
+        match self.kind(page) {
+            PageKind::File => self.counts.file_read_ios += 1,
+            PageKind::Anonymous => self.counts.anon_read_ios += 1,
+        }
+    }
+
+    /// Fixes what is read ahead of this miss, before anything leaves.
+    fn choose_ahead(&mut self, reference: Reference) {
+        let page = reference.page();
+        self.ahead.clear();
+        match self.kind(page) {
+            PageKind::File if reference.is_call() && !reference.is_write() => {
+                self.choose_of_file(reference);
+            }
+            PageKind::Anonymous => {
+                if let (Some(slots), Some(group)) =
+                    (&self.slots, self.cell.options.read_ahead.swap_slots)
+                {
+                    let others = slots.around(page, group).iter().copied();
+                    let others = others.filter(|&other| SwapSlots::is_page(other) && other != page);
+                    let memory = &self.memory;
+                    self.ahead.extend(
+                        others.filter(|&other| memory.frame_of(PageId(other)) == Frame::NONE),
+                    );
+                }
+            }
+            PageKind::File => {}
+        }
+        self.ahead.truncate(self.cell.frames as usize - 1);
+    }
+
+    fn choose_of_file(&mut self, reference: Reference) {
+        let (caller, page) = self.caller_and_page(reference);
+        let Some(windows) = &mut self.windows else { return };
+        let pages = windows.miss(caller, page);
+        let view = self.cell.view;
+        let id = reference.page();
+        let object = view.page_keys()[id as usize].0;
+        let end = self.lengths[object as usize]
+            .map_or(u64::MAX, |bytes| bytes.div_ceil(view.page_bytes()));
+        let pages = pages.min(end.saturating_sub(page + 1)) as u32;
+        let memory = &self.memory;
+        let missing =
+            (id + 1..=id + pages).filter(|&id| memory.frame_of(PageId(id)) == Frame::NONE);
+        self.ahead.extend(missing);
+    }
+
+    fn load_ahead(&mut self, index: usize) {
+        for place in 0..self.ahead.len() {
+            let page = self.ahead[place];
+            self.told.before(&mut self.memory, |future| future.next_after(page, index));
+            let fault = Fault { kind: self.kind(page), ..Fault::ahead(PageId(page)) };
+            self.memory.load(fault);
+            self.counts.readahead_ios += 1;
+            self.count_read(page);
+            self.unreferenced[page as usize] = true;
+            self.watch.happened(Happened::Ahead(page));
+        }
+        self.ahead.clear();
+    }
+
+    /// Lets pages leave until so many frames are free.
+    fn make_room(&mut self, page: u32, frames: u32) {
+        while let Some(step) =
+            self.memory.next_step(PageId(page), frames).expect("the simulator pins nothing")
+        {
+            match step {
+                Step::WriteBack(frame) => {
+                    self.counts.early_write_backs += 1;
+                    self.write(frame);
+                }
+                Step::Evict(frame) => self.evict(frame),
+            }
+        }
+    }
+
+    fn evict(&mut self, frame: Frame) {
+        let PageId(page) = self.memory.frames().page(frame);
+        let is_dirty = self.memory.frames().is_dirty(frame);
+        if is_dirty {
+            self.counts.dirty_evictions += 1;
+            self.account_write(page);
+            self.memory.written_back(frame);
+        } else {
+            self.counts.clean_evictions += 1;
+        }
+        self.memory.commit_eviction();
+        self.left(page);
+        self.watch.happened(Happened::Evicted(page, is_dirty));
+    }
+
+    /// Writes a dirty page that stays.
+    fn write(&mut self, frame: Frame) {
+        let PageId(page) = self.memory.frames().page(frame);
+        self.account_write(page);
+        self.memory.written_back(frame);
+        self.watch.happened(Happened::Written(page));
+    }
+
+    fn account_write(&mut self, page: u32) {
+        match self.kind(page) {
+            PageKind::File => {
+                self.counts.file_write_ios += 1;
+                self.became_clean(page);
+            }
+            PageKind::Anonymous => {
+                self.counts.anon_write_ios += 1;
+                if let Some(slots) = &mut self.slots {
+                    slots.written(page);
+                }
+            }
+        }
+    }
+
+    /// A page has left the cache.
+    fn left(&mut self, page: u32) {
+        if let Some(is_unreferenced) = self.unreferenced.get_mut(page as usize) {
+            self.counts.readahead_unused += u64::from(*is_unreferenced);
+            *is_unreferenced = false;
+        }
+    }
+
+    #[inline(never)]
+    fn became_dirty(&mut self, page: u32) {
+        let stamp = self.clock.stamp();
+        if let (PageKind::File, Some(dirty_files)) = (self.kind(page), &mut self.dirty_files) {
+            dirty_files.insert(page, self.cell.view.page_keys()[page as usize].0, stamp);
+        } else if let Some(slots) = &mut self.slots {
+            slots.release(page);
+        }
+    }
+
+    fn became_clean(&mut self, page: u32) {
+        if let Some(dirty_files) = &mut self.dirty_files {
+            let file = self.cell.view.page_keys()[page as usize].0;
+            dirty_files.remove(page, file, self.clock.now);
+        }
+    }
+
+    /// What happens between references.
+    fn mark(&mut self, mark: &Mark) {
+        if let MarkKind::Length { object, bytes } = mark.kind {
+            if let Some(length) = self.lengths.get_mut(object as usize) {
+                *length = Some(bytes);
+            }
+            return;
+        }
+        self.end_event();
+        self.clock.now =
+            if self.clock.times_ns.is_some() { mark.time_ns } else { self.clock.references };
+        if self.clock.now >= self.clock.next_flush {
+            self.flush();
+        }
+        match mark.kind {
+            MarkKind::Look | MarkKind::Length { .. } => {}
+            MarkKind::Sync => self.sync(mark),
+            MarkKind::Drop { partial } => self.drop_pages(mark, partial),
+            MarkKind::Unmap => {}
+            MarkKind::Direct { op, pages } => self.direct(mark, op, pages),
+        }
+    }
+
+    fn sync(&mut self, mark: &Mark) {
+        let Some(dirty_files) = &self.dirty_files else { return };
+        let pages = match single_object(self.cell.view.page_keys(), &mark.pages) {
+            Some(file) => dirty_files.of_file(file),
+            None if mark.pages.is_empty() => return,
+            None => dirty_files.all(),
+        };
+        self.counts.sync_writes += pages.len() as u64;
+        self.write_pages(&pages);
+    }
+
+    fn write_pages(&mut self, pages: &[u32]) {
+        for &page in pages {
+            let frame = self.memory.frame_of(PageId(page));
+            self.write(frame);
+        }
+    }
+
+    /// The flusher runs, for the last of its moments.
+    #[cold]
+    fn flush(&mut self) {
+        let Some(flusher) = self.cell.options.flusher else { return };
+        let moment = self.clock.now - self.clock.now % flusher.every;
+        self.clock.next_flush = moment.saturating_add(flusher.every);
+        let Some(dirty_files) = &self.dirty_files else { return };
+        let old = moment.checked_sub(flusher.age).map(|latest| dirty_files.until(latest));
+        let old = old.unwrap_or_default();
+        self.counts.flusher_writes += old.len() as u64;
+        self.write_pages(&old);
+        if let (Some(limit), Some(dirty_files)) = (flusher.dirty_limit, &self.dirty_files) {
+            let too_many = dirty_files.beyond(limit.floor_of(self.cell.frames));
+            self.counts.flusher_writes += too_many.len() as u64;
+            self.write_pages(&too_many);
+        }
+    }
+
+    fn drop_pages(&mut self, mark: &Mark, partial: Option<u32>) {
+        for page in mark.pages.clone() {
+            let frame = self.memory.frame_of(PageId(page));
+            if frame != Frame::NONE {
+                self.drop_page(page, frame);
+            }
+            if let (Some(slots), PageKind::Anonymous) =
+                (&mut self.slots, kind_of(self.cell.view, page))
+            {
+                slots.release(page);
+            }
+        }
+        let Some(page) = partial else { return };
+        let frame = self.memory.frame_of(PageId(page));
+        if frame != Frame::NONE && !self.memory.frames().is_dirty(frame) {
+            self.memory.make_dirty(frame);
+            self.became_dirty(page);
+        }
+    }
+
+    fn drop_page(&mut self, page: u32, frame: Frame) {
+        let was_dirty = self.memory.drop_page(frame);
+        if was_dirty {
+            self.counts.dropped_dirty += 1;
+            if self.kind(page) == PageKind::File {
+                self.became_clean(page);
+            }
+        } else {
+            self.counts.dropped_clean += 1;
+        }
+        self.left(page);
+        self.watch.happened(Happened::Dropped(page, was_dirty));
+    }
+
+    /// A call past the cache: what it meets there is written first, and gone after a write.
+    fn direct(&mut self, mark: &Mark, op: clockhand_trace::Op, pages: u64) {
+        let is_write = op == clockhand_trace::Op::Write;
+        let count = if is_write {
+            &mut self.counts.direct_write_ios
+        } else {
+            &mut self.counts.direct_read_ios
+        };
+        *count += pages;
+        for page in mark.pages.clone() {
+            let frame = self.memory.frame_of(PageId(page));
+            if frame == Frame::NONE {
+                continue;
+            }
+            if self.memory.frames().is_dirty(frame) {
+                self.counts.early_write_backs += 1;
+                self.write(frame);
+            }
+            if is_write {
+                self.drop_page(page, frame);
+            }
+        }
+    }
+
+    fn finish(mut self) -> (PageCacheCounts, W) {
+        self.watch.served(&self.memory, self.slots.as_ref());
+        if let Some(dirty_files) = &mut self.dirty_files {
+            let now =
+                if self.clock.times_ns.is_some() { self.clock.now } else { self.clock.references };
+            dirty_files.end(now);
+            self.counts.dirty_pages_peak = dirty_files.peak;
+            self.counts.dirty_age_max = dirty_files.age_max;
+        }
+        (self.counts, self.watch)
+    }
+}
+
+fn kind_of(view: &EventView, page: u32) -> PageKind {
+    if view.file_pages()[page as usize] { PageKind::File } else { PageKind::Anonymous }
+}

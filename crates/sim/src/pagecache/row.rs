@@ -1,0 +1,107 @@
+//! One row of a page-cache simulation. Names and order are the contract that scripts rely on.
+
+use crate::columns::columns;
+
+columns! {
+    /// What one policy does with one trace of events, memory size and pair of devices. All I/Os and evictions are counted
+    /// in pages.
+    pub struct PageCacheRow {
+        /// The trace as the user named it.
+        pub trace: String,
+        /// The policy as the user wrote it.
+        pub policy: String,
+        /// Page frames.
+        pub frames: u64,
+        /// Page size in bytes.
+        pub page_bytes: u64,
+        /// The device of anonymous pages as the user wrote it.
+        pub device: String,
+        /// Page references, by memory and by calls.
+        pub references: u64,
+        /// Page references that read.
+        pub read_references: u64,
+        /// Page references that write.
+        pub write_references: u64,
+        /// References to pages in memory.
+        pub hits: u64,
+        /// References to pages that were not.
+        pub misses: u64,
+        /// Misses of read references.
+        pub read_misses: u64,
+        /// Misses of write references.
+        pub write_misses: u64,
+        /// Pages read from the devices, those read ahead included.
+        pub read_ios: u64,
+        /// Pages written to the devices: dirty evictions and write-backs without eviction.
+        pub write_ios: u64,
+        /// Pages that left clean for others.
+        pub clean_evictions: u64,
+        /// Pages that were written because they left for others.
+        pub dirty_evictions: u64,
+        /// I/O time in microseconds, on both devices.
+        pub io_time_us: f64,
+        /// I/O energy in microjoules, if the profiles of both devices know it.
+        pub energy_uj: Option<f64>,
+        /// Anonymous pages read.
+        pub anon_read_ios: u64,
+        /// Anonymous pages written.
+        pub anon_write_ios: u64,
+        /// Pages of files read.
+        pub file_read_ios: u64,
+        /// Pages of files written.
+        pub file_write_ios: u64,
+        /// Misses on anonymous pages that read nothing, because the page is zero.
+        pub zero_fills: u64,
+        /// Misses of writing calls that read nothing, because they write all that there is of the page.
+        pub blind_fills: u64,
+        /// Pages read ahead.
+        pub readahead_ios: u64,
+        /// Pages read ahead that left without having been referenced.
+        pub readahead_unused: u64,
+        /// Pages written by syncs.
+        pub sync_writes: u64,
+        /// Pages written by the flusher.
+        pub flusher_writes: u64,
+        /// Dirty pages that left without being written: their file was cut or deleted, or their memory given back.
+        pub dropped_dirty: u64,
+        /// Clean pages that left so.
+        pub dropped_clean: u64,
+        /// Pages read past the cache (O_DIRECT); they are not priced.
+        pub direct_read_ios: u64,
+        /// Pages written past the cache (O_DIRECT); they are not priced.
+        pub direct_write_ios: u64,
+        /// The most dirty pages of files at any moment: what a power failure would have lost.
+        pub dirty_pages_peak: u64,
+        /// Dirty pages of files, the mean over the moments after each reference.
+        pub dirty_pages_mean: f64,
+        /// How long a page of a file was dirty at most: in seconds of trace time, or in references if the trace has no times
+        /// or the flusher counts references.
+        pub dirty_age_max: f64,
+        /// The device of pages of files as the user wrote it.
+        pub file_device: String,
+        /// The policy with every default.
+        pub policy_resolved: String,
+        /// The device of anonymous pages with every option.
+        pub device_resolved: String,
+        /// The device of pages of files with every option.
+        pub file_device_resolved: String,
+        /// Hits over references.
+        pub hit_ratio: f64,
+        /// Distinct pages that the trace references.
+        pub footprint_pages: u64,
+        /// Frames over footprint.
+        pub memory_share: f64,
+        /// Pages written that stayed, neither by a sync nor by the flusher: as the policy asked, or before O_DIRECT.
+        pub write_backs: u64,
+        /// Erases if each page written caused one, where both devices have erases.
+        pub potential_erases: Option<u64>,
+        /// What the first reference to anonymous memory reads: `zero` (nothing) or `read`.
+        pub first_touch: &'static str,
+        /// What a miss on an anonymous page reads that was never written: `drop` (nothing) or `read`.
+        pub zero_clean: &'static str,
+        /// The flusher, if there is one.
+        pub flusher: Option<String>,
+        /// What is read ahead.
+        pub read_ahead: String,
+    }
+}

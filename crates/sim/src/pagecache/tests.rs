@@ -1,0 +1,5 @@
+//! The driver from inside, event by event: golden vectors and the slow twin.
+
+mod golden;
+mod recorder;
+mod twin;

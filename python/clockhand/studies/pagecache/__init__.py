@@ -1,0 +1,1 @@
+"""One page cache for processes and files: ``clockhand pagecache``."""

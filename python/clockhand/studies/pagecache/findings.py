@@ -1,0 +1,79 @@
+"""What a run of a page cache says, in sentences."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from clockhand.study.facts import Facts, printable, trace_label
+
+NOTICEABLE = 0.0005
+"""Below one part in two thousand a difference would be printed as 0.0 %."""
+
+
+def findings(rows: pl.DataFrame, facts: Facts | None = None) -> list[str]:
+    """Return what stands out in each trace, a sentence each."""
+    sentences = []
+    for group in rows.partition_by("trace", maintain_order=True):
+        where = trace_label(group["trace"][0], facts)
+        cells = group.unique(["policy", "frames"], keep="first", maintain_order=True)
+        sentences += _of_time(cells, where)
+        sentences += _of_loss(cells, where)
+        sentences += _of_read_ahead(cells, where)
+    return sentences
+
+
+def _of_time(cells: pl.DataFrame, where: str) -> list[str]:
+    """Compare policies of the same memory: across sizes the larger one wins."""
+    sentences = []
+    for same in cells.partition_by("frames", maintain_order=True):
+        if same.height < 2:
+            continue
+        least, most = _bounds(same["io_time_us"])
+        size = f"With {same['frames'][0]:,} frames"
+        if most == 0 or (most - least) / most < NOTICEABLE:
+            sentences.append(f"{size}, all policies take the same I/O time on {where}.")
+            continue
+        names = same.filter(pl.col("io_time_us") == least)["policy"]
+        worst = same.filter(pl.col("io_time_us") == most)["policy"][0]
+        verb = "takes" if len(names) == 1 else "take"
+        sentences.append(
+            f"{size}, {_listed(names)} {verb} the least I/O time on {where}: "
+            f"{least / 1e6:,.4g} s, {100 * (most - least) / most:.1f} % less than "
+            f"{printable(worst)}."
+        )
+    return sentences
+
+
+def _of_loss(cells: pl.DataFrame, where: str) -> list[str]:
+    """Say what a power failure would have cost at worst."""
+    peak = cells.sort("dirty_pages_peak", descending=True, maintain_order=True).row(0, named=True)
+    if peak["dirty_pages_peak"] == 0:
+        return []
+    lost_kib = peak["dirty_pages_peak"] * peak["page_bytes"] / 1024
+    return [
+        f"At worst a power failure on {where} would have lost {peak['dirty_pages_peak']:,} dirty "
+        f"pages of files ({lost_kib:,.4g} KiB), under {printable(peak['policy'])} with "
+        f"{peak['frames']:,} frames."
+    ]
+
+
+def _of_read_ahead(cells: pl.DataFrame, where: str) -> list[str]:
+    read = int(cells["readahead_ios"].sum())
+    if read == 0:
+        return []
+    unused = int(cells["readahead_unused"].sum())
+    return [
+        f"Of all pages read ahead on {where}, {100 * unused / read:.1f} % left without having been "
+        "referenced."
+    ]
+
+
+def _bounds(values: pl.Series) -> tuple[float, float]:
+    known: list[Any] = values.to_list()
+    return min(known), max(known)
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = [printable(name) for name in names]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,198 @@
+"""Page caches: policies under traces of calls, syncs, truncations, a flusher and reading ahead."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Required, Unpack, cast
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.study.columns import schema
+from clockhand.study.facts import Facts, equivalent_command
+from clockhand.study.limits import MAXIMUM_JOBS, MAXIMUM_SEED, check_range
+from clockhand.study.reported import Reported
+from clockhand.study.run import reading_warnings, run_facts, trace_facts
+from clockhand.traces import Reading, Traces, Watch, reading_options, sources
+
+SCHEMA = schema("pagecache")
+"""Names, order and types of the columns of a result."""
+
+
+@dataclass(frozen=True)
+class PageCacheRun(Reported):
+    """A result with the facts that belong to it.
+
+    Attributes:
+        rows: One row per cell, in the order trace, memory size, policy, with the columns of
+            :data:`SCHEMA`.
+        facts: Command, version, trace hashes, devices and policies, for a report.
+        warnings: What the readers passed over or assumed, one sentence each.
+    """
+
+    rows: pl.DataFrame
+    facts: Facts
+    warnings: list[str]
+
+    def _rendered(self) -> str:
+        from clockhand.studies.pagecache.report import render  # Altair takes a while to import.
+
+        return render(self.rows, self.facts)
+
+    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+        from clockhand.studies.pagecache.report import pictures
+
+        return pictures(self.rows, folder, self.facts)
+
+
+class Options(Reading, total=False):
+    """What :func:`run_pagecache` takes besides traces, and means by it."""
+
+    policies: Required[str | Sequence[str]]
+    frames: int | str | Iterable[int] | None
+    memory: str | Iterable[str] | None
+    page_size: int | str
+    device: str | os.PathLike[str]
+    file_device: str | os.PathLike[str] | None
+    first_touch: str
+    zero_clean: str
+    flush_every: str | None
+    flush_age: str | None
+    dirty_limit: str | float | None
+    read_ahead: str
+    seed: int
+    jobs: int | None
+    watch: Watch | None
+    command: str | None
+
+
+def pagecache(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
+    """Run one page cache for processes and files; takes the options of :func:`run_pagecache`.
+
+    Returns:
+        One row per cell, in the order trace, memory size, policy, with the columns of
+        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
+    """
+    return run_pagecache(traces, **options).rows
+
+
+def run_pagecache(
+    traces: Traces,
+    *,
+    policies: str | Sequence[str],
+    frames: int | str | Iterable[int] | None = None,
+    memory: str | Iterable[str] | None = None,
+    page_size: int | str = 4096,
+    device: str | os.PathLike[str] = "slc-nand",
+    file_device: str | os.PathLike[str] | None = None,
+    first_touch: str = "zero",
+    zero_clean: str = "drop",
+    flush_every: str | None = None,
+    flush_age: str | None = None,
+    dirty_limit: str | float | None = None,
+    read_ahead: str = "none",
+    seed: int = 0,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+    command: str | None = None,
+    **reading: Unpack[Reading],
+) -> PageCacheRun:
+    """Run policies under traces of events and keep the facts for a report.
+
+    A trace that knows of nothing but reads and writes is taken as accesses of memory; with
+    ``first_touch="read"`` it gives the counts of :func:`clockhand.simulate`.
+
+    Args:
+        traces: One trace or several, as :class:`Trace` or as paths.
+        policies: Names with parameters, such as ``"cflru:window_share=1/4"``.
+        frames: Memory sizes in page frames, at least 1.
+        memory: Memory sizes as shares of the footprint or in bytes; give this or ``frames``.
+        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
+        device: What anonymous pages stand on: a name with options, or a TOML file.
+        file_device: What files stand on; ``device`` if not given.
+        first_touch: ``"zero"``, or ``"read"`` if every miss on anonymous memory reads.
+        zero_clean: ``"drop"``: an anonymous page that was never written is zero again when it
+            comes back; ``"read"``: it is read.
+        flush_every: When the flusher runs: ``"5s"`` of trace time or ``"1000r"`` references; there
+            is none if not given.
+        flush_age: How long a page of a file must have been dirty to be written, in the same unit;
+            0 if not given.
+        dirty_limit: The share of the frames that dirty pages of files may have after a run of the
+            flusher, such as ``"1/4"``; no limit if not given.
+        read_ahead: ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
+        seed: Seed of policies with random choices, from 0; kept in the facts.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress.
+        command: The command line for the facts; the equivalent one if not given.
+        reading: How traces that are given as paths are read, and which requests of each trace are
+            wanted, as :class:`clockhand.traces.Reading` says.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: a trace cannot be read.
+    """
+    check_range("--seed", seed, 0, MAXIMUM_SEED)
+    if jobs is not None:
+        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+    policies = [policies] if isinstance(policies, str) else list(policies)
+    sizes = {"frames": _joined(frames), "memory": _joined(memory)}
+    options: dict[str, Any] = {
+        "device": os.fspath(device),
+        "file_device": None if file_device is None else os.fspath(file_device),
+        "first_touch": first_touch,
+        "zero_clean": zero_clean,
+        "flush_every": flush_every,
+        "flush_age": flush_age,
+        "dirty_limit": None if dirty_limit is None else str(dirty_limit),
+        "read_ahead": read_ahead,
+    }
+    page_bytes = _engine.parse_page_bytes(str(page_size))
+    trace_sources = sources(traces, **reading)
+    result = _engine.run_pagecache(
+        trace_sources,
+        policies,
+        **sizes,
+        page_bytes=page_bytes,
+        seed=seed,
+        jobs=jobs,
+        watch=watch,
+        **options,
+    )
+    if command is None:
+        settings = {"policy": policies, **sizes, "page_size": page_bytes, "seed": seed, **options}
+        names = [source.name for source in trace_sources]
+        command = equivalent_command("pagecache", names, {**settings, **reading_options(reading)})
+    rows = pl.DataFrame(result["rows"], schema=SCHEMA)
+    facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
+    return PageCacheRun(rows, facts, reading_warnings(result["traces"]))
+
+
+def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Iterable):
+        return ",".join(str(item) for item in value)
+    return str(value)
+
+
+def _facts(
+    result: Mapping[str, Any],
+    rows: pl.DataFrame,
+    command: str,
+    page_bytes: int,
+    seed: int,
+    options: Mapping[str, Any],
+) -> Facts:
+    resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
+    facts = run_facts(
+        command=command,
+        seed=seed,
+        options=options,
+        traces=(trace_facts(trace, page_bytes) for trace in result["traces"]),
+        devices=result["devices"],
+        policies=[
+            {**policy, "resolved": resolved[policy["name"]]} for policy in result["policies"]
+        ],
+    )
+    return cast(Facts, facts)
