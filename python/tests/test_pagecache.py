@@ -82,8 +82,8 @@ def test_the_rows_have_the_columns_of_the_contract(clockhand: Any, events: Path)
         "pagecache", events, "--policy", "lru", "--policy", "min", "--frames", "2,9", "--format",
         "json",
     )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    rows = rows_of(run.stdout)
+    assert run.code == 0, run.err
+    rows = rows_of(run.out)
     assert list(rows[0])[: len(FIRST_COLUMNS)] == FIRST_COLUMNS
     assert [(row["policy"], row["frames"]) for row in rows] == [
         ("lru", 2), ("min", 2), ("lru", 9), ("min", 9),
@@ -101,8 +101,8 @@ def test_the_flusher_and_both_devices(clockhand: Any, events: Path) -> None:
         "pagecache", events, "--policy", "lru", "--frames", "9", "--device", "unit",
         "--file-device", "cflru-nand:erase=true", "--flush-every", "3s", "--format", "json",
     )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    [row] = rows_of(run.stdout)
+    assert run.code == 0, run.err
+    [row] = rows_of(run.out)
     assert row["flusher_writes"] == 2
     assert row["anon_write_ios"] == 0
     assert row["flusher"] == "every=3s,age=0s"
@@ -128,9 +128,9 @@ def test_wrong_options_are_one_sentence(
     clockhand: Any, events: Path, options: list[str], sentence: str
 ) -> None:
     run = clockhand("pagecache", events, "--policy", "lru", "--frames", "2", *options)
-    assert (run.returncode, run.stdout) == (2, "")
-    assert sentence in run.stderr
-    assert len(run.stderr.strip().splitlines()) == 1
+    assert (run.code, run.out) == (2, "")
+    assert sentence in run.err
+    assert len(run.err.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -149,29 +149,29 @@ def test_bad_traces_are_one_sentence(
     path = tmp_path / "bad.events"
     path.write_text(text)
     run = clockhand("pagecache", path, "--policy", "lru", "--frames", "2", *options)
-    assert (run.returncode, run.stdout) == (code, "")
-    assert sentence in run.stderr
-    assert len(run.stderr.strip().splitlines()) == 1
+    assert (run.code, run.out) == (code, "")
+    assert sentence in run.err
+    assert len(run.err.strip().splitlines()) == 1
 
 
 def test_a_time_that_runs_back_is_named(clockhand: Any, tmp_path: Path) -> None:
     path = tmp_path / "back.events"
     path.write_text("@5 cr f1 0 5\n@4 cr f1 0 5\n@6 cr f1 0 5\n")
     run = clockhand("pagecache", path, "--policy", "lru", "--frames", "2")
-    assert run.returncode == 0
-    assert "1 times run back, the first at event 2" in run.stderr
+    assert run.code == 0
+    assert "1 times run back, the first at event 2" in run.err
 
 
 def test_other_commands_name_what_they_leave_out(clockhand: Any, events: Path) -> None:
     run = clockhand("simulate", events, "--policy", "lru", "--frames", "2", "--format", "json")
-    assert run.returncode == 0, run.stderr
-    assert rows_of(run.stdout)[0]["references"] == 6
-    assert "lengths of files (1), syncs (1), truncations (1), O_DIRECT reads (1)" in run.stderr
+    assert run.code == 0, run.err
+    assert rows_of(run.out)[0]["references"] == 6
+    assert "lengths of files (1), syncs (1), truncations (1), O_DIRECT reads (1)" in run.err
 
 
 def test_info_shows_files_and_events(clockhand: Any, events: Path) -> None:
     run = clockhand("trace", "info", events)
-    assert run.returncode == 0, run.stderr
+    assert run.code == 0, run.err
     for words in (
         "(/var/log/the log)",
         "1 reads, 2 writes; file, 8,192 bytes at the end",
@@ -179,21 +179,21 @@ def test_info_shows_files_and_events(clockhand: Any, events: Path) -> None:
         "1 reads, 2 writes; anonymous",
         "1 lengths of files, 1 syncs, 1 truncations, 1 O_DIRECT reads, 1 releases of memory",
     ):
-        assert words in run.stdout
+        assert words in run.out
 
 
 def test_conversion_keeps_every_event(clockhand: Any, events: Path, tmp_path: Path) -> None:
     table, text = tmp_path / "work.parquet", tmp_path / "again.events"
     for source, target in ((events, table), (table, text)):
         run = clockhand("trace", "convert", source, target)
-        assert run.returncode == 0, run.stderr
-        assert "lost" not in run.stderr
+        assert run.code == 0, run.err
+        assert "lost" not in run.err
     lines = [line for line in text.read_text().splitlines() if not line.startswith("#")]
     assert len(lines) == len(EVENTS.splitlines()) - 1
     results = [
         clockhand(
             "pagecache", path, "--policy", "lru", "--frames", "2", "--format", "json"
-        ).stdout.replace(str(path), "")
+        ).out.replace(str(path), "")
         for path in (events, table, text)
     ]
     assert results[0] == results[1] == results[2]
@@ -201,8 +201,8 @@ def test_conversion_keeps_every_event(clockhand: Any, events: Path, tmp_path: Pa
 
 def test_a_plain_trace_counts_as_in_simulate(clockhand: Any, textbook: Path) -> None:
     options = ("--policy", "lru", "--policy", "clock", "--frames", "3", "--format", "json")
-    cached = rows_of(clockhand("pagecache", textbook, *options, "--first-touch", "read").stdout)
-    simulated = rows_of(clockhand("simulate", textbook, *options).stdout)
+    cached = rows_of(clockhand("pagecache", textbook, *options, "--first-touch", "read").out)
+    simulated = rows_of(clockhand("simulate", textbook, *options).out)
     for row, expected in zip(cached, simulated, strict=True):
         for column in ("misses", "read_ios", "write_ios", "io_time_us", "policy_resolved"):
             assert row[column] == expected[column]
@@ -232,6 +232,6 @@ def test_the_report_and_the_pictures(events: Path, tmp_path: Path) -> None:
 
 def test_the_table_for_people_leaves_out_what_did_not_happen(clockhand: Any, events: Path) -> None:
     run = clockhand("pagecache", events, "--policy", "lru", "--frames", "2,9")
-    assert run.returncode == 0
-    assert "by syncs" in run.stdout
-    assert "by flusher" not in run.stdout
+    assert run.code == 0
+    assert "by syncs" in run.out
+    assert "by flusher" not in run.out

@@ -33,8 +33,8 @@ Policies = Annotated[
     list[str],
     typer.Option(
         "--policy",
-        help="NAME or NAME:parameter=value,...; give the option once per policy. "
-        "See: clockhand policies.",
+        help="NAME or NAME:parameter=value,...; several with commas, all, or a pattern such as "
+        "'clock*'. See: clockhand policies.",
     ),
 ]
 FileDevice = Annotated[

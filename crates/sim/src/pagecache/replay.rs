@@ -1,8 +1,7 @@
 //! One pass over the events of a trace with one policy and one memory size.
 //!
-//! The loop is compiled for each policy, for traces with and without files, and with and without reading
-//! ahead, so that a hit does no more than `simulate` does: what becomes dirty is looked at on the first write only, and
-//! everything else happens on misses and between references.
+//! The loop is compiled for each policy. A hit does little more than in `simulate`: what becomes dirty is looked at on
+//! the first write only, and everything else happens on misses and between references.
 
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{
@@ -176,6 +175,7 @@ impl<W: Watch> CellVisitor<'_, W> {
             windows: file.map(|limits| FileWindows::new(limits, callers)),
             lengths: vec![None; if file.is_some() { view.objects() as usize } else { 0 }],
             unreferenced: vec![false; if reads_ahead { pages } else { 0 }],
+            reads_ahead,
             ahead: Vec::new(),
             clock: Clock::new(&cell),
             period: None,
@@ -183,11 +183,7 @@ impl<W: Watch> CellVisitor<'_, W> {
         };
         replay.period = replay.memory.policy().period().map(std::num::NonZeroU64::get);
         replay.until_tick = replay.period.unwrap_or(u64::MAX);
-        match (view.has_files(), reads_ahead) {
-            (false, false) => replay.run::<false, false>()?,
-            (true, false) => replay.run::<true, false>()?,
-            _ => replay.run::<true, true>()?,
-        }
+        replay.run()?;
         Ok(replay.finish())
     }
 }
@@ -258,6 +254,7 @@ struct Replay<'a, P, T, W> {
     windows: Option<FileWindows>,
     /// Of files, while they are read ahead.
     lengths: Vec<Option<u64>>,
+    reads_ahead: bool,
     /// Pages that were read ahead and not referenced since.
     unreferenced: Vec<bool>,
     /// What is read with the page that misses.
@@ -268,28 +265,24 @@ struct Replay<'a, P, T, W> {
 }
 
 impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
-    fn run<const FILES: bool, const AHEAD: bool>(&mut self) -> Result<(), SimError> {
+    fn run(&mut self) -> Result<(), SimError> {
         let view = self.cell.view;
         let mut served = 0;
         for mark in view.marks() {
-            self.references::<FILES, AHEAD>(served, mark.before)?;
+            self.references(served, mark.before)?;
             served = mark.before;
             self.mark(mark);
         }
-        self.references::<FILES, AHEAD>(served, view.references().len())
+        self.references(served, view.references().len())
     }
 
-    fn references<const FILES: bool, const AHEAD: bool>(
-        &mut self,
-        from: usize,
-        to: usize,
-    ) -> Result<(), SimError> {
+    fn references(&mut self, from: usize, to: usize) -> Result<(), SimError> {
         let view = self.cell.view;
         let mut start = from;
         while start < to {
             let end = to.min(start + CHUNK_REFERENCES);
             for (place, &reference) in view.references()[start..end].iter().enumerate() {
-                self.reference::<FILES, AHEAD>(start + place, reference);
+                self.reference(start + place, reference);
             }
             self.cell.progress.add_done((end - start) as u64);
             if self.cell.progress.is_cancelled() {
@@ -301,11 +294,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
     }
 
     #[inline]
-    fn reference<const FILES: bool, const AHEAD: bool>(
-        &mut self,
-        index: usize,
-        reference: Reference,
-    ) {
+    fn reference(&mut self, index: usize, reference: Reference) {
         if reference.begins_event() {
             self.end_event();
             self.begin_event(index);
@@ -314,11 +303,11 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         self.told.before(&mut self.memory, |future| future.next_of(index));
         let frame = self.memory.frame_of(PageId(reference.page()));
         if frame == Frame::NONE {
-            self.miss::<AHEAD>(index, reference);
+            self.miss(index, reference);
         } else {
-            self.hit::<FILES, AHEAD>(reference, frame);
+            self.hit(reference, frame);
         }
-        if FILES && let Some(dirty_files) = &self.dirty_files {
+        if let Some(dirty_files) = &self.dirty_files {
             self.counts.dirty_pages_sum += dirty_files.count();
         }
         self.until_tick -= 1;
@@ -350,15 +339,14 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
     }
 
     #[inline]
-    fn hit<const FILES: bool, const AHEAD: bool>(&mut self, reference: Reference, frame: Frame) {
+    fn hit(&mut self, reference: Reference, frame: Frame) {
         self.watch.happened(Happened::Hit(reference.page()));
-        let dirties =
-            (FILES || AHEAD) && reference.is_write() && !self.memory.frames().is_dirty(frame);
+        let dirties = reference.is_write() && !self.memory.frames().is_dirty(frame);
         self.told.hit(&mut self.memory, reference, frame);
         if dirties {
             self.became_dirty(reference.page());
         }
-        if AHEAD {
+        if self.reads_ahead {
             self.unreferenced[reference.page() as usize] = false;
             if reference.is_call() && !reference.is_write() {
                 let (caller, page) = self.caller_and_page(reference);
@@ -377,9 +365,9 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
     }
 
     #[inline(never)]
-    fn miss<const AHEAD: bool>(&mut self, index: usize, reference: Reference) {
+    fn miss(&mut self, index: usize, reference: Reference) {
         let page = reference.page();
-        if AHEAD {
+        if self.reads_ahead {
             self.choose_ahead(reference);
         }
         self.make_room(page, 1 + self.ahead.len() as u32);
@@ -396,7 +384,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         if is_write {
             self.became_dirty(page);
         }
-        if AHEAD {
+        if self.reads_ahead {
             self.load_ahead(index);
         }
     }

@@ -71,7 +71,7 @@ def predict_window(
     trace_sources = sources(traces, **reading)
     if not trace_sources:
         raise _engine.UsageError("no trace is given; add a file")
-    sizes = {"frames": None if frames is None else str(frames), "memory": memory}
+    sizes: dict[str, Any] = {"frames": None if frames is None else str(frames), "memory": memory}
     options: dict[str, Any] = {"device": os.fspath(device)}
     results = [
         _engine.predict_window(source, **sizes, page_bytes=page_bytes, watch=watch, **options)

@@ -14,6 +14,7 @@ from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.limits import MAXIMUM_JOBS, MAXIMUM_SEED, check_range
 from clockhand.study.reported import Reported
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
+from clockhand.study.selections import expanded
 from clockhand.traces import Reading, Traces, Watch, reading_options, sources
 
 SCHEMA = schema("pagecache")
@@ -135,8 +136,9 @@ def run_pagecache(
     check_range("--seed", seed, 0, MAXIMUM_SEED)
     if jobs is not None:
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
-    policies = [policies] if isinstance(policies, str) else list(policies)
-    sizes = {"frames": _joined(frames), "memory": _joined(memory)}
+    names = [entry["name"] for entry in _engine.policies() if entry["name"] != "bound"]
+    policies = expanded("--policy", policies, names)
+    sizes: dict[str, Any] = {"frames": _joined(frames), "memory": _joined(memory)}
     options: dict[str, Any] = {
         "device": os.fspath(device),
         "file_device": None if file_device is None else os.fspath(file_device),
@@ -161,8 +163,10 @@ def run_pagecache(
     )
     if command is None:
         settings = {"policy": policies, **sizes, "page_size": page_bytes, "seed": seed, **options}
-        names = [source.name for source in trace_sources]
-        command = equivalent_command("pagecache", names, {**settings, **reading_options(reading)})
+        trace_names = [source.name for source in trace_sources]
+        command = equivalent_command(
+            "pagecache", trace_names, {**settings, **reading_options(reading)}
+        )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
     return PageCacheRun(rows, facts, reading_warnings(result["traces"]))
