@@ -72,7 +72,7 @@ def events(tmp_path: Path) -> Path:
     return path
 
 
-def rows_of(output: str) -> list[dict[str, Any]]:
+def rows_of(output: bytes) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads(output)
     return rows
 
@@ -128,7 +128,7 @@ def test_wrong_options_are_one_sentence(
     clockhand: Any, events: Path, options: list[str], sentence: str
 ) -> None:
     run = clockhand("pagecache", events, "--policy", "lru", "--frames", "2", *options)
-    assert (run.code, run.out) == (2, "")
+    assert (run.code, run.out) == (2, b"")
     assert sentence in run.err
     assert len(run.err.strip().splitlines()) == 1
 
@@ -149,7 +149,7 @@ def test_bad_traces_are_one_sentence(
     path = tmp_path / "bad.events"
     path.write_text(text)
     run = clockhand("pagecache", path, "--policy", "lru", "--frames", "2", *options)
-    assert (run.code, run.out) == (code, "")
+    assert (run.code, run.out) == (code, b"")
     assert sentence in run.err
     assert len(run.err.strip().splitlines()) == 1
 
@@ -179,7 +179,7 @@ def test_info_shows_files_and_events(clockhand: Any, events: Path) -> None:
         "1 reads, 2 writes; anonymous",
         "1 lengths of files, 1 syncs, 1 truncations, 1 O_DIRECT reads, 1 releases of memory",
     ):
-        assert words in run.out
+        assert words in run.out.decode()
 
 
 def test_conversion_keeps_every_event(clockhand: Any, events: Path, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_conversion_keeps_every_event(clockhand: Any, events: Path, tmp_path: Pa
     results = [
         clockhand(
             "pagecache", path, "--policy", "lru", "--frames", "2", "--format", "json"
-        ).out.replace(str(path), "")
+        ).out.replace(str(path).encode(), b"")
         for path in (events, table, text)
     ]
     assert results[0] == results[1] == results[2]
@@ -233,5 +233,5 @@ def test_the_report_and_the_pictures(events: Path, tmp_path: Path) -> None:
 def test_the_table_for_people_leaves_out_what_did_not_happen(clockhand: Any, events: Path) -> None:
     run = clockhand("pagecache", events, "--policy", "lru", "--frames", "2,9")
     assert run.code == 0
-    assert "by syncs" in run.out
-    assert "by flusher" not in run.out
+    assert "by syncs" in run.out.decode()
+    assert "by flusher" not in run.out.decode()

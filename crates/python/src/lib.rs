@@ -37,6 +37,8 @@ mod _engine {
     #[pymodule_export]
     use crate::measure::{Measurement, machine};
     #[pymodule_export]
+    use crate::pagecache::run_pagecache;
+    #[pymodule_export]
     use crate::pager::{Pager, pager_obstacle};
     #[pymodule_export]
     use crate::simulation::{parse_bytes, parse_page_bytes, simulate};

@@ -3,6 +3,7 @@
 //! Only the replay is timed: the clock starts when the trace has been read.
 
 mod timing;
+#[expect(dead_code, reason = "this benchmark takes its references alone")]
 mod workload;
 
 use std::fmt::Write as _;

@@ -573,7 +573,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
             MarkKind::Look | MarkKind::Length { .. } => {}
             MarkKind::Sync => self.sync(mark),
             MarkKind::Drop { partial } => self.drop_pages(mark, partial),
-            MarkKind::Unmap => {}
+            MarkKind::Unmap => self.unmap(mark),
             MarkKind::Direct { op, pages } => self.direct(mark, op, pages),
         }
     }
@@ -631,6 +631,16 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         if frame != Frame::NONE && !self.memory.frames().is_dirty(frame) {
             self.memory.make_dirty(frame);
             self.became_dirty(page);
+        }
+    }
+
+    /// The pages stay, without their mappings, which only kernels know.
+    fn unmap(&mut self, mark: &Mark) {
+        for page in mark.pages.clone() {
+            let frame = self.memory.frame_of(PageId(page));
+            if frame != Frame::NONE {
+                self.memory.unmap(frame);
+            }
         }
     }
 

@@ -42,16 +42,18 @@ use rustc_hash::FxHashMap;
 use crate::error::TraceError;
 use crate::event::{Action, Event, ObjectKind};
 use crate::fields::BlankFields;
-use crate::format::{Decoder, Format};
+use crate::format::{Confidence, Decoder, Format};
 use crate::labels;
 use crate::lines::{self, Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Op;
+use crate::sample::Sample;
 use crate::scan;
 use crate::source::Source;
 use crate::target::Target;
 
 pub(super) const FORMAT: Format = Format {
+    sniff,
     open,
     stream_noun: "object",
     targets: &[Target::events("events")],
@@ -62,11 +64,46 @@ pub(super) const FORMAT: Format = Format {
     )
 };
 
+/// Lines count that begin as an event does: the format says itself what is wrong with the rest of one.
+fn sniff(sample: &Sample) -> Confidence {
+    const LINES_TRIED: usize = 400;
+    if !sample.is_text() {
+        return Confidence::Unfit;
+    }
+    let (mut fitting, mut others) = (0, 0);
+    for line in sample.lines().take(LINES_TRIED) {
+        let end = memchr::memchr(b'#', line).unwrap_or(line.len());
+        let mut words = BlankFields::new(&line[..end]).filter(|word| !word.starts_with(b"@"));
+        let Some(word) = words.next() else { continue };
+        let label = words.next().unwrap_or_default();
+        if WORDS.contains(&word) && (label == b"*" || object(label).is_ok()) {
+            fitting += 1;
+        } else {
+            others += 1;
+        }
+    }
+    if fitting > others { Confidence::Likely } else { Confidence::Unfit }
+}
+
 fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
     output.holds_events = true;
     lines::open_as(Events::default(), source, output)
 }
 
+const WORDS: [&[u8]; 12] = [
+    b"mr",
+    b"mw",
+    b"cr",
+    b"cw",
+    b"dr",
+    b"dw",
+    b"length",
+    b"sync",
+    b"truncate",
+    b"delete",
+    b"release",
+    b"discard",
+];
 /// What `3p` counts.
 const PAGE_BYTES: u64 = 4096;
 /// The end of what files and address spaces can hold.

@@ -204,7 +204,7 @@ impl EventView {
         self.objects
     }
 
-    /// How many events are earlier than the one before, and the number of the first of them, from 1.
+    /// How many events are earlier than one before them, and the number of the first of them, from 1.
     pub fn back_steps(&self) -> Option<(u64, u64)> {
         self.back_steps
     }
@@ -239,7 +239,6 @@ struct Clock {
     first_ns: Option<u64>,
     /// From the first time on.
     now_ns: u64,
-    last_given_ns: u64,
     events: u64,
     back_steps: Option<(u64, u64)>,
 }
@@ -249,11 +248,10 @@ impl Clock {
         self.events += 1;
         if let Some(time_ns) = time_ns {
             let first_ns = *self.first_ns.get_or_insert(time_ns);
-            if time_ns < self.last_given_ns {
+            if time_ns < first_ns + self.now_ns {
                 let (steps, _) = self.back_steps.get_or_insert((0, self.events));
                 *steps += 1;
             }
-            self.last_given_ns = time_ns;
             self.now_ns = self.now_ns.max(time_ns.saturating_sub(first_ns));
         }
         self.now_ns
