@@ -119,7 +119,10 @@ def measure_chart(
     scale = alt.Scale(type="log" if is_wide else "linear", zero=False, nice=False, padding=14)
     encoded = base.encode(
         x=alt.X(
-            "frames:Q", title="Page frames", scale=scale, axis=alt.Axis(format="~s", grid=False)
+            "frames:Q",
+            title="Page frames",
+            scale=scale,
+            axis=alt.Axis(format="~s", grid=False, tickCount=6),
         ),
         y=alt.Y(
             f"{measure.field}:Q",

@@ -23,13 +23,12 @@ from clockhand.studies.pagecache.charts import (
     reason_records,
     reasons_chart,
 )
-from clockhand.studies.pagecache.findings import findings
+from clockhand.studies.pagecache.findings import OFFLINE, findings
 from clockhand.study.facts import Facts, printable, trace_label
 
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
 BASELINES = ("lru",)
-OFFLINE = ("min",)
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
 
 def _looks(section: _Section, canvas: Canvas) -> list[Mark]:
     policies = list(dict.fromkeys(record["policy"] for record in section.records))
-    return marks(policies, BASELINES, OFFLINE, canvas.theme)
+    return marks(policies, BASELINES, (OFFLINE,), canvas.theme)
 
 
 def _part(section: _Section, before: int) -> tuple[Part, dict[str, Any]]:
