@@ -33,8 +33,6 @@ mod _engine {
     #[pymodule_export]
     use crate::locality::{locality, predict_window};
     #[pymodule_export]
-    use crate::pagecache::run_pagecache;
-    #[pymodule_export]
     use crate::measure::{Measurement, machine};
     #[pymodule_export]
     use crate::pagecache::run_pagecache;
