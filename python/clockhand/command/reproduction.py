@@ -16,9 +16,12 @@ from clockhand.command.sweeps import DatasetFolder, sweep_progress
 from clockhand.reproduce import (
     ClockDnvReproduction,
     Reproduction,
+    ScmReproduction,
     read_clock_dnv_experiment,
+    read_scm_experiment,
     reproduce_clock_dnv,
     reproduce_craw,
+    reproduce_scm,
 )
 from clockhand.reproduce.craw import claim_table
 from clockhand.study.files import check_places
@@ -26,7 +29,8 @@ from clockhand.sweep import read_experiment
 from clockhand.sweep.tables import table_files
 
 CLOCK_DNV = "clock-dnv"
-PAPERS = ("craw", CLOCK_DNV)
+SCM = "scm"
+PAPERS = ("craw", CLOCK_DNV, SCM)
 
 Paper = Annotated[str, typer.Argument(help=f"What to reproduce: {', '.join(PAPERS)}.")]
 ExperimentFile = Annotated[
@@ -73,9 +77,16 @@ def _reproduce(
             "--experiment"
         )
     check_places([path for path in (out, html) if path is not None], folder=tables)
-    made: Reproduction | ClockDnvReproduction
+    if paper != "craw" and dataset is not None:
+        raise UsageError(f"{paper} takes minutes and keeps no dataset; leave --dataset out")
+    made: Reproduction | ClockDnvReproduction | ScmReproduction
     if paper == CLOCK_DNV:
-        made = _run_clock_dnv(file, dataset, real_traces, jobs)
+        made = _run_clock_dnv(file, real_traces, jobs)
+    elif paper == SCM:
+        with shown_progress() as watch:
+            made = reproduce_scm(
+                read_scm_experiment(file), jobs=jobs, watch=watch, command=command_line()
+            )
     else:
         read = read_experiment(file)
         with sweep_progress() as watch:
@@ -87,21 +98,33 @@ def _reproduce(
     claims = claim_table(made.claims)
     files = {} if tables is None else table_files(tables, made.tables, made.facts)
     if html is not None:
-        page = _page(made) if isinstance(made, Reproduction) else _clock_dnv_page(made)
-        files[html] = page.encode()
+        files[html] = _page(made).encode()
     deliver(claims, format, out, partial(_print_claims, claims), files, tables)
 
 
-def _run_clock_dnv(
-    file: Path, dataset: Path | None, traces: Path | None, jobs: int | None
-) -> ClockDnvReproduction:
-    if dataset is not None:
-        raise UsageError("clock-dnv takes minutes and keeps no dataset; leave --dataset out")
+def _run_clock_dnv(file: Path, traces: Path | None, jobs: int | None) -> ClockDnvReproduction:
     read = read_clock_dnv_experiment(file)
     with shown_progress() as watch:
         return reproduce_clock_dnv(
             read, traces=traces, jobs=jobs, watch=watch, command=command_line()
         )
+
+
+def _page(made: Reproduction | ClockDnvReproduction | ScmReproduction) -> str:
+    match made:
+        case Reproduction():
+            return _craw_page(made)
+        case ClockDnvReproduction():
+            return _clock_dnv_page(made)
+        case ScmReproduction():
+            from clockhand.reproduce.scm_report import render_scm  # Altair takes a while to import.
+
+            return render_scm(
+                claims=made.claims,
+                paper_tables=made.paper_tables,
+                rows=made.rows,
+                facts=made.facts,
+            )
 
 
 def _clock_dnv_page(made: ClockDnvReproduction) -> str:
@@ -118,7 +141,7 @@ def _clock_dnv_page(made: ClockDnvReproduction) -> str:
     )
 
 
-def _page(made: Reproduction) -> str:
+def _craw_page(made: Reproduction) -> str:
     from clockhand.report import render_reproduction  # Altair takes a while to import.
 
     return render_reproduction(

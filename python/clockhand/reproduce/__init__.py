@@ -11,13 +11,17 @@ from clockhand.reproduce.clock_dnv import (
     reproduce_clock_dnv,
 )
 from clockhand.reproduce.craw import Reproduction, reproduce_craw
+from clockhand.reproduce.scm import ScmReproduction, read_scm_experiment, reproduce_scm
 
 __all__ = [
     "Claim",
     "ClockDnvReproduction",
     "Reproduction",
+    "ScmReproduction",
     "Verdict",
     "read_clock_dnv_experiment",
+    "read_scm_experiment",
     "reproduce_clock_dnv",
     "reproduce_craw",
+    "reproduce_scm",
 ]

@@ -18,7 +18,7 @@ PANEL_HEIGHT = 190
 
 @dataclass(frozen=True)
 class Lines:
-    """One panel: lines over memory or over time."""
+    """One panel: lines over memory, over time, or over sizes each of which doubles the last."""
 
     title: str
     caption: str
@@ -27,6 +27,7 @@ class Lines:
     series: tuple[str, ...]
     records: list[dict[str, Any]]
     is_logarithmic: bool
+    doubles_x: bool = False
 
 
 def title_of(paper: str, counts: Mapping[Verdict, int], traces: int) -> str:
@@ -78,17 +79,22 @@ def _look(series: str, place: int, everywhere: Mapping[str, Mark]) -> tuple[str,
     return PAGE.series[place], ((1, 0), (7, 3), (2, 2))[place]
 
 
+def _x(lines: Lines) -> alt.X:
+    values = sorted({record["x"] for record in lines.records}) or [1]
+    if lines.doubles_x:
+        scale = alt.Scale(type="log", base=2, nice=False, padding=8)
+        axis = alt.Axis(grid=False, format="~r", values=values, labelOverlap="greedy")
+    else:
+        scale = alt.Scale(domain=[0, values[-1]], nice=False)
+        axis = alt.Axis(grid=False, format=",d", tickCount=6)
+    return alt.X("x:Q", title=lines.x_title, scale=scale, axis=axis)
+
+
 def _chart(
     lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ...]]]
 ) -> alt.LayerChart:
     base = alt.Chart().transform_filter(alt.datum.panel == identity)
-    largest = max((record["x"] for record in lines.records), default=1)
-    x = alt.X(
-        "x:Q",
-        title=lines.x_title,
-        scale=alt.Scale(domain=[0, largest], nice=False),
-        axis=alt.Axis(grid=False, format=",d", tickCount=6),
-    )
+    x = _x(lines)
     scale = alt.Scale(type="log", nice=False) if lines.is_logarithmic else alt.Scale(zero=True)
     axis = alt.Axis(
         format="~s" if lines.is_logarithmic else ".3~r",
