@@ -9,8 +9,8 @@ import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import Mark, marks
-from clockhand.report.canvas import CANVAS, PICTURE, ROWS, Canvas, picture
-from clockhand.report.html import script_json, template
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, picture
+from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug
 from clockhand.studies.pagecache.charts import (
@@ -29,27 +29,6 @@ from clockhand.study.facts import Facts, printable, trace_label
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
 BASELINES = ("lru",)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One figure of the page; ``number`` counts them."""
-
-    identity: str
-    number: int
-    title: str
-    caption: str
-
-
-@dataclass(frozen=True)
-class Part:
-    """One trace."""
-
-    slug: str
-    label: str
-    summary: str
-    figures: list[Figure]
-    looks: list[Mark]
 
 
 @dataclass(frozen=True)
@@ -75,11 +54,8 @@ def render(rows: pl.DataFrame, facts: Facts) -> str:
     """
     split = _sections(rows, facts)
     parts: list[Part] = []
-    payload: list[dict[str, Any]] = []
     for section in split:
-        part, data = _part(section, sum(len(part.figures) for part in parts))
-        parts.append(part)
-        payload.append(data)
+        parts.append(_part(section, sum(len(part.figures) for part in parts)))
     sentences = findings(rows, facts)
     return template(PAGE_TEMPLATE).render(
         title=_title(split, sentences),
@@ -87,7 +63,7 @@ def render(rows: pl.DataFrame, facts: Facts) -> str:
         parts=parts,
         facts=printable(facts),
         table=table_without_filter(rows, facts, {}),
-        payload=script_json(payload),
+        payload=payload(parts),
     )
 
 
@@ -132,16 +108,14 @@ def _looks(section: _Section, canvas: Canvas) -> list[Mark]:
     return marks(policies, BASELINES, (OFFLINE,), canvas.theme)
 
 
-def _part(section: _Section, before: int) -> tuple[Part, dict[str, Any]]:
+def _part(section: _Section, before: int) -> Part:
     figures: list[Figure] = []
-    drawn: list[dict[str, Any]] = []
     looks = _looks(section, CANVAS)
 
     def add(key: str, title: str, caption: str, chart: alt.LayerChart) -> None:
         identity = f"{section.slug}-{key}"
         number = before + len(figures) + 1
-        figures.append(Figure(identity, number, title, caption))
-        drawn.append({"identity": identity, "specification": chart.to_dict()})
+        figures.append(Figure(identity, title, caption, chart.to_dict(), number))
 
     for measure in section.measures():
         chart = measure_chart(section.records, measure, looks, CANVAS, section.label)
@@ -151,8 +125,8 @@ def _part(section: _Section, before: int) -> tuple[Part, dict[str, Any]]:
         caption = f"With {frames:,} frames; pages that are dirty at the end are not in it."
         chart = reasons_chart(section.reasons, looks, CANVAS, section.label)
         add("reasons", REASONS_TITLE, caption, chart)
-    part = Part(section.slug, section.label, section.summary, figures, looks)
-    return part, {ROWS: section.records + section.reasons, "figures": drawn}
+    records = section.records + section.reasons
+    return Part(section.slug, section.label, section.summary, [("", figures)], records, looks)
 
 
 def _title(split: Sequence[_Section], sentences: Sequence[str]) -> str:
