@@ -52,6 +52,7 @@ capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, n
 
 traces: setup ## Capture the committed traces again; needs valgrind and what traces/MANIFEST.md names
 	$(BIN)/python traces/capture.py && $(BIN)/python traces/manifest.py
+	$(BIN)/python traces/servers/servers.py
 
 columns: setup ## Write docs/columns.md from what the engine declares
 	$(BIN)/python -c 'from clockhand.study.columns import page; print(page(), end="")' > docs/columns.md
