@@ -78,6 +78,7 @@ class PreparedTrace:
         jobs: int | None,
         on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None],
         watch: Callable[[str, int, int], None] | None = None,
+        bound_effort: str = "2",
     ) -> None: ...
 
 class Measurement:
@@ -194,6 +195,7 @@ def plan_cells(
     device: str,
     footprint_pages: int | None,
     seed: int,
+    bound_effort: str = "2",
 ) -> dict[str, Any]: ...
 def simulate(
     traces: list[TraceSource],
@@ -212,6 +214,7 @@ def simulate(
     seed: int,
     jobs: int | None,
     watch: Callable[[str, int, int], None] | None = None,
+    bound_effort: str = "2",
 ) -> dict[str, Any]: ...
 def translate(
     traces: list[TraceSource],

@@ -68,6 +68,16 @@ impl PageCost {
         Some(rounded_total(terms.into_iter()))
     }
 
+    /// Time of so many shares of a page read, in µs, rounded once. A page read has as many shares as the
+    /// denominator of [`write_read_ratio`](PageCost::write_read_ratio), a page write as many as its numerator.
+    pub fn time_us_of_shares(&self, shares: u128) -> f64 {
+        let read_time_us = &self.read_time_us;
+        let numerator = BigInt::from(*read_time_us.numer()) * shares;
+        let denominator = BigInt::from(*read_time_us.denom()) * *self.write_read_ratio.denom();
+        let time_us = BigRational::new(numerator, denominator);
+        time_us.to_f64().expect("a sum of I/O times is in the range of binary64")
+    }
+
     /// Energy of so many page reads and writes, in µJ, summed exactly and rounded once; `None` unless
     /// the device knows the energy of both.
     pub fn energy_uj(&self, read_ios: u64, write_ios: u64) -> Option<f64> {

@@ -50,17 +50,31 @@ pub(crate) fn described(description: Description, kind: String) -> PolicyFacts {
     }
 }
 
-/// All policies and the bound, as dictionaries.
+/// All policies and both ends of the bracket of the optimum, as dictionaries.
 #[pyfunction]
 pub(crate) fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let bound = PolicyFacts {
-        name: Contestant::BOUND,
-        kind: "bound".to_owned(),
-        summary: Contestant::BOUND_SUMMARY,
-        paper: Contestant::BOUND_PAPER,
-        parameters: Vec::new(),
+    let end = |name, kind: &str, summary, paper| PolicyFacts {
+        name,
+        kind: kind.to_owned(),
+        summary,
+        paper,
+        parameters: vec![ParameterFacts {
+            name: "effort",
+            summary: "seconds that a memory size may take about",
+            domain: "a number such as 2 or 0.5, from 0 to 3600".to_owned(),
+            default: "--bound-effort, or 2".to_owned(),
+        }],
     };
-    let facts: Vec<_> = CATALOG.iter().map(policy_facts).chain([bound]).collect();
+    let ends = [
+        end(Contestant::BOUND, "bound", Contestant::BOUND_SUMMARY, Contestant::BOUND_PAPER),
+        end(
+            Contestant::FEASIBLE,
+            "offline",
+            Contestant::FEASIBLE_SUMMARY,
+            Contestant::FEASIBLE_PAPER,
+        ),
+    ];
+    let facts: Vec<_> = CATALOG.iter().map(policy_facts).chain(ends).collect();
     Ok(pythonize(py, &facts)?)
 }
 

@@ -4,8 +4,8 @@ use std::num::NonZeroU64;
 
 use clockhand_device::{Device, PageCost};
 use clockhand_sim::{
-    Bits, Contestant, Experiment, GaugeSample, MemorySize, Observation, ReadTrace, ReplayOptions,
-    Row, SimError, WriteMiss,
+    Bits, Contestant, Effort, Experiment, GaugeSample, MemorySize, Observation, ReadTrace,
+    ReplayOptions, Row, SimError, WriteMiss,
 };
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -77,7 +77,8 @@ pub(crate) fn policy_facts(contestant: &Contestant) -> PolicyFacts {
             let description = policy.entry().description;
             (description.summary, description.paper)
         }
-        Contestant::Bound => (Contestant::BOUND_SUMMARY, Contestant::BOUND_PAPER),
+        Contestant::Bound(_) => (Contestant::BOUND_SUMMARY, Contestant::BOUND_PAPER),
+        Contestant::Feasible(_) => (Contestant::FEASIBLE_SUMMARY, Contestant::FEASIBLE_PAPER),
     };
     PolicyFacts { name: contestant.written().to_owned(), summary, paper }
 }
@@ -154,6 +155,14 @@ pub(crate) fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Re
     }
 }
 
+/// The effort where none is given: that of [`Effort::default`].
+pub(crate) const DEFAULT_EFFORT: &str = "2";
+
+/// The effort of the bracket of the optimum, as the command takes it.
+pub(crate) fn effort(seconds: &str) -> Result<Effort, SimError> {
+    Effort::parse("--bound-effort ", seconds)
+}
+
 pub(crate) fn contestants(policies: &[String]) -> Result<Vec<Contestant>, SimError> {
     policies.iter().map(|text| Contestant::parse(text)).collect()
 }
@@ -184,7 +193,7 @@ pub(crate) fn observation(
 #[pyfunction]
 #[pyo3(signature = (
     traces, policies, *, frames, memory, reserve, page_bytes, device, bits, write_miss, flush_at_end, hand_ns,
-    gauge_every, seed, jobs, watch=None
+    gauge_every, seed, jobs, watch=None, bound_effort=DEFAULT_EFFORT
 ))]
 #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
 pub(crate) fn simulate<'py>(
@@ -204,6 +213,7 @@ pub(crate) fn simulate<'py>(
     seed: u64,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
+    bound_effort: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let specs = contestants(&policies).map_err(exception)?;
     let options = replay_options(bits, write_miss, flush_at_end).map_err(exception)?;
@@ -214,6 +224,7 @@ pub(crate) fn simulate<'py>(
         page_bytes,
         device: device.clone(),
         options,
+        bound_effort: effort(bound_effort).map_err(exception)?,
         reserve,
         observation: observation(hand_ns, gauge_every),
         seed,

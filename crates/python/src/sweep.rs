@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::errors::exception;
 use crate::simulation::{
-    DeviceFacts, PolicyFacts, TraceFacts, contestants, device_facts, memory_sizes, observation,
-    policy_facts, replay_options,
+    DEFAULT_EFFORT, DeviceFacts, PolicyFacts, TraceFacts, contestants, device_facts, effort,
+    memory_sizes, observation, policy_facts, replay_options,
 };
 use crate::supervision::{show, supervised, supervised_with};
 use crate::trace::TraceSource;
@@ -40,7 +40,8 @@ struct PlanFacts {
 /// The cells of a grid on a trace of so many pages, which may not be known yet, in the order of its rows, and facts
 /// about device and policies.
 #[pyfunction]
-#[pyo3(signature = (policies, *, frames, memory, reserve, page_bytes, device, footprint_pages, seed))]
+#[pyo3(signature = (policies, *, frames, memory, reserve, page_bytes, device, footprint_pages, seed,
+    bound_effort=DEFAULT_EFFORT))]
 #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
 pub(crate) fn plan_cells<'py>(
     py: Python<'py>,
@@ -52,6 +53,7 @@ pub(crate) fn plan_cells<'py>(
     device: String,
     footprint_pages: Option<u32>,
     seed: u64,
+    bound_effort: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let experiment = Experiment {
         traces: Vec::new(),
@@ -61,6 +63,7 @@ pub(crate) fn plan_cells<'py>(
         page_bytes,
         device,
         options: clockhand_sim::ReplayOptions::default(),
+        bound_effort: effort(bound_effort).map_err(exception)?,
         reserve,
         observation: None,
         jobs: None,
@@ -126,7 +129,7 @@ impl PreparedTrace {
     /// before an interruption are handed over too.
     #[pyo3(signature = (
         cells, *, reserve, page_bytes, device, bits, write_miss, flush_at_end, hand_ns, seed, jobs, on_rows,
-        watch=None
+        watch=None, bound_effort=DEFAULT_EFFORT
     ))]
     #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
     fn simulate(
@@ -144,6 +147,7 @@ impl PreparedTrace {
         jobs: Option<usize>,
         on_rows: Py<PyAny>,
         watch: Option<Py<PyAny>>,
+        bound_effort: &str,
     ) -> PyResult<()> {
         let (texts, cells) = by_policy(cells);
         let experiment = Experiment {
@@ -154,6 +158,7 @@ impl PreparedTrace {
             page_bytes,
             device,
             options: replay_options(bits, write_miss, flush_at_end).map_err(exception)?,
+            bound_effort: effort(bound_effort).map_err(exception)?,
             reserve,
             observation: observation(hand_ns, None),
             jobs,

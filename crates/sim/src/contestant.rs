@@ -1,18 +1,63 @@
-//! What stands in a column of results: a policy of the catalog, or the bound.
+//! What stands in a column of results: a policy of the catalog, or an end of the bracket of the optimum.
 
 use clockhand_policy::buffer::catalog::{self as buffer_catalog, BUFFERS, BufferSpec};
 use clockhand_policy::catalog::{self, CATALOG, PolicySpec};
 use clockhand_policy::parameters::{Parameter, SettingsError};
 
-use crate::SimError;
+use crate::{Effort, SimError};
 
-/// A policy of the catalog with what the user set of it, or the offline bound.
+/// A policy of the catalog with what the user set of it, or an end of the bracket of the optimum.
 #[derive(Clone, Debug)]
 pub enum Contestant {
     /// A policy.
     Policy(PolicySpec),
     /// What no policy can do better.
-    Bound,
+    Bound(EndOfBracket),
+    /// A schedule near the optimum.
+    Feasible(EndOfBracket),
+}
+
+/// What the user set of an end of the bracket.
+#[derive(Clone, Debug)]
+pub struct EndOfBracket {
+    written: String,
+    /// That of the run if `None`.
+    effort: Option<Effort>,
+}
+
+impl EndOfBracket {
+    /// What the user wrote.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// The effort, where the run's is `default`.
+    pub(crate) fn effort(&self, default: Effort) -> Effort {
+        self.effort.unwrap_or(default)
+    }
+
+    /// The name with every default.
+    pub(crate) fn resolved(&self, default: Effort) -> String {
+        let name = self.written.split(':').next().unwrap_or_default();
+        format!("{name}:effort={}", self.effort(default))
+    }
+
+    /// Reads `NAME` or `NAME:effort=SECONDS`; `None` if it is another name.
+    fn parse(name: &str, text: &str) -> Result<Option<Self>, SimError> {
+        let settings = match text.strip_prefix(name) {
+            Some("") => return Ok(Some(EndOfBracket { written: text.to_owned(), effort: None })),
+            Some(rest) => rest.strip_prefix(':'),
+            None => None,
+        };
+        let Some(settings) = settings else { return Ok(None) };
+        let Some(seconds) = settings.strip_prefix("effort=") else {
+            return Err(SimError::Usage(format!(
+                "policy {name}: {settings:?} is not its parameter; it takes effort=SECONDS"
+            )));
+        };
+        let effort = Effort::parse(&format!("policy {name}: effort="), seconds)?;
+        Ok(Some(EndOfBracket { written: text.to_owned(), effort: Some(effort) }))
+    }
 }
 
 impl Contestant {
@@ -20,9 +65,17 @@ impl Contestant {
     pub const BOUND: &'static str = "bound";
     /// What the bound is, in one line.
     pub const BOUND_SUMMARY: &'static str =
-        "what no policy can do better: fewest reads, fewest writes";
+        "what no policy can do better: fewest reads, fewest writes, least time";
     /// Where the bound comes from.
-    pub const BOUND_PAPER: &'static str = "Belady 1966, applied to reads and to writes";
+    pub const BOUND_PAPER: &'static str =
+        "Belady 1966, applied to reads and to writes; prices by the volume algorithm";
+    /// The name of the schedule near the optimum.
+    pub const FEASIBLE: &'static str = "opt-feasible";
+    /// What the schedule is, in one line.
+    pub const FEASIBLE_SUMMARY: &'static str =
+        "a schedule near the optimum, which lies between bound and this";
+    /// Where the schedule comes from.
+    pub const FEASIBLE_PAPER: &'static str = "the prices of bound";
 
     /// Reads `NAME` or `NAME:parameter=value,...`.
     ///
@@ -30,8 +83,11 @@ impl Contestant {
     ///
     /// A sentence that names the nearest policy or parameter, or the allowed range.
     pub fn parse(text: &str) -> Result<Self, SimError> {
-        if text == Self::BOUND {
-            return Ok(Contestant::Bound);
+        if let Some(end) = EndOfBracket::parse(Self::BOUND, text)? {
+            return Ok(Contestant::Bound(end));
+        }
+        if let Some(end) = EndOfBracket::parse(Self::FEASIBLE, text)? {
+            return Ok(Contestant::Feasible(end));
         }
         let parameters =
             |policy: &str| catalog::find(policy).map(|entry| entry.description.parameters);
@@ -43,7 +99,7 @@ impl Contestant {
     pub fn written(&self) -> &str {
         match self {
             Contestant::Policy(policy) => policy.written(),
-            Contestant::Bound => Self::BOUND,
+            Contestant::Bound(end) | Contestant::Feasible(end) => end.written(),
         }
     }
 
@@ -51,7 +107,8 @@ impl Contestant {
     pub fn page(&self) -> String {
         match self {
             Contestant::Policy(policy) => policy.entry().page(),
-            Contestant::Bound => catalog::page_of(include_str!("pages/bound.rs")),
+            Contestant::Bound(_) => catalog::page_of(include_str!("pages/bound.rs")),
+            Contestant::Feasible(_) => catalog::page_of(include_str!("pages/opt_feasible.rs")),
         }
     }
 }
@@ -74,7 +131,7 @@ fn explained(
     let (name, names): (&str, Vec<&str>) = match error {
         SettingsError::UnknownPolicy { name } => {
             let policies = CATALOG.iter().map(|entry| entry.description.name);
-            (name, policies.chain([Contestant::BOUND]).collect())
+            (name, policies.chain([Contestant::BOUND, Contestant::FEASIBLE]).collect())
         }
         SettingsError::UnknownBuffer { name } => {
             (name, BUFFERS.iter().map(|entry| entry.description.name).collect())
@@ -116,6 +173,37 @@ mod tests {
         let error = Contestant::parse("clock:insert=1").unwrap_err().to_string();
         assert!(error.contains(r#"did you mean "insert_ref"?"#), "{error}");
         assert!(Contestant::parse("lru:x=1").unwrap_err().to_string().ends_with("it takes none"));
+    }
+
+    #[test]
+    fn the_ends_of_the_bracket_take_an_effort_and_nothing_else() {
+        for (text, resolved) in [
+            ("bound", "bound:effort=2"),
+            ("bound:effort=0", "bound:effort=0"),
+            ("opt-feasible", "opt-feasible:effort=2"),
+            ("opt-feasible:effort=2.5", "opt-feasible:effort=5/2"),
+        ] {
+            let contestant = Contestant::parse(text).unwrap();
+            assert_eq!(contestant.written(), text);
+            let (Contestant::Bound(end) | Contestant::Feasible(end)) = contestant else {
+                panic!("{text} is an end of the bracket");
+            };
+            assert_eq!(end.resolved(Effort::default()), resolved);
+        }
+        for (text, expected) in [
+            ("bound:", r#"policy bound: "" is not its parameter; it takes effort=SECONDS"#),
+            ("bound:c=8", r#"policy bound: "c=8" is not its parameter; it takes effort=SECONDS"#),
+            (
+                "opt-feasible:effort=-1",
+                "policy opt-feasible: effort=-1 is out of range; it takes seconds per memory size, such as 2 or \
+                 0.5, from 0 to 3600",
+            ),
+        ] {
+            assert_eq!(Contestant::parse(text).unwrap_err().to_string(), expected);
+        }
+        assert!(
+            Contestant::parse("bounds").unwrap_err().to_string().contains("did you mean \"bound\"")
+        );
     }
 
     #[test]

@@ -154,7 +154,7 @@ fn policies(experiment: &FileCacheExperiment) -> Result<Vec<PolicySpec>, SimErro
     let policy = |contestant: &Contestant| {
         match contestant {
         Contestant::Policy(policy) => Ok(policy.clone().with_seed(experiment.seed)),
-        Contestant::Bound => Err(SimError::Usage(
+        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::Usage(
             "--policy bound is no policy that a file cache can have; give one such as lru, or min, which misses least"
                 .to_owned(),
         )),

@@ -26,7 +26,7 @@ mod views;
 pub use clockhand_trace::progress::{Phase, Progress};
 pub use clockhand_trace::{RequestTable, TraceInput};
 pub use columns::{Column, ColumnKind, STUDIES};
-pub use contestant::{Contestant, parse_buffer};
+pub use contestant::{Contestant, EndOfBracket, parse_buffer};
 pub use error::SimError;
 pub use filecache::{
     AdmissionRule, BlockCosts, BreakEvenRow, Capacity, FileCacheCosts, FileCacheExperiment,
@@ -45,8 +45,8 @@ pub use pagecache::{
     PageCacheOptions, PageCacheOutcome, PageCacheRow, ReadAhead, ZeroClean, run_pagecache,
 };
 pub use pages::{
-    Bound, Experiment, Observation, Outcome, Plan, PlannedCell, PreparedTrace, Row, plan_cells,
-    simulate,
+    Bound, Effort, Experiment, Observation, Outcome, Plan, PlannedCell, PreparedTrace, Row,
+    plan_cells, simulate,
 };
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use ssd::{AddressMap, SsdCell, SsdExperiment, SsdOutcome, SsdRow, run_ssd};

@@ -187,7 +187,7 @@ fn policies(experiment: &PageCacheExperiment) -> Result<Vec<&PolicySpec>, SimErr
 fn policy_of(contestant: &Contestant) -> Result<&PolicySpec, SimError> {
     match contestant {
         Contestant::Policy(policy) => Ok(policy),
-        Contestant::Bound => Err(SimError::Usage(
+        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::Usage(
             "the bound is not known for page caches with calls; leave it out, and take min"
                 .to_owned(),
         )),

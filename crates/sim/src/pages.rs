@@ -3,6 +3,8 @@
 //! A grid of cells: every policy at every memory size on every trace.
 
 mod bound;
+mod bracket;
+mod optimum;
 mod prepared;
 mod row;
 
@@ -13,7 +15,7 @@ use clockhand_policy::catalog::{Kind, PolicySpec};
 use clockhand_trace::{Folding, PageView};
 
 pub use bound::Bound;
-use bound::bound;
+pub use bracket::Effort;
 pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
 pub use row::Row;
 
@@ -44,6 +46,8 @@ pub struct Experiment {
     pub device: String,
     /// How references are replayed.
     pub options: ReplayOptions,
+    /// How long the bracket of the optimum is narrowed where a policy says nothing else.
+    pub bound_effort: Effort,
     /// Of the frames of each cell, those that are kept free for write-backs under way: the policy has the rest.
     pub reserve: u32,
     /// What is watched on the way; nothing if `None`, which is faster.
@@ -121,6 +125,14 @@ pub(crate) struct PagesCell<'a> {
 }
 
 impl PagesCell<'_> {
+    /// The effort, where the cell is an end of the bracket of the optimum.
+    fn effort(&self, default: Effort) -> Option<Effort> {
+        match self.contestant {
+            Contestant::Policy(_) => None,
+            Contestant::Bound(end) | Contestant::Feasible(end) => Some(end.effort(default)),
+        }
+    }
+
     fn is_lru(&self) -> bool {
         matches!(self.contestant, Contestant::Policy(policy) if policy.entry().description.name == LRU)
     }
@@ -166,18 +178,33 @@ impl<'a> Study for PagesStudy<'a> {
         Ok(cells)
     }
 
-    /// Cells of LRU are one task where its pass is worth it; it comes first, since it is the longest.
+    /// Cells of LRU are one task where its pass is worth it; it comes first, since it is the longest. Both ends of a
+    /// bracket come from one search, and are one task.
     fn tasks(&self, _views: &Views, cells: &[PagesCell<'a>]) -> Vec<Vec<usize>> {
-        let (lru, others): (Vec<_>, Vec<_>) =
-            (0..cells.len()).partition(|&position| cells[position].is_lru());
-        if lru.len() < PASS_REPLAYS || self.experiment.observation.is_some() {
-            return (0..cells.len()).map(|position| vec![position]).collect();
+        let lru = cells.iter().filter(|cell| cell.is_lru()).count();
+        let passes = lru >= PASS_REPLAYS && self.experiment.observation.is_none();
+        let mut pass = Vec::new();
+        let mut tasks: Vec<Vec<usize>> = Vec::new();
+        let mut search_at: Vec<((u32, Effort), usize)> = Vec::new();
+        for (position, cell) in cells.iter().enumerate() {
+            if passes && cell.is_lru() {
+                pass.push(position);
+                continue;
+            }
+            let search = cell.effort(self.experiment.bound_effort).map(|it| (cell.frames, it));
+            let known = search_at.iter().find(|(other, _)| Some(*other) == search);
+            if let Some(&(_, task)) = known {
+                tasks[task].push(position);
+                continue;
+            }
+            search_at.extend(search.map(|search| (search, tasks.len())));
+            tasks.push(vec![position]);
         }
-        [lru].into_iter().chain(others.into_iter().map(|position| vec![position])).collect()
+        (!pass.is_empty()).then_some(pass).into_iter().chain(tasks).collect()
     }
 
     fn steps(&self, views: &Views, task: &[&PagesCell<'a>]) -> u64 {
-        let replays = if task.len() == 1 { 1 } else { PASS_REPLAYS };
+        let replays = if task.len() > 1 && task[0].is_lru() { PASS_REPLAYS } else { 1 };
         (views.records() * replays) as u64
     }
 
@@ -188,12 +215,12 @@ impl<'a> Study for PagesStudy<'a> {
         progress: &Progress,
     ) -> Result<Vec<FinishedCell>, SimError> {
         let on_views = CellsOf { experiment: self.experiment, pricing: &self.pricing, views };
-        match task {
-            [cell] => Ok(vec![match cell.contestant {
-                Contestant::Bound => on_views.bound(cell.frames, progress)?.into(),
-                Contestant::Policy(policy) => on_views.cell(cell.frames, policy, progress)?,
-            }]),
-            of_lru => on_views.pass(of_lru, progress),
+        match (task, task[0].contestant) {
+            (ends, Contestant::Bound(_) | Contestant::Feasible(_)) => on_views.ends(ends, progress),
+            ([cell], Contestant::Policy(policy)) => {
+                Ok(vec![on_views.cell(cell.frames, policy, progress)?])
+            }
+            (of_lru, _) => on_views.pass(of_lru, progress),
         }
     }
 }
@@ -232,16 +259,6 @@ impl CellsOf<'_> {
     /// What a policy has of the frames of its cell.
     fn policy_frames(&self, frames: u32) -> u32 {
         frames - self.experiment.reserve
-    }
-
-    fn bound(&self, frames: u32, progress: &Progress) -> Result<Row, SimError> {
-        let view = self.views.folded(Folding::Runs);
-        let options = self.experiment.options;
-        let Bound { read_ios, write_ios } =
-            bound(view.pages(), view.next_use(), self.policy_frames(frames), options, progress)?;
-        progress.add_done(view.pages().records().len() as u64);
-        let resolved = Contestant::BOUND.to_owned();
-        Ok(self.row_of_ios(frames, Contestant::BOUND, resolved, read_ios, write_ios))
     }
 
     fn cell(

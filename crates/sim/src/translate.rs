@@ -189,7 +189,7 @@ fn check(experiment: &TranslateExperiment) -> Result<Vec<PolicySpec>, SimError> 
     }
     let of_catalog = |contestant: &Contestant| match contestant {
         Contestant::Policy(policy) => Ok(policy.clone().with_seed(experiment.seed)),
-        Contestant::Bound => Err(SimError::Usage(
+        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::Usage(
             "--policy bound pages nothing; give a policy, such as clock".to_owned(),
         )),
     };

@@ -47,7 +47,7 @@ pub(crate) fn foldings(
     for contestant in policies {
         let folding = match contestant {
             Contestant::Policy(policy) => folding_for(&policy.resolve(1, device_ratio)?),
-            Contestant::Bound => Folding::Runs,
+            Contestant::Bound(_) | Contestant::Feasible(_) => Folding::Runs,
         };
         if !foldings.contains(&folding) {
             foldings.push(folding);

@@ -7,6 +7,7 @@ from typing import Annotated
 import polars as pl
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from clockhand import UsageError
 from clockhand.command.options import (
@@ -34,7 +35,11 @@ from clockhand.command.output import (
 )
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
-from clockhand.studies.pages.comparison import SETTING_COLUMNS, io_time_over_bound
+from clockhand.studies.pages.comparison import (
+    SETTING_COLUMNS,
+    bracket_sentence,
+    io_time_over_bound,
+)
 from clockhand.studies.pages.run import run_simulation
 from clockhand.study.facts import Facts, trace_label
 from clockhand.traces import Reading
@@ -62,6 +67,13 @@ WriteMiss = Annotated[
 ]
 FlushAtEnd = Annotated[
     bool, typer.Option("--flush-at-end", help="Write dirty pages when the trace ends.")
+]
+BoundEffort = Annotated[
+    str | None,
+    typer.Option(
+        help="Seconds that bound and opt-feasible may take about for a memory size; 2 if not "
+        "given, 0 for the bound that needs no prices."
+    ),
 ]
 HandNs = Annotated[
     int | None, typer.Option(help="Count hand movements; each adds so many ns to the I/O time.")
@@ -92,6 +104,7 @@ def _simulate(
     bits: Bits = "exact",
     write_miss: WriteMiss = "fetch",
     flush_at_end: FlushAtEnd = False,
+    bound_effort: BoundEffort = None,
     hand_ns: HandNs = None,
     gauges: Gauges = None,
     gauge_every: GaugeEvery = None,
@@ -122,6 +135,7 @@ def _simulate(
             bits=bits,
             write_miss=write_miss,
             flush_at_end=flush_at_end,
+            bound_effort=bound_effort,
             hand_ns=hand_ns,
             gauge_every=None if gauges is None else 1 if gauge_every is None else gauge_every,
             seed=seed,
@@ -165,6 +179,9 @@ def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
             f"{', '.join(told)}"
         )
         print_table(title, for_people(group), console)
+        bracket = bracket_sentence(group)
+        if bracket is not None:
+            console.print(Text(bracket))
         for heading, summary in summaries_for_people(group).items():
             print_table(f"{heading}, by frames and share of the footprint", summary, console)
 

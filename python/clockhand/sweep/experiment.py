@@ -26,8 +26,8 @@ VIEWS = (OWN_VIEW, "paper", "bus", "fault")
 GLOB_CHARACTERS = frozenset("*?[")
 KEYS = (
     "question", "expected", "traces", "trace_format", "views", "policies", "frames", "memory",
-    "page_sizes", "devices", "bits", "write_miss", "reserve", "flush_at_end", "hand_ns",
-    "seed", "dataset", "analysis",
+    "page_sizes", "devices", "bits", "write_miss", "reserve", "flush_at_end", "bound_effort",
+    "hand_ns", "seed", "dataset", "analysis",
 )  # fmt: skip
 
 
@@ -58,6 +58,7 @@ class Experiment:
         memory: The memory sizes in shares or bytes, or ``None``.
         settings: Every combination of view, page size, device, bits, write miss and reserve.
         flush_at_end: Whether dirty pages are written when a trace ends.
+        bound_effort: Seconds that ``bound`` and ``opt-feasible`` may take about for a cell.
         hand_ns: Nanoseconds that each hand movement adds to the I/O time; if ``None``, hand
             movements are not counted.
         seed: Seed of policies with random choices.
@@ -75,6 +76,7 @@ class Experiment:
     memory: str | None
     settings: tuple[Setting, ...]
     flush_at_end: bool
+    bound_effort: str
     hand_ns: int | None
     seed: int
     dataset: Path
@@ -122,6 +124,9 @@ class _Reader:
             memory=self._sizes("memory", str),
             settings=tuple(self._settings()),
             flush_at_end=self._checked("flush_at_end", bool, "true or false", False),
+            bound_effort=str(
+                self._checked("bound_effort", (int, float, str), "a number of seconds", 2)
+            ),
             hand_ns=self._number("hand_ns") if "hand_ns" in self._content else None,
             seed=self._number("seed"),
             dataset=self._path.parent / self._text("dataset", f"datasets/{self._path.stem}"),
@@ -133,7 +138,9 @@ class _Reader:
     def _refuse(self, problem: str) -> NoReturn:
         raise UsageError(f"{self._path}: {problem}")
 
-    def _checked(self, key: str, kind: type, meaning: str, default: Any = None) -> Any:
+    def _checked(
+        self, key: str, kind: type | tuple[type, ...], meaning: str, default: Any = None
+    ) -> Any:
         value = self._content.get(key, default)
         if value is None:
             self._refuse(f"there is no {key}; add it")
@@ -291,6 +298,7 @@ def cell_plan(
             device=setting.device,
             footprint_pages=footprint_pages,
             seed=experiment.seed,
+            bound_effort=experiment.bound_effort,
         )
     except ClockhandError as error:
         raise UsageError(f"{experiment.path}: {_about_key(error)}") from error

@@ -274,6 +274,7 @@ class _Run:
                 jobs=self._jobs,
                 on_rows=keep,
                 watch=lambda *_: self._show(),
+                bound_effort=self.experiment.bound_effort,
                 **options,
             )
             known |= missing.keys()

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use clockhand_sim::{Contestant, Experiment, MemorySize, ReplayOptions, RequestTable, TraceInput};
+use clockhand_sim::{
+    Contestant, Effort, Experiment, MemorySize, ReplayOptions, RequestTable, TraceInput,
+};
 
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
@@ -106,6 +108,7 @@ pub fn experiment(
         device: "slc-nand".to_owned(),
         options: ReplayOptions::default(),
         reserve: 0,
+        bound_effort: Effort::NONE,
         observation: None,
         jobs: Some(1),
     }

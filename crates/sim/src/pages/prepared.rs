@@ -48,7 +48,9 @@ pub fn plan_cells(experiment: &Experiment, footprint_pages: Option<u32>) -> Resu
     for frames in experiment.frames(footprint_pages) {
         for contestant in &experiment.policies {
             let policy_resolved = match contestant {
-                Contestant::Bound => Contestant::BOUND.to_owned(),
+                Contestant::Bound(end) | Contestant::Feasible(end) => {
+                    end.resolved(experiment.bound_effort)
+                }
                 Contestant::Policy(policy) => {
                     let policy = policy.clone().with_seed(experiment.seed);
                     let frames = frames - experiment.reserve;

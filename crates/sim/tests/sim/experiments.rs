@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use clockhand_sim::{
-    Bits, Contestant, Experiment, MemorySize, Outcome, Progress, ReplayOptions, RequestTable, Row,
-    SimError, TraceInput, WriteMiss, simulate,
+    Bits, Contestant, Effort, Experiment, MemorySize, Outcome, Progress, ReplayOptions,
+    RequestTable, Row, SimError, TraceInput, WriteMiss, simulate,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -45,6 +45,8 @@ pub fn experiment(inputs: Vec<TraceInput>, policies: &[&str], frames: &[u32]) ->
         device: "slc-nand".to_owned(),
         options: ReplayOptions::default(),
         reserve: 0,
+        // The tests of the bracket say their effort themselves.
+        bound_effort: Effort::NONE,
         observation: None,
         jobs: None,
     }

@@ -136,7 +136,7 @@ def run_pagecache(
     check_range("--seed", seed, 0, MAXIMUM_SEED)
     if jobs is not None:
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
-    names = [entry["name"] for entry in _engine.policies() if entry["name"] != "bound"]
+    names = [entry["name"] for entry in _engine.policies() if entry["kind"] != "bound"]
     policies = expanded("--policy", policies, names)
     sizes: dict[str, Any] = {"frames": _joined(frames), "memory": _joined(memory)}
     options: dict[str, Any] = {

@@ -37,6 +37,7 @@ from clockhand.study.files import publish
 MAXIMUM_SHAPED_SIZES = 24
 MAXIMUM_LABELLED_SIZES = 12
 BAR_HEIGHT = 26
+BAND_OPACITY = 0.2
 
 
 @dataclass(frozen=True)
@@ -411,8 +412,12 @@ class _Drawing:
         base = self._bound().encode(x=self._memory(), y=self._value(alt.Y))
         muted = self.canvas.theme.muted
         line = base.mark_line(strokeWidth=1.2, strokeDash=list(BOUND_DASH), color=muted)
+        band = [
+            base.mark_area(opacity=BAND_OPACITY, color=muted).encode(y2=alt.Y2(upper))
+            for upper in self._upper_ends()
+        ]
         if self.canvas.on_page:
-            return [line]
+            return [*band, line]
         # The legend of a picture has no entry for it, so the line bears its name.
         first = min(bound["frames"] for bound in self.section.bounds)
         label = (
@@ -420,7 +425,12 @@ class _Drawing:
             .mark_text(align="left", dy=13, fontStyle="italic", color=muted)
             .encode(text=alt.value(BOUND))
         )
-        return [line, label]
+        return [*band, line, label]
+
+    def _upper_ends(self) -> list[str]:
+        """The field with the upper end of the bracket, where this measure has one."""
+        field = f"{self.measure.field}_feasible"
+        return [field] if any(bound.get(field) for bound in self.section.bounds) else []
 
     def _bound_rule(self) -> list[alt.Chart]:
         if not has_bound(self.section, self.measure):
@@ -430,7 +440,11 @@ class _Drawing:
         # The halo keeps the thin line visible on bars of any colour.
         halo = base.mark_rule(strokeWidth=4, color=theme.background)
         rule = base.mark_rule(strokeWidth=1.4, strokeDash=list(BOUND_DASH), color=theme.ink)
-        return [halo, rule]
+        band = [
+            base.mark_rect(opacity=BAND_OPACITY, color=theme.ink).encode(x2=alt.X2(upper))
+            for upper in self._upper_ends()
+        ]
+        return [*band, halo, rule]
 
 
 def _evenly_spaced_in_ratio(sizes: Sequence[int]) -> bool:

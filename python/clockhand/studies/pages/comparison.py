@@ -5,14 +5,48 @@ from typing import Any
 import polars as pl
 
 BOUND = "bound"
+FEASIBLE = "opt-feasible"
 BASELINE = "clock"
 OPTIMUM = "min"
 # They read the future: no running system can use them, so no finding may recommend them.
-OFFLINE = (OPTIMUM, "opt")
+OFFLINE = (OPTIMUM, "opt", FEASIBLE)
 # Rows that differ in one of these are not comparable.
 SETTING_COLUMNS = (
     "device", "page_bytes", "bits", "write_miss", "reserve", "view", "flush_at_end", "hand_ns",
 )  # fmt: skip
+
+
+def end_of_bracket(policy: str) -> str | None:
+    """Return which end of the bracket of the optimum a policy's text names, if it is one."""
+    name = policy.partition(":")[0]
+    return name if name in (BOUND, FEASIBLE) else None
+
+
+def bracket_sentence(rows: pl.DataFrame) -> str | None:
+    """Say how narrow the bracket of the optimum is at each memory size of one trace and setting.
+
+    ``None`` if the rows lack one of its ends.
+    """
+    ends: dict[str, dict[int, float]] = {BOUND: {}, FEASIBLE: {}}
+    shown = rows.select("policy", "frames", "io_time_us")
+    for policy, frames, time_us in shown.iter_rows():
+        end = end_of_bracket(policy)
+        if end is not None:
+            narrower = max if end == BOUND else min
+            ends[end][frames] = narrower(time_us, ends[end].get(frames, time_us))
+    sizes = [frames for frames in ends[BOUND] if frames in ends[FEASIBLE]]
+    if not sizes:
+        return None
+    gaps = [_gap(ends[BOUND][frames], ends[FEASIBLE][frames], frames) for frames in sizes]
+    return f"The optimum is between {BOUND} and {FEASIBLE}: {', '.join(gaps)}."
+
+
+def _gap(bound_us: float, feasible_us: float, frames: int) -> str:
+    if feasible_us == bound_us:
+        return f"exactly known at {frames:,} frames"
+    if not bound_us:
+        return f"no finite gap at {frames:,} frames within this effort"
+    return f"{100 * (feasible_us / bound_us - 1):.2f} % apart at {frames:,} frames"
 
 
 def io_time_over_bound(rows: pl.DataFrame) -> pl.Series:
@@ -26,11 +60,13 @@ def io_time_over_bound(rows: pl.DataFrame) -> pl.Series:
     records = rows.select("trace", "policy", "io_time_us", *must_match).to_dicts()
     bounds: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
     for record in records:
-        if record["policy"] == BOUND and record["io_time_us"]:
+        if end_of_bracket(record["policy"]) == BOUND and record["io_time_us"]:
             bounds.setdefault((record["trace"], record["frames"]), []).append(record)
+    for tightest_first in bounds.values():
+        tightest_first.sort(key=lambda bound: -bound["io_time_us"])
 
     def ratio(record: dict[str, Any]) -> float | None:
-        if record["policy"] == BOUND or record["io_time_us"] is None:
+        if end_of_bracket(record["policy"]) == BOUND or record["io_time_us"] is None:
             return None
         trace = record["trace"]
         for bound in bounds.get((trace, record["frames"]), []) + bounds.get((trace, None), []):

@@ -39,6 +39,9 @@ GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
 }
 """Names, order and types of the columns of gauges: a row per sample of one value."""
 
+DEFAULT_BOUND_EFFORT = 2
+"""Seconds that the bracket of the optimum may take about for a memory size."""
+
 GAUGES_FILE = "gauges.parquet"
 """Where the command of the facts writes gauges, which the library gives as a table."""
 
@@ -84,6 +87,7 @@ class Options(Reading, total=False):
     bits: str
     write_miss: str
     flush_at_end: bool
+    bound_effort: float | str | None
     hand_ns: int | None
     gauge_every: int | None
     seed: int
@@ -114,6 +118,7 @@ def run_simulation(
     bits: str = "exact",
     write_miss: str = "fetch",
     flush_at_end: bool = False,
+    bound_effort: float | str | None = None,
     hand_ns: int | None = None,
     gauge_every: int | None = None,
     seed: int = 0,
@@ -139,6 +144,9 @@ def run_simulation(
         bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
         write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
         flush_at_end: Whether dirty pages are written when the trace ends.
+        bound_effort: Seconds that ``bound`` and ``opt-feasible`` may take about for a memory size,
+            from 0 to 3600; 2 if not given. They stand for a number of steps, so that the result
+            does not depend on the machine.
         hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
             given, also 0, hand movements are counted, which takes longer: the frames that a policy
             examines while it looks for a victim.
@@ -187,10 +195,13 @@ def run_simulation(
         jobs=jobs,
         watch=watch,
         **options,
+        bound_effort=str(DEFAULT_BOUND_EFFORT if bound_effort is None else bound_effort),
     )
     if command is None:
         sizes = {"policy": policies, "frames": frames_text, "memory": memory_text}
         settings = {"page_size": page_bytes, "seed": seed, **options}
+        if bound_effort is not None:
+            settings["bound_effort"] = str(bound_effort)
         if gauge_every is not None:
             settings["gauges"] = GAUGES_FILE
         names = [source.name for source in trace_sources]

@@ -8,7 +8,14 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.words import byte_text, free_slug, time_unit, unique
-from clockhand.studies.pages.comparison import BASELINE, BOUND, SETTING_COLUMNS, io_time_over_bound
+from clockhand.studies.pages.comparison import (
+    BASELINE,
+    BOUND,
+    FEASIBLE,
+    SETTING_COLUMNS,
+    end_of_bracket,
+    io_time_over_bound,
+)
 from clockhand.study.facts import Facts, printable, trace_label
 
 REQUIRED_COLUMNS = (
@@ -28,7 +35,8 @@ class Section:
     ``records`` are the rows in the order given, with the columns that figures add: ``label``,
     ``memory_mib``, ``memory_percent``, ``io_time`` (in ``time_unit``), ``relative_io_time`` (null
     without a baseline) and ``io_time_over_bound`` (null without a bound). ``bounds`` are the rows
-    of the lower bound, one per memory size.
+    of the lower bound, one per memory size; where the other end of the bracket of the optimum is
+    known too, its values are in ``io_time_feasible`` and ``relative_io_time_feasible``.
     """
 
     slug: str
@@ -75,7 +83,11 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
     if missing:
         raise ValueError(f"the result rows lack the columns {', '.join(missing)}: add them")
     records = [_clean(record) for record in rows.with_columns(io_time_over_bound(rows)).to_dicts()]
-    policy_records = [record for record in records if record["policy"] != BOUND]
+    bounds = _narrowest(records, BOUND)
+    # Without a bound there is no bracket, and the schedule stands for itself.
+    feasibles = _narrowest(records, FEASIBLE) if bounds else []
+    ends = (BOUND, FEASIBLE) if bounds else (BOUND,)
+    policy_records = [record for record in records if end_of_bracket(record["policy"]) not in ends]
     if not policy_records:
         raise ValueError("there is no policy row to report: simulate at least one policy")
     _require(records, "trace")
@@ -86,7 +98,6 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
     for record in policy_records:
         key = (record["trace"], *(record[column] for column in settings))
         groups.setdefault(key, []).append(record)
-    bounds = [record for record in records if record["policy"] == BOUND]
     varying = [column for position, column in enumerate(settings, 1)
                if len({key[position] for key in groups}) > 1]  # fmt: skip
     result: list[Section] = []
@@ -95,10 +106,42 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
         label = " · ".join(
             [trace_label(key[0], facts), *(_setting_text(name, setting[name]) for name in varying)]
         )
-        matching = [bound for bound in bounds if _belongs(bound, key[0], setting)]
+        matching = [
+            {**bound, FEASIBLE: _beside(bound, feasibles, key[0], setting)}
+            for bound in bounds
+            if _belongs(bound, key[0], setting)
+        ]
         slug = free_slug(label, [section.slug for section in result])
         result.append(_section(slug, label, setting, group, matching))
     return result
+
+
+def _narrowest(records: Sequence[Record], end: str) -> list[Record]:
+    """Return the rows of one end of the bracket, at each place the one that says most."""
+    best: dict[tuple[Any, ...], Record] = {}
+    for record in records:
+        if end_of_bracket(record["policy"]) != end:
+            continue
+        place = tuple(record.get(name) for name in ("trace", "frames", *SETTING_COLUMNS))
+        other = best.get(place)
+        if other is None or _says_more(record, other, end):
+            best[place] = {**record, "policy": end}
+    return list(best.values())
+
+
+def _says_more(record: Record, other: Record, end: str) -> bool:
+    time_us, other_us = record["io_time_us"] or 0, other["io_time_us"] or 0
+    return bool(time_us > other_us if end == BOUND else time_us < other_us)
+
+
+def _beside(
+    bound: Record, feasibles: Sequence[Record], trace: str, setting: dict[str, Any]
+) -> float | None:
+    """Return the I/O time in µs of the schedule at a bound's memory size, if there is one."""
+    for feasible in feasibles:
+        if feasible["frames"] == bound["frames"] and _belongs(feasible, trace, setting):
+            return float(feasible["io_time_us"])
+    return None
 
 
 def _clean(record: Record) -> Record:
@@ -164,6 +207,12 @@ def _section(
         share = shares.get(frames)
         reference_us = baseline_time_us.get(frames)
         known = time_us is not None and reference_us
+        feasible_us = record.pop(FEASIBLE, None)
+        if feasible_us is not None:
+            record |= {
+                "io_time_feasible": feasible_us / unit_us,
+                "relative_io_time_feasible": feasible_us / reference_us if reference_us else None,
+            }
         return {
             **record,
             "trace": label,
