@@ -53,9 +53,9 @@ pub(crate) fn described(description: Description, kind: String) -> PolicyFacts {
 /// All policies and both ends of the bracket of the optimum, as dictionaries.
 #[pyfunction]
 pub(crate) fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let end = |name, kind: &str, summary, paper| PolicyFacts {
+    let end = |name, summary, paper| PolicyFacts {
         name,
-        kind: kind.to_owned(),
+        kind: "bound".to_owned(),
         summary,
         paper,
         parameters: vec![ParameterFacts {
@@ -66,13 +66,8 @@ pub(crate) fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         }],
     };
     let ends = [
-        end(Contestant::BOUND, "bound", Contestant::BOUND_SUMMARY, Contestant::BOUND_PAPER),
-        end(
-            Contestant::FEASIBLE,
-            "offline",
-            Contestant::FEASIBLE_SUMMARY,
-            Contestant::FEASIBLE_PAPER,
-        ),
+        end(Contestant::BOUND, Contestant::BOUND_SUMMARY, Contestant::BOUND_PAPER),
+        end(Contestant::FEASIBLE, Contestant::FEASIBLE_SUMMARY, Contestant::FEASIBLE_PAPER),
     ];
     let facts: Vec<_> = CATALOG.iter().map(policy_facts).chain(ends).collect();
     Ok(pythonize(py, &facts)?)

@@ -205,7 +205,7 @@ def _capacity_text(capacity: int | str | Iterable[int | str]) -> str:
 
 
 def _policy_names() -> list[str]:
-    return [policy["name"] for policy in _engine.policies() if policy["name"] != "bound"]
+    return [policy["name"] for policy in _engine.policies() if policy["kind"] != "bound"]
 
 
 def _device_names(devices: Names | os.PathLike[str]) -> list[str]:

@@ -142,8 +142,8 @@ def translate(
     devices = [] if device is None else expanded("--device", device, builtin)
     ratios = [] if devices else _items(RATIOS if ratio is None else ratio)
     page_sizes = [_engine.parse_page_bytes(text) for text in _items(page_size)]
-    names = [entry["name"] for entry in _engine.policies()]
-    policies = expanded("--policy", policies, [name for name in names if name != "bound"])
+    names = [entry["name"] for entry in _engine.policies() if entry["kind"] != "bound"]
+    policies = expanded("--policy", policies, names)
     frames, memory = _joined(frames), _joined(memory)
     options: dict[str, Any] = {
         "walk_levels": walk_levels,
