@@ -3,7 +3,7 @@
 use clockhand_device::flash::{Capacity, Geometry, Precondition, Preconditioned};
 use clockhand_device::{Ssd, built_in_ssds};
 use clockhand_policy::buffer::catalog::{BUFFERS, BufferSpec};
-use clockhand_sim::{AddressMap, SimError, SsdCell, SsdExperiment, SsdRow, parse_buffer};
+use clockhand_sim::{AddressMap, Repeat, SimError, SsdCell, SsdExperiment, SsdRow, parse_buffer};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use pythonize::pythonize;
@@ -167,7 +167,7 @@ fn rows_and_wear(cells: Vec<SsdCell>) -> (Vec<SsdRow>, WearColumns) {
 /// Runs write buffers on drives; a dictionary of rows, wear, and facts about traces, drives and buffers.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, buffers, ssds, *, precondition, map, drain, endurance, seed, jobs, watch=None
+    traces, buffers, ssds, *, precondition, map, drain, endurance, seed, jobs, repeat="1", watch=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
 pub(crate) fn run_ssd<'py>(
@@ -181,6 +181,7 @@ pub(crate) fn run_ssd<'py>(
     endurance: Option<u32>,
     seed: u64,
     jobs: Option<usize>,
+    repeat: &str,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let specs: Result<Vec<BufferSpec>, SimError> =
@@ -195,6 +196,7 @@ pub(crate) fn run_ssd<'py>(
         precondition,
         map: map.parse::<AddressMap>().map_err(exception)?,
         drain,
+        repeat: repeat.parse::<Repeat>().map_err(exception)?,
         endurance_erases: endurance,
         seed,
         jobs,

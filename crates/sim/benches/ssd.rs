@@ -8,7 +8,9 @@ mod timing;
 use std::sync::Arc;
 
 use clockhand_device::flash::Precondition;
-use clockhand_sim::{AddressMap, RequestTable, SsdExperiment, TraceInput, parse_buffer, run_ssd};
+use clockhand_sim::{
+    AddressMap, Repeat, RequestTable, SsdExperiment, TraceInput, parse_buffer, run_ssd,
+};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 const DRIVE: &str = "dnv-textbook:blocks_per_plane=8192";
@@ -40,6 +42,7 @@ fn experiment(table: &Arc<RequestTable>, buffer: &str, copies: usize) -> SsdExpe
         precondition: Precondition::Fill,
         map: AddressMap::Original,
         drain: false,
+        repeat: Repeat::default(),
         endurance_erases: None,
         seed: 1,
         jobs: Some(1),

@@ -49,7 +49,7 @@ pub use pages::{
     plan_cells, simulate,
 };
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
-pub use ssd::{AddressMap, SsdCell, SsdExperiment, SsdOutcome, SsdRow, run_ssd};
+pub use ssd::{AddressMap, Repeat, SsdCell, SsdExperiment, SsdOutcome, SsdRow, run_ssd};
 pub use study::ReadTrace;
 pub use translate::{
     HugePages, Replacement, Storage, TlbGeometry, TlbLevels, TranslateExperiment, TranslateOutcome,

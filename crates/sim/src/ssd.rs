@@ -7,6 +7,8 @@
 //! ```
 
 mod cell;
+mod course;
+mod life;
 mod placement;
 mod requests;
 mod row;
@@ -14,15 +16,17 @@ mod row;
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
+use clockhand_device::Ssd;
 use clockhand_device::flash::{Drive, Precondition, Preconditioned, Wear};
-use clockhand_device::{Exact, Ssd};
 use clockhand_policy::Ratio;
 use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
 use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
 use clockhand_trace::bytes_with_unit;
 use num_traits::ToPrimitive;
 
-use cell::{BufferCounts, Cell};
+use cell::{Cell, Finished};
+pub use course::Repeat;
+use life::Life;
 pub use placement::AddressMap;
 use placement::{Placed, Space, place};
 use requests::RequestList;
@@ -52,8 +56,10 @@ pub struct SsdExperiment {
     pub precondition: Precondition,
     /// Where addresses beyond a drive's end go.
     pub map: AddressMap,
-    /// Whether dirty pages are written when the trace ends.
+    /// Whether dirty pages are written when the trace ends, the last time if it is repeated.
     pub drain: bool,
+    /// How often each trace is run, one time after the other.
+    pub repeat: Repeat,
     /// Erases that a block endures; what the drive's profile says if `None`.
     pub endurance_erases: Option<u32>,
     /// Seed of what is drawn at random.
@@ -274,7 +280,12 @@ impl<'a> Study for SsdStudy<'a> {
     }
 
     fn steps(&self, trace: &OnDrives, task: &[&BufferOnDrive<'a>]) -> u64 {
-        task.iter().map(|cell| trace.placed[cell.drive].ranges.len() as u64).sum()
+        // How often a trace repeats until it is steady is not known before.
+        let times = match self.experiment.repeat {
+            Repeat::Times(times) => u64::from(times),
+            Repeat::UntilSteady => 0,
+        };
+        task.iter().map(|cell| times * trace.placed[cell.drive].ranges.len() as u64).sum()
     }
 
     fn run(
@@ -286,11 +297,11 @@ impl<'a> Study for SsdStudy<'a> {
         let run = |cell: &&BufferOnDrive<'a>| {
             let on = self.on(trace, cell.drive);
             let (drive, _) = on.ssd.drive(self.experiment, progress)?;
-            let drain = self.experiment.drain;
-            let replay = Cell { trace: on.trace, drive: drive.clone(), drain, progress };
-            let (counts, drive) = cell.resolved.build(replay)?;
-            let row = on.row(cell.spec, &cell.resolved, counts, &drive);
-            Ok(SsdCell { row, wear: drive.wear() })
+            let SsdExperiment { drain, repeat, .. } = *self.experiment;
+            let replay = Cell { trace: on.trace, drive: drive.clone(), drain, repeat, progress };
+            let finished = cell.resolved.build(replay)?;
+            let row = on.row(cell.spec, &cell.resolved, &finished);
+            Ok(SsdCell { row, wear: finished.drive.wear() })
         };
         task.iter().map(run).collect()
     }
@@ -336,25 +347,25 @@ impl OnDrive<'_> {
         Ok(spec.resolve(size, self.ssd.cost_ratio()?)?)
     }
 
-    fn row(
-        &self,
-        spec: &BufferSpec,
-        resolved: &ResolvedBuffer,
-        counts: BufferCounts,
-        drive: &Drive,
-    ) -> SsdRow {
+    fn row(&self, spec: &BufferSpec, resolved: &ResolvedBuffer, finished: &Finished) -> SsdRow {
         let OnDrive { experiment, trace, ssd, .. } = self;
+        let Finished { counts, drive, course } = finished;
+        let repetitions = u64::from(course.repetitions());
+        let references = repetitions * trace.references;
+        let write_references = repetitions * trace.write_references;
+        let logical_pages = drive.capacity().logical_pages;
         let flash = drive.counters();
         let wear = drive.wear();
         let hits = counts.read_hits + counts.write_hits;
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-        let life = Life::new(self, &counts, &wear);
+        let life = Life::new(self, finished);
+        let steady = course.steady(flash.erases);
         SsdRow {
             trace: self.name.to_owned(),
             buffer: spec.written().to_owned(),
             buffer_pages: resolved.size().pages,
             ssd: ssd.written.clone(),
-            references: trace.references,
+            references,
             read_hits: counts.read_hits,
             write_hits: counts.write_hits,
             dirty_pages_flushed: counts.dirty_pages_flushed,
@@ -366,10 +377,10 @@ impl OnDrive<'_> {
             flash_programs: flash.flash_programs(),
             erases: flash.erases,
             waf: flash.write_amplification(),
-            read_references: trace.references - trace.write_references,
-            write_references: trace.write_references,
-            hit_ratio: hits as f64 / trace.references as f64,
-            write_hit_ratio: share(counts.write_hits, trace.write_references),
+            read_references: references - write_references,
+            write_references,
+            hit_ratio: hits as f64 / references as f64,
+            write_hit_ratio: share(counts.write_hits, write_references),
             nvm_hits: counts.nvm_hits,
             padding_reads: counts.padding_reads,
             migrations: counts.migrations,
@@ -393,53 +404,10 @@ impl OnDrive<'_> {
             precondition: experiment.precondition.to_string(),
             map: experiment.map.name(),
             drain: experiment.drain,
+            repetitions: course.repetitions(),
+            drive_writes: flash.host_writes as f64 / logical_pages as f64,
+            is_steady: steady.is_some(),
+            steady_waf: steady.map(|steady| steady.write_amplification),
         }
     }
-}
-
-/// Nanoseconds of a year of 365 days, as warranties count.
-const YEAR_NS: f64 = 365.0 * 24.0 * 3600.0 * 1e9;
-/// The warranty for which drive writes per day are stated.
-const WARRANTY_DAYS: f64 = 5.0 * 365.0;
-
-/// How long flash and NVM last if the trace is repeated.
-struct Life {
-    repetitions: Option<f64>,
-    repetitions_first_block: Option<f64>,
-    years: Option<f64>,
-    drive_writes_per_day: Option<f64>,
-    nvm_repetitions: Option<f64>,
-    nvm_years: Option<f64>,
-}
-
-impl Life {
-    fn new(grid: &OnDrive<'_>, counts: &BufferCounts, wear: &Wear) -> Life {
-        let ssd = &grid.ssd.ssd;
-        let endurance = grid.experiment.endurance_erases.or(ssd.endurance_erases());
-        let until =
-            |erases: f64| endurance.filter(|_| erases > 0.0).map(|all| f64::from(all) / erases);
-        let repetitions = until(wear.erases_mean());
-        let span_ns = grid.list.span_ns.filter(|&span_ns| span_ns > 0);
-        let years = |repetitions: Option<f64>| {
-            repetitions.zip(span_ns).map(|(times, span_ns)| times * span_ns as f64 / YEAR_NS)
-        };
-        let drive_writes = grid.trace.write_references as f64 / ssd.capacity().logical_pages as f64;
-        let nvm_repetitions = nvm_endurance(ssd)
-            .filter(|_| counts.nvm_writes > 0)
-            .map(|writes| writes * f64::from(counts.nvm_pages) / counts.nvm_writes as f64);
-        Life {
-            repetitions,
-            repetitions_first_block: until(wear.erases_max().into()),
-            years: years(repetitions),
-            drive_writes_per_day: repetitions.map(|times| times * drive_writes / WARRANTY_DAYS),
-            nvm_repetitions,
-            nvm_years: years(nvm_repetitions),
-        }
-    }
-}
-
-/// Writes that a cell of the drive's NVM endures.
-fn nvm_endurance(ssd: &Ssd) -> Option<f64> {
-    let writes: Exact = ssd.nvm()?.endurance_writes;
-    Some(writes.numer().to_f64()? / writes.denom().to_f64()?)
 }

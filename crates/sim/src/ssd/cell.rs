@@ -4,6 +4,7 @@ use clockhand_device::flash::{Drive, LogicalPage as FlashPage};
 use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::{Action, Request, Source, Step, StepPage, WriteBuffer, catalog};
 
+use super::course::{Course, Repeat};
 use super::placement::Placed;
 use crate::{Progress, SimError};
 
@@ -34,25 +35,29 @@ pub(super) struct Cell<'a> {
     pub(super) trace: &'a Placed,
     pub(super) drive: Drive,
     pub(super) drain: bool,
+    pub(super) repeat: Repeat,
     pub(super) progress: &'a Progress,
 }
 
+/// A cell that was run.
+pub(super) struct Finished {
+    pub(super) counts: BufferCounts,
+    pub(super) drive: Drive,
+    pub(super) course: Course,
+}
+
 impl catalog::Visitor for Cell<'_> {
-    type Output = Result<(BufferCounts, Drive), SimError>;
+    type Output = Result<Finished, SimError>;
 
     fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
-        let Cell { trace, drive, drain, progress } = self;
-        let mut run = Run { buffer, drive, counts: BufferCounts::default() };
-        for ranges in trace.ranges.chunks(LOOK_EVERY) {
-            if progress.is_cancelled() {
-                return Err(SimError::Interrupted);
+        let Cell { trace, drive, drain, repeat, progress } = self;
+        let course = Course::new(repeat, drive.capacity().logical_pages);
+        let mut run = Run { buffer, drive, counts: BufferCounts::default(), course };
+        loop {
+            run.repetition(trace, progress)?;
+            if !run.course.continues(&run.drive.counters()) {
+                break;
             }
-            for range in ranges {
-                for page in range.pages() {
-                    run.reference(LogicalPage(page.into()), range.is_write());
-                }
-            }
-            progress.add_done(ranges.len() as u64);
         }
         if drain {
             run.make_room(Request::Drain);
@@ -66,9 +71,26 @@ struct Run<B> {
     buffer: B,
     drive: Drive,
     counts: BufferCounts,
+    course: Course,
 }
 
 impl<B: WriteBuffer> Run<B> {
+    fn repetition(&mut self, trace: &Placed, progress: &Progress) -> Result<(), SimError> {
+        for ranges in trace.ranges.chunks(LOOK_EVERY) {
+            if progress.is_cancelled() {
+                return Err(SimError::Interrupted);
+            }
+            for range in ranges {
+                for page in range.pages() {
+                    self.reference(LogicalPage(page.into()), range.is_write());
+                }
+                self.course.look(&self.drive.counters());
+            }
+            progress.add_done(ranges.len() as u64);
+        }
+        Ok(())
+    }
+
     #[inline]
     fn reference(&mut self, page: LogicalPage, is_write: bool) {
         let request = if is_write { Request::Write(page) } else { Request::Read(page) };
@@ -97,18 +119,20 @@ impl<B: WriteBuffer> Run<B> {
     }
 
     /// Asserts that every reference was served and every flushed page reached the drive.
-    fn finish(self, trace: &Placed) -> (BufferCounts, Drive) {
-        let Run { buffer, drive, mut counts } = self;
+    fn finish(self, trace: &Placed) -> Finished {
+        let Run { buffer, drive, mut counts, course } = self;
         let BufferCounts { read_hits, read_misses, write_hits, write_misses, .. } = counts;
-        assert_eq!(write_hits + write_misses, trace.write_references, "a write was not served");
-        let reads = trace.references - trace.write_references;
+        let repetitions = u64::from(course.repetitions());
+        let writes = repetitions * trace.write_references;
+        assert_eq!(write_hits + write_misses, writes, "a write was not served");
+        let reads = repetitions * (trace.references - trace.write_references);
         assert_eq!(read_hits + read_misses, reads, "a read was not served");
         let flushed = counts.dirty_pages_flushed + counts.clean_pages_flushed;
         assert_eq!(flushed, drive.counters().host_writes, "a flushed page did not reach the drive");
         counts.residual_dirty = buffer.occupancy().dirty_pages.into();
         let capacity = buffer.capacity();
         (counts.dram_pages, counts.nvm_pages) = (capacity.dram_pages, capacity.nvm_pages);
-        (counts, drive)
+        Finished { counts, drive, course }
     }
 }
 

@@ -59,7 +59,7 @@ impl RequestList {
         let mut streams = Streams::default();
         let mut times = Times::default();
         let limit_bytes = input.memory_limit_bytes();
-        let report = input.for_each_batch(progress, &mut |batch| {
+        let mut report = input.for_each_batch(progress, &mut |batch| {
             let taken_bytes = (requests.len() + batch.len()) * size_of::<ByteRange>();
             if taken_bytes as u64 > limit_bytes {
                 return Err(TraceError::too_much_memory(
@@ -82,7 +82,16 @@ impl RequestList {
             )));
         }
         let streams = streams.in_order(&mut requests);
-        Ok(RequestList { requests, streams, span_ns: times.span_ns(), report })
+        let mut span_ns = times.span_ns();
+        if times.are_made_up(requests.len() as u64) {
+            span_ns = None;
+            report.notes.push(
+                "its times are 1 µs apart throughout, as a conversion makes them up for a trace without times; they tell \
+                 no rate, so no years of life"
+                    .to_owned(),
+            );
+        }
+        Ok(RequestList { requests, streams, span_ns, report })
     }
 }
 
@@ -126,7 +135,14 @@ impl Streams {
 struct Times {
     range: Option<(u64, u64)>,
     missing: bool,
+    last_ns: u64,
+    /// The one distance that requests have unless they have the same time.
+    step_ns: Option<u64>,
+    is_uneven: bool,
 }
+
+/// What `trace convert` puts between the requests of a trace without times.
+const MADE_UP_STEP_NS: u64 = 1_000;
 
 impl Times {
     fn take(&mut self, request: &Request) {
@@ -134,9 +150,21 @@ impl Times {
             None => self.missing = true,
             Some(time) => {
                 let (first, last) = self.range.unwrap_or((time, time));
+                if self.range.is_some() && time != self.last_ns {
+                    let step_ns = time.wrapping_sub(self.last_ns);
+                    self.is_uneven |= *self.step_ns.get_or_insert(step_ns) != step_ns;
+                }
+                self.last_ns = time;
                 self.range = Some((first.min(time), last.max(time)));
             }
         }
+    }
+
+    /// Whether the times rise in equal steps and with a request per microsecond, whole or cut to a coarser unit.
+    fn are_made_up(&self, requests: u64) -> bool {
+        let Some((span_ns, step_ns)) = self.span_ns().zip(self.step_ns) else { return false };
+        let made_up_ns = requests.saturating_mul(MADE_UP_STEP_NS).saturating_add(step_ns);
+        !self.is_uneven && step_ns % MADE_UP_STEP_NS == 0 && span_ns <= made_up_ns
     }
 
     fn span_ns(&self) -> Option<u64> {

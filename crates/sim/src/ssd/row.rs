@@ -62,19 +62,20 @@ columns! {
         pub erases_mean: f64,
         /// Erases of the most worn block.
         pub erases_max: u32,
-        /// How often the trace can be repeated before the average block reaches its endurance; none if the endurance
+        /// How often the trace can be repeated, as fast as in the run or in its steady part, before the average block reaches its endurance; none if the endurance
         /// is not known or no block was erased.
         pub life_repetitions: Option<f64>,
         /// How often it can be repeated before the most worn block reaches its endurance, if it goes on to be the most
         /// worn one.
         pub life_repetitions_first_block: Option<f64>,
-        /// Years of life at the trace's rate; none if also the trace has no times.
+        /// Years of life at the trace's rate; none if also the trace has no times, or times that a conversion made up, or
+        /// the run did not become steady.
         pub life_years: Option<f64>,
         /// Drive writes per day, as the host writes them, for which the drive lasts five years.
         pub drive_writes_per_day_5_years: Option<f64>,
         /// How often the trace can be repeated before every cell of the NVM reaches its endurance, if all wear alike.
         pub nvm_life_repetitions: Option<f64>,
-        /// Years of that at the trace's rate; none if also the trace has no times.
+        /// Years of that at the trace's rate; none if also the trace has no times, or times that a conversion made up.
         pub nvm_life_years: Option<f64>,
         /// Pages of DRAM in the buffer.
         pub dram_pages: u32,
@@ -94,5 +95,14 @@ columns! {
         pub map: &'static str,
         /// Whether dirty pages were written when the trace ended.
         pub drain: bool,
+        /// How often the trace was run; all counts are of all repetitions together.
+        pub repetitions: u32,
+        /// What was written to flash, in capacities of the drive; below 1, waf and life describe how the drive was aged.
+        pub drive_writes: f64,
+        /// Whether the write amplification of the last drive write differs by less than 1 % from that of the one before.
+        pub is_steady: bool,
+        /// Write amplification of the last drive write of a steady run, or of as many repetitions as write that much; none
+        /// if the run did not become steady.
+        pub steady_waf: Option<f64>,
     }
 }

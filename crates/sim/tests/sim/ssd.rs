@@ -3,8 +3,8 @@
 
 use clockhand_policy::buffer::catalog::BufferSpec;
 use clockhand_sim::{
-    AddressMap, Phase, Progress, RequestTable, SimError, SsdCell, SsdExperiment, SsdOutcome,
-    SsdRow, TraceInput, run_ssd,
+    AddressMap, Phase, Progress, Repeat, RequestTable, SimError, SsdCell, SsdExperiment,
+    SsdOutcome, SsdRow, TraceInput, run_ssd,
 };
 use clockhand_twins::{
     BUFFERS, BufferEvent, BufferPages, BufferRequest, BufferStep, FlashEvent, FlashRules,
@@ -29,6 +29,7 @@ fn experiment(traces: Vec<TraceInput>, buffers: &[&str], ssds: &[&str]) -> SsdEx
         precondition: "none".parse().expect("a precondition"),
         map: AddressMap::Original,
         drain: false,
+        repeat: Repeat::default(),
         endurance_erases: None,
         seed: 0,
         jobs: Some(1),
@@ -114,7 +115,8 @@ fn life_follows_from_erases_endurance_and_the_times_of_the_trace() {
     let mut whole = experiment(vec![input("t", trace)], &["clock-dnv:total=2"], &[EXAMPLE_DRIVE]);
     whole.endurance_erases = Some(3000);
     let row = row(&whole);
-    assert!(row.erases > 20, "{row:?}");
+    assert!(row.erases > 20 && row.is_steady, "{row:?}");
+    assert_eq!(row.drive_writes, row.host_writes as f64 / 8.0);
     let repetitions = 3000.0 * 5.0 / row.erases as f64;
     let near = |left: Option<f64>, right: f64| (left.expect("known") / right - 1.0).abs() < 1e-9;
     assert!(near(row.life_repetitions, repetitions));
@@ -128,6 +130,73 @@ fn life_follows_from_erases_endurance_and_the_times_of_the_trace() {
     whole.endurance_erases = None;
     let of_profile = self::row(&whole);
     assert!(near(of_profile.life_repetitions, repetitions * 10.0 / 3.0), "10,000 by the profile");
+}
+
+/// Life once described how a drive was aged, where a trace wrote a part of it.
+#[test]
+fn a_run_that_writes_little_has_no_years_until_it_is_repeated() {
+    let mut trace = table("w0 w4 w1 w5 w2 w0");
+    trace.times_ns = Some(vec![0, 10, 20, 40, 50, 1_000_000_000]);
+    let mut once = experiment(vec![input("t", trace)], &["lru:total=1"], &[EXAMPLE_DRIVE]);
+    once.precondition = "random:3".parse().expect("a precondition");
+    let short = row(&once);
+    assert!(short.drive_writes < 1.0 && !short.is_steady && short.life_repetitions.is_some());
+    assert_eq!((short.life_years, short.steady_waf, short.repetitions), (None, None, 1));
+    once.repeat = Repeat::UntilSteady;
+    let steady = row(&once);
+    assert!(steady.is_steady && steady.repetitions > 2, "{steady:?}");
+    assert_eq!(steady.references, 6 * u64::from(steady.repetitions));
+    let years = steady.life_repetitions.unwrap() / (365.0 * 24.0 * 3600.0);
+    assert!((steady.life_years.unwrap() / years - 1.0).abs() < 1e-9);
+    once.repeat = Repeat::Times(steady.repetitions);
+    assert_eq!(row(&once), steady, "so many repetitions, however they were asked for");
+}
+
+#[test]
+fn a_repeated_trace_counts_as_one_that_is_written_out() {
+    let trace = "w0 w4 r1 w5 w0 w2 w6 r0 w3 w7 ";
+    for buffer in ["fab:total=2", "clock-dnv:total=3,dram_share=1/3", "lru:total=1"] {
+        let mut repeated = on_one_trace(trace, &[buffer], EXAMPLE_DRIVE);
+        repeated.repeat = "30".parse().expect("a number");
+        let mut whole = on_one_trace(&trace.repeat(30), &[buffer], EXAMPLE_DRIVE);
+        (repeated.drain, whole.drain) = (true, true);
+        let (repeated, whole) = (row(&repeated), row(&whole));
+        assert_eq!(repeated.references, whole.references);
+        assert_eq!((repeated.erases, repeated.waf), (whole.erases, whole.waf), "{buffer}");
+        assert_eq!(repeated.host_writes, whole.host_writes, "{buffer}");
+        let lives = (repeated.life_repetitions.unwrap() / 30.0, whole.life_repetitions.unwrap());
+        assert!(repeated.is_steady || (lives.0 / lives.1 - 1.0).abs() < 1e-9, "{lives:?}");
+    }
+}
+
+#[test]
+fn a_trace_that_writes_nothing_to_flash_is_not_repeated_for_ever() {
+    let mut reads = on_one_trace("r0 r1", &["fab:total=4"], EXAMPLE_DRIVE);
+    reads.repeat = Repeat::UntilSteady;
+    let row = row(&reads);
+    assert_eq!((row.repetitions, row.is_steady, row.drive_writes), (1, false, 0.0));
+}
+
+/// Times that a conversion made up once gave years of life.
+#[test]
+fn times_that_a_conversion_made_up_tell_no_years() {
+    for (unit_ns, made_up) in [(1, true), (1_000, true), (1_000_000, true)] {
+        let mut trace = table(&"w0 w4 w1 w5 w2 w6 w3 w7 ".repeat(400));
+        let times =
+            (0..trace.addresses.len() as u64).map(|index| index * 1_000 / unit_ns * unit_ns);
+        trace.times_ns = Some(times.collect());
+        let mut even =
+            experiment(vec![input("t", trace.clone())], &["fab:total=2"], &[EXAMPLE_DRIVE]);
+        let outcome = run_ssd(&even, &Progress::default()).expect("an outcome");
+        let row = &outcome.cells[0].row;
+        assert!(row.is_steady && row.life_years.is_none() == made_up, "{row:?}");
+        let notes = &outcome.traces[0].report.notes;
+        assert!(notes.iter().any(|note| note.contains("1 µs apart throughout")), "{notes:?}");
+        let times = trace.times_ns.as_mut().expect("times");
+        *times.last_mut().expect("a time") += 10_000_000;
+        even.traces = vec![input("t", trace)];
+        assert!(self::row(&even).life_years.is_some());
+    }
 }
 
 #[test]
