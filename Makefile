@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint policy-alone mutants bench capture-tools traces columns clean
+.PHONY: help setup demo test torture lint policy-alone mutants bench capture-tools traces columns clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -26,6 +26,9 @@ test: PROFILE = quick
 test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and the report
 	cargo test --workspace --locked
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others)
+	CLOCKHAND_TRIALS=5000 CLOCKHAND_TRIALS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest python/tests/test_trials.py
 
 lint: setup .venv/test.stamp ## Check format, lints and types
 	cargo fmt --all --check

@@ -25,20 +25,64 @@ Everything that cannot be done raises :class:`ClockhandError`, whose message is 
 says where and what to do; what was asked for wrongly raises its subclass :class:`UsageError`.
 """
 
-from clockhand._engine import ClockhandError, UsageError, __version__
-from clockhand.measure.run import MeasuredProfile, measure_memory, plan_storage
-from clockhand.studies.filecache.run import FileCacheRun, break_even, filecache
-from clockhand.studies.locality.run import Locality, locality
-from clockhand.studies.pagecache.run import PageCacheRun, pagecache, run_pagecache
-from clockhand.studies.pages.recommendation import Recommendation, recommend
-from clockhand.studies.pages.run import Simulation, run_simulation, simulate
-from clockhand.studies.programs.comparison import PagedComparison, compare
-from clockhand.studies.programs.run import PagedRun, run
-from clockhand.studies.ssd.run import SsdRun, run_ssd
-from clockhand.studies.translate.run import Translation, translate
-from clockhand.study.catalogs import devices, formats, policies, ssds, write_buffers
-from clockhand.traces import Trace, convert_traces
-from clockhand.traces.synthetic import recipes, synthesize
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clockhand._engine import ClockhandError, UsageError, __version__
+    from clockhand.measure.run import MeasuredProfile, measure_memory, plan_storage
+    from clockhand.studies.filecache.run import FileCacheRun, break_even, filecache
+    from clockhand.studies.locality.run import Locality, locality
+    from clockhand.studies.pagecache.run import PageCacheRun, pagecache, run_pagecache
+    from clockhand.studies.pages.recommendation import Recommendation, recommend
+    from clockhand.studies.pages.run import Simulation, run_simulation, simulate
+    from clockhand.studies.programs.comparison import PagedComparison, compare
+    from clockhand.studies.programs.run import PagedRun, run
+    from clockhand.studies.ssd.run import SsdRun, run_ssd
+    from clockhand.studies.translate.run import Translation, translate
+    from clockhand.study.catalogs import devices, formats, policies, ssds, write_buffers
+    from clockhand.traces import Trace, convert_traces
+    from clockhand.traces.synthetic import recipes, synthesize
+
+_PLACES = {
+    "ClockhandError": "clockhand._engine",
+    "FileCacheRun": "clockhand.studies.filecache.run",
+    "Locality": "clockhand.studies.locality.run",
+    "MeasuredProfile": "clockhand.measure.run",
+    "PageCacheRun": "clockhand.studies.pagecache.run",
+    "PagedComparison": "clockhand.studies.programs.comparison",
+    "PagedRun": "clockhand.studies.programs.run",
+    "Recommendation": "clockhand.studies.pages.recommendation",
+    "Simulation": "clockhand.studies.pages.run",
+    "SsdRun": "clockhand.studies.ssd.run",
+    "Trace": "clockhand.traces",
+    "Translation": "clockhand.studies.translate.run",
+    "UsageError": "clockhand._engine",
+    "__version__": "clockhand._engine",
+    "break_even": "clockhand.studies.filecache.run",
+    "compare": "clockhand.studies.programs.comparison",
+    "convert_traces": "clockhand.traces",
+    "devices": "clockhand.study.catalogs",
+    "filecache": "clockhand.studies.filecache.run",
+    "formats": "clockhand.study.catalogs",
+    "locality": "clockhand.studies.locality.run",
+    "measure_memory": "clockhand.measure.run",
+    "pagecache": "clockhand.studies.pagecache.run",
+    "plan_storage": "clockhand.measure.run",
+    "policies": "clockhand.study.catalogs",
+    "recipes": "clockhand.traces.synthetic",
+    "recommend": "clockhand.studies.pages.recommendation",
+    "run": "clockhand.studies.programs.run",
+    "run_pagecache": "clockhand.studies.pagecache.run",
+    "run_simulation": "clockhand.studies.pages.run",
+    "run_ssd": "clockhand.studies.ssd.run",
+    "simulate": "clockhand.studies.pages.run",
+    "ssds": "clockhand.study.catalogs",
+    "synthesize": "clockhand.traces.synthetic",
+    "translate": "clockhand.studies.translate.run",
+    "write_buffers": "clockhand.study.catalogs",
+}
+"""Where each name is; importing all of it at once would take half a second."""
 
 __all__ = [
     "ClockhandError",
@@ -78,3 +122,16 @@ __all__ = [
     "translate",
     "write_buffers",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for; the version of a command needs none of it."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

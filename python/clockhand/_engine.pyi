@@ -122,6 +122,7 @@ def run_ssd(
     endurance: int | None,
     seed: int,
     jobs: int | None,
+    repeat: str = "1",
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...
 def filecache(

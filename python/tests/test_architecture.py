@@ -96,6 +96,7 @@ ALLOWED_ROOMS = {
     "sweep": {"study", "traces", "studies"},
     "reproduce": {"study", "traces", "report", "studies", "sweep"},
     "command": {"study", "traces", "report", "capture", "measure", "studies", "sweep", "reproduce"},
+    "start": {"command"},
 }
 """What each room of the package may import, besides itself and the engine."""
 

@@ -127,6 +127,18 @@ REFUSALS = (
     Refusal("trace convert ../textbook absent/out.parquet", FAILED, "absent/out.parquet"),
     Refusal("trace convert ../table.csv out.parquet --cpu-cache", FAILED, "lackey"),
     Refusal("trace convert ../textbook out.parquet --label synthetic", WRONG_USAGE, "KEY=VALUE"),
+    Refusal("trace convert ../textbook out.parquet --label =x", WRONG_USAGE, "has no key"),
+    Refusal(SIMULATE + "--frames 3 --plots=", WRONG_USAGE, "--plots has no value"),
+    Refusal("locality ../textbook --rows=", WRONG_USAGE, "--rows has no value"),
+    Refusal("recommend ../textbook --frames 3 --figure x.gif", WRONG_USAGE, "in .svg or .png"),
+    Refusal(SIMULATE + "--frames 3 --memory-limit 1KiB", WRONG_USAGE, "at least 16MiB"),
+    Refusal("ssd ../textbook --buffer fab:total=2 --repeat 0", WRONG_USAGE, "until-steady"),
+    Refusal("sweep ../grid.toml", WRONG_USAGE, "craw has no value of c; give at least one"),
+    Refusal("sweep ../ghosts.toml", WRONG_USAGE, "craw has no value of ghosts"),
+    Refusal("sweep ../nothing.toml", WRONG_USAGE, "an empty table names none"),
+    Refusal("sweep ../title.toml", WRONG_USAGE, "its title has 5,000 characters"),
+    Refusal("sweep ../twice.toml", WRONG_USAGE, "analyses 1 and 2 would be one file, a-b.csv"),
+    Refusal("sweep ../where.toml", WRONG_USAGE, "where.frames = 'x' is no number"),
     Refusal(RUN + "-- true", WRONG_USAGE, "--frames or by --memory"),
     Refusal(RUN + "--memory 1MiB", WRONG_USAGE, "'-- CMD...'"),
     Refusal(RUN + "--memory 5% -- true", WRONG_USAGE, "footprint"),
@@ -159,6 +171,18 @@ REFUSALS = (
 )
 
 
+ANALYSIS = '[[analysis]]\ntitle = "{}"\n'
+EXPERIMENTS = (
+    ("grid", "[{ craw = { c = [] } }]", ""),
+    ("ghosts", '["clock", { craw = { ghosts = [] } }]', ""),
+    ("nothing", "{}", ""),
+    ("title", '["clock"]', ANALYSIS.format("x" * 5000)),
+    ("twice", '["clock"]', ANALYSIS.format("A b") + ANALYSIS.format("a.b")),
+    ("where", '["clock"]', ANALYSIS.format("x") + 'where = { frames = "x" }\n'),
+)
+"""Experiments that once panicked, dropped a policy, ran nothing, or failed after the work."""
+
+
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
@@ -180,6 +204,11 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "notes").chmod(0o755)
     (folder / "broken.toml").write_text(PROFILE.format(write_time_us=20).replace("= 10", "= ten"))
     (folder / "cheap.toml").write_text(PROFILE.format(write_time_us=5))
+    for name, policies, analyses in EXPERIMENTS:
+        (folder / f"{name}.toml").write_text(
+            f'question = "x"\nexpected = "y"\ntraces = "textbook"\nframes = [3]\n'
+            f"policies = {policies}\n{analyses}"
+        )
     return folder
 
 

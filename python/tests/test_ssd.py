@@ -113,8 +113,9 @@ def test_the_table_says_how_the_drive_is_divided_and_that_nothing_was_collected(
 def test_a_run_with_collection_says_how_long_the_drive_lasts() -> None:
     buffers = ["clock-dnv:total=64", "fab:total=64"]
     run = clockhand.run_ssd(
-        overwrites(), buffers=buffers, ssds="small", precondition="random", endurance=3000
-    )
+        overwrites(), buffers=buffers, ssds="small", precondition="random", endurance=3000,
+        repeat="until-steady",
+    )  # fmt: skip
     assert run.rows["collection_started"].all() and run.rows["waf"].min() > 1.5
     assert run.facts["ssds"][0]["preconditioned"]["is_steady"]
     sentences = " ".join(findings(run.rows, run.facts))
@@ -124,6 +125,19 @@ def test_a_run_with_collection_says_how_long_the_drive_lasts() -> None:
     assert {"years", "NVM years"} <= set(for_people(run.rows).columns)
     by_rate = run.rows["life_repetitions"] * (3999 * 1e6 / (365 * 86400 * 1e9))
     assert run.rows["life_years"].to_list() == pytest.approx(by_rate.to_list())
+
+
+def test_a_run_below_one_drive_write_is_warned_of_and_has_no_years() -> None:
+    run = clockhand.run_ssd(
+        overwrites(),
+        buffers="fab:total=64",
+        ssds="dnv-textbook:size=64MiB",
+        precondition="random:1",
+    )
+    assert run.rows["drive_writes"][0] < 1 and run.rows["life_years"][0] is None
+    sentences = " ".join(findings(run.rows, run.facts))
+    assert "Less than one drive write" in sentences and "--repeat until-steady" in sentences
+    assert "years" not in sentences.replace("5 years", "")
 
 
 def test_the_sentences_compare_buffers_of_one_size() -> None:

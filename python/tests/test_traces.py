@@ -1,16 +1,21 @@
 """`clockhand.Trace`, `clockhand trace info` and `clockhand trace convert`."""
 
+import copy
 import io
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import clockhand
+import clockhand.traces
 from clockhand import (
     ClockhandError,
     Trace,
@@ -201,3 +206,41 @@ def test_a_misspelt_keyword_is_refused(textbook: Path, use: Callable[..., object
     use(textbook, limit=5)
     with pytest.raises(TypeError, match=r"no keyword argument 'limits'; there are: .*limit"):
         use(textbook, limits=5)
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
+)
+def test_traces_are_copied_and_pickled(
+    textbook: Path, copied: Callable[[clockhand.Trace], clockhand.Trace]
+) -> None:
+    trace = clockhand.Trace(textbook, format="os-course", limit=10)
+    arrays = clockhand.Trace.from_arrays(["R", "W"], [0, 4096], [512, 512])
+    made = clockhand.synthesize("uniform:footprint=1MiB", requests=50, seed=3)
+    assert isinstance(made, clockhand.Trace)
+    for one in (trace, arrays, made, trace.part(only="writes", skip=1), arrays.part(limit=1)):
+        other = copied(one)
+        assert other is not one
+        assert other.info() == one.info() and other.name == one.name
+
+
+def test_a_table_is_taken_where_a_trace_is(textbook: Path) -> None:
+    columns = {"op": ["R", "W", "R"], "address": [0, 4096, 0], "size": [512, 512, 512]}
+    expected = clockhand.Trace.from_arrays(*columns.values()).info()
+    for table in (pl.DataFrame(columns), pl.LazyFrame(columns), pandas.DataFrame(columns)):
+        [trace] = clockhand.traces.as_traces(table)
+        assert trace.info() == expected and trace.name == "table"
+    rows = clockhand.simulate(pl.DataFrame(columns), policies="clock", frames="1")
+    assert rows["references"].to_list() == [3]
+    with pytest.raises(clockhand.UsageError, match="the DataFrame has no column 'op', only page"):
+        clockhand.simulate(pl.DataFrame({"page": [1]}), policies="clock", frames="1")
+
+
+def test_a_memory_limit_refuses_what_would_take_more(textbook: Path) -> None:
+    huge = textbook.with_name("huge.csv")
+    huge.write_text("op,address,size\n" + "".join(f"W,{n << 33},4294967295\n" for n in range(40)))
+    trace = clockhand.Trace(huge, memory_limit="64MiB")
+    with pytest.raises(clockhand.ClockhandError, match="more than the memory limit of 64MiB"):
+        clockhand.simulate(trace, policies="clock", frames="3")
+    with pytest.raises(clockhand.ClockhandError, match="raise --memory-limit"):
+        trace.info()

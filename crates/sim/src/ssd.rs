@@ -22,7 +22,6 @@ use clockhand_policy::Ratio;
 use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
 use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
 use clockhand_trace::bytes_with_unit;
-use num_traits::ToPrimitive;
 
 use cell::{Cell, Finished};
 pub use course::Repeat;

@@ -10,7 +10,9 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from clockhand import _engine
 from clockhand.capture.caches import Caches
 from clockhand.capture.front_ends import FrontEnd, Run, find_front_end
 from clockhand.capture.programs import Program
-from clockhand.study.files import check_places
+from clockhand.study.files import check_places, in_use
 from clockhand.traces import Watch
 
 __all__ = ["Caches", "Capture", "Process", "capture"]
@@ -119,7 +121,10 @@ def capture(
     tool = find_front_end(front_end, program)
     included = tool.includes_system_calls(system_call_memory)
     check_places([path])
-    with tempfile.TemporaryDirectory(prefix=".clockhand-capture-", dir=path.parent) as folder:
+    place = Path(os.path.realpath(path))
+    with in_use(
+        tempfile.TemporaryDirectory(prefix=".clockhand-capture-", dir=place.parent)
+    ) as folder:
         tool.prepare()
         run = Run(Path(folder), caches, children, included)
         exit_code, interrupted = _run(tool, program, run)
@@ -143,10 +148,15 @@ def capture(
 def _run(tool: FrontEnd, program: Program, run: Run) -> tuple[int, bool]:
     """Run the program under the tool; its exit code, and whether it was interrupted."""
     arguments, environment = tool.command(program, run)
-    process = subprocess.Popen(arguments, env={**os.environ, **environment})
+    with _held_back() as early:
+        # A signal between the start of the tool and here would leave it running without us.
+        process = subprocess.Popen(arguments, env={**os.environ, **environment})
     interrupted = False
     while True:
         try:
+            if early:
+                early.clear()
+                raise KeyboardInterrupt
             return process.wait(), interrupted
         except KeyboardInterrupt:
             interrupted = True
@@ -155,6 +165,22 @@ def _run(tool: FrontEnd, program: Program, run: Run) -> tuple[int, bool]:
                 return process.wait(SECONDS_TO_END), interrupted
             except (subprocess.TimeoutExpired, KeyboardInterrupt):
                 process.kill()
+
+
+@contextmanager
+def _held_back() -> Iterator[list[int]]:
+    """Give a list that takes the signals to end which come meanwhile, in place of their effect."""
+    came: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.default_int_handler:
+                before[number] = signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _streams(folder: Path) -> list[Path]:

@@ -7,8 +7,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage. An error is one sentence on standar
 import errno
 import io
 import os
-import signal
 import sys
+from functools import wraps
+from typing import Any
 
 import typer
 from typer.exceptions import TyperException
@@ -30,6 +31,8 @@ from clockhand.command import (
     translation,
 )
 from clockhand.command.output import say
+from clockhand.command.overwriting import check_overwriting, refuse_empty_values
+from clockhand.command.shells import install_for_named_shell
 
 FAILED = 1
 WRONG_USAGE = 2
@@ -85,20 +88,17 @@ catalogs.register(app)
 traces.register(app)
 
 
-def main() -> None:
-    """Run the command and exit."""
-    # Whoever stops us with a signal finds what Ctrl-C leaves: nothing half-written.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(_run())
-
-
-def _run() -> int:
+def run() -> int:
+    """Run the command; the exit code."""
     if not isinstance(sys.stdout, io.TextIOWrapper):
         return _fail("standard output is closed; open it or send it to a file", FAILED)
     # A terminal or a file that knows few characters is no reason to fail.
     sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = app(standalone_mode=False)
+        if install_for_named_shell(sys.argv[1:]):
+            return 0
+        refuse_empty_values(sys.argv[1:])
+        code = _checked(typer.main.get_command(app))(standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         return _wrong_usage(error)
@@ -116,11 +116,33 @@ def _run() -> int:
         if error.filename is None:
             _forget_output()
         return _fail(_about_writing(error), FAILED)
+    except MemoryError:
+        return _fail("there is not enough memory; give a smaller trace or --limit", FAILED)
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        return interrupted()
     if code == INTERRUPTED:
-        return _fail("interrupted; nothing was written", FAILED)
+        return interrupted()
     return code if isinstance(code, int) else 0
+
+
+def interrupted() -> int:
+    """Say that a signal ended the command; the exit code."""
+    return _fail("interrupted; nothing was written", FAILED)
+
+
+def _checked(command: Any) -> Any:
+    """Have every command below refuse outputs that are its inputs, before it does anything."""
+    for below in getattr(command, "commands", {}).values():
+        _checked(below)
+    callback = command.callback
+    if callback is not None and not getattr(command, "commands", None):
+
+        def checked(**given: Any) -> Any:
+            check_overwriting(given)
+            return callback(**given)
+
+        command.callback = wraps(callback)(checked)
+    return command
 
 
 def _wrong_usage(error: TyperException) -> int:

@@ -68,6 +68,8 @@ def labels_of(texts: list[str] | None) -> list[tuple[str, str]]:
         key, separator, value = text.partition("=")
         if not separator:
             raise UsageError(f"--label {text!r} is not of the form KEY=VALUE; add the =")
+        if not key.strip():
+            raise UsageError(f"--label {text!r} has no key; write KEY=VALUE")
         labels.append((key, value))
     return labels
 

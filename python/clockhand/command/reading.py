@@ -65,6 +65,14 @@ def reading_of(
         YesNo | None,
         typer.Option(help="Whether instruction fetches of such traces are part; yes if not given."),
     ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="How much memory what is made of a trace may take; half of the machine's if not "
+            "given.",
+        ),
+    ] = None,
 ) -> Reading:
     """Return the options as the library takes them; the parameters are those of the command."""
     return {
@@ -76,6 +84,7 @@ def reading_of(
         "limit": limit,
         "view": view,
         "fetches": None if fetches is None else fetches is YesNo.YES,
+        "memory_limit": memory_limit,
     }
 
 

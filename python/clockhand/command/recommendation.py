@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from clockhand import UsageError
 from clockhand.command.options import Device, Frames, Jobs, Out, OutputFormat, PageSize, TraceFile
 from clockhand.command.output import deliver, print_table, say
 from clockhand.command.progress import shown_progress
@@ -20,6 +21,7 @@ from clockhand.study.facts import printable
 from clockhand.study.files import check_places
 from clockhand.traces import Reading
 
+PICTURES = (".svg", ".png")
 BAR_WIDTH = 40
 SHOWN_POLICIES = 10
 
@@ -63,6 +65,10 @@ def _recommend(
     reading: Reading,
 ) -> None:
     """Say which policy suits a program, a device and a memory size, and how robust that is."""
+    if figure is not None and figure.suffix.lower() not in PICTURES:
+        raise UsageError(
+            f"--figure {figure}: the ending tells no picture that is drawn; end it in .svg or .png"
+        )
     check_places([path for path in (out, figure) if path is not None])
     with shown_progress() as watch:
         answer = recommend(
@@ -86,8 +92,7 @@ def _picture(answer: Recommendation, path: Path) -> bytes:
     from clockhand.report.canvas import picture  # Altair takes a while to import.
     from clockhand.studies.pages.charts import figures
 
-    suffix = "svg" if path.suffix.lower() == ".svg" else "png"
-    return picture(figures(answer.rows)["io_time"], suffix)
+    return picture(figures(answer.rows)["io_time"], path.suffix.lower().removeprefix("."))
 
 
 def _print_answer(answer: Recommendation, to: Console) -> None:

@@ -48,6 +48,13 @@ Map = Annotated[
     ),
 ]
 Drain = Annotated[bool, typer.Option("--drain", help="Write dirty pages when the trace ends.")]
+Repeat = Annotated[
+    str,
+    typer.Option(
+        metavar="N|until-steady",
+        help="Run each trace so often, or until its write amplification no longer changes.",
+    ),
+]
 Endurance = Annotated[
     int | None,
     typer.Option(help="Erases that a block endures, such as 3000; the profile's if not given."),
@@ -68,6 +75,7 @@ def _ssd(
     precondition: Precondition = "fill",
     map: Map = "original",
     drain: Drain = False,
+    repeat: Repeat = "1",
     endurance: Endurance = None,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -88,6 +96,7 @@ def _ssd(
             precondition=precondition,
             map=map,
             drain=drain,
+            repeat=repeat,
             endurance=endurance,
             seed=seed,
             jobs=jobs,
@@ -137,6 +146,8 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("residual_dirty").alias("left dirty"),
         "erases",
         pl.col("waf").alias("WAF"),
+        pl.col("drive_writes").alias("drive writes"),
+        pl.col("steady_waf").alias("steady WAF"),
         pl.col("life_years").alias("years"),
         pl.col("nvm_life_years").alias("NVM years"),
     )

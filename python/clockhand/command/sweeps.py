@@ -16,7 +16,7 @@ from clockhand.command.output import command_line, deliver, print_table, say
 from clockhand.command.pages import print_rows
 from clockhand.command.progress import progress_bar
 from clockhand.study.facts import Facts, printable
-from clockhand.study.files import check_places
+from clockhand.study.files import check_places, refuse_overwriting
 from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table, table_files
@@ -49,6 +49,12 @@ def _sweep(
     """Run an experiment: compute the cells that its dataset lacks, then its analyses."""
     check_places([path for path in (out, html) if path is not None], folder=tables)
     read = read_experiment(experiment)
+    devices = [setting.device for setting in read.settings]
+    written = {"--out": out, "--html": html}
+    refuse_overwriting(
+        {option: path for option, path in written.items() if path is not None},
+        [*read.traces, *devices],
+    )
     with sweep_progress() as watch:
         sweep = run_sweep(read, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
     for warning in sweep.warnings:

@@ -1,18 +1,124 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all.
+
+There is one way to write an output: beside its place, under a name of ours and locked, onto the
+disk, and then by a rename to its place. Links are followed, devices and pipes written to. What a
+killed run left behind is known by its free lock and removed when the next run looks at the place.
+The engine writes traces in the same way (crates/trace/src/write/unfinished.rs).
+"""
 
 import errno
+import fcntl
 import os
 import secrets
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
+
+from clockhand._engine import UsageError
 
 PARTIAL_PATTERN = ".clockhand-*.partial"
 """The names of files that are being written, of which a killed process leaves its own behind."""
 
+LEFTOVERS = (PARTIAL_PATTERN, ".clockhand-*.unfinished", ".clockhand-capture-*")
+"""The same, with those of traces, and the folders of captures that hold a lock."""
+
+LOCK = "lock"
+"""The file in a folder of ours that is locked as long as the folder is in use."""
+
+
+LONGEST_NAME_BYTES = 255
+
+
+def refuse_overwriting(
+    outputs: Mapping[str, Path], inputs: Iterable[str | os.PathLike[str]]
+) -> None:
+    """Refuse outputs that are one file with an input or with each other, whatever their names.
+
+    Args:
+        outputs: What is written, by the option that names it.
+        inputs: What is read; names of other things than files do not matter.
+
+    Raises:
+        UsageError: two are one file, by device and inode.
+    """
+    read: dict[tuple[int, int], str] = {}
+    for name in inputs:
+        identity = _identity(Path(name))
+        if identity is not None:
+            read.setdefault(identity, os.fspath(name))
+    written: dict[object, str] = {}
+    for option, path in outputs.items():
+        identity = _identity(path)
+        if identity is not None and identity in read:
+            raise UsageError(
+                f"{option} {path} is a file that is read here ({read[identity]}), and would be "
+                "lost; give another name"
+            )
+        if _is_device_or_pipe(path):
+            continue
+        place = os.path.realpath(path) if identity is None else identity
+        if place in written:
+            raise UsageError(
+                f"{option} and {written[place]} both name {path}; give them different names"
+            )
+        written[place] = option
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return device and inode of a file; None where there is none, or no regular one."""
+    try:
+        facts = path.stat()
+    except (OSError, ValueError):
+        return None
+    return (facts.st_dev, facts.st_ino) if stat.S_ISREG(facts.st_mode) else None
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed runs of ours left half-written in a folder; what is in use is locked."""
+    for pattern in LEFTOVERS:
+        for leftover in folder.glob(pattern):
+            with suppress(OSError):
+                _remove_unless_locked(leftover)
+
+
+@contextmanager
+def in_use(folder: tempfile.TemporaryDirectory[str]) -> Iterator[str]:
+    """Keep others from taking a folder for a leftover, until it is removed."""
+    with folder as name, open(Path(name) / LOCK, "wb") as lock:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield name
+
+
+def _remove_unless_locked(leftover: Path) -> None:
+    facts = leftover.lstat()
+    if facts.st_uid != os.geteuid():
+        return
+    if stat.S_ISDIR(facts.st_mode):
+        locked = leftover / LOCK
+    elif stat.S_ISREG(facts.st_mode):
+        locked = leftover
+    else:
+        return
+    file = os.open(locked, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if locked is leftover:
+            leftover.unlink()
+        else:
+            shutil.rmtree(leftover)
+    finally:
+        os.close(file)
+
 
 def check_places(files: Iterable[Path], *, folder: Path | None = None) -> None:
     """Find out before hours of work that their result could not be written.
+
+    What killed runs left half-written beside the places is removed.
 
     Args:
         files: The files that will be published.
@@ -23,12 +129,19 @@ def check_places(files: Iterable[Path], *, folder: Path | None = None) -> None:
             or a file in that of the folder. It names the place.
     """
     for path in files:
-        if path.is_dir():
+        place = Path(os.path.realpath(path))
+        if place.is_dir():
             raise _refusal(errno.EISDIR, path)
-        if not path.exists() and not path.parent.is_dir():
+        if len(os.fsencode(place.name)) > LONGEST_NAME_BYTES:
+            raise _refusal(errno.ENAMETOOLONG, path)
+        if not place.exists() and not place.parent.is_dir():
             raise _refusal(errno.ENOENT, path)
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
+        if not os.access(place if place.exists() else place.parent, os.W_OK):
             raise _refusal(errno.EACCES, path)
+        if not _is_device_or_pipe(place):
+            remove_leftovers(place.parent)
+    if folder is not None and folder.is_dir():
+        remove_leftovers(folder)
     if folder is not None and folder.exists() and not folder.is_dir():
         raise _refusal(errno.ENOTDIR, folder)
 
@@ -47,25 +160,25 @@ def publish(contents: Mapping[Path, bytes], *, folder: Path | None = None) -> No
         OSError: a file could not be written. It names that file; nothing is left behind.
     """
     made: list[Path] = []
-    staged: list[tuple[Path, Path]] = []
-    try:
+    with ExitStack() as staged:
+        # What is entered last is left first: files go before the folders that they stand in.
+        staged.callback(_remove_empty, made)
         if folder is not None:
             _make(folder, made)
         devices = [path for path in contents if _is_device_or_pipe(path)]
-        for path, content in contents.items():
-            if path not in devices:
-                _stage(path, content, staged)
+        files = [path for path in contents if path not in devices]
+        partials = [(_stage(path, contents[path], staged), path) for path in files]
         for path in devices:
             _write_through(path, contents[path])
-        for partial, path in staged:
+        for partial, path in partials:
             _rename(partial, path)
         made.clear()
-    finally:
-        for partial, _ in staged:
-            partial.unlink(missing_ok=True)
-        for emptied in reversed(made):
-            with suppress(OSError):
-                emptied.rmdir()
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    for folder in reversed(folders):
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _make(folder: Path, made: list[Path]) -> None:
@@ -79,17 +192,30 @@ def _is_device_or_pipe(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _stage(path: Path, content: bytes, staged: list[tuple[Path, Path]]) -> None:
+def _stage(path: Path, content: bytes, staged: ExitStack) -> Path:
+    """Write a file beside its place; it is locked, and removed if it is still there at the end."""
     destination = Path(os.path.realpath(path))
     partial = destination.with_name(PARTIAL_PATTERN.replace("*", secrets.token_hex(8)))
     try:
-        with open(partial, "xb") as file:
-            staged.append((partial, path))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        file = staged.enter_context(_new_and_locked(partial))
+        staged.callback(partial.unlink, missing_ok=True)
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
     except OSError as error:
         raise _about(path, error) from error
+    return partial
+
+
+def _new_and_locked(partial: Path) -> BinaryIO:
+    """Make a file; who removed it as a leftover before it was locked finds another one."""
+    while True:
+        file = open(partial, "xb")  # noqa: SIM115 - The caller's stack closes it.
+        with suppress(OSError):  # Some file systems have no locks, and no leftovers for anyone.
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(file.fileno()).st_nlink > 0:
+            return file
+        file.close()
 
 
 def _rename(partial: Path, path: Path) -> None:

@@ -50,7 +50,7 @@ class Analysis:
     @property
     def slug(self) -> str:
         """The title as a file name."""
-        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "analysis"
 
 
 def read_analysis(table: Mapping[str, Any], policies: Sequence[str]) -> Analysis:
@@ -70,12 +70,14 @@ def read_analysis(table: Mapping[str, Any], policies: Sequence[str]) -> Analysis
     if not isinstance(where, dict):
         raise ValueError(f"where = {where!r} is not a table; write where = {{ column = value }}")
     for name in [*rows, *([] if columns is None else [columns]), *where]:
-        if name not in COLUMNS:
+        if not isinstance(name, str) or name not in COLUMNS:
             raise ValueError(f"there is no column {name!r}; there are {', '.join(COLUMNS)}")
+    if columns in rows or len(set(rows)) < len(rows):
+        raise ValueError("a column is named twice in rows and columns; name each once")
     for name, wanted in where.items():
         _check_wanted(name, wanted)
     return Analysis(
-        title=_text(table, "title"),
+        title=_title(table),
         value=_one_of(table, "value", NUMBERS, "io_time_us"),
         relative_to=_one_of(table, "relative_to", policies, None),
         rows=tuple(rows),
@@ -85,11 +87,20 @@ def read_analysis(table: Mapping[str, Any], policies: Sequence[str]) -> Analysis
     )
 
 
-def _text(table: Mapping[str, Any], key: str) -> str:
-    value = table.get(key)
-    if not isinstance(value, str):
-        raise ValueError(f"there is no {key}; add a text")
-    return value
+LONGEST_TITLE = 120
+"""Characters of a title, which is also the name of a file."""
+
+
+def _title(table: Mapping[str, Any]) -> str:
+    title = table.get("title")
+    if not isinstance(title, str) or not title.strip():
+        raise ValueError("there is no title; add a text")
+    if len(title) > LONGEST_TITLE:
+        raise ValueError(
+            f"its title has {len(title):,} characters; it names a file too, so give at most "
+            f"{LONGEST_TITLE}"
+        )
+    return title
 
 
 def _one_of(table: Mapping[str, Any], key: str, words: Sequence[str], default: str | None) -> Any:
@@ -106,6 +117,13 @@ def _check_wanted(name: str, wanted: object) -> None:
             raise ValueError(
                 f"where.{name} is no range; write {{ from = 0.1, to = 0.5 }}, of a number"
             )
+        return
+    is_number = name in (*NUMBERS, "hand_ns")
+    kinds = (int, float) if is_number else (str, bool)
+    for value in wanted if isinstance(wanted, list) else [wanted]:
+        if not isinstance(value, kinds) or (is_number and isinstance(value, bool)):
+            meaning = "number" if is_number else "text"
+            raise ValueError(f"where.{name} = {value!r} is no {meaning}, as the column is")
 
 
 def analyse(rows: pl.DataFrame, analysis: Analysis) -> pl.DataFrame:

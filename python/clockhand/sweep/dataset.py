@@ -21,7 +21,7 @@ from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
 from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.facts import Facts, TraceFacts
-from clockhand.study.files import PARTIAL_PATTERN, publish
+from clockhand.study.files import publish, remove_leftovers
 
 KEY = (
     "trace_sha256", "trace_format", "view", "policy_resolved", "frames", "page_bytes",
@@ -107,8 +107,7 @@ class Dataset:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 return
-            for partial in self.folder.glob(PARTIAL_PATTERN):
-                partial.unlink(missing_ok=True)
+            remove_leftovers(self.folder)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:

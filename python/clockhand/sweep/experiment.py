@@ -23,6 +23,9 @@ OWN_VIEW = "none"
 VIEWS = (OWN_VIEW, "paper", "bus", "fault")
 """What the store-miss fills of a trace with record classes may count as."""
 
+MOST_COMBINATIONS = 100_000
+"""A policy with more of them is a mistake: the cells alone would fill the memory."""
+
 GLOB_CHARACTERS = frozenset("*?[")
 KEYS = (
     "question", "expected", "traces", "trace_format", "views", "policies", "frames", "memory",
@@ -198,14 +201,37 @@ class _Reader:
             if isinstance(item, str):
                 expanded[item] = None
                 continue
+            if not item:
+                self._refuse("policies: an empty table names none; write { NAME = {} }")
             for name, grid in item.items():
                 if not isinstance(grid, dict):
                     self._refuse(
                         f"policies: the parameters of {name} are not a table; "
                         f"write {{ {name} = {{ parameter = [values] }} }}"
                     )
+                self._check_grid(name, grid)
                 expanded |= dict.fromkeys(_combinations(name, grid))
         yield from expanded
+
+    def _check_grid(self, name: str, grid: Mapping[str, Any]) -> None:
+        """Each parameter has values, of a kind that can be written behind =, and not too many."""
+        combinations = 1
+        for parameter, value in grid.items():
+            values = value if isinstance(value, list) else [value]
+            if not values:
+                self._refuse(f"policies: {name} has no value of {parameter}; give at least one")
+            for one in values:
+                if not isinstance(one, str | int | float):
+                    self._refuse(
+                        f"policies: {parameter} = {one!r} of {name} is no value; give numbers, "
+                        "texts, true or false"
+                    )
+            combinations *= len(values)
+        if combinations > MOST_COMBINATIONS:
+            self._refuse(
+                f"policies: {name} has {combinations:,} combinations of parameters; give at most "
+                f"{MOST_COMBINATIONS:,}"
+            )
 
     def _settings(self) -> Iterator[Setting]:
         views = self._list("views", str, OWN_VIEW)
@@ -244,12 +270,20 @@ class _Reader:
         return chosen
 
     def _analyses(self, policies: Sequence[str]) -> Iterator[Analysis]:
+        numbers: dict[str, int] = {}
         for number, table in enumerate(self._list("analysis", dict, [{}]), 1):
             if table or "analysis" in self._content:
                 try:
-                    yield read_analysis(table, policies)
+                    analysis = read_analysis(table, policies)
                 except ValueError as error:
                     self._refuse(f"analysis {number}: {error}")
+                earlier = numbers.setdefault(analysis.slug, number)
+                if earlier != number:
+                    self._refuse(
+                        f"analyses {earlier} and {number} would be one file, {analysis.slug}.csv; "
+                        "give them different titles"
+                    )
+                yield analysis
 
     def _check_with_engine(self, experiment: Experiment) -> None:
         """Policies, sizes and devices, before hours are spent on what comes before a mistake."""

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Union, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Union, Unpack, cast
 
 from clockhand import _engine
-from clockhand.study.files import check_places
+from clockhand.study.files import check_places, refuse_overwriting
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,11 +51,14 @@ class FileReading(Part, total=False):
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Whether the instruction fetches of such a trace are part of it; they are if not
             given.
+        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
+            least 16 MiB; half of the machine's if not given.
     """
 
     assume_reads: bool
     view: str | None
     fetches: bool | None
+    memory_limit: str | None
 
 
 class Reading(FileReading, total=False):
@@ -80,11 +83,15 @@ class Trace:
             between the processor accesses of the trace and memory.
         reading: How it is read, and which of its requests are wanted, as :class:`FileReading` says.
 
-    Nothing is read before the trace is used.
+    Nothing is read before the trace is used. A trace can be copied and pickled: then its file is
+    opened there, where it is used; arrays go along.
 
     Raises:
         UsageError: the part makes no sense.
     """
+
+    _source: _engine.TraceSource
+    _recipe: tuple[Callable[..., "Trace"], tuple[Any, ...]]
 
     def __init__(
         self,
@@ -102,8 +109,11 @@ class Trace:
             reading.get("assume_reads", False),
             reading.get("view"),
             reading.get("fetches"),
+            memory_limit=reading.get("memory_limit"),
         )
         self._source = _part_of(source, reading)
+        # What makes it again, in another process for example.
+        self._recipe = (_opened, (os.fspath(path), format, cpu_cache, dict(reading)))
 
     @classmethod
     def from_arrays(
@@ -136,7 +146,37 @@ class Trace:
         trace = cls.__new__(cls)
         columns = checked_columns(op, address, size, stream, time_ns)
         trace._source = _engine.TraceSource.table(name, *columns)
+        trace._recipe = (_of_columns, (name, columns))
         return trace
+
+    @classmethod
+    def from_table(cls, table: Any, *, name: str = "table") -> "Trace":
+        """Make a trace of a polars or pandas table, or of any mapping of columns.
+
+        Args:
+            table: Its columns ``op`` and ``address``, and if there are ``size``, ``stream`` and
+                ``time_ns``, are those of :meth:`from_arrays`; a lazy table is computed.
+            name: What the rows of a result call the trace.
+
+        Raises:
+            UsageError: a column is missing, or has values that do not fit.
+        """
+        if hasattr(table, "collect"):
+            table = table.collect()
+        names = [str(column) for column in getattr(table, "columns", table)]
+        for needed in ("op", "address"):
+            if needed not in names:
+                raise _engine.UsageError(
+                    f"the {type(table).__name__} has no column {needed!r}, only "
+                    f"{', '.join(names) or 'none'}; name its columns op, address, size, stream, "
+                    "time_ns"
+                )
+        optional = {key: table[key] for key in ("size", "stream", "time_ns") if key in names}
+        return cls.from_arrays(table["op"], table["address"], name=name, **optional)
+
+    def __reduce__(self) -> tuple[Callable[..., "Trace"], tuple[Any, ...]]:
+        """Copies and other processes get a trace that is opened in the same way."""
+        return self._recipe
 
     @classmethod
     def from_recipe(
@@ -145,6 +185,7 @@ class Trace:
         """Make a synthetic trace; see :func:`clockhand.synthesize`."""
         trace = cls.__new__(cls)
         trace._source = _engine.TraceSource.synthetic(recipe, requests, seed, arrivals)
+        trace._recipe = (_synthetic, (recipe, requests, seed, arrivals))
         return trace
 
     @property
@@ -164,6 +205,7 @@ class Trace:
     def _taken(self, part: Part) -> "Trace":
         trace = Trace.__new__(Trace)
         trace._source = _part_of(self._source, part)
+        trace._recipe = (_part, (self, dict(part)))
         return trace
 
     def check(self, *, watch: Watch | None = None) -> dict[str, Any]:
@@ -197,6 +239,25 @@ class Trace:
             ClockhandError: the trace cannot be read.
         """
         return _engine.trace_info(self._source, _engine.parse_page_bytes(str(page_size)), watch)
+
+
+def _opened(path: str, format: str | None, cpu_cache: bool, reading: FileReading) -> Trace:
+    return Trace(path, format=format, cpu_cache=cpu_cache, **reading)
+
+
+def _of_columns(name: str, columns: tuple[Any, ...]) -> Trace:
+    trace = Trace.__new__(Trace)
+    trace._source = _engine.TraceSource.table(name, *columns)
+    trace._recipe = (_of_columns, (name, columns))
+    return trace
+
+
+def _synthetic(recipe: str, requests: str | None, seed: str | None, arrivals: str | None) -> Trace:
+    return Trace.from_recipe(recipe, requests=requests, seed=seed, arrivals=arrivals)
+
+
+def _part(whole: Trace, part: Part) -> Trace:
+    return whole._taken(part)
 
 
 def convert_traces(
@@ -237,6 +298,7 @@ def convert_traces(
             "a conversion needs traces and, after them, the file to write; "
             "give one or more traces and a name such as out.parquet"
         )
+    refuse_overwriting({"the output": Path(out)}, (source.name for source in trace_sources))
     check_places([Path(out)])
     return _engine.convert_trace(
         trace_sources, os.fspath(out), list(labels), to=to, widen=widen, watch=watch
@@ -263,16 +325,25 @@ def as_traces(
     the part is taken.
     """
     _check_words(reading, Reading.__optional_keys__)
-    if isinstance(traces, Trace | str | os.PathLike):
-        traces = [traces]
+    if isinstance(traces, Trace | str | os.PathLike) or _is_table(traces):
+        traces = [cast(Trace, traces)]
     format = reading.pop("trace_format", None)
     of_file: FileReading = reading
     return [
         trace._taken(of_file)
         if isinstance(trace, Trace)
+        else Trace.from_table(trace)._taken(of_file)
+        if _is_table(trace)
         else Trace(trace, format=format, cpu_cache=cpu_cache, **of_file)
         for trace in traces
     ]
+
+
+def _is_table(trace: object) -> bool:
+    """Whether it is a table of columns, of polars, pandas or a library like them."""
+    return hasattr(trace, "collect") or (
+        hasattr(trace, "columns") and hasattr(trace, "__getitem__")
+    )
 
 
 def sources(traces: Traces, **reading: Unpack[Reading]) -> list[_engine.TraceSource]:

@@ -43,6 +43,10 @@ const BUFFER_BYTES: usize = 512 * 1024;
 /// No format has lines near as long; a binary file named as text must not fill the memory.
 const LONGEST_LINE_BYTES: usize = 1024 * 1024;
 
+/// Said of a last line that may be the first part of a longer one.
+const LAST_LINE_NOTE: &str =
+    "the last line has no line end; it is read as it stands, and may be cut";
+
 /// Reads a trace line by line.
 struct Lines<F> {
     format: F,
@@ -71,6 +75,15 @@ pub(crate) fn open_as<F: LineFormat + 'static>(
             file: source.file().to_owned(),
             format: output.report.format,
             looks_like: sample.looks_like(),
+        });
+    }
+    if sample.has_only_carriage_returns() {
+        return Err(TraceError::Content {
+            file: source.file().to_owned(),
+            place: "line 1".to_owned(),
+            reason: "its lines end in carriage returns alone, so that all of it is one line; convert them to line \
+                     feeds (tr '\\r' '\\n')"
+                .to_owned(),
         });
     }
     output.time_check = F::TIME_UNIT.map(TimeCheck::new);
@@ -166,7 +179,11 @@ impl<F: LineFormat> Lines<F> {
                 })
             }
             Err(fault) => skip(fault, line, source, output),
-            Ok(_) => Ok(()),
+            Ok(Line::Passed) => Ok(()),
+            Ok(Line::Taken) => {
+                output.report.notes.push(LAST_LINE_NOTE.to_owned());
+                Ok(())
+            }
         }?;
         self.start = self.end;
         Ok(())

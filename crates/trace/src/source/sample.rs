@@ -28,6 +28,12 @@ impl<'a> Sample<'a> {
         complete.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
     }
 
+    /// Whether lines end as they did on old Macs: none has a line feed, and more follows a carriage return.
+    pub(crate) fn has_only_carriage_returns(&self) -> bool {
+        let text = self.head.trim_ascii_end();
+        memchr::memchr(b'\n', self.head).is_none() && memchr::memchr(b'\r', text).is_some()
+    }
+
     /// Text has no zero bytes and few control characters.
     pub(crate) fn is_text(&self) -> bool {
         !self
@@ -59,6 +65,10 @@ impl<'a> Sample<'a> {
         }
         if !self.is_text() {
             return "binary data".to_owned();
+        }
+        if self.has_only_carriage_returns() {
+            return "text whose lines end in carriage returns alone; convert them to line feeds"
+                .to_owned();
         }
         let end = memchr::memchr(b'\n', self.head).unwrap_or(self.head.len());
         format!("text whose first line is {}", quoted(&self.head[..end]))

@@ -154,3 +154,31 @@ fn progress_ends_at_the_length_of_the_file() {
     while reader.next_batch(&mut batch).unwrap() {}
     assert_eq!(progress.read_bytes(), 1_100_000);
 }
+
+/// Such a file was once read as one request.
+#[test]
+fn lines_that_end_in_carriage_returns_alone_are_refused() {
+    for (text, format) in [
+        ("0 100\r1 200\r0 300\r", "dinero"),
+        ("op,address,size\rR,0,512\rW,4096,512", "csv"),
+        ("0x100 R\r0x200 W\r", "ramulator"),
+    ] {
+        for named in [Some(format), None] {
+            let message = message_of(text.as_bytes(), named);
+            assert!(message.contains("carriage returns alone"), "{format}: {message}");
+        }
+    }
+    let (requests, _) = read_bytes(b"0 100\r\n1 200\r\n", Some("dinero")).unwrap();
+    assert_eq!(requests.len(), 2, "with line feeds behind them they are line ends");
+}
+
+/// A cut inside the last number once gave another number without a word.
+#[test]
+fn a_last_line_without_its_end_is_read_with_a_note() {
+    let is_note = |note: &String| note.starts_with("the last line has no line end");
+    let (requests, report) = read_bytes(b"0 100\n1 20", Some("dinero")).unwrap();
+    assert_eq!((requests.len(), requests[1].address), (2, 0x20));
+    assert_eq!(report.notes.iter().filter(|note| is_note(note)).count(), 1);
+    let (_, report) = read_bytes(b"0 100\n1 200\n", Some("dinero")).unwrap();
+    assert!(!report.notes.iter().any(|note| is_note(note)));
+}

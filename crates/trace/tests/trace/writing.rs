@@ -408,3 +408,45 @@ fn compressed_parquet_is_refused() {
     let message = write(&path, &options("parquet"), &requests, &[]).unwrap_err().to_string();
     assert!(message.contains("compressed inside"), "{message}");
 }
+
+/// Links were once replaced by files, and devices and pipes too.
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_pipes_are_written_to() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("elsewhere")).unwrap();
+    std::fs::write(at("elsewhere/old.csv"), "old").unwrap();
+    symlink("elsewhere/old.csv", at("link.csv")).unwrap();
+    symlink("elsewhere/new.csv", at("dangling.csv")).unwrap();
+    let options =
+        WriteOptions { target: find_target("csv").unwrap(), widen: false, labels: vec![] };
+    let write = |name: &str| {
+        let mut writer =
+            TraceWriter::create(at(name), &options, OptionalColumns::default()).unwrap();
+        writer.write(&[Request::new(Op::Read, 0, 512)], &[]).unwrap();
+        writer.finish().unwrap();
+    };
+    for (link, target) in [("link.csv", "old.csv"), ("dangling.csv", "new.csv")] {
+        write(link);
+        assert!(std::fs::symlink_metadata(at(link)).unwrap().is_symlink());
+        let text = std::fs::read_to_string(at("elsewhere").join(target)).unwrap();
+        assert!(text.starts_with("op,address,size"), "{text}");
+    }
+    assert_eq!(
+        std::fs::read_dir(at("elsewhere")).unwrap().count(),
+        2,
+        "nothing unfinished is left"
+    );
+    let made = std::process::Command::new("mkfifo").arg(at("pipe.csv")).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: there is no program mkfifo");
+        return;
+    }
+    let pipe = at("pipe.csv");
+    let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
+    write("pipe.csv");
+    assert!(reader.join().unwrap().starts_with("op,address,size"));
+    assert!(std::fs::metadata(at("pipe.csv")).unwrap().file_type().is_fifo());
+}

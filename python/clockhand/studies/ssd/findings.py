@@ -54,6 +54,7 @@ def findings(rows: pl.DataFrame, facts: SsdRunFacts) -> list[str]:
         cells = group.unique(["buffer", "buffer_pages"], keep="first", maintain_order=True)
         sentences += _of_writes(cells, where)
         sentences += _of_collection(cells, where)
+        sentences += _of_length(cells, where)
         sentences += _of_life(cells, where)
     return sentences
 
@@ -92,6 +93,28 @@ def _of_collection(cells: pl.DataFrame, where: str) -> list[str]:
     ]
 
 
+def _of_length(cells: pl.DataFrame, where: str) -> list[str]:
+    """Warn where a run writes so little that its numbers are those of the ageing."""
+    short = cells.filter(pl.col("drive_writes") < 1)
+    sentences = []
+    if not short.is_empty():
+        least = short.sort("drive_writes").row(0, named=True)
+        who = "every buffer" if short.height == cells.height else _listed(short["buffer"])
+        sentences.append(
+            f"Less than one drive write on {where} with {who} ({least['drive_writes']:.3g} with "
+            f"{printable(str(least['buffer']))}): WAF and life describe how the drive was aged, "
+            "not the trace; repeat it with --repeat until-steady."
+        )
+    restless = cells.filter((pl.col("repetitions") > 1) & ~pl.col("is_steady"))
+    if not restless.is_empty():
+        most = max(restless["repetitions"].to_list())
+        sentences.append(
+            f"Not steady on {where} after {most:,} repetitions with "
+            f"{_listed(restless['buffer'])}: no years of life are told."
+        )
+    return sentences
+
+
 def _of_life(cells: pl.DataFrame, where: str) -> list[str]:
     known = cells.drop_nulls("life_repetitions")
     if known.is_empty():
@@ -105,7 +128,8 @@ def _of_life(cells: pl.DataFrame, where: str) -> list[str]:
 def _life(row: dict[str, object]) -> str:
     text = f"{printable(str(row['buffer']))} "
     if row["life_years"] is None:
-        text += f"lasts {row['life_repetitions']:,.0f} repetitions of the trace, which has no times"
+        why = "which has no real times" if row["is_steady"] else "if all are like those of this run"
+        text += f"lasts {row['life_repetitions']:,.0f} repetitions of the trace, {why}"
     else:
         text += f"lasts {row['life_years']:,.3g} years at the trace's rate"
     return (

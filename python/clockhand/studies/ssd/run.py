@@ -68,6 +68,7 @@ def run_ssd(
     precondition: str = "fill",
     map: str = "original",
     drain: bool = False,
+    repeat: int | str = 1,
     endurance: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
@@ -89,6 +90,9 @@ def run_ssd(
         map: Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes
             blocks modulo the drive's, ``"compact"`` numbers the touched blocks.
         drain: Whether dirty pages are written when the trace ends.
+        repeat: How often each trace is run, one time after the other; or ``"until-steady"``: until
+            the write amplification of a drive write differs by less than 1 % from that of the one
+            before, for at most 100 of them. Counts are of all repetitions together.
         endurance: Erases that a block endures; the profile's if not given.
         seed: Seed of ageing and of victim rules with random choices, from 0.
         jobs: Threads, from 1 to 1024; all cores if not given.
@@ -113,6 +117,7 @@ def run_ssd(
         "precondition": precondition,
         "map": map,
         "drain": drain,
+        "repeat": str(repeat),
         "endurance": endurance,
     }
     trace_sources = sources(traces, **reading)

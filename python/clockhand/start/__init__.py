@@ -1,0 +1,61 @@
+"""Where the ``clockhand`` command begins: signals, and what needs no more than names.
+
+The libraries behind the command take half a second to load. A signal that comes meanwhile ends the
+command at once and with one sentence; the version and the completion of words do not wait for them.
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+
+FAILED = 1
+TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+INTERRUPTED = b"clockhand: interrupted; nothing was written\n"
+COMPLETION = "_CLOCKHAND_COMPLETE"
+"""The variable by which a shell asks for the words that can follow."""
+
+
+def main() -> None:
+    """Run the command and exit."""
+    _handle(_end)
+    if sys.argv[1:] == ["--version"] and COMPLETION not in os.environ:
+        _print_version()
+    if COMPLETION in os.environ:
+        from clockhand.start.stand_in import stand_in_for_libraries
+
+        stand_in_for_libraries()
+    from clockhand import command
+
+    try:
+        _handle(signal.default_int_handler)
+        code = command.run()
+    except KeyboardInterrupt:
+        _handle(signal.SIG_IGN)
+        code = command.interrupted()
+    # What is left is the interpreter's own end, which a signal would break with a traceback.
+    _handle(signal.SIG_IGN)
+    sys.exit(code)
+
+
+def _handle(handler: object) -> None:
+    """Handle what would end us, but for signals that our parent ignores, as nohup does."""
+    for number in TO_END:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """End at once: nothing has been begun that would have to be taken back."""
+    os.write(2, INTERRUPTED)
+    os._exit(FAILED)
+
+
+def _print_version() -> None:
+    from clockhand._engine import __version__
+
+    try:
+        print(f"clockhand {__version__}", flush=True)
+    except (OSError, AttributeError):
+        os._exit(FAILED)
+    sys.exit(0)
