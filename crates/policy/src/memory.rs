@@ -171,6 +171,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     /// # Errors
     ///
     /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
+    #[inline]
     pub fn propose_victim_for(&mut self, page: PageId) -> Result<Frame, AllPinned> {
         if self.victim.is_none() && self.pinned_frames < self.resident_pages() {
             self.policy.make_room_for(page);

@@ -127,7 +127,8 @@ fn real_memory_does_what_the_twin_does() {
             assert_eq!(counts.pages_read_ahead > 0, ahead > 0, "{policy}: {counts:?}");
             let left_dirty = counts.dirty_evictions + counts.write_backs;
             assert_eq!(counts.pages_written + counts.pages_not_written, left_dirty, "{policy}");
-            assert!(counts.dirty_evictions > 0 && counts.pages_read > 0, "{policy}: {counts:?}");
+            // Of the kernel that writes pages which stay, only clean pages leave.
+            assert!(left_dirty > 0 && counts.pages_read > 0, "{policy}: {counts:?}");
         }
     }
 }

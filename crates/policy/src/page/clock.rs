@@ -69,6 +69,7 @@ fn take_unreferenced<F: Frames>(ring: &mut impl Turn, frames: &mut F) -> Frame {
 }
 
 impl PagePolicy for Clock {
+    #[inline]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.ring.before_victim();
         match &mut self.ring {
@@ -77,6 +78,7 @@ impl PagePolicy for Clock {
         }
     }
 
+    #[inline]
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
         self.ring.loaded(frame);
         if self.insert_referenced && !fault.is_ahead() {

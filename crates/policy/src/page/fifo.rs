@@ -55,6 +55,7 @@ fn take_oldest<F: Frames>(ring: &mut impl Turn, frames: &F) -> Frame {
 impl PagePolicy for Fifo {
     const CAN_PEEK: bool = true;
 
+    #[inline]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.ring.before_victim();
         match &mut self.ring {
@@ -67,6 +68,7 @@ impl PagePolicy for Fifo {
         self.ring.first(|frame| !frames.is_pinned(frame))
     }
 
+    #[inline]
     fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, _: &mut F) {
         self.ring.loaded(frame);
     }
