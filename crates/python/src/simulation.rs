@@ -155,9 +155,6 @@ pub(crate) fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Re
     }
 }
 
-/// The effort where none is given: that of [`Effort::default`].
-pub(crate) const DEFAULT_EFFORT: &str = "2";
-
 /// The effort of the bracket of the optimum, as the command takes it.
 pub(crate) fn effort(seconds: &str) -> Result<Effort, SimError> {
     Effort::parse("--bound-effort ", seconds)
@@ -193,7 +190,7 @@ pub(crate) fn observation(
 #[pyfunction]
 #[pyo3(signature = (
     traces, policies, *, frames, memory, reserve, page_bytes, device, bits, write_miss, flush_at_end, hand_ns,
-    gauge_every, seed, jobs, watch=None, bound_effort=DEFAULT_EFFORT
+    gauge_every, seed, jobs, watch=None, bound_effort="2"
 ))]
 #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
 pub(crate) fn simulate<'py>(

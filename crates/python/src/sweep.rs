@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::errors::exception;
 use crate::simulation::{
-    DEFAULT_EFFORT, DeviceFacts, PolicyFacts, TraceFacts, contestants, device_facts, effort,
-    memory_sizes, observation, policy_facts, replay_options,
+    DeviceFacts, PolicyFacts, TraceFacts, contestants, device_facts, effort, memory_sizes,
+    observation, policy_facts, replay_options,
 };
 use crate::supervision::{show, supervised, supervised_with};
 use crate::trace::TraceSource;
@@ -41,7 +41,7 @@ struct PlanFacts {
 /// about device and policies.
 #[pyfunction]
 #[pyo3(signature = (policies, *, frames, memory, reserve, page_bytes, device, footprint_pages, seed,
-    bound_effort=DEFAULT_EFFORT))]
+    bound_effort="2"))]
 #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
 pub(crate) fn plan_cells<'py>(
     py: Python<'py>,
@@ -129,7 +129,7 @@ impl PreparedTrace {
     /// before an interruption are handed over too.
     #[pyo3(signature = (
         cells, *, reserve, page_bytes, device, bits, write_miss, flush_at_end, hand_ns, seed, jobs, on_rows,
-        watch=None, bound_effort=DEFAULT_EFFORT
+        watch=None, bound_effort="2"
     ))]
     #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
     fn simulate(
