@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from clockhand.report.html import script_json, template
+from clockhand.report.html import Part, payload, template
 from clockhand.report.words import byte_text
 from clockhand.reproduce.claims import Claim, Verdict
 from clockhand.reproduce.report import Lines, draw_part, texts_of, title_of
@@ -60,12 +59,11 @@ def render_scm(
     traces = rows["trace"].unique(maintain_order=True).to_list()
     workloads = dict(rows.select("trace", "workload").unique().iter_rows())
     labels = {trace: f"{trace_label(trace, facts)}, for {workloads[trace]}" for trace in traces}
-    payload: list[dict[str, Any]] = []
-    parts = []
+    parts: list[Part] = []
     for key, title, text, panels in FIGURES:
         of_traces = {trace: [_over_pages(rows, trace, *panel) for panel in panels]
                      for trace in traces}  # fmt: skip
-        parts.append(draw_part(key, title, text, of_traces, labels, {}, payload))
+        parts.append(draw_part(key, title, text, of_traces, labels, {}))
     counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
     return template(PAGE_TEMPLATE).render(
         title=title_of("The SCM paper", counts, len(traces)),
@@ -74,7 +72,7 @@ def render_scm(
         paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
         parts=parts,
         facts=printable(facts),
-        payload=script_json(payload),
+        payload=payload(parts),
     )
 
 
