@@ -26,6 +26,15 @@ impl Access {
     pub const MEMORY: Access = Access { by_call: false, is_file: false, fetched: true };
 }
 
+/// What a kernel's reclaim does with a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelStep {
+    /// It is written and stays.
+    Write(u64),
+    /// It leaves, with its dirty flag.
+    Evict(u64, bool),
+}
+
 /// What only kernels are told, beside what every policy is.
 pub trait KernelTwin {
     /// One reference; `ahead` as in [`Twin::reference_with`](crate::Twin::reference_with), pages of the same kind.
@@ -34,6 +43,8 @@ pub trait KernelTwin {
     fn unmap(&mut self, page: u64);
     /// The page, which stays, has been written.
     fn written_back(&mut self, page: u64);
+    /// The page, which stays, differs from what is stored without having been referenced.
+    fn make_dirty(&mut self, page: u64);
     /// The page leaves at once; says whether it was dirty.
     fn drop_page(&mut self, page: u64) -> bool;
     /// Lists from head to tail.
@@ -47,7 +58,8 @@ pub(crate) struct AsPolicy(pub(crate) Box<dyn KernelTwin>);
 
 impl crate::Twin for AsPolicy {
     fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
-        self.0.refer(page, op, Access::MEMORY, ahead)
+        // Ordinary policies tell no steps.
+        Event { steps: Vec::new(), ..self.0.refer(page, op, Access::MEMORY, ahead) }
     }
 
     fn drop_page(&mut self, page: u64) -> bool {
@@ -135,6 +147,11 @@ fn push_head(list: &mut List, page: Page) {
 fn take(list: &mut List, page: u64) -> Option<Page> {
     let position = list.iter().position(|other| other.page == page)?;
     Some(list.remove(position))
+}
+
+fn evict(event: &mut Event, page: Page) {
+    event.evicted.push((page.page, page.dirty));
+    event.steps.push(KernelStep::Evict(page.page, page.dirty));
 }
 
 fn ascending<'a>(lists: impl IntoIterator<Item = &'a List>) -> Vec<u64> {

@@ -102,7 +102,7 @@ pub use buffer::{
 };
 pub use file_cache::{AdmissionRules, Cost, FileCacheCosts, FileCacheEvent, FileCacheTwin};
 pub use flash::{FlashEvent, FlashRules, FlashTwin};
-pub use kernel::{Access, KernelTwin, build_kernel};
+pub use kernel::{Access, KernelStep, KernelTwin, build_kernel};
 pub use pagecache::{PageCacheRules, PageCacheTwin};
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
@@ -163,6 +163,8 @@ pub struct Event {
     /// Pages written back without leaving memory at that moment (eager write-back), in order. Such a page may still
     /// leave memory, then clean, on the same reference.
     pub written_back: Vec<u64>,
+    /// Of kernels only: both kinds in the order in which they happened.
+    pub steps: Vec<KernelStep>,
 }
 
 impl Event {

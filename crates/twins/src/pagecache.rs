@@ -5,13 +5,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::Op;
+use crate::kernel::{Access, KernelStep, KernelTwin, build_kernel};
+
 /// How the cache behaves; the default is an LRU cache of one frame without flusher and read-ahead.
 #[derive(Clone, Debug)]
 pub struct PageCacheRules {
     /// Page frames.
     pub frames: usize,
-    /// `fifo`, `lru`, `clock`, `min` or `cflru`.
+    /// `fifo`, `lru`, `clock`, `min`, `cflru` or the name of a kernel.
     pub policy: &'static str,
+    /// The parameters of a kernel.
+    pub kernel_parameters: Vec<(&'static str, &'static str)>,
     /// The window of `cflru`.
     pub window_pages: usize,
     /// Whether every anonymous miss reads.
@@ -37,6 +42,7 @@ impl Default for PageCacheRules {
         PageCacheRules {
             frames: 1,
             policy: "lru",
+            kernel_parameters: Vec::new(),
             window_pages: 0,
             first_touch_reads: false,
             zero_clean_reads: false,
@@ -111,11 +117,22 @@ fn is_file(name: &str) -> bool {
     name.starts_with('f')
 }
 
+/// Ascends as (object, page), as kernels want it.
+fn number_of(page: Page) -> u64 {
+    ((page.0 as u64) << 40) | page.1
+}
+
+fn page_of(number: u64) -> Page {
+    ((number >> 40) as usize, number & ((1 << 40) - 1))
+}
+
 /// The cache, and everything that is known of the trace's objects.
 pub struct PageCacheTwin {
     rules: PageCacheRules,
     objects: Vec<String>,
     resident: Vec<Resident>,
+    /// None for the policies that are written down here.
+    kernel: Option<Box<dyn KernelTwin>>,
     lengths: BTreeMap<usize, u64>,
     referenced_before: BTreeSet<Page>,
     written_before: BTreeSet<Page>,
@@ -152,8 +169,12 @@ impl PageCacheTwin {
                 line.pages().into_iter().map(|page| (place(&line.object).unwrap(), page))
             })
             .collect();
+        let is_kernel = rules.policy.starts_with("linux");
+        let kernel =
+            is_kernel.then(|| build_kernel(rules.policy, rules.frames, &rules.kernel_parameters));
         let mut twin = PageCacheTwin {
             rules,
+            kernel,
             resident: Vec::new(),
             lengths: BTreeMap::new(),
             referenced_before: BTreeSet::new(),
@@ -273,6 +294,7 @@ impl PageCacheTwin {
             self.served += 1;
             if let Some(place) = self.find(page) {
                 self.act("hit", page);
+                self.tell_kernel(line, page, true, &[]);
                 let mut resident = self.resident.remove(place);
                 resident.referenced = true;
                 resident.ahead = false;
@@ -300,27 +322,17 @@ impl PageCacheTwin {
     }
 
     fn miss(&mut self, line: &Line, page: Page, length: Option<u64>) {
-        let (is_write, is_call) = (line.word.ends_with('w'), line.word.starts_with('c'));
+        let is_write = line.word.ends_with('w');
         self.count(if is_write { "write_misses" } else { "read_misses" });
         let ahead = self.ahead(line, page, length);
-        while self.resident.len() + 1 + ahead.len() > self.rules.frames {
-            self.evict();
-        }
-        let start = page.1 * 4096;
-        let (offset, size) = (line.numbers[0], line.numbers[1]);
-        let fill = if self.is_file(page) {
-            let end = (start + 4096).min(length.unwrap_or(u64::MAX));
-            let is_beyond = length.is_some_and(|length| start >= length);
-            let covers = offset <= start && offset + size >= end;
-            if is_call && is_write && (is_beyond || covers) { "blind" } else { "read" }
+        let fill = self.fill(line, page, length);
+        if self.kernel.is_some() {
+            self.tell_kernel(line, page, fill == "read", &ahead);
         } else {
-            let is_known = if self.rules.zero_clean_reads {
-                self.referenced_before.contains(&page)
-            } else {
-                self.written_before.contains(&page)
-            };
-            if is_known || self.rules.first_touch_reads { "read" } else { "zero" }
-        };
+            while self.resident.len() + 1 + ahead.len() > self.rules.frames {
+                self.evict();
+            }
+        }
         self.act(fill, page);
         match fill {
             "read" => self.count_io(page, "file_read_ios", "anon_read_ios"),
@@ -333,6 +345,45 @@ impl PageCacheTwin {
             self.count("readahead_ios");
             self.count_io(page, "file_read_ios", "anon_read_ios");
             self.load(page, true);
+        }
+    }
+
+    /// how the page gets its content.
+    fn fill(&self, line: &Line, page: Page, length: Option<u64>) -> &'static str {
+        let (is_write, is_call) = (line.word.ends_with('w'), line.word.starts_with('c'));
+        let start = page.1 * 4096;
+        let (offset, size) = (line.numbers[0], line.numbers[1]);
+        if self.is_file(page) {
+            let end = (start + 4096).min(length.unwrap_or(u64::MAX));
+            let is_beyond = length.is_some_and(|length| start >= length);
+            let covers = offset <= start && offset + size >= end;
+            if is_call && is_write && (is_beyond || covers) { "blind" } else { "read" }
+        } else {
+            let is_known = if self.rules.zero_clean_reads {
+                self.referenced_before.contains(&page)
+            } else {
+                self.written_before.contains(&page)
+            };
+            if is_known || self.rules.first_touch_reads { "read" } else { "zero" }
+        }
+    }
+
+    /// A reference to a kernel, which carries out its reclaim.
+    fn tell_kernel(&mut self, line: &Line, page: Page, fetched: bool, ahead: &[Page]) {
+        let is_file = self.is_file(page);
+        let Some(kernel) = &mut self.kernel else { return };
+        let access = Access { by_call: line.word.starts_with('c'), is_file, fetched };
+        let op = if line.word.ends_with('w') { Op::Write } else { Op::Read };
+        let ahead: Vec<u64> = ahead.iter().copied().map(number_of).collect();
+        for step in kernel.refer(number_of(page), op, access, &ahead).steps {
+            match step {
+                KernelStep::Write(number) => self.write_kept(page_of(number), "early_write_backs"),
+                KernelStep::Evict(number, is_dirty) => {
+                    let place = self.find(page_of(number)).unwrap();
+                    assert_eq!(self.resident[place].dirty, is_dirty, "the kernel's dirty flag");
+                    self.evict_at(place);
+                }
+            }
         }
     }
 
@@ -398,6 +449,10 @@ impl PageCacheTwin {
             "min" => self.farthest(),
             other => panic!("no policy {other}"),
         };
+        self.evict_at(place);
+    }
+
+    fn evict_at(&mut self, place: usize) {
         let victim = self.resident[place].clone();
         if victim.dirty {
             self.count("dirty_evictions");
@@ -452,8 +507,16 @@ impl PageCacheTwin {
         *peak = (*peak).max(dirty);
     }
 
-    /// Writes a resident dirty page, which stays.
+    /// Writes a resident dirty page, which stays, for another reason than the kernel's.
     fn write(&mut self, page: Page, why: &'static str) {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.written_back(number_of(page));
+        }
+        self.write_kept(page, why);
+    }
+
+    fn write_kept(&mut self, page: Page, why: &'static str) {
+        self.swap_out(page);
         let place = self.find(page).unwrap();
         self.resident[place].dirty = false;
         self.count(why);
@@ -504,6 +567,9 @@ impl PageCacheTwin {
     fn drop_page(&mut self, page: Page) {
         let place = self.find(page).unwrap();
         let gone = self.resident.remove(place);
+        if let Some(kernel) = &mut self.kernel {
+            assert_eq!(kernel.drop_page(number_of(page)), gone.dirty, "the kernel's dirty flag");
+        }
         self.count(if gone.dirty { "dropped_dirty" } else { "dropped_clean" });
         let label = self.label(page);
         self.actions.push(format!("drop {label} {}", if gone.dirty { "dirty" } else { "clean" }));
@@ -518,15 +584,22 @@ impl PageCacheTwin {
         self.drop_pages(|page| page.0 == object && page.1 * 4096 >= length);
         if !length.is_multiple_of(4096) && self.find((object, length / 4096)).is_some() {
             self.dirty((object, length / 4096));
+            if let Some(kernel) = &mut self.kernel {
+                kernel.make_dirty(number_of((object, length / 4096)));
+            }
         }
     }
 
     /// pages from `first` up to `end` are given back.
     fn release(&mut self, object: usize, first: u64, end: u64) {
+        let is_inside = |page: &Page| page.0 == object && (first..end).contains(&page.1);
         if is_file(&self.objects[object]) {
+            let pages = self.resident.iter().map(|resident| resident.page).filter(is_inside);
+            if let Some(kernel) = &mut self.kernel {
+                pages.for_each(|page| kernel.unmap(number_of(page)));
+            }
             return;
         }
-        let is_inside = |page: &Page| page.0 == object && (first..end).contains(&page.1);
         self.drop_pages(|page| is_inside(&page));
         self.referenced_before.retain(|page| !is_inside(page));
         self.written_before.retain(|page| !is_inside(page));

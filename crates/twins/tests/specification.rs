@@ -94,7 +94,8 @@ fn a_33_an_eager_write_back_is_reported_on_the_reference_that_caused_it() {
     let trace = references("W5 R1 R5 W2 W4 R6 R7");
     let eager = [("c", "2"), ("write_back", "eager")];
     let run = run("craw", 3, &eager, &trace, Options::default());
-    let expected = Event { hit: false, evicted: vec![(1, false)], written_back: vec![5] };
+    let expected =
+        Event { hit: false, evicted: vec![(1, false)], written_back: vec![5], ..Event::default() };
     assert_eq!(run.events[4], expected);
     assert_eq!((run.totals.early_write_backs, run.totals.write_ios), (1, 2));
 }

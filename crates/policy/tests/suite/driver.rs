@@ -325,7 +325,7 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
         let (ops, later) = ops.split_at(self.in_this_period(ops.len()));
         let frame = self.memory.frame_of(PageId(page));
         let written_back = std::mem::take(&mut self.written_early);
-        let mut event = Event { hit: frame != Frame::NONE, evicted: Vec::new(), written_back };
+        let mut event = Event { hit: frame != Frame::NONE, written_back, ..Event::default() };
         self.told.before(&mut self.memory, self.references as usize + ops.len() - 1);
         if event.hit {
             self.told.hit(&mut self.memory, ops, frame);

@@ -1,5 +1,6 @@
 //! The driver from inside, event by event: golden vectors and the slow twin.
 
 mod golden;
+mod kernels;
 mod recorder;
 mod twin;

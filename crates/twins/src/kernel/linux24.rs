@@ -2,7 +2,7 @@
 
 use num_rational::Ratio;
 
-use super::{Access, KernelTwin, List, Page, ascending, batch, push_head, take};
+use super::{Access, KernelStep, KernelTwin, List, Page, ascending, batch, evict, push_head, take};
 use crate::{Event, Op, State, parameters::Parameters};
 
 pub(crate) struct Linux24 {
@@ -91,7 +91,7 @@ impl Linux24 {
         if event.evicted.len() == before {
             let list = if self.inactive.is_empty() { &mut self.active } else { &mut self.inactive };
             let page = list.pop().expect("memory is not empty");
-            event.evicted.push((page.page, page.dirty));
+            evict(event, page);
         }
     }
 
@@ -128,10 +128,11 @@ impl Linux24 {
                 }
             } else if page.dirty {
                 event.written_back.push(page.page);
+                event.steps.push(KernelStep::Write(page.page));
                 page.dirty = false;
                 push_head(&mut self.inactive, page);
             } else {
-                event.evicted.push((page.page, false));
+                evict(event, page);
             }
         }
     }
@@ -190,7 +191,7 @@ impl Linux24 {
         for page in nearest {
             if self.frames - self.len() < goal && !page.dirty && !page.mapped {
                 take(&mut self.inactive, page.page);
-                event.evicted.push((page.page, false));
+                evict(event, page);
             }
         }
     }
@@ -292,6 +293,10 @@ impl KernelTwin for Linux24 {
     fn written_back(&mut self, page: u64) {
         self.page_mut(page).expect("the page is in memory").dirty = false;
         self.pay(|controller| controller.cost_write);
+    }
+
+    fn make_dirty(&mut self, page: u64) {
+        self.page_mut(page).expect("the page is in memory").dirty = true;
     }
 
     fn drop_page(&mut self, page: u64) -> bool {

@@ -1,6 +1,6 @@
 //! Linux without multi-generational LRU.
 
-use super::{Access, KernelTwin, List, Page, ascending, batch, push_head, take};
+use super::{Access, KernelTwin, List, Page, ascending, batch, evict, push_head, take};
 use crate::{Event, Op, State, parameters::Parameters};
 
 pub(crate) struct LinuxLru {
@@ -98,7 +98,7 @@ impl LinuxLru {
             let lists = self.of_kind(is_file);
             let mut page = lists.inactive.pop().expect("one of the lists has a page");
             if !page.accessed {
-                event.evicted.push((page.page, page.dirty));
+                evict(event, page);
                 self.evictions.push(page.page);
                 if page.dirty {
                     self.raise_cost(is_file);
@@ -157,6 +157,10 @@ impl KernelTwin for LinuxLru {
 
     fn written_back(&mut self, page: u64) {
         self.page_mut(page).expect("the page is in memory").dirty = false;
+    }
+
+    fn make_dirty(&mut self, page: u64) {
+        self.page_mut(page).expect("the page is in memory").dirty = true;
     }
 
     fn drop_page(&mut self, page: u64) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Access, KernelTwin, List, Page, ascending, batch, push_head, take};
+use super::{Access, KernelTwin, List, Page, ascending, batch, evict, push_head, take};
 use crate::{Event, Op, State, parameters::Parameters};
 
 pub(crate) struct LinuxMglru {
@@ -49,7 +49,7 @@ impl LinuxMglru {
                     page.accessed = false;
                     self.enter(self.youngest(), page);
                 } else {
-                    event.evicted.push((page.page, page.dirty));
+                    evict(event, page);
                 }
             }
         }
@@ -109,6 +109,10 @@ impl KernelTwin for LinuxMglru {
 
     fn written_back(&mut self, page: u64) {
         self.page_mut(page).expect("the page is in memory").dirty = false;
+    }
+
+    fn make_dirty(&mut self, page: u64) {
+        self.page_mut(page).expect("the page is in memory").dirty = true;
     }
 
     fn drop_page(&mut self, page: u64) -> bool {

@@ -9,14 +9,15 @@ use crate::pagecache::{
     FirstTouch, FlushUnit, Flusher, PageCacheCounts, PageCacheOptions, ReadAhead, ZeroClean,
 };
 
-fn goldens() -> Vec<(String, Value)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+/// The vectors of a folder below `crates`.
+pub fn goldens(folder: &str, prefix: &str) -> Vec<(String, Value)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
     let entries = std::fs::read_dir(&folder).expect("the golden vectors are there");
     let paths = entries.map(|entry| entry.expect("a folder entry").path());
     let mut goldens = Vec::new();
     for path in paths {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if name.starts_with("pagecache_") {
+        if name.starts_with(prefix) {
             let text = std::fs::read_to_string(&path).expect("a readable file");
             goldens.push((name, serde_json::from_str(&text).expect("JSON")));
         }
@@ -44,7 +45,7 @@ fn options(golden: &Value) -> PageCacheOptions {
 
 #[test]
 fn every_golden_vector_is_met_step_by_step() {
-    let goldens = goldens();
+    let goldens = goldens("sim/tests/golden", "pagecache_");
     assert_eq!(goldens.len(), 10, "all golden vectors of page caches");
     for (file, golden) in goldens {
         let lines = golden["trace"].as_array().unwrap().iter().map(|line| line.as_str().unwrap());
@@ -70,7 +71,8 @@ fn every_golden_vector_is_met_step_by_step() {
     }
 }
 
-fn assert_counts(
+/// The counts are those of the vector.
+pub fn assert_counts(
     counts: &PageCacheCounts,
     result: &Value,
     options: &PageCacheOptions,

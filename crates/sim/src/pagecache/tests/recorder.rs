@@ -17,6 +17,7 @@ use crate::pagecache::{PageCacheCounts, PageCacheOptions};
 pub struct Served {
     pub actions: Vec<Value>,
     pub state: Map<String, Value>,
+    pub gauges: Map<String, Value>,
 }
 
 /// A trace of events, and how its pages are called.
@@ -94,6 +95,10 @@ impl Watch for Recorder<'_> {
         memory.check_invariants();
         let mut state = Map::new();
         memory.policy().inspect(&mut Shown { recorder: self, memory, state: &mut state });
+        let mut gauges = Map::new();
+        memory.policy().gauges(&mut |name, value| {
+            gauges.insert(name.to_owned(), json!(value));
+        });
         let frames = memory.frames();
         let mut dirty: Vec<u32> = memory
             .resident_frames()
@@ -108,7 +113,8 @@ impl Watch for Recorder<'_> {
                 slots.used().iter().map(|&(slot, page)| json!([slot, self.label(page)])).collect();
             state.insert("swap".to_owned(), json!(used));
         }
-        self.served.last_mut().unwrap().state = state;
+        let served = self.served.last_mut().unwrap();
+        (served.state, served.gauges) = (state, gauges);
         self.served.push(Served::default());
     }
 }
@@ -119,12 +125,21 @@ struct Shown<'a, 'b, P> {
     state: &'a mut Map<String, Value>,
 }
 
+/// The lists of kernels in which each page stands once.
+fn is_list_of_kernel(name: &str) -> bool {
+    ["active", "inactive", "generation_"].iter().any(|start| name.starts_with(start))
+}
+
 impl<P: PagePolicy> Inspector for Shown<'_, '_, P> {
     fn list(&mut self, name: &'static str, frames: &mut dyn Iterator<Item = Frame>) {
         let table = self.memory.frames();
         let entries = frames.map(|frame| {
             let label = self.recorder.label(table.page(frame).0);
             match name {
+                _ if is_list_of_kernel(name) => {
+                    let is_dirty = u8::from(table.is_dirty(frame));
+                    json!([label, u8::from(table.is_referenced(frame)), is_dirty])
+                }
                 "T1" | "T2" | "from_hand" => json!([label, u8::from(table.is_referenced(frame))]),
                 _ => json!(label),
             }

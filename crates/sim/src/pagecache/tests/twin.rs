@@ -118,21 +118,52 @@ fn assert_conservation(counts: &PageCacheCounts, became_dirty: u64, dirty_at_end
     assert_eq!(became_dirty, gone + dirty_at_end, "dirty pages are conserved");
 }
 
+/// The policies that the twin knows, with parameters of kernels.
+const POLICIES: &[(&str, &[(&str, &str)])] = &[
+    ("fifo", &[]),
+    ("lru", &[]),
+    ("clock", &[]),
+    ("cflru", &[]),
+    ("min", &[]),
+    ("linux24", &[]),
+    ("linux24", &[("batch", "3")]),
+    ("linux24-cflru", &[]),
+    ("linux24-cflru", &[("share", "2/3"), ("batch", "2")]),
+    ("linux24-cflru", &[("dynamic", "true"), ("period", "4"), ("batch", "2")]),
+    ("linux-lru", &[]),
+    ("linux-lru", &[("batch", "3")]),
+    ("linux-mglru", &[]),
+    ("linux-mglru", &[("batch", "3")]),
+];
+
+fn spec(policy: &str, kernel_parameters: &[(&str, &str)], window: usize) -> String {
+    if policy == "cflru" {
+        return format!("cflru:window_pages={window}");
+    }
+    let parameters: Vec<_> =
+        kernel_parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if parameters.is_empty() {
+        policy.to_owned()
+    } else {
+        format!("{policy}:{}", parameters.join(","))
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
     #[test]
     fn the_driver_does_what_the_twin_does(
         draws in prop::collection::vec(any::<Draw>(), 1..90),
         frames in 1_usize..14,
-        policy in 0_usize..5,
+        policy in 0_usize..POLICIES.len(),
         window in 0_usize..8,
         (has_times, has_length, first_touch_reads, zero_clean_reads) in any::<(bool, bool, bool, bool)>(),
         flush in (any::<bool>(), any::<bool>(), 1_u64..9, 0_u64..9, prop::option::of(0_usize..4)),
         (file_ahead, swap_ahead) in (prop::option::of((1_u64..3, 0_u64..6)), prop::option::of(0_u32..4)),
     ) {
         let text = text(&draws, has_times, has_length);
-        let policy = ["fifo", "lru", "clock", "cflru", "min"][policy];
+        let (policy, kernel_parameters) = POLICIES[policy];
         let (flushes, by_time, every, age, limit) = flush;
         let by_time = by_time && has_times;
         let unit = if by_time { 's' } else { 'r' };
@@ -157,6 +188,7 @@ proptest! {
         let rules = PageCacheRules {
             frames,
             policy,
+            kernel_parameters: kernel_parameters.to_vec(),
             window_pages: window,
             first_touch_reads,
             zero_clean_reads,
@@ -167,7 +199,7 @@ proptest! {
             file_window: file_ahead.map(|(first, more)| (first, first + more)),
             swap_group: swap_ahead.map(|shift| 1 << shift),
         };
-        let spec = if policy == "cflru" { format!("cflru:window_pages={window}") } else { policy.to_owned() };
+        let spec = spec(policy, kernel_parameters, window);
         let ahead_pages = options.read_ahead.file.map_or(0, |file| file.most_pages);
         let (served, counts) = Trace::of(&text, ahead_pages).replay(&spec, frames as u32, options);
         let (happened, twin) = PageCacheTwin::run(&text, rules);
