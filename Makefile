@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture lint policy-alone mutants bench capture-tools traces columns clean
+.PHONY: help setup demo test torture lint wheel policy-alone mutants bench capture-tools traces columns clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -36,6 +36,9 @@ lint: setup .venv/test.stamp ## Check format, lints and types
 	$(BIN)/ruff format --check python benches traces
 	$(BIN)/ruff check python benches traces
 	$(BIN)/mypy
+
+wheel: setup ## Build the wheel into dist, for systems with this one's C library or a newer one
+	$(BIN)/maturin build --profile $(PROFILE) --locked --out dist
 
 policy-alone: ## Build the policies for a microcontroller without an operating system (rustup target add thumbv7em-none-eabi)
 	cargo build --locked --package clockhand-policy --target thumbv7em-none-eabi

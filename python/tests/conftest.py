@@ -40,10 +40,15 @@ def scattered_pages(count: int, distinct: int = 100_000) -> list[int]:
     return [position * 2_654_435_761 % 2**32 % distinct for position in range(count)]
 
 
-def run_clockhand(*arguments: str | bytes | os.PathLike[str], cwd: Path, **options: Any) -> Run:
+def run_clockhand(
+    *arguments: str | bytes | os.PathLike[str],
+    cwd: Path,
+    executable: Path = EXECUTABLE,
+    **options: Any,
+) -> Run:
     """Run the executable to its end; options are those of `subprocess.run`."""
     options = {"input": b"", "timeout": 60, "capture_output": True, **options}
-    done = subprocess.run([EXECUTABLE, *arguments], cwd=cwd, **options)
+    done = subprocess.run([executable, *arguments], cwd=cwd, **options)
     return Run(done.returncode, done.stdout or b"", (done.stderr or b"").decode())
 
 

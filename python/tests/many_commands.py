@@ -41,11 +41,16 @@ class Done:
     seconds: float
 
 
-def run_many(cases: Sequence[Sequence[str]], cwd: Path) -> list[Done]:
-    """Run commands, given without the name of the executable, in a folder; in any order."""
+def run_many(
+    cases: Sequence[Sequence[str]], cwd: Path, python: str | os.PathLike[str] = sys.executable
+) -> list[Done]:
+    """Run commands, given without the name of the executable, in a folder; in any order.
+
+    The package is the one that is installed for that Python.
+    """
     given = json.dumps([list(case) for case in cases])
     done = subprocess.run(
-        [sys.executable, __file__], input=given.encode(), cwd=cwd, capture_output=True,
+        [python, __file__], input=given.encode(), cwd=cwd, capture_output=True,
         timeout=30 + LONGEST_SECONDS * len(cases),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()

@@ -184,7 +184,7 @@ def test_what_is_wrong_is_refused_in_one_sentence(clockhand: Clockhand, tmp_path
         (["--experiment", "workload.toml"], "the workloads are CAMWEBDEV, Filebench"),
         (["--experiment", "broken.toml"], "is not TOML"),
         (["--experiment", str(EXPERIMENT), "--dataset", "x"], "leave --dataset out"),
-        ([], "--experiment"),
+        (["--experiment", "absent.toml"], "absent.toml is not here"),
     ):
         run = clockhand("reproduce", "clock-dnv", *words)
         assert run.code == 2

@@ -2,11 +2,13 @@
 
 import inspect
 import os
+import resource
 import signal
 import stat
 import subprocess
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ import typer
 from clockhand import UsageError, command, convert_traces
 from clockhand.command.overwriting import FOLDERS, OUTPUTS
 from clockhand.study.files import publish, refuse_overwriting
-from conftest import EXECUTABLE, TEXTBOOK_PAGES, os_course
+from conftest import EXECUTABLE, TEXTBOOK_PAGES, Clockhand, assert_one_sentence, os_course
 from many_commands import Done, assert_told, run_many
 
 FRAMES = ["--policy", "clock", "--frames", "3"]
@@ -253,3 +255,33 @@ def test_publishing_is_all_or_nothing(tmp_path: Path) -> None:
         publish({tmp_path / "a": b"new", tmp_path / "absent" / "b": b"new"})
     assert (tmp_path / "a").read_text() == "old"
     assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_limit_on_the_size_of_files_is_told_and_leaves_nothing(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    """Reports went half way, or ended with a signal of the system."""
+    (tmp_path / "t.trace").write_text(os_course(range(2000)))
+    limited = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1000, 1000))
+    for words in (
+        ["trace", "convert", "t.trace", "out.csv"],
+        ["trace", "convert", "t.trace", "out.parquet"],
+        ["simulate", "t.trace", *FRAMES, "--report", "out.html"],
+    ):
+        run = clockhand(*words, preexec_fn=limited)
+        assert run.code == 1 and "File too large" in run.err, run
+        assert run.err.startswith("clockhand: ") and run.err.count("\n") == 1, run
+        assert os.listdir(tmp_path) == ["t.trace"]
+
+
+@pytest.mark.parametrize(("descriptors", "code"), [(6, 1), (12, 1), (31, 1), (32, 0)])
+def test_too_few_descriptors_are_told_before_anything_is_read(
+    clockhand: Clockhand, textbook: Path, descriptors: int, code: int
+) -> None:
+    """Libraries panicked with fewer than 14, and a paged program hung once with 12."""
+    limited = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    run = clockhand("simulate", textbook.name, *FRAMES, "--report", "out.html", preexec_fn=limited)
+    assert run.code == code, run
+    if code:
+        assert_one_sentence(run)
+        assert "raise `ulimit -n`" in run.err

@@ -228,7 +228,8 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
 
 
 def test_what_cannot_be_reproduced_is_refused(clockhand: Clockhand) -> None:
-    for arguments, words in ((["lru"], "there is: craw"), (["craw"], "--experiment")):
+    absent = ["craw", "--experiment", "absent.toml"]
+    for arguments, words in ((["lru"], "there is: craw"), (absent, "absent.toml is not here")):
         run = clockhand("reproduce", *arguments)
         assert run.code == 2
         assert_one_sentence(run)

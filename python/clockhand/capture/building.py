@@ -5,7 +5,6 @@ with, so that a new version of either builds anew.
 """
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from clockhand._engine import ClockhandError
+from clockhand.study.files import cache_folder
 
 SOURCES = Path(__file__).parent
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter"]
@@ -87,7 +87,7 @@ def _built(front_end: str, version: str, build: Callable[[Path], None]) -> Path:
     content = hashlib.sha256(version.encode())
     for source in [*sources, Path(__file__)]:
         content.update(source.name.encode() + b"\0" + source.read_bytes())
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clockhand"
+    cache = cache_folder()
     folder = cache / f"{front_end}-{version}-{content.hexdigest()[:16]}"
     if folder.is_dir():
         return folder

@@ -41,7 +41,9 @@ INTERRUPTED = 130
 
 REMEDY = "choose another place"
 REMEDIES = {
+    errno.EFBIG: "raise `ulimit -f`",
     errno.EISDIR: "name a file in it",
+    errno.EMFILE: "raise `ulimit -n`",
     errno.ENOENT: "make its folder first",
     errno.ENOSPC: "make room or choose another place",
     errno.ENOTDIR: "name a folder",

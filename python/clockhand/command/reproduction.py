@@ -24,6 +24,7 @@ from clockhand.reproduce import (
     reproduce_scm,
 )
 from clockhand.reproduce.craw import claim_table
+from clockhand.reproduce.packaged import packaged_dataset, packaged_experiment
 from clockhand.study.files import check_places
 from clockhand.sweep import read_experiment
 from clockhand.sweep.tables import table_files
@@ -35,7 +36,7 @@ PAPERS = ("craw", CLOCK_DNV, SCM)
 Paper = Annotated[str, typer.Argument(help=f"What to reproduce: {', '.join(PAPERS)}.")]
 ExperimentFile = Annotated[
     Path | None,
-    typer.Option("--experiment", help="experiments/PAPER.toml if not given."),
+    typer.Option("--experiment", help="The paper's, which comes with Clockhand, if not given."),
 ]
 Html = Annotated[Path | None, typer.Option(help="Write all claims and figures as one HTML page.")]
 Tables = Annotated[Path | None, typer.Option(help="Write the tables as CSV into this folder.")]
@@ -70,12 +71,9 @@ def _reproduce(
     """Run a paper's experiment and judge each of its claims."""
     if paper not in PAPERS:
         raise UsageError(f"there is no reproduction of {paper!r}; there is: {', '.join(PAPERS)}")
-    file = Path("experiments") / f"{paper}.toml" if experiment is None else experiment
+    file = packaged_experiment(paper) if experiment is None else experiment
     if not file.exists():
-        raise UsageError(
-            f"{file} is not here; run this in a checkout of Clockhand, or name the file with "
-            "--experiment"
-        )
+        raise UsageError(f"{file} is not here; name another file with --experiment")
     check_places([path for path in (out, html) if path is not None], folder=tables)
     if paper != "craw" and dataset is not None:
         raise UsageError(f"{paper} takes minutes and keeps no dataset; leave --dataset out")
@@ -91,7 +89,11 @@ def _reproduce(
         read = read_experiment(file)
         with sweep_progress() as watch:
             made = reproduce_craw(
-                read, dataset=dataset, jobs=jobs, watch=watch, command=command_line()
+                read,
+                dataset=dataset or packaged_dataset(file),
+                jobs=jobs,
+                watch=watch,
+                command=command_line(),
             )
     for warning in made.warnings:
         say(warning)

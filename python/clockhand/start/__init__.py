@@ -12,6 +12,9 @@ from types import FrameType
 FAILED = 1
 TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = b"clockhand: interrupted; nothing was written\n"
+LEAST_DESCRIPTORS = 32
+"""What a run under the pager takes, with room; libraries break without a word of ours below 14."""
+TOO_FEW_DESCRIPTORS = b"clockhand: it takes %d descriptors and may have %d: raise `ulimit -n`\n"
 COMPLETION = "_CLOCKHAND_COMPLETE"
 """The variable by which a shell asks for the words that can follow."""
 
@@ -25,6 +28,9 @@ def main() -> None:
         from clockhand.start.stand_in import stand_in_for_libraries
 
         stand_in_for_libraries()
+    elif 0 <= (descriptors := os.sysconf("SC_OPEN_MAX")) < LEAST_DESCRIPTORS:
+        os.write(2, TOO_FEW_DESCRIPTORS % (LEAST_DESCRIPTORS, descriptors))
+        os._exit(FAILED)
     from clockhand import command
 
     try:

@@ -33,6 +33,11 @@ LOCK = "lock"
 LONGEST_NAME_BYTES = 255
 
 
+def cache_folder() -> Path:
+    """Return the folder for what can be made again, ``clockhand`` in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clockhand"
+
+
 def refuse_overwriting(
     outputs: Mapping[str, Path], inputs: Iterable[str | os.PathLike[str]]
 ) -> None:
