@@ -65,7 +65,7 @@ def test_the_command_writes_gauges(textbook: Path, tmp_path: Path, clockhand: Cl
         ("--gauge-every 3", "--gauges FILE"),
         ("--gauges g.parquet --gauge-every 0", "--gauge-every 0"),
         ("--hand-ns -1", "--hand-ns -1"),
-        ("--gauges g.csv --out g.csv", "another name"),
+        ("--gauges g.csv --out g.csv", "--out and --gauges both name g.csv"),
         ("--gauges absent/g.parquet", "make its folder"),
     ],
 )

@@ -142,7 +142,7 @@ REFUSALS = (
     Refusal(RUN + "-- true", WRONG_USAGE, "--frames or by --memory"),
     Refusal(RUN + "--memory 1MiB", WRONG_USAGE, "'-- CMD...'"),
     Refusal(RUN + "--memory 5% -- true", WRONG_USAGE, "footprint"),
-    Refusal(RUN + "--memory 16MB -- true", WRONG_USAGE, "such as 16KiB"),
+    Refusal(RUN + "--memory 16XB -- true", WRONG_USAGE, "16XB"),
     Refusal(RUN + "--memory 1MiB --frames 4 -- true", WRONG_USAGE, "--frames or by --memory"),
     Refusal(RUN + "--frames 0 -- true", WRONG_USAGE, "from 1 to"),
     Refusal(RUN + "--frames 64 --reserve 64 -- true", WRONG_USAGE, "from 0 to 63"),

@@ -29,6 +29,7 @@ memory = "20%..100%"
 page_sizes = ["4KiB", 8192]
 devices = ["slc-nand", "scm:ratio=10"]
 bits = ["exact", "mapped"]
+bound_effort = 0
 seed = 3
 """
 POLICIES = ["clock", "craw:c=2,ghosts=exclusive", "craw:c=8,ghosts=exclusive", "random", "bound"]
@@ -89,6 +90,7 @@ def test_a_sweep_gives_the_rows_of_single_simulations(
             page_size=page_size,
             device=device,
             bits=bits,
+            bound_effort=0,
             seed=3,
         )
         for trace in ["other.trace", "textbook.trace"]
@@ -186,7 +188,9 @@ def test_each_reserve_is_what_simulate_keeps_free(experiment: Path) -> None:
     sweep = run_sweep(read_experiment(experiment))
     trace = experiment.parent / "textbook.trace"
     for reserve in (0, 3):
-        alone = clockhand.simulate(trace, policies=POLICIES, memory="100%", seed=3, reserve=reserve)
+        alone = clockhand.simulate(
+            trace, policies=POLICIES, memory="100%", bound_effort=0, seed=3, reserve=reserve
+        )
         rows = sweep.rows.filter(
             pl.col("trace").str.ends_with("textbook.trace"),
             reserve=reserve, page_bytes=4096, device="slc-nand", bits="exact",
