@@ -125,7 +125,7 @@ fn the_bound_fills_its_columns_and_leaves_the_rest_unknown() {
     let min = crate::experiments::row(REFERENCES, "min", 2);
     assert_eq!((row.references, Some(row.read_ios)), (24, min.misses));
     assert!(row.write_ios <= min.write_ios && row.io_time_us <= min.io_time_us);
-    assert_eq!((row.policy.as_str(), row.policy_resolved.as_str()), ("bound", "bound"));
+    assert_eq!((row.policy.as_str(), row.policy_resolved.as_str()), ("bound", "bound:effort=0"));
     let unknown = [row.hits, row.misses, row.read_misses, row.write_misses, row.clean_evictions];
     assert_eq!((unknown, row.hit_ratio, row.energy_uj), ([None; 5], None, None));
 }
