@@ -180,5 +180,5 @@ fn a_last_line_without_its_end_is_read_with_a_note() {
     assert_eq!((requests.len(), requests[1].address), (2, 0x20));
     assert_eq!(report.notes.iter().filter(|note| is_note(note)).count(), 1);
     let (_, report) = read_bytes(b"0 100\n1 200\n", Some("dinero")).unwrap();
-    assert!(!report.notes.iter().any(|note| is_note(note)));
+    assert!(!report.notes.iter().any(is_note));
 }
