@@ -150,7 +150,7 @@ impl Soaked {
     fn new(plan: Plan, store: Box<dyn Store>, script: FaultScript) -> Self {
         let events = Arc::new(Mutex::new(Vec::new()));
         let log = events.clone();
-        let sink = move |event| log.lock().expect("nobody panics with this lock").push(event);
+        let sink = move |event| log.lock().expect("the lock is never poisoned").push(event);
         let region = PagedRegion::new(plan.pages, plan.settings(), store, Box::new(sink));
         Soaked { plan, region: region.expect("this kernel pages"), events, script }
     }
@@ -218,7 +218,7 @@ impl Soaked {
         for (thread, expected) in expected.iter().enumerate() {
             for (page, expected) in expected.iter().enumerate() {
                 for (place, &expected) in expected.iter().enumerate() {
-                    // SAFETY: the region is memory, and nobody else uses it now.
+                    // SAFETY: the region is valid memory, and nothing else uses it now.
                     let found = unsafe { self.word(page as u32, thread, place).read_volatile() };
                     assert_eq!(found, expected, "page {page}, thread {thread} at the end");
                     verified += 1;
@@ -226,7 +226,7 @@ impl Soaked {
             }
         }
         let counts = self.region.finish().counts;
-        let log = self.events.lock().expect("nobody panics with this lock");
+        let log = self.events.lock().expect("the lock is never poisoned");
         assert!(*log == plan.twins_events(&log), "the twin decides otherwise");
         let served = counts.pages_read + counts.pages_zero_filled + counts.pages_rescued;
         assert_eq!(served, counts.misses, "{counts:?}");

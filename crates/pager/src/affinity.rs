@@ -1,15 +1,15 @@
 //! Where the pager's thread runs: on the processor of the thread that faults.
 //!
-//! A thread that faults goes to sleep and lets its processor go; the pager's thread on the same processor takes over at
-//! once. On another one that idles it would first have to be woken, which in a virtual machine takes longer than
-//! everything else that a fault does.
+//! A thread that faults goes to sleep and frees its processor, where the pager's thread can take over at once. On
+//! another, idle processor the pager's thread would first have to be woken, which in a virtual machine takes longer
+//! than everything else that a fault does.
 
 use std::fs;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// After how many faults the thread that faults is asked where it runs.
+/// The faulting thread's processor is looked up again after this many faults.
 const FAULTS_BETWEEN_LOOKS: u32 = 32;
 
 /// The name of the thread that drops translations in the program.
@@ -41,7 +41,7 @@ impl Affinity {
         };
         let mut set = CpuSet::new();
         set.set(processor);
-        // It is an optimisation: where it is refused, faults take longer.
+        // Only an optimisation: if it is refused, faults take longer.
         let _ = sched_setaffinity(None, &set);
         if let Some(helper) = helper_of(self.process) {
             let _ = sched_setaffinity(Some(helper), &set);
@@ -64,7 +64,7 @@ fn helper_of(process: i32) -> Option<Pid> {
 /// The processor on which a thread ran last.
 fn processor_of(process: i32, thread: i32) -> Option<usize> {
     let stat = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
-    // The name in parentheses may contain anything; the processor is field 39 of all, the 37th behind it.
+    // The name in parentheses may contain anything; the processor is field 39, which is the 37th after the name.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(36)?.parse().ok()
 }

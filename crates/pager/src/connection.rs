@@ -28,14 +28,14 @@ use crate::userfault_memory::{Unmapper, UserfaultMemory};
 /// Serves a connection until it ends.
 pub(crate) fn serve_connection(shared: &Arc<Shared>, visitor: &Visitor) {
     let mut request = Request::ZERO;
-    // Whoever connects and says nothing sensible gets no answer.
+    // A malformed request gets no answer.
     let Ok(descriptor) = receive(visitor.connection.as_fd(), &mut request) else { return };
     let answer = match answer(shared, &request, descriptor, visitor) {
         Ok(Some(answer)) => answer,
         Ok(None) => return,
         Err(refusal) => refusal.reply(),
     };
-    // A program that has gone needs no answer.
+    // A program that has ended needs no answer.
     let _ = send_packet(visitor.connection.as_fd(), &answer, None);
 }
 
@@ -59,7 +59,7 @@ impl From<&str> for Refusal {
 }
 
 impl Refusal {
-    /// A reply with as much of the sentence as it holds.
+    /// A reply with as much of the sentence as fits.
     fn reply(&self) -> Reply {
         let mut reply = Reply { refused: self.code, ..Reply::ZERO };
         let mut length = self.sentence.len().min(reply.sentence.len());
@@ -71,7 +71,7 @@ impl Refusal {
     }
 }
 
-/// The answer to a request; `None` if the connection has had its answers and has ended.
+/// The answer to a request; `None` if the connection has already been answered and has ended.
 fn answer(
     shared: &Arc<Shared>,
     request: &Request,
@@ -108,7 +108,7 @@ fn answer(
     }
 }
 
-/// Only programs of the pager's own user are paged. A forked child is none of its own choice, and shows its token.
+/// Only programs of the pager's own user are paged. A forked child did not choose to be one, and shows its token.
 fn check_user(shared: &Shared, request: &Request, visitor: &Visitor) -> Result<(), Refusal> {
     if visitor.user == shared.user || request.fork != NO_TOKEN {
         return Ok(());
@@ -120,8 +120,8 @@ fn check_user(shared: &Shared, request: &Request, visitor: &Visitor) -> Result<(
     Err(Refusal { code: UNPAGED, sentence })
 }
 
-/// Tells a program that its copy is there, and serves the rest of the fork. However the connection ends, pages may
-/// change again, and a copy that no child has asked for is given back.
+/// Tells a program that its copy is ready, and serves the rest of the fork. However the connection ends, pages may
+/// change again afterwards, and a copy that no child has asked for is released.
 fn serve_fork(
     shared: &Shared,
     control: &Control,
@@ -135,7 +135,7 @@ fn serve_fork(
     if ended.is_err() {
         shared.forget_copy(fork);
     }
-    // One whose memory has ended needs no command.
+    // A program whose memory has ended needs no command.
     let _ = control.command(Command::EndFork);
     if ended.is_ok() && end.kind == RequestKind::EndFork as u32 {
         let _ = send_packet(connection, &Reply::ZERO, None);
@@ -227,7 +227,7 @@ fn serve_memory(
     Ok(())
 }
 
-/// Tells the server that a memory has ended, however that came.
+/// Tells the server that a memory has ended, however it ended.
 struct Ends<'a> {
     shared: &'a Shared,
     memory: usize,
@@ -263,7 +263,7 @@ fn send_packet(
     Ok(())
 }
 
-/// Receives a whole packet, and the descriptor that came with it if one did.
+/// Receives a whole packet, and the descriptor that came with it, if any.
 fn receive(socket: BorrowedFd<'_>, packet: &mut impl Packet) -> io::Result<Option<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

@@ -20,7 +20,7 @@ use crate::statistics::{Counts, Times};
 use crate::userfault::{FaultMessage, Userfault};
 use crate::watchdog::{Activity, Asked, Waits, during};
 
-/// How much memory there is, and who decides which pages are in it.
+/// How much memory there is, and which policy decides what stays in it.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The policy, resolved for [`Settings::policy_frames`] frames.
@@ -29,13 +29,13 @@ pub struct Settings {
     pub frames: u32,
     /// How many of them are kept for writes under way; 0: a fault waits for the write of its victim.
     pub reserve: u32,
-    /// How many of them are kept for pages that are read before anybody asks for them; 0: none is.
+    /// How many of them are kept for pages that are read ahead; 0: none are.
     pub read_ahead: u32,
-    /// For how long a store that fails is asked again before the pager gives up.
+    /// For how long a failing store is tried again before the pager gives up.
     pub patience: Duration,
 }
 
-/// Fewer frames than an instruction with its operands may touch would never let it end.
+/// With fewer frames than one instruction and its operands may touch, that instruction would never complete.
 pub const MIN_FRAMES: u32 = 16;
 
 impl Settings {
@@ -111,7 +111,7 @@ impl Visitor for Build {
     }
 }
 
-/// What a pager's thread is asked from outside.
+/// What other threads ask of a pager's thread.
 pub(crate) enum Command {
     /// Forget these pages.
     Discard { first: PageId, pages: u32, done: Sender<Result<(), PagerError>> },
@@ -123,7 +123,7 @@ pub(crate) enum Command {
     Stop,
 }
 
-/// What is known of a paged memory from outside of its thread.
+/// What is known of a paged memory outside its thread.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// What was counted.
@@ -134,7 +134,7 @@ pub struct Progress {
     pub gauges: Vec<(&'static str, f64)>,
     /// Bytes that the store occupies.
     pub occupied_bytes: u64,
-    /// What the store said when it last failed, if it has: it was, or is being, asked again.
+    /// The store's last error, if it has failed: the operation was, or is being, tried again.
     pub store_error: Option<String>,
     /// Why the pager gave up.
     pub failure: Option<String>,
@@ -165,7 +165,7 @@ impl Control {
     }
 
     pub(crate) fn progress(&self) -> Progress {
-        self.progress.lock().expect("nobody panics with this lock").clone()
+        self.progress.lock().expect("the lock is never poisoned").clone()
     }
 }
 
@@ -227,29 +227,29 @@ impl Driver {
             }
         };
         if failure.is_none() {
-            // A memory that cannot be handled any more is no surprise when its program has ended.
+            // Errors are expected here when the program has ended.
             let _ = self.paging.end();
         }
         self.publish();
-        let mut progress = self.channel.progress.lock().expect("nobody panics with this lock");
+        let mut progress = self.channel.progress.lock().expect("the lock is never poisoned");
         progress.failure = failure;
         progress.has_ended = true;
         progress.clone()
     }
 
-    /// What an error means: a program that has ended is none.
+    /// What an error means. That the program has ended is not a failure.
     fn failure(&self, error: PagerError) -> Option<String> {
         let has_ended =
             || self.program.as_ref().is_some_and(|program| has_hung_up(program.as_fd()));
         match error {
-            // A process loses its memory, of which this number tells, before it hangs up.
+            // A process loses its memory, which this error reports, before its socket is closed.
             PagerError::Memory(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
             PagerError::Memory(_) if has_ended() => None,
             error => Some(error.to_string()),
         }
     }
 
-    /// Waits for something to do and does it; says whether to go on.
+    /// Waits for something to do and does it; returns whether to go on.
     fn turn(
         &mut self,
         faults: &mut Vec<FaultMessage>,
@@ -281,7 +281,7 @@ impl Driver {
         Ok(!has_ended)
     }
 
-    /// Serves an access, asking a failing store again until patience ends.
+    /// Serves an access, trying a failing store again until the patience is used up.
     fn serve(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
         let started = Instant::now();
         let mut pause = Duration::from_millis(1);
@@ -297,17 +297,17 @@ impl Driver {
         }
     }
 
-    /// Tells those outside at once: what is being tried again may take as long as patience does.
+    /// Publishes the error at once: trying again may take as long as the patience lasts.
     fn store_failed(&self, error: &PagerError) {
-        let mut progress = self.channel.progress.lock().expect("nobody panics with this lock");
+        let mut progress = self.channel.progress.lock().expect("the lock is never poisoned");
         progress.store_error = Some(error.to_string());
         progress.counts = self.paging.counts();
     }
 
-    /// Carries out commands; says whether to go on.
+    /// Carries out commands; returns whether to go on.
     fn obey(&mut self) -> Result<bool, PagerError> {
         let mut count = [0; 8];
-        // It only wakes this thread: what there is to do stands in the channel.
+        // The event only wakes this thread: what to do is in the channel.
         let _ = rustix::io::read(&*self.channel.wake, &mut count);
         let mut is_frozen = false;
         loop {
@@ -344,7 +344,7 @@ impl Driver {
     fn publish(&self) {
         let mut gauges = Vec::new();
         self.paging.gauges(&mut |name, value| gauges.push((name, value)));
-        let mut progress = self.channel.progress.lock().expect("nobody panics with this lock");
+        let mut progress = self.channel.progress.lock().expect("the lock is never poisoned");
         progress.counts = self.paging.counts();
         progress.times = self.paging.times().clone();
         progress.gauges = gauges;
@@ -352,18 +352,17 @@ impl Driver {
     }
 }
 
-/// How long between two looks at whether a forking program is still there.
+/// How often to check whether a forking program is still there.
 const FORK_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Waits until there are faults, there are commands, or the program has ended; says which of the three.
+/// Waits for faults, for commands, or for the program's end; returns which of the three happened.
 fn wait(
     faults: BorrowedFd<'_>,
     commands: BorrowedFd<'_>,
     program: Option<BorrowedFd<'_>>,
 ) -> io::Result<[bool; 3]> {
-    // Of the program's socket nothing is asked for, since an answer of the program that nobody has read yet would keep
-    // it ready and make this a busy loop; that it has hung up is told all the same. Without a program its place repeats
-    // another one.
+    // The program's socket is polled for no events: an unread answer of the program would keep it ready and make this a
+    // busy loop. A hang-up is reported regardless. Without a program, its entry repeats another descriptor.
     let mut polled = [
         PollFd::from_borrowed_fd(faults, PollFlags::IN),
         PollFd::from_borrowed_fd(commands, PollFlags::IN),

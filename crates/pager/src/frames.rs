@@ -6,10 +6,10 @@ use clockhand_policy::{Frame, FrameTable, Frames, HitBits, Op, PageId, PageTable
 
 /// The frames of a paged memory, whose bits are set by faults.
 ///
-/// The hardware's own accessed and dirty bits cannot be had from outside of the kernel. But a page without
-/// translation faults at the next access, and a page with a read-only translation at the next write: the fault sets
-/// the bit. To clear a bit is to drop the translation, which the pager does for all pages of
-/// [`UnmappingFrames::unmapped`] at once. A kernel that tells accesses apart in another way
+/// The hardware's own accessed and dirty bits cannot be read from user space. But a page without a translation
+/// faults at the next access, and a page with a read-only translation at the next write: the fault sets the bit.
+/// To clear a bit is to drop the translation, which the pager does for all pages of
+/// [`UnmappingFrames::unmapped`] at once. A kernel that reports accesses in another way
 /// (`UFFDIO_REGISTER_MODE_RWP`) would be another [`PageTable`].
 #[derive(Clone, Debug)]
 pub(crate) struct UnmappingFrames {
@@ -22,7 +22,8 @@ impl UnmappingFrames {
         UnmappingFrames { table: FrameTable::new(frames), unmapped: Vec::new() }
     }
 
-    /// Pages whose translations are to be dropped, since bits of them were cleared. Whoever carries it out empties it.
+    /// Pages whose translations are to be dropped because bits of them were cleared. The caller that drops them empties
+    /// the list.
     pub(crate) fn unmapped(&mut self) -> &mut Vec<PageId> {
         &mut self.unmapped
     }

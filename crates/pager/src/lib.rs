@@ -1,6 +1,6 @@
 //! The policies of the catalog on real memory: a user-space pager for Linux.
 //!
-//! A [`PagedRegion`] is memory of this process of which only so many pages are resident as there are frames; the
+//! A [`PagedRegion`] is memory of this process with at most as many resident pages as there are frames; the
 //! rest is in a [`store`]. The server gives such memory to other programs, which need not be changed.
 //!
 //! ```
@@ -22,7 +22,7 @@
 //! let store = CompressedRam::new(DEFAULT_LEVEL, None)?.store()?;
 //! let region = PagedRegion::new(pages, settings, Box::new(store), Box::new(|_: Event| {}))?;
 //!
-//! // SAFETY: the region is memory that nobody else uses, and it lives longer than the slice is used.
+//! // SAFETY: nothing else uses the region's memory, and the region outlives the slice.
 //! let memory = unsafe { std::slice::from_raw_parts_mut(region.as_ptr(), region.bytes()) };
 //! memory.fill(7);
 //! assert!(memory.iter().all(|&byte| byte == 7));

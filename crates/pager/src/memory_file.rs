@@ -53,7 +53,7 @@ impl MemoryFile {
 
     pub(crate) fn fill_with_zeros(&self, page: PageId) -> io::Result<()> {
         let offset = page.index() * PAGE_BYTES;
-        // A page that the file has not is zeros as soon as there is memory for it.
+        // A page that is missing from the file is zeros as soon as memory is allocated for it.
         Ok(fallocate(&self.descriptor, FallocateFlags::empty(), offset as u64, PAGE_BYTES as u64)?)
     }
 
@@ -83,13 +83,13 @@ fn map(descriptor: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNull<u8>> {
         (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
     // SAFETY: the kernel chooses a free address range.
     let view = unsafe { mmap(ptr::null_mut(), bytes, protection, flags, descriptor, 0) }?;
-    // SAFETY: advice on a mapping that was just made and that nobody uses yet.
+    // SAFETY: advice on a mapping that was just made and is not in use yet.
     unsafe {
         // A forked child would share the memory, and see zeros where pages are missing.
         madvise(view, bytes, Advice::LinuxDontFork)?;
-        // A dump of a crashed process would fault where nobody serves faults any more.
+        // Dumping a crashed process would fault on pages whose faults are no longer served.
         madvise(view, bytes, Advice::LinuxDontDump)?;
-        // A huge page would be one translation for 512 pages; where there are none this is refused, rightly.
+        // A huge page would be one translation for 512 pages. A kernel without huge pages refuses this, which is fine.
         let _ = madvise(view, bytes, Advice::LinuxNoHugepage);
     }
     Ok(NonNull::new(view.cast()).expect("a mapping is not at 0"))

@@ -1,4 +1,4 @@
-//! One paged memory: the policy decides as in the simulator, and what it decides is carried out on real pages.
+//! One paged memory: the policy decides as in the simulator, and its decisions are carried out on real pages.
 
 mod page_states;
 mod read_ahead;
@@ -19,13 +19,13 @@ use crate::statistics::{Counts, Times};
 use crate::store::Store;
 use crate::watchdog::{Waits, during};
 
-/// Who has how many page frames.
+/// How the page frames are divided.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameShares {
     pub(crate) policy: u32,
     /// For writes under way.
     pub(crate) reserve: u32,
-    /// For pages that were read before anybody asked for them.
+    /// For pages that were read ahead.
     pub(crate) read_ahead: u32,
 }
 
@@ -88,7 +88,7 @@ impl<P: BitDriven> Pager<P> {
         self.events.event(Event::Reference { page, op, is_miss });
     }
 
-    /// The page's content is in memory from now on.
+    /// The page's content is now in memory.
     fn arrived(&mut self, page: PageId) {
         self.pages.set(page, PRESENT);
         self.counts.resident_pages += 1;
@@ -106,7 +106,7 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Lets the program go on with its access. Writes are allowed if this is one, or if there is nothing to see of them.
+    /// Lets the program go on with its access. Writes are allowed if this is one, or if the next write need not be seen.
     fn map(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
         let sees_writes =
             P::HIT_BITS != HitBits::Reference || !self.memory.frames().is_dirty(frame);
@@ -126,8 +126,8 @@ impl<P: BitDriven> Pager<P> {
         let needed = if op == Op::Write { WRITABLE } else { MAPPED };
         if self.pages.has(page, needed) {
             // Another thread faulted on the page at the same time, and its fault has been served. Or the kernel has dropped
-            // the translation by itself, as it does when it looks for memory: who is only told to look again would wait
-            // for ever.
+            // the translation by itself, as it does when it reclaims memory: a thread that is only woken would then fault
+            // again forever.
             return Ok(self.program.map_again(page, self.pages.has(page, WRITABLE))?);
         }
         match self.pages.has(page, MAPPED) {
@@ -148,7 +148,8 @@ impl<P: BitDriven> Pager<P> {
         self.reap(false)?;
         self.make_room(page)?;
         self.keep_reserve()?;
-        // The content comes before the decision: a read that fails leaves a free frame and can be tried again.
+        // The content is read before the page is loaded into a frame: a failed read leaves the frame free and can be
+        // tried again.
         self.begin_unmapping()?;
         self.bring_content(page)?;
         self.counts.misses += 1;
@@ -205,8 +206,8 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Tells the program to drop the translations of pages whose bits were cleared, and does not wait for it: that a
-    /// bit is cleared a little later changes nothing.
+    /// Tells the program to drop the translations of pages whose bits were cleared, and does not wait for it: clearing
+    /// a bit a little later changes nothing.
     fn begin_unmapping(&mut self) -> Result<(), PagerError> {
         if self.memory.frames_mut().unmapped().is_empty() {
             return Ok(());
@@ -221,7 +222,7 @@ impl<P: BitDriven> Pager<P> {
         Ok(self.program.begin_unmapping(unmapped)?)
     }
 
-    /// Waits until the program uses no former translation of `page` any more.
+    /// Waits until the program no longer uses an old translation of `page`.
     fn finish_unmapping(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.pages.has(page, UNMAPPING) { self.finish_all_unmapping() } else { Ok(()) }
     }
@@ -245,10 +246,10 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Makes pages leave until a frame is free for `incoming`.
+    /// Evicts pages until a frame is free for `incoming`.
     fn make_room(&mut self, incoming: PageId) -> Result<(), PagerError> {
         loop {
-            // One whose write failed is still requested.
+            // A page whose write failed is still requested.
             if let Some(frame) = self.requested {
                 self.write_back(frame)?;
                 self.requested = None;
@@ -273,7 +274,7 @@ impl<P: BitDriven> Pager<P> {
         }
         self.memory.commit_eviction();
         self.events.event(Event::Eviction { page, is_dirty });
-        // A clean page may be in flight too: it was rescued, or written back, and that has not ended.
+        // A clean page may be in flight too: it was rescued, or its write-back has not finished.
         if self.pages.has(page, IN_FLIGHT) {
             self.flight.departed += 1;
             self.memory.frames_mut().unmapped().push(page);
@@ -284,7 +285,7 @@ impl<P: BitDriven> Pager<P> {
 }
 
 impl<P> Drop for Pager<P> {
-    /// Waits for the writes under way, whose pages are about to go, and gives all slots back.
+    /// Waits for the writes under way, whose pages are about to be unmapped, and releases all slots.
     fn drop(&mut self) {
         while self.store.finished_write(true).is_some() {}
         for slot in self.pages.footprint.iter().filter_map(|&page| self.pages.slot(page)) {

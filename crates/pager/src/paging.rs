@@ -1,4 +1,4 @@
-//! A paged memory as those see it who need not know its policy.
+//! A paged memory, for callers that need not know its policy.
 
 use std::io;
 use std::time::Duration;
@@ -54,9 +54,9 @@ pub enum Event {
     },
 }
 
-/// Is told of every event.
+/// Receives every event.
 pub trait EventSink: Send {
-    /// Something happened.
+    /// Receives one event.
     fn event(&mut self, event: Event);
 }
 
@@ -69,9 +69,9 @@ impl<F: FnMut(Event) + Send> EventSink for F {
 /// How a paged memory starts: empty, or as the copy that a fork made.
 pub type InitialPages = Vec<(PageId, Slot)>;
 
-/// A paged memory as those see it who need not know its policy.
+/// A paged memory, for callers that need not know its policy.
 pub trait Paging {
-    /// Serves an access that waits: afterwards it goes on.
+    /// Serves an access that waits, which can then go on.
     ///
     /// # Errors
     ///
@@ -82,29 +82,29 @@ pub trait Paging {
     ///
     /// # Errors
     ///
-    /// If the memory cannot be given back. A store that fails is no reason: it is not asked to write these pages.
+    /// If the memory cannot be given back. A failing store causes no error: it is not asked to write these pages.
     fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError>;
 
     /// Puts a copy of all pages into slots, and forbids all writes until the next access is served.
     ///
     /// # Errors
     ///
-    /// If a page cannot be written; the slots have been given back then.
+    /// If a page cannot be written; the slots have then been released.
     fn copy_for_fork(&mut self) -> Result<InitialPages, PagerError>;
 
-    /// Takes notice of writes that have finished. Called when nothing else is to do.
+    /// Collects writes that have finished. Called when there is nothing else to do.
     ///
     /// # Errors
     ///
-    /// As [`Paging::serve`]; a write that failed is tried again when its page's room is needed.
+    /// As [`Paging::serve`]; a failed write is tried again when its page's frame is needed.
     fn make_use_of_leisure(&mut self) -> Result<(), PagerError>;
 
-    /// The program has ended: nobody needs what still waits to be written. Waits for the writes under way, so that
-    /// the counts are the last ones.
+    /// The program has ended, so pages still queued need not be written. Waits for the writes under way, so that
+    /// the counts are final.
     ///
     /// # Errors
     ///
-    /// If the memory cannot be handled any more; a store that fails is no reason.
+    /// If the memory is no longer accessible; a failing store causes no error.
     fn end(&mut self) -> Result<(), PagerError>;
 
     /// What was counted.
@@ -113,7 +113,7 @@ pub trait Paging {
     /// Where time went.
     fn times(&self) -> &Times;
 
-    /// A fault has been served, so long after the pager learned of it.
+    /// A fault has been served, `time` after the pager learned of it.
     fn fault_served(&mut self, time: Duration);
 
     /// The values by which the policy adapts.
@@ -137,9 +137,9 @@ pub trait Paging {
 pub struct Parts {
     /// The program's memory.
     pub program: Box<dyn ProgramMemory>,
-    /// Where pages are that are not in it.
+    /// Where pages are kept that are not in it.
     pub store: Box<dyn Store>,
-    /// Who is told what happens.
+    /// Receives the events.
     pub events: Box<dyn EventSink>,
     /// Pages that are in the store at the beginning.
     pub initial: InitialPages,

@@ -27,14 +27,14 @@ pub trait ProgramMemory: Send {
     /// If there is no memory for it.
     fn fill_with_zeros(&mut self, page: PageId) -> io::Result<()>;
 
-    /// Makes a translation, and lets whoever waits for the page go on.
+    /// Makes a translation, and wakes the threads that wait for the page.
     ///
     /// # Errors
     ///
     /// If the program has ended.
     fn map(&mut self, page: PageId, writable: bool) -> io::Result<()>;
 
-    /// Makes the translation of a page writable, and lets whoever waits for that go on.
+    /// Makes the translation of a page writable, and wakes the threads that wait for that.
     ///
     /// # Errors
     ///
@@ -62,14 +62,14 @@ pub trait ProgramMemory: Send {
     /// If the program has ended.
     fn begin_unmapping(&mut self, pages: &mut Vec<PageId>) -> io::Result<()>;
 
-    /// Waits until what was begun is done.
+    /// Waits until the dropping that was begun is done.
     ///
     /// # Errors
     ///
     /// If the program has ended.
     fn finish_unmapping(&mut self) -> io::Result<()>;
 
-    /// Makes sure of a translation that should be there, and lets whoever waits for the page look again.
+    /// Restores a translation that should be there if it is missing, and wakes the threads that wait for the page.
     ///
     /// # Errors
     ///

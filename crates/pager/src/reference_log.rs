@@ -35,7 +35,7 @@ struct Batches {
 }
 
 impl ReferenceLog {
-    /// Begins a trace that takes its place at `path` when it is finished.
+    /// Begins a trace that is moved to `path` when it is finished.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl ReferenceLog {
         Ok(ReferenceLog { shared: Arc::new(shared), writer: Mutex::new(Some(writer)) })
     }
 
-    /// What a pager tells its events, whose memory is `stream` and begins at `base`.
+    /// An event sink for the pager of a memory, which becomes `stream` and begins at `base`.
     pub fn sink(&self, stream: u32, base: u64) -> Box<dyn EventSink> {
         Box::new(LogSink { shared: self.shared.clone(), stream, base })
     }
@@ -64,18 +64,18 @@ impl ReferenceLog {
     ///
     /// # Errors
     ///
-    /// If the trace cannot be written; then there is no file, or still the old one.
+    /// If the trace cannot be written; then there is no file, or the old one is unchanged.
     ///
     /// # Panics
     ///
     /// If it has been finished already.
     pub fn finish(&self, streams: &[String]) -> Result<(), TraceError> {
-        let batches = self.shared.batches.lock().expect("nobody panics with this lock").take();
+        let batches = self.shared.batches.lock().expect("the lock is never poisoned").take();
         if let Some(Batches { batch, full }) = batches {
-            // A writer that has failed tells so below.
+            // A writer that has failed reports its error below.
             let _ = full.send(batch);
         }
-        let writer = self.writer.lock().expect("nobody panics with this lock").take();
+        let writer = self.writer.lock().expect("the lock is never poisoned").take();
         let writer = writer.expect("the log is finished once");
         let mut writer = writer.join().expect("the writer does not panic")?;
         for (number, stream) in streams.iter().enumerate() {
@@ -94,7 +94,7 @@ struct LogSink {
 impl EventSink for LogSink {
     fn event(&mut self, event: Event) {
         let Event::Reference { page, op, .. } = event else { return };
-        let mut batches = self.shared.batches.lock().expect("nobody panics with this lock");
+        let mut batches = self.shared.batches.lock().expect("the lock is never poisoned");
         let Some(Batches { batch, full }) = &mut *batches else { return };
         let op = match op {
             clockhand_policy::Op::Read => clockhand_trace::Op::Read,
@@ -106,7 +106,7 @@ impl EventSink for LogSink {
         batch.push(Request { stream: self.stream, time_ns: Some(time_ns), ..request });
         if batch.len() == BATCH_REQUESTS {
             let next = Vec::with_capacity(BATCH_REQUESTS);
-            // A writer that has failed tells so when the log is finished.
+            // A writer that has failed reports its error when the log is finished.
             let _ = full.send(std::mem::replace(batch, next));
         }
     }

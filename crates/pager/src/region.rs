@@ -28,8 +28,8 @@ pub enum RegionError {
     Kernel(#[from] io::Error),
 }
 
-/// Keeps the memory watched until the process has ended or nobody uses the memory any more: a page that is missing in a
-/// memory that nobody watches reads as zeros.
+/// Keeps the memory watched until the process has ended or the memory is no longer in use: in memory that is not
+/// watched, a missing page reads as zeros.
 struct Watch {
     _userfault: Arc<Userfault>,
 }
@@ -57,8 +57,8 @@ impl Drop for Watch {
 /// Memory of which only as many pages are resident as there are frames.
 ///
 /// Any code may read and write it, from any thread and in system calls: it is ordinary memory that starts as zeros. A
-/// thread of this process serves its faults under the policy. What must not lie in it is what that thread needs: the
-/// heap and the stacks of this process.
+/// thread of this process serves its faults under the policy. What that thread needs, the heap and the stacks of this
+/// process, must not lie in it.
 ///
 /// A forked child does not have the region: an access there is a segmentation fault, and never shared memory.
 ///
@@ -71,13 +71,13 @@ pub struct PagedRegion {
     thread: Option<JoinHandle<()>>,
 }
 
-// SAFETY: the region is memory like any other; what is done with its pointer is for the user to answer.
+// SAFETY: the region is memory like any other; using its pointer soundly is the caller's responsibility.
 unsafe impl Send for PagedRegion {}
 // SAFETY: as above; the methods take `&self` and only send commands.
 unsafe impl Sync for PagedRegion {}
 
 impl PagedRegion {
-    /// A region of `pages` pages of zeros. `events` is told what happens, on the pager's thread, and must not touch the
+    /// A region of `pages` pages of zeros. `events` receives the events on the pager's thread, and must not touch the
     /// region.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl PagedRegion {
         self.control.progress()
     }
 
-    /// Ends the region and says what was counted in all. Nobody may use its memory any more.
+    /// Ends the region and returns the final counts. Its memory must not be used any more.
     pub fn finish(mut self) -> Progress {
         self.stop();
         self.control.progress()
@@ -175,7 +175,7 @@ impl PagedRegion {
 impl Drop for PagedRegion {
     fn drop(&mut self) {
         self.stop();
-        // SAFETY: the mapping is this value's own, and whoever drops it answers for its users.
+        // SAFETY: this value owns the mapping, and the code that drops it guarantees that it is no longer in use.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.bytes()) };
         debug_assert!(unmapped.is_ok());
     }

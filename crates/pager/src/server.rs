@@ -18,7 +18,7 @@ use crate::reference_log::ReferenceLog;
 use crate::store::{CompressedRam, Store, StoreError, SwapFile};
 use crate::watchdog::{LOOK_EVERY, Watchdog};
 
-/// Where all programs' pages are that are not in memory.
+/// Where the pages of all programs are kept that are not in memory.
 #[derive(Clone, Debug)]
 pub enum Swap {
     /// In a file.
@@ -53,14 +53,14 @@ pub struct PagedProcess {
 
 /// A process with paged memory, as the server knows it.
 pub(crate) struct Member {
-    /// The only process whose requests for the memory are taken, as the kernel names it.
+    /// The only process whose requests for the memory are accepted, by the process id that the kernel reports.
     pub(crate) process: i32,
-    /// By which the process names the memory.
+    /// The token by which the process names the memory.
     pub(crate) token: Token,
     pub(crate) name: String,
     pub(crate) is_fork: bool,
     pub(crate) started: Instant,
-    /// `None` as long as it lives.
+    /// `None` while it lives.
     pub(crate) lifetime: Option<Duration>,
     pub(crate) control: Control,
 }
@@ -91,14 +91,14 @@ pub(crate) struct Shared {
 
 impl Shared {
     fn members(&self) -> MutexGuard<'_, Vec<Member>> {
-        self.members.lock().expect("nobody panics with this lock")
+        self.members.lock().expect("the lock is never poisoned")
     }
 
     fn forks(&self) -> MutexGuard<'_, HashMap<Token, InitialPages>> {
-        self.forks.lock().expect("nobody panics with this lock")
+        self.forks.lock().expect("the lock is never poisoned")
     }
 
-    /// Takes a process up; its memory's number, from 0, in the order of taking up.
+    /// Adds a process; returns its memory's number, counted from 0 in the order of joining.
     pub(crate) fn join(&self, member: Member) -> usize {
         let mut members = self.members();
         members.push(member);
@@ -112,14 +112,14 @@ impl Shared {
         }
     }
 
-    /// How to give commands to the pager of a memory, if it is this process's own.
+    /// The control of a memory's pager, if the memory is this process's own.
     pub(crate) fn control(&self, memory: Token, process: i32) -> Option<Control> {
         let members = self.members();
         let is_meant = |member: &&Member| member.token == memory && member.process == process;
         members.iter().find(is_meant).map(|member| member.control.clone())
     }
 
-    /// Says on standard error which of the processes that live have waited for long, and for what.
+    /// Reports on standard error which of the living processes have waited for long, and for what.
     fn tell_of_long_waits(&self, watchdog: &mut Watchdog) {
         let members = self.members();
         let living = members.iter().enumerate().filter(|(_, member)| member.lifetime.is_none());
@@ -131,7 +131,7 @@ impl Shared {
         }
     }
 
-    /// Keeps the copy of a memory until the forked child asks for it; the token by which it does.
+    /// Keeps the copy of a memory until the forked child asks for it; returns the token by which it asks.
     pub(crate) fn keep_for_child(&self, copies: InitialPages) -> Token {
         let fork = random_token();
         self.forks().insert(fork, copies);
@@ -148,10 +148,10 @@ impl Shared {
         self.forks().remove(&fork)
     }
 
-    /// Gives back the copy of a memory that no child has asked for.
+    /// Releases the copy of a memory that no child has asked for.
     pub(crate) fn forget_copy(&self, fork: Token) {
         let Some(copies) = self.take_copy(fork) else { return };
-        // Without a store the slots stay taken until the end.
+        // Without a store the slots stay in use until the end.
         let Ok(mut store) = self.swap.store() else { return };
         copies.into_iter().for_each(|(_, slot)| store.release(slot));
     }
@@ -200,8 +200,8 @@ impl Server {
         Ok(Server { shared, door, stop, acceptor: Some(acceptor) })
     }
 
-    /// The descriptor that programs must inherit under the same number. It is closed on exec until somebody changes that,
-    /// in the process that is to become the program.
+    /// The descriptor that programs must inherit under the same number. It is close-on-exec until that is changed in the
+    /// process that is to become the program.
     pub fn door(&self) -> BorrowedFd<'_> {
         self.door.outer()
     }
@@ -216,8 +216,8 @@ impl Server {
         self.shared.members().iter().map(PagedProcess::from).collect()
     }
 
-    /// Takes no more programs, waits until the memories have ended, completes the log, and tells of all processes.
-    /// `is_cancelled` is asked now and then: when it says so, the programs that are left are ended.
+    /// Accepts no more programs, waits until the memories have ended, completes the log, and describes all processes.
+    /// `is_cancelled` is called now and then: when it returns true, the programs that are left are ended.
     ///
     /// # Errors
     ///
@@ -245,7 +245,7 @@ impl Server {
 
     fn stop_members(&self) {
         for member in self.shared.members().iter().filter(|member| member.lifetime.is_none()) {
-            // One that has just ended needs no command.
+            // A memory that has just ended needs no command.
             let _ = member.control.command(Command::Stop);
         }
     }
@@ -265,7 +265,7 @@ impl Drop for Server {
     }
 }
 
-/// Takes programs up until the server stops, and looks after those that it has.
+/// Accepts programs until the server stops, and watches those that it has.
 fn accept_programs(shared: &Arc<Shared>, door: &Door, stop: &OwnedFd) {
     let mut watchdog = Watchdog::default();
     let mut looked = Instant::now();
@@ -286,7 +286,7 @@ fn accept_programs(shared: &Arc<Shared>, door: &Door, stop: &OwnedFd) {
         if polled[0].revents().is_empty() {
             continue;
         }
-        // Whoever does not knock as a program does is none, nor is one that has gone before it was taken up.
+        // Ignored: a process that does not connect as a program does, and one that ended before it was accepted.
         let Ok(visitor) = door.visitor() else { continue };
         let shared = shared.clone();
         thread::spawn(move || serve_connection(&shared, &visitor));

@@ -1,4 +1,4 @@
-//! What a pager counts. Names mean what they mean in the simulator's rows.
+//! What a pager counts. Names mean the same as in the simulator's rows.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub struct Counts {
     pub dirty_evictions: u64,
     /// Pages that were written back and stayed.
     pub write_backs: u64,
-    /// Misses for which a page was read from the store, then or ahead.
+    /// Misses for which a page was read from the store, at the miss or ahead of it.
     pub pages_read: u64,
     /// Misses of pages that were never written, that held zeros when they left, or that the program had given back:
     /// nothing is read for them.
@@ -39,7 +39,7 @@ pub struct Counts {
     /// Pages that were written to the store.
     pub pages_written: u64,
     /// Dirty pages that left, or were to be written back, without a write of their own: the program had given them
-    /// back, or changed them before they were written once, or they held zeros.
+    /// back, or changed them again before they were written, or they held zeros.
     pub pages_not_written: u64,
     /// Pages that were written for the private copies of forked processes.
     pub pages_copied_for_forks: u64,
@@ -59,14 +59,14 @@ pub struct Counts {
     pub peak_resident_pages: u64,
     /// Different pages that were accessed.
     pub footprint_pages: u64,
-    /// Pages that were read from the store before anybody asked for them.
+    /// Pages that were read ahead from the store.
     pub pages_read_ahead: u64,
-    /// Of these, pages that were dropped without anybody having asked for them.
+    /// Of these, pages that were dropped without having been accessed.
     pub pages_read_in_vain: u64,
-    /// Dirty pages that held nothing but zeros when they were to be written, which is not done then. They are among
-    /// `pages_not_written`, and a miss of one later is among `pages_zero_filled`.
+    /// Dirty pages that held only zeros when they were to be written, and so were not written. They are among
+    /// `pages_not_written`, and a later miss of one is among `pages_zero_filled`.
     pub zero_pages_not_written: u64,
-    /// Reads that were asked of the store; one may read several pages.
+    /// Read operations of the store; one may read several pages.
     pub read_operations: u64,
 }
 

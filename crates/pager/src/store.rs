@@ -1,4 +1,4 @@
-//! Where pages are that are not in memory.
+//! Where pages are kept that are not in memory.
 //!
 //! [`SwapFile`] is a file, read and written past the page cache; [`CompressedRam`] keeps pages compressed in memory.
 //! Both are shared by any number of paged memories, each of which drives a store of its own. [`FaultyStore`] is the
@@ -22,7 +22,7 @@ pub use error::StoreError;
 pub use faulty::{FaultScript, FaultyStore, WriteFault};
 pub use swap_file::{SwapFile, SwapFileStore};
 
-/// A place for one page in a store, counted from 0.
+/// A place for one page in a store, numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot(pub u32);
 
@@ -30,7 +30,7 @@ pub struct Slot(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageAddress(pub NonNull<u8>);
 
-// SAFETY: an address alone does nothing; whoever dereferences it says why the page is alive and unshared.
+// SAFETY: an address alone does nothing; code that dereferences it justifies that the page is alive and unshared.
 unsafe impl Send for PageAddress {}
 
 impl PageAddress {
@@ -38,7 +38,7 @@ impl PageAddress {
     ///
     /// # Safety
     ///
-    /// The page is readable, and nobody changes it.
+    /// The page is readable, and is not changed during the call.
     pub(crate) unsafe fn is_zeros(self) -> bool {
         // SAFETY: what the caller promises; a page is aligned to more than a word.
         let words = unsafe { self.0.cast::<[u64; PAGE_BYTES / 8]>().as_ref() };
@@ -69,9 +69,9 @@ pub struct WriteTicket(pub u64);
 ///
 /// One store belongs to one paged memory and is driven by one thread. Several stores may share one file.
 ///
-/// Reads are waited for. Writes are started and complete later, so that a fault's read need not stand behind them;
-/// whoever wants a synchronous write waits for it at once. A write that fails, or is short, changes no slot in a way
-/// that loses a page: the page is still in memory, and the same write may be started again.
+/// Reads are synchronous. Writes are started and complete later, so that a fault's read need not wait for them; a
+/// caller that wants a synchronous write waits for it at once. A write that fails, or is short, changes no slot in a
+/// way that loses a page: the page is still in memory, and the same write may be started again.
 pub trait Store: Send {
     /// A free slot for each of `pages` pages, next to each other if they can be: consecutive slots are written in one
     /// operation. The slots belong to the caller until they are [released](Store::release).
@@ -81,12 +81,12 @@ pub trait Store: Send {
     /// If the store is full or cannot grow; no slot has been taken then.
     fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()>;
 
-    /// One owner of `slot` fewer. A slot without owner is free; one that is being written becomes so when the write
-    /// has ended.
+    /// Removes one owner of `slot`. A slot without an owner is free; a slot that is being written becomes free when the
+    /// write has ended.
     fn release(&mut self, slot: Slot);
 
-    /// One owner of `slot`, which is not being written, more: a forked process shares pages that neither has changed
-    /// since.
+    /// Adds one owner to `slot`, which is not being written: a forked process shares the pages that neither process has
+    /// changed since.
     fn share(&mut self, slot: Slot);
 
     /// Whether `slot` has more than one owner, so that it must not be overwritten.
@@ -96,25 +96,25 @@ pub trait Store: Send {
     ///
     /// # Safety
     ///
-    /// `into` is a writable page that nobody else touches during the call.
+    /// `into` is a writable page that nothing else accesses during the call.
     ///
     /// # Errors
     ///
-    /// If the page cannot be read as a whole; what is in `into` then means nothing.
+    /// If the page cannot be read as a whole; the content of `into` is then undefined.
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()>;
 
-    /// Reads pages as [`Store::read`] does, and waits for all of them: several cost hardly more than one where the store
-    /// can do more than one thing at a time.
+    /// Reads pages as [`Store::read`] does, and waits for all of them: several cost hardly more than one if the store
+    /// can do more than one operation at a time.
     ///
     /// # Safety
     ///
-    /// Each page is writable, and nobody else touches it during the call.
+    /// Each page is writable, and nothing else accesses it during the call.
     ///
     /// # Errors
     ///
-    /// If one of the pages cannot be read as a whole; what is in any of them then means nothing.
+    /// If one of the pages cannot be read as a whole; the content of all of them is then undefined.
     unsafe fn read_together(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
-        // SAFETY: what the caller promises.
+        // SAFETY: as the caller promises.
         pages.iter().try_for_each(|&(slot, into)| unsafe { self.read(slot, into) })
     }
 
@@ -127,11 +127,11 @@ pub trait Store: Send {
     ///
     /// # Errors
     ///
-    /// If the write cannot be started: it is as if it had not been asked for.
+    /// If the write cannot be started; nothing has changed then.
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket>;
 
-    /// A write that has finished since the last call, if there is one, and how it ended; waits for one if `wait`.
-    /// `None` when nothing has finished, or with `wait` when nothing is under way.
+    /// A write that has finished since the last call, if any, and its result; waits for one if `wait` is set.
+    /// `None` if nothing has finished, or, with `wait`, if nothing is under way.
     fn finished_write(&mut self, wait: bool) -> Option<(WriteTicket, io::Result<()>)>;
 
     /// Bytes that the store occupies now: of the file, or of RAM.

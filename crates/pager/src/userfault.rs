@@ -79,7 +79,7 @@ const IOCTL_WRITE_PROTECT: libc::Ioctl =
     ioctl_number(READ_WRITE, 6, size_of::<WriteProtectArgument>());
 const IOCTL_CONTINUE: libc::Ioctl = ioctl_number(READ_WRITE, 7, size_of::<ContinueArgument>());
 
-/// A fault as the kernel tells it: `struct uffd_msg`.
+/// A fault as the kernel reports it: `struct uffd_msg`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Message {
@@ -102,7 +102,7 @@ pub(crate) struct FaultMessage {
 /// How many faults are read at once.
 const MESSAGES: usize = 16;
 
-/// A userfaultfd. The memory that it watches is that of the process that made it.
+/// A userfaultfd. It watches the memory of the process that made it.
 #[derive(Debug)]
 pub(crate) struct Userfault {
     descriptor: OwnedFd,
@@ -115,13 +115,13 @@ impl AsFd for Userfault {
 }
 
 impl Userfault {
-    /// A userfaultfd of this process that also tells of the kernel's own accesses, as in read(2).
+    /// A userfaultfd of this process that also reports the kernel's own accesses, as in read(2).
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: the call takes flags and returns a descriptor or an error.
         let number =
             unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | libc::O_NONBLOCK) };
         let descriptor = if number >= 0 {
-            // SAFETY: the kernel has just returned this descriptor, and nobody else has it.
+            // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
             unsafe { OwnedFd::from_raw_fd(number as i32) }
         } else {
             let refusal = io::Error::last_os_error();
@@ -140,11 +140,11 @@ impl Userfault {
         if number < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just returned this descriptor, and nobody else has it.
+        // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
         Ok(unsafe { OwnedFd::from_raw_fd(number) })
     }
 
-    /// One that another process made and that nobody has spoken to yet.
+    /// A userfaultfd that another process made and that has not been initialised yet.
     pub(crate) fn from_descriptor(descriptor: OwnedFd) -> io::Result<Self> {
         let userfault = Userfault { descriptor };
         let mut argument = ApiArgument { api: API, features: FEATURES, ioctls: 0 };
@@ -152,7 +152,7 @@ impl Userfault {
         Ok(userfault)
     }
 
-    /// Watches `bytes` bytes from `address` on for missing pages, missing translations and forbidden writes.
+    /// Watches `bytes` bytes from `address` on for missing pages, missing translations and write-protected writes.
     pub(crate) fn register(&self, address: u64, bytes: u64) -> io::Result<()> {
         let range = Range { start: address, length: bytes };
         let mode = REGISTER_MISSING | REGISTER_WRITE_PROTECT | REGISTER_MINOR;
@@ -169,7 +169,7 @@ impl Userfault {
         let range = Range { start: address, length: bytes };
         let mode = if writable { 0 } else { CONTINUE_WRITE_PROTECTED };
         match self.ioctl(IOCTL_CONTINUE, &mut ContinueArgument { range, mode, mapped: 0 }) {
-            // There is a translation already: whoever waits looks again.
+            // There is a translation already: the waiting threads only need to be woken.
             Err(error) if error.raw_os_error() == Some(libc::EEXIST) => self.wake(address, bytes),
             result => result,
         }
@@ -182,17 +182,17 @@ impl Userfault {
         self.ioctl(IOCTL_WRITE_PROTECT, &mut WriteProtectArgument { range, mode })
     }
 
-    /// Lets whoever waits for these bytes look again.
+    /// Wakes the threads that wait for these bytes, which then retry their accesses.
     pub(crate) fn wake(&self, address: u64, bytes: u64) -> io::Result<()> {
         self.ioctl(IOCTL_WAKE, &mut Range { start: address, length: bytes })
     }
 
-    /// Adds the faults that have come, without waiting, and says whether there was one.
+    /// Adds the faults that have arrived, without waiting, and returns whether there were any.
     pub(crate) fn read(&self, faults: &mut Vec<FaultMessage>) -> io::Result<bool> {
         let empty = Message { event: 0, reserved: [0; 7], flags: 0, address: 0, thread: 0 };
         let mut messages = [empty; MESSAGES];
         let bytes = size_of_val(&messages);
-        // SAFETY: the buffer is writable for as many bytes, and every bit pattern is a message.
+        // SAFETY: the buffer is writable for this many bytes, and every bit pattern is a valid message.
         let read =
             unsafe { libc::read(self.descriptor.as_raw_fd(), messages.as_mut_ptr().cast(), bytes) };
         if read < 0 {
@@ -227,18 +227,18 @@ impl Userfault {
             if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) {
                 return Err(error);
             }
-            // The program is changing the same page table, as when it drops translations: let it end.
+            // The program is changing the same page table, as when it drops translations: let it finish.
             std::thread::yield_now();
         }
     }
 }
 
-/// Why this machine refuses to page programs, in a sentence that says what to do; `None` if it does not.
+/// Why this machine cannot page programs, in a sentence that says what to do; `None` if it can.
 pub fn obstacle() -> Option<String> {
     Userfault::new().err().map(|error| explained(&error))
 }
 
-/// What it means that there is no userfaultfd, in a sentence that says what to do.
+/// Why there is no userfaultfd, in a sentence that says what to do.
 pub(crate) fn explained(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => "the kernel lets only privileged users page programs; run as root or with \

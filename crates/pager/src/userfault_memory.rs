@@ -15,15 +15,15 @@ use crate::program_memory::ProgramMemory;
 use crate::store::PageAddress;
 use crate::userfault::Userfault;
 
-/// How translations of the program are dropped while the contents stay, which only its own process can do.
+/// How the program's translations are dropped while the contents stay; only its own process can do this.
 pub(crate) enum Unmapper {
     /// The memory is mapped in this process.
     Here(NonNull<u8>),
-    /// A thread in the program waits for orders.
+    /// A thread in the program carries out commands.
     InProgram {
-        /// Where it waits.
+        /// The socket on which it waits.
         socket: OwnedFd,
-        /// Orders that it has not answered yet.
+        /// Commands that it has not answered yet.
         unanswered: usize,
     },
 }
@@ -133,7 +133,7 @@ impl ProgramMemory for UserfaultMemory {
 
     fn map_again(&mut self, page: PageId, writable: bool) -> io::Result<()> {
         self.map(page, writable)?;
-        // One that is there already may still forbid what the page's state allows.
+        // A translation that is there already may still forbid what the page's state allows.
         if writable { self.allow_writes(page) } else { Ok(()) }
     }
 }

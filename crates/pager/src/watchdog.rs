@@ -1,7 +1,7 @@
-//! Says what everybody waits for when a pager has not answered for long.
+//! Reports what threads are waiting for when a pager has not answered for a long time.
 //!
-//! A thread that waits for a page can neither go on nor be told. So the thread that serves it keeps in mind what it is
-//! doing, and another one looks now and then.
+//! A thread that waits for a page can neither go on nor be told why. So the thread that serves it records what it is
+//! doing, and another thread checks now and then.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 /// How long an answer may take before it is worth a sentence.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often somebody looks.
+/// How often the watchdog checks.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The most threads that a sentence names.
 const MOST_THREADS: usize = 8;
 
-/// What a pager's thread waits for.
+/// What a pager's thread is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     /// Nothing in particular: it works.
@@ -57,12 +57,12 @@ pub(crate) enum Asked {
 pub(crate) struct Activity(Arc<Mutex<Option<(Asked, Instant, Waits)>>>);
 
 thread_local! {
-    /// Of the memory that this thread serves.
+    /// The activity of the memory that this thread serves.
     static OWN: RefCell<Activity> = RefCell::default();
 }
 
 impl Activity {
-    /// This thread's work is told here from now on.
+    /// Records this thread's work here from now on.
     pub(crate) fn follow_this_thread(&self) {
         OWN.set(self.clone());
     }
@@ -77,19 +77,19 @@ impl Activity {
     }
 
     fn set(&self, now: Option<(Asked, Instant, Waits)>) {
-        *self.0.lock().expect("nobody panics with this lock") = now;
+        *self.0.lock().expect("the lock is never poisoned") = now;
     }
 
     fn now(&self) -> Option<(Asked, Instant, Waits)> {
-        *self.0.lock().expect("nobody panics with this lock")
+        *self.0.lock().expect("the lock is never poisoned")
     }
 }
 
-/// Does what makes this thread wait, and lets it be known.
+/// Runs work that makes this thread wait, and records what it waits for.
 pub(crate) fn during<T>(waits: Waits, work: impl FnOnce() -> T) -> T {
     let tell = |waits| {
         OWN.with_borrow(|own| {
-            if let Some(now) = &mut *own.0.lock().expect("nobody panics with this lock") {
+            if let Some(now) = &mut *own.0.lock().expect("the lock is never poisoned") {
                 now.2 = waits;
             }
         });
@@ -100,14 +100,14 @@ pub(crate) fn during<T>(waits: Waits, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Remembers what has been said.
+/// Remembers what has been reported.
 #[derive(Default)]
 pub(crate) struct Watchdog {
     said: HashMap<usize, Instant>,
 }
 
 impl Watchdog {
-    /// Looks at a memory, and gives a sentence if an answer takes long that none was given for yet.
+    /// Checks a memory; returns a sentence if an answer is overdue and has not been reported yet.
     pub(crate) fn look(
         &mut self,
         memory: usize,
@@ -120,7 +120,7 @@ impl Watchdog {
             return None;
         }
         let threads = threads_of(process);
-        // One that somebody has stopped does not answer either, and knows why.
+        // A stopped program does not answer either, and the one who stopped it knows why.
         if threads.iter().any(|(_, state, _)| matches!(state, 'T' | 't')) {
             return None;
         }

@@ -524,7 +524,7 @@ mod tests {
         let policy = spec.resolve(frames, Ratio::whole(8)).expect("the defaults fit");
         let (options, progress) = (ReplayOptions::default(), Progress::default());
         let cell = Cell { view, next_use: None, frames, options, progress: &progress };
-        cell.replay(&policy).expect("nobody interrupts")
+        cell.replay(&policy).expect("not interrupted")
     }
 
     /// Runs of up to four references to pages near a moving centre.

@@ -17,7 +17,7 @@ pub(super) const IN_FLIGHT: u8 = 16;
 /// The program has been told to drop its translation, and has not answered yet: it may still use it.
 pub(super) const UNMAPPING: u8 = 32;
 
-/// The page's content was read before anybody asked for it, and no frame holds it.
+/// The page's content was read ahead, and no frame holds it.
 pub(super) const READ_AHEAD: u8 = 64;
 
 /// What the pager knows of each page of the program, beyond what the policy's memory knows.
@@ -25,9 +25,9 @@ pub(super) struct PageStates {
     flags: Vec<u8>,
     /// The slot plus one, or 0 for a page that reads as zeros when it is not in memory.
     slots: Vec<u32>,
-    /// The page of each of these slots plus one, or 0: the way back, which ends with the last slot in use.
+    /// The page of each of these slots plus one, or 0: the reverse map, up to the last slot in use.
     pages_of_slots: Vec<u32>,
-    /// All pages that have been accessed, in that order: the others need never be looked at.
+    /// All pages that have been accessed, in the order of their first access: the others can be ignored.
     pub(super) footprint: Vec<PageId>,
 }
 

@@ -1,9 +1,10 @@
-//! Pages that are read before anybody has asked for them, together with one that somebody waits for.
+//! Pages that are read ahead, together with a page that the program waits for.
 //!
-//! They are in memory and in no frame of the policy, which learns of nothing: an access to one is a miss like any
-//! other, for which nothing need be read. What is read are the pages in the slots beside the one that is wanted: pages that
-//! left together are likely to be wanted together, and they come in the same operation of the drive. How many are
-//! read follows what became of those before, by the rule of Linux for its swap (`__swapin_nr_pages` in mm/swap_state.c).
+//! They are in memory but in no frame of the policy, which is not told of them: an access to one is a miss like any
+//! other, for which nothing need be read. The pages read are those in the slots beside the wanted one: pages that
+//! left together are likely to be wanted together, and the drive reads them in the same operation. How many are read
+//! depends on how many of the previous ones were used, by Linux's rule for its swap (`__swapin_nr_pages` in
+//! mm/swap_state.c).
 
 use std::collections::VecDeque;
 
@@ -18,14 +19,14 @@ use crate::store::{PageAddress, Slot};
 /// The most pages that are read together.
 const MOST_TOGETHER: u32 = 16;
 
-/// What has been read ahead and not been asked for.
+/// Pages that have been read ahead and not been accessed yet.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     /// How many pages there may be.
     capacity: usize,
     /// The pages, in the order in which they were read.
     pub(super) waiting: VecDeque<PageId>,
-    /// Pages that were asked for since some were last read.
+    /// Pages that were accessed since the last time pages were read ahead.
     used: u32,
     /// How many were read together the last time.
     last_together: u32,
@@ -47,8 +48,7 @@ impl ReadAhead {
         self.capacity
     }
 
-    /// How many pages to read together with the one in `slot`, itself among them: a power of two, and not more than
-    /// there is room for.
+    /// How many pages to read together, the one in `slot` included: a power of two, and no more than there is room for.
     fn pages_together(&mut self, slot: Slot) -> u32 {
         let is_neighbour = slot.0.abs_diff(self.last_slot.0) == 1;
         let by_use = match self.used {
@@ -61,7 +61,7 @@ impl ReadAhead {
         together
     }
 
-    /// Somebody asks for a page that is here.
+    /// Takes out a page that is accessed.
     pub(super) fn take(&mut self, page: PageId) {
         self.used += 1;
         self.waiting.retain(|&waiting| waiting != page);
@@ -69,7 +69,7 @@ impl ReadAhead {
 }
 
 impl<P: BitDriven> Pager<P> {
-    /// Reads the page that somebody waits for, and others beside it.
+    /// Reads the page that the program waits for, and others beside it.
     pub(super) fn read(&mut self, page: PageId, slot: Slot) -> Result<(), PagerError> {
         let together = self.read_ahead.pages_together(slot);
         let others = self.beside(slot, together as usize - 1);
@@ -80,7 +80,7 @@ impl<P: BitDriven> Pager<P> {
         let address = self.program.address(page);
         // SAFETY: the page has no translation in the program, and this thread alone handles it.
         if let Err(source) = unsafe { self.store.read(slot, address) } {
-            // What was read of it means nothing.
+            // A partial read is worthless.
             self.program.forget(page, 1)?;
             return Err(PagerError::Store { operation: "read from", page, source });
         }
@@ -89,8 +89,8 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Up to `most` pages that can be read in one operation with the one in `slot`: their slots follow on it without a
-    /// gap, or lead up to it. A page that is in memory is a gap.
+    /// Up to `most` pages that can be read in one operation with the one in `slot`: their slots follow it or lead up to
+    /// it without a gap. A page that is in memory is a gap.
     fn beside(&self, slot: Slot, most: usize) -> Vec<(PageId, Slot)> {
         let readable = |number: u32| {
             let page = self.pages.page_in(Slot(number))?;
@@ -104,7 +104,7 @@ impl<P: BitDriven> Pager<P> {
         others
     }
 
-    /// Reads a page and others with it; says whether all could be read, and leaves nothing behind if not.
+    /// Reads a page and others with it; returns whether all could be read, and leaves nothing behind if not.
     fn read_all(
         &mut self,
         page: PageId,
@@ -133,7 +133,7 @@ impl<P: BitDriven> Pager<P> {
         Ok(true)
     }
 
-    /// Drops what has waited longest without being asked for.
+    /// Drops the pages that have waited longest without being accessed.
     fn make_room_to_read_ahead(&mut self, pages: usize) -> Result<(), PagerError> {
         while self.read_ahead.waiting.len() + pages > self.read_ahead.capacity {
             let Some(page) = self.read_ahead.waiting.pop_front() else { break };

@@ -1,4 +1,4 @@
-//! How pages get from memory to the store: at once, or collected and written together while the program goes on.
+//! How pages are written to the store: at once, or collected and written together while the program goes on.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,24 +14,24 @@ use crate::program_memory::ProgramMemory;
 use crate::store::{PageAddress, Slot, Store, WriteTicket};
 use crate::watchdog::{Waits, during};
 
-/// Pages that one write takes at most.
+/// The most pages in one write.
 pub(super) const MAX_CLUSTER_PAGES: usize = 256;
 
-/// The pages that left, or are to be clean, and are not yet in the store.
+/// The write-back queue: pages that were evicted, or are to become clean, and are not yet in the store.
 #[derive(Default)]
 pub(super) struct Flight {
     /// Collected, to be written together.
     pub(super) waiting: Vec<PageId>,
     /// Being written.
     pub(super) under_way: Vec<(WriteTicket, Vec<PageId>)>,
-    /// Of all these, pages that left memory: each holds one page of the reserve.
+    /// Of all these, pages that were evicted: each holds one frame of the reserve.
     pub(super) departed: usize,
 }
 
 impl<P: BitDriven> Pager<P> {
-    /// Writes a page that is in memory; with a reserve, takes it up to be written.
+    /// Writes a page that is in memory; with a reserve, queues it.
     ///
-    /// After a failure the page is not lost and is asked for again.
+    /// After a failure the page is not lost, and the caller asks again.
     pub(super) fn write(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.pages.has(page, PRESENT) {
             self.take_up(page)?;
@@ -55,15 +55,15 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Takes a page up among those to be written, with room in the reserve for one more that departs.
+    /// Queues a page to be written, and keeps room in the reserve for one more eviction.
     fn take_up(&mut self, page: PageId) -> Result<(), PagerError> {
-        // One write does for both, if it waits to be written already.
+        // If the page is queued already, one write serves both.
         self.withdraw_page(page);
-        // What is being written is what the page held before it was changed.
+        // A write under way holds the page's content from before it was changed.
         while self.pages.has(page, IN_FLIGHT) {
             self.reap(true)?;
         }
-        // From here on the page does not change until its write has been started.
+        // The page does not change from here until its write has been started.
         self.forbid_writes(page)?;
         // SAFETY: the page has content.
         if unsafe { self.program.address(page).is_zeros() } {
@@ -82,7 +82,7 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// A page of zeros needs no write and no place in the store: a page without slot reads as zeros.
+    /// A page of zeros needs no write and no slot in the store: a page without a slot reads as zeros.
     fn spare(&mut self, page: PageId) {
         if let Some(former) = self.pages.slot(page) {
             self.store.release(former);
@@ -98,7 +98,7 @@ impl<P: BitDriven> Pager<P> {
         }
     }
 
-    /// Pages that wait and are chosen need not be written: they are given back, or are written later.
+    /// Removes the chosen pages from the queue: the program has freed them, or they will be written later.
     pub(super) fn withdraw(
         &mut self,
         is_chosen: impl Fn(PageId, &Memory<P, UnmappingFrames>) -> bool,
@@ -109,7 +109,7 @@ impl<P: BitDriven> Pager<P> {
                 return true;
             }
             pages.clear(page, IN_FLIGHT);
-            // What is only being prepared has not been counted as leaving yet.
+            // A page whose write is only being prepared has not been counted as evicted yet.
             counts.pages_not_written += u64::from(*taken_up != Some(page));
             flight.departed -= usize::from(memory.frame_of(page) == Frame::NONE);
             false
@@ -121,7 +121,7 @@ impl<P: BitDriven> Pager<P> {
         self.reserve.div_ceil(2).clamp(1, MAX_CLUSTER_PAGES)
     }
 
-    /// Waits until no more pages have departed than the reserve holds.
+    /// Waits until the evicted pages fit in the reserve again.
     pub(super) fn keep_reserve(&mut self) -> Result<(), PagerError> {
         while self.flight.departed > self.reserve {
             self.wait_for_a_departure()?;
@@ -134,12 +134,12 @@ impl<P: BitDriven> Pager<P> {
         self.reap(true)
     }
 
-    /// Starts to write what waits, without pages that have been changed since: they are in
+    /// Starts to write the queued pages, except those that have been changed since: they are in
     /// memory and dirty again. Pages are written in the order of their addresses, so that neighbours in memory are
     /// neighbours in the store.
     ///
-    /// So what is written does not change before the write has been started: a page in memory is write-protected when
-    /// it is taken up, and is dirty as soon as that ends.
+    /// Their content does not change before the write has been started: a page in memory is write-protected when it is
+    /// queued, and becomes dirty as soon as the protection is lifted.
     fn start_writes(&mut self) -> Result<(), PagerError> {
         let taken_up = self.taken_up;
         self.withdraw(|page, memory| {
@@ -164,7 +164,7 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Takes notice of writes that have finished; with `wait`, of at least one if any is under way.
+    /// Collects writes that have finished; with `wait`, at least one if any is under way.
     pub(super) fn reap(&mut self, wait: bool) -> Result<(), PagerError> {
         let mut wait = wait;
         while !self.flight.under_way.is_empty() {
@@ -185,7 +185,7 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// These pages are in the store.
+    /// These pages are now in the store.
     fn landed(&mut self, pages: &[PageId]) -> Result<(), PagerError> {
         for &page in pages {
             self.counts.pages_written += 1;
@@ -199,7 +199,7 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Waits until no chosen page is being written; pages whose write failed wait to be written again.
+    /// Waits until no chosen page is being written; pages whose write failed are queued again.
     pub(super) fn land_where(
         &mut self,
         is_chosen: impl Fn(PageId) -> bool,
@@ -218,7 +218,7 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// A write has failed: its pages wait again, their content is still there.
+    /// A write has failed: its pages are queued again; their content is still in memory.
     fn failed(&mut self, pages: Vec<PageId>, source: io::Error) -> PagerError {
         self.counts.write_errors += 1;
         let page = pages[0];
@@ -226,7 +226,7 @@ impl<P: BitDriven> Pager<P> {
         written_to(page, source)
     }
 
-    /// Writes everything that waits, and waits for everything that is under way.
+    /// Writes everything in the queue, and waits for everything under way.
     pub(super) fn write_all(&mut self) -> Result<(), PagerError> {
         self.start_writes()?;
         while !self.flight.under_way.is_empty() {
@@ -235,7 +235,7 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Slots for the child's copies of pages whose newest content is not in the store.
+    /// Copies pages whose newest content is not in the store into slots for the child.
     pub(super) fn copy_changed(
         &mut self,
         changed: &[PageId],
@@ -251,7 +251,7 @@ impl<P: BitDriven> Pager<P> {
                 .into_iter()
                 .zip(pages.iter().map(|&page| self.program.address(page)))
                 .collect();
-            // SAFETY: no write is allowed and nothing leaves until this function has waited for the write.
+            // SAFETY: writes are forbidden and no page is evicted until this function has waited for the write.
             unsafe { self.store.start_write(&writes) }
                 .map_err(|source| written_to(pages[0], source))?;
             let (_, result) = self.store.finished_write(true).expect("one write is under way");
@@ -268,7 +268,7 @@ fn written_to(page: PageId, source: io::Error) -> PagerError {
     PagerError::Store { operation: "written to", page, source }
 }
 
-/// Where each page is to be written: where it was, if it is alone, else in slots next to each other.
+/// Where each page is to be written: in its old slot, if it is a single page, else in slots next to each other.
 fn place(
     store: &mut dyn Store,
     states: &mut PageStates,
@@ -280,7 +280,7 @@ fn place(
     {
         return Ok(vec![(slot, program.address(page))]);
     }
-    // Their contents are in memory until they are written, so that nothing is lost if there are no new slots.
+    // The contents stay in memory until they are written, so nothing is lost if no new slots are available.
     for &page in pages {
         if let Some(former) = states.slot(page) {
             store.release(former);

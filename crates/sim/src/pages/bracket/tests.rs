@@ -53,7 +53,7 @@ fn with_problem<T>(trace: &[(u64, bool)], cell: Cell, ask: impl FnOnce(Problem) 
 /// The bracket in shares of a page read, nothing being known before.
 fn ends(trace: &[(u64, bool)], cell: Cell, effort: Effort) -> (u128, u128) {
     with_problem(trace, cell, |problem| {
-        let found = bracket(problem, 0, effort, &Progress::default()).expect("nobody interrupts");
+        let found = bracket(problem, 0, effort, &Progress::default()).expect("not interrupted");
         let Counts { read_ios, .. } = found.feasible;
         (found.lower_shares, problem.cost_shares(read_ios, found.feasible.write_ios()))
     })
@@ -183,7 +183,7 @@ fn a_bound_that_is_known_is_never_lost_and_more_effort_never_widens() {
     with_problem(&trace, cell, |problem| {
         let known = last.1 - 1;
         let found = bracket(problem, known, effort("0.001"), &Progress::default());
-        assert!(found.expect("nobody interrupts").lower_shares >= known);
+        assert!(found.expect("not interrupted").lower_shares >= known);
     });
 }
 
