@@ -1,7 +1,8 @@
 //! Machine instructions per host page of the drive of `flash.rs`, as callgrind counts them: unlike times, the same on every run
 //! of one build. Prints CSV; needs valgrind.
 //!
-//! The program runs with so many overwrites and with three times as many: the difference is overwrites and nothing else.
+//! The program runs once with a number of overwrites and once with three times as many: the difference is overwrites
+//! and nothing else.
 
 use std::process::Command;
 

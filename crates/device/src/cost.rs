@@ -44,7 +44,7 @@ impl PageCost {
         self.write_read_ratio
     }
 
-    /// Time of so many page reads and writes, in µs, summed exactly and rounded once.
+    /// Time of this many page reads and writes, in µs, summed exactly and rounded once.
     pub fn time_us(&self, read_ios: u64, write_ios: u64) -> f64 {
         rounded_sum(&self.read_time_us, read_ios, &self.write_time_us, write_ios)
     }
@@ -68,7 +68,7 @@ impl PageCost {
         Some(rounded_total(terms.into_iter()))
     }
 
-    /// Time of so many shares of a page read, in µs, rounded once. A page read has as many shares as the
+    /// Time of this many shares of a page read, in µs, rounded once. A page read has as many shares as the
     /// denominator of [`write_read_ratio`](PageCost::write_read_ratio), a page write as many as its numerator.
     pub fn time_us_of_shares(&self, shares: u128) -> f64 {
         let read_time_us = &self.read_time_us;
@@ -78,7 +78,7 @@ impl PageCost {
         time_us.to_f64().expect("a sum of I/O times is in the range of binary64")
     }
 
-    /// Energy of so many page reads and writes, in µJ, summed exactly and rounded once; `None` unless
+    /// Energy of this many page reads and writes, in µJ, summed exactly and rounded once; `None` unless
     /// the device knows the energy of both.
     pub fn energy_uj(&self, read_ios: u64, write_ios: u64) -> Option<f64> {
         let read_energy_uj = self.read_energy_uj.as_ref()?;

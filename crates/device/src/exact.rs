@@ -13,7 +13,7 @@ pub type Exact = Ratio<u128>;
 const EXPECTED: &str = "a decimal number from 0.000000001 to 1000000000000 with at most 18 digits \
                         after the point";
 
-/// So many digits after the point are read, and written again.
+/// The most digits after the point that are read and written.
 const FRACTION_DIGITS_MAX: u32 = 18;
 
 /// Reads a decimal such as `284.2` exactly.

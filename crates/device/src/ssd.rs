@@ -132,7 +132,7 @@ impl Ssd {
         self.drive_with(FtlOptions { seed, ..self.options.clone() })
     }
 
-    /// A new drive, erased, whose blocks are retired after so many erases.
+    /// A new drive, erased, whose blocks are retired after this many erases.
     ///
     /// # Panics
     ///

@@ -32,7 +32,7 @@ pub(crate) enum GivenSize {
     BlocksPerPlane(u32),
 }
 
-/// A drive's settings. Those that must be given are none until they are.
+/// A drive's settings. The required ones are `None` until they are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     given_size: Option<GivenSize>,
@@ -211,7 +211,7 @@ impl Settings {
         Ok((geometry, options))
     }
 
-    /// Blocks that a plane needs for so many logical pages: rule A-77, for any number of planes.
+    /// Blocks that a plane needs for this many logical pages: rule A-77, for any number of planes.
     fn blocks_per_plane(
         &self,
         share: Exact,
@@ -259,7 +259,7 @@ fn parse_count(name: &str, value: &str) -> Result<u32, String> {
     })
 }
 
-/// More than so many times the logical capacity is a slip.
+/// More than this many times the logical capacity is taken for a mistake.
 const OVER_PROVISIONING_MAX: u128 = 10;
 
 fn parse_over_provisioning(value: &str) -> Result<Exact, String> {

@@ -28,7 +28,7 @@ fn options(over_provisioning: f64, geometry: &Geometry, victim: VictimRule) -> F
 
 /// Write amplification of ten drive writes of random overwrites, after four that settle the drive, and the drive's alpha.
 ///
-/// So many because a random victim has between 0 and 64 valid pages: the mean over one drive write wavers by 1 %.
+/// This many because a random victim has between 0 and 64 valid pages: the mean over one drive write varies by 1 %.
 fn measure(geometry: Geometry, options: FtlOptions) -> (f64, f64) {
     let logical_pages = options.logical_pages;
     let mut drive = Drive::new(geometry, options).unwrap();

@@ -14,7 +14,7 @@ const LINE_BYTES: usize = 64;
 const LINES_PER_PAGE: usize = PAGE_BYTES / LINE_BYTES;
 /// Copies of one size, at most.
 const COPIES: usize = 2000;
-/// One time is the mean of so many steps of a walk: a clock is slower than a step.
+/// One time is the mean of this many steps of a walk: reading the clock takes longer than a step.
 const STEPS_PER_TIME: usize = 1024;
 const WALK_TIMES: usize = 512;
 

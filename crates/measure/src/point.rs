@@ -32,7 +32,7 @@ impl Point {
     ) -> Self {
         times_ns.sort_unstable_by(f64::total_cmp);
         let rank = |percent: u32| {
-            // The smallest time that so many percent of all do not exceed.
+            // The smallest time that is not exceeded by this percentage of all times.
             let rank = (times_ns.len() * percent as usize).div_ceil(100).max(1);
             times_ns.get(rank - 1).copied().unwrap_or_default()
         };
@@ -46,7 +46,7 @@ impl Point {
     }
 }
 
-/// One point takes no longer than this, if so many operations are done.
+/// One point takes no longer than this once `OPERATIONS_MIN` operations are done.
 const TIME_MAX: Duration = Duration::from_secs(3);
 const OPERATIONS_MIN: usize = 16;
 

@@ -10,7 +10,7 @@
  * Owners    What the caller passes stays the caller's and is not needed after the call. A region is the library's until
  *           clockhand_region_destroy; its memory too, which must not be unmapped or passed to free().
  * Threads   Every function may be called from every thread, and the memory is used like any other: from all threads
- *           and in system calls. clockhand_region_destroy comes last, when nobody uses the region or its memory.
+ *           and in system calls. clockhand_region_destroy comes last, when the region and its memory are no longer in use.
  *           A thread of the library serves the faults. What it needs must not lie in the region: heap and stacks.
  * Fork      A forked child does not have the region: an access there is a segmentation fault.
  * Failure   While the store fails, threads that need a page wait, and clockhand_region_store_error says why. When it
@@ -33,7 +33,7 @@ struct clockhand_region;
 struct clockhand_settings {
     size_t struct_bytes;       /* sizeof(struct clockhand_settings) */
     const char *policy;        /* as in `clockhand policies`: "clock", "craw:c=8"; only bit-driven ones can page */
-    const char *swap_path;     /* the swap file, created if there is none; NULL: compressed in RAM */
+    const char *swap_path;     /* the swap file, created if it does not exist; NULL: compressed in RAM */
     uint64_t swap_limit_bytes; /* of the swap file or the compressed pages; 0: no limit */
     uint32_t pages;            /* of the region */
     uint32_t frames;           /* pages that may be resident */

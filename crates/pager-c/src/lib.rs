@@ -20,7 +20,7 @@ use crate::structures::{CountsForC, Settings};
 /// For how long a store that fails is asked again, unless the caller says otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The write/read ratio that policies assume of which nobody says one.
+/// The write/read ratio that policies assume if none is given.
 const WRITE_READ_RATIO: u32 = 8;
 
 /// `struct clockhand_region`.
@@ -37,7 +37,7 @@ unsafe fn put(text: &str, buffer: *mut c_char, bytes: usize) -> usize {
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        // SAFETY: the buffer has room for so many bytes and one more.
+        // SAFETY: the buffer has room for that many bytes and one more.
         unsafe {
             buffer.copy_from_nonoverlapping(text.as_ptr().cast(), end);
             buffer.add(end).write(0);
@@ -63,7 +63,7 @@ unsafe fn or_error<T>(
         Ok(Err(error)) => error,
         Err(_) => "the library has a bug, and says where on standard error".to_owned(),
     };
-    // SAFETY: what the caller promises.
+    // SAFETY: as the caller promises.
     unsafe { put(&error, buffer, bytes) };
     failed
 }
@@ -91,7 +91,7 @@ unsafe fn settings_of(settings: *const Settings) -> Result<Settings, String> {
             size_of::<Settings>()
         ));
     }
-    // SAFETY: the caller promises that so many bytes are readable.
+    // SAFETY: the caller promises that this many bytes are readable.
     Ok(unsafe { settings.read() })
 }
 
@@ -101,7 +101,7 @@ unsafe fn settings_of(settings: *const Settings) -> Result<Settings, String> {
 ///
 /// `text` is null or NUL-terminated, and stays so as long as what is returned.
 unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: what the caller promises.
+    // SAFETY: as the caller promises.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
 

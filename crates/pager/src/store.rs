@@ -40,7 +40,7 @@ impl PageAddress {
     ///
     /// The page is readable, and is not changed during the call.
     pub(crate) unsafe fn is_zeros(self) -> bool {
-        // SAFETY: what the caller promises; a page is aligned to more than a word.
+        // SAFETY: as the caller promises; a page is aligned to more than a word.
         let words = unsafe { self.0.cast::<[u64; PAGE_BYTES / 8]>().as_ref() };
         words.chunks(8).all(|words| words.iter().fold(0, |all, word| all | word) == 0)
     }

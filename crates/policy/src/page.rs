@@ -63,7 +63,7 @@ pub enum Cause {
     Memory,
     /// A call such as read or write, which reaches a file's page without mapping it.
     Call,
-    /// Nobody has referenced the page yet: it is read ahead, with another one, and stays unreferenced.
+    /// The page has not been referenced yet: it is read ahead, with another one, and stays unreferenced.
     Ahead,
 }
 

@@ -1,4 +1,4 @@
-//! How a program comes to its paged memory: once in its life, and once in each forked child.
+//! How a program gets its paged memory: once in its life, and once in each forked child.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -18,7 +18,7 @@ const UNDECIDED: u8 = 0;
 const ATTACHING: u8 = 1;
 /// Every call goes to the C library.
 const NOT_PAGED: u8 = 2;
-/// The program has its memory from the pager.
+/// The program has memory from the pager.
 const PAGED: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(UNDECIDED);
@@ -32,7 +32,7 @@ unsafe extern "C" {
     static environ: *mut *const c_char;
 }
 
-/// Has the program paged memory? The first call that can, attaches it.
+/// Whether the program has paged memory. The first call that can attach the program does so.
 #[inline]
 pub fn is_paged() -> bool {
     match STATE.load(Ordering::Acquire) {
@@ -52,7 +52,7 @@ pub fn is_paged_for(caller: usize) -> bool {
     }
 }
 
-/// Looks into the environment and attaches the program if it names a pager.
+/// Reads the environment and attaches the program if it names a pager.
 #[cold]
 fn decide() -> bool {
     // SAFETY: a variable of the C library, null before it has been initialised.
@@ -73,7 +73,7 @@ fn decide() -> bool {
         Err(Failure::Ends(sentence)) => sentence.end_program(REFUSED_EXIT_CODE),
         Err(Failure::Unpaged(sentence)) => {
             sentence.write_to(libc::STDERR_FILENO);
-            // Programs that this one starts would say the same again.
+            // Otherwise programs that this one starts would repeat the message.
             remove_environment_variable(DOOR_VARIABLE.as_bytes());
             pager::forget_door();
             STATE.store(NOT_PAGED, Ordering::Release);
@@ -87,7 +87,7 @@ fn decide() -> bool {
 enum Failure {
     /// It cannot run.
     Ends(Sentence),
-    /// It runs all the same.
+    /// It runs without paged memory.
     Unpaged(Sentence),
 }
 
@@ -117,14 +117,14 @@ fn environment_variable(name: &[u8]) -> Option<&'static [u8]> {
 /// # Safety
 /// The entry is a string of the environment.
 unsafe fn value_of(entry: *const c_char, name: &[u8]) -> Option<&'static [u8]> {
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     let value = unsafe { CStr::from_ptr(entry) }.to_bytes().strip_prefix(name);
     value.and_then(|rest| rest.strip_prefix(b"="))
 }
 
 /// Takes a variable out of the environment.
 fn remove_environment_variable(name: &[u8]) {
-    // SAFETY: the environment is an array of strings that ends with a null pointer; the program has hardly begun.
+    // SAFETY: the environment is an array of strings that ends with a null pointer; the program has hardly started.
     unsafe {
         let (mut entry, mut kept) = (environ, environ);
         loop {
@@ -228,7 +228,7 @@ fn attach(
     Ok(Attached { connection, userfaultfd, address, bytes })
 }
 
-/// Receives a reply that is no refusal.
+/// Receives a reply that is not a refusal.
 fn accepted(connection: &Connection) -> core::result::Result<(Reply, Option<Descriptor>), Failure> {
     let (reply, descriptor) = connection.receive_reply().map_err(pager::unreachable)?;
     let descriptor = descriptor.map(Descriptor);

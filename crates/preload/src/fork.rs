@@ -17,7 +17,7 @@ use crate::{attach, memory, pager};
 #[derive(Clone, Copy)]
 struct Copy {
     token: Token,
-    /// The connection that holds the copy, and the pages frozen. Parent and child have a descriptor each, and close it.
+    /// The connection that keeps the copy alive and the pages frozen. Parent and child each have a descriptor, and close it.
     connection: i32,
 }
 
@@ -63,7 +63,7 @@ extern "C" fn prepare() {
 
 /// Asks the pager for the copy.
 fn begin(on_stack: usize) -> core::result::Result<Copy, Sentence> {
-    // The next call would write to a frozen page, and wait for ever. Said now: the child has no stack to say it on.
+    // The next call would write to a frozen page and wait forever. Reported now, since the child has no stack to report it.
     if memory::contains(&raw const on_stack as usize) {
         let sentence = Sentence::new(format_args!(
             "a thread whose stack is paged memory cannot fork, and its child ends at once: run the program without the pager"
@@ -83,7 +83,7 @@ extern "C" fn finish_in_parent() {
         // Closing the connection lets pages change again.
         let connection = Connection::of_descriptor(copy.connection);
         if let Err(sentence) = pager::ask_over(&connection, &pager::request(RequestKind::EndFork)) {
-            // The pager has ended, or the program has closed what is not its own: then its child may be lost.
+            // The pager has ended, or the program has closed our descriptor: then its child may be lost.
             sentence.end_program(LOST_MEMORY_EXIT_CODE);
         }
     }

@@ -18,7 +18,7 @@ use crate::pager::Connection;
 use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
 use crate::system::{self, Result};
 
-/// What the thread's deepest call needs, several times over.
+/// Several times what the thread's deepest call needs.
 const STACK_BYTES: usize = 64 * 1024;
 
 /// The thread's stack. A forked child's thread has its own copy, for which the parent's contents mean nothing.
@@ -131,7 +131,7 @@ fn end_of_pager() -> ! {
     end_program("the pager has ended, so the program ends too: its memory cannot be read any more")
 }
 
-/// Says why on the program's standard error, which is not in this thread's table, and ends the program.
+/// Writes the reason to the program's standard error, which is not in this thread's table, and ends the program.
 fn end_program(why: &str) -> ! {
     let standard_error = system::open_process(system::process_id())
         .and_then(|process| system::descriptor_of(process, STDERR_FILENO));

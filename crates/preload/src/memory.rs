@@ -88,7 +88,7 @@ pub fn with<T>(work: impl FnOnce(&mut Memory) -> T) -> T {
 /// # Safety
 /// The caller holds the lock, and `work` does not come here again.
 unsafe fn with_ranges<T>(work: impl FnOnce(&mut RangeTable) -> T) -> T {
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     work(unsafe { &mut *LOCKED.ranges.get() })
 }
 
@@ -127,19 +127,19 @@ fn pages_for(bytes: usize) -> Option<u32> {
     u32::try_from(bytes.div_ceil(PAGE_BYTES).max(1)).ok()
 }
 
-/// Forgets the contents of used pages and frees them. Pages that the pager cannot forget stay used for ever, because
-/// whoever gets pages next expects zeros.
+/// Forgets the contents of used pages and frees them. Pages that the pager cannot forget stay used forever, because
+/// pages must be zero when they are given out again.
 ///
 /// # Safety
-/// The caller holds the lock and does not have the ranges in use; nobody uses the pages any more, which lie in one range.
+/// The caller holds the lock and does not have the ranges in use; the pages lie in one range and are no longer in use.
 unsafe fn release(first_page: u32, pages: u32) -> bool {
     let bytes = pages as usize * PAGE_BYTES;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: nobody uses these pages. What the program had protected is as before for the next user.
+    // SAFETY: these pages are no longer in use. Any protection that the program had set is removed for the next user.
     let restored = unsafe { system::mprotect(address_of(first_page), bytes, protection) };
     let released = restored.is_ok() && crate::pager::discard(first_page, pages);
     if released {
-        // SAFETY: the caller's promise.
+        // SAFETY: as the caller promises.
         unsafe { with_ranges(|ranges| ranges.release(first_page, pages)) };
     }
     released

@@ -28,7 +28,7 @@ const PIDFD_SELF_THREAD: c_int = -10_000;
 #[inline]
 pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> Result<usize> {
     let result: isize;
-    // SAFETY: the kernel changes no registers but these; the rest is the caller's promise.
+    // SAFETY: the kernel changes no registers but these; the rest is as the caller promises.
     unsafe {
         asm!(
             "syscall",
@@ -56,7 +56,7 @@ pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> Result<usize> {
 /// As safe as the call itself with these arguments.
 unsafe fn call_to_the_end(number: c_long, arguments: [usize; 6]) -> Result<usize> {
     loop {
-        // SAFETY: the caller's promise.
+        // SAFETY: as the caller promises.
         match unsafe { call(number, arguments) } {
             Err(ErrorNumber(libc::EINTR)) => {}
             result => return result,
@@ -84,7 +84,7 @@ pub unsafe fn mmap(
 ) -> Result<usize> {
     let arguments =
         [address, bytes, protection as usize, flags as usize, descriptor as usize, offset as usize];
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     unsafe { call(libc::SYS_mmap, arguments) }
 }
 
@@ -93,25 +93,25 @@ pub unsafe fn mmap(
 /// # Safety
 /// Nothing may use these addresses any more.
 pub unsafe fn munmap(address: usize, bytes: usize) -> Result<usize> {
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     unsafe { call(libc::SYS_munmap, [address, bytes, 0, 0, 0, 0]) }
 }
 
 /// `mprotect`.
 ///
 /// # Safety
-/// Whoever uses these addresses must expect the new protection.
+/// The code that uses these addresses expects the new protection.
 pub unsafe fn mprotect(address: usize, bytes: usize, protection: c_int) -> Result<usize> {
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     unsafe { call(libc::SYS_mprotect, [address, bytes, protection as usize, 0, 0, 0]) }
 }
 
 /// `madvise`.
 ///
 /// # Safety
-/// Whoever uses these addresses must expect what the advice does to their contents.
+/// The code that uses these addresses expects what the advice does to their contents.
 pub unsafe fn madvise(address: usize, bytes: usize, advice: c_int) -> Result<usize> {
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     unsafe { call(libc::SYS_madvise, [address, bytes, advice as usize, 0, 0, 0]) }
 }
 
@@ -122,7 +122,7 @@ pub unsafe fn madvise(address: usize, bytes: usize, advice: c_int) -> Result<usi
 pub unsafe fn madvise_ranges(ranges: &[iovec], advice: c_int) -> Result<usize> {
     let arguments =
         [PIDFD_SELF_THREAD as usize, ranges.as_ptr() as usize, ranges.len(), advice as usize, 0, 0];
-    // SAFETY: the ranges lie where the slice says; the rest is the caller's promise.
+    // SAFETY: the ranges lie where the slice says; the rest is as the caller promises.
     unsafe { call(libc::SYS_process_madvise, arguments) }
 }
 
@@ -158,7 +158,7 @@ pub fn inode_of_socket(descriptor: c_int) -> Result<u64> {
 pub unsafe fn send(socket: c_int, message: &msghdr) -> Result<usize> {
     let pointer = &raw const *message as usize;
     let arguments = [socket as usize, pointer, libc::MSG_NOSIGNAL as usize, 0, 0, 0];
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     unsafe { call_to_the_end(libc::SYS_sendmsg, arguments) }
 }
 
@@ -169,7 +169,7 @@ pub unsafe fn send(socket: c_int, message: &msghdr) -> Result<usize> {
 pub unsafe fn receive(socket: c_int, message: &mut msghdr) -> Result<usize> {
     let pointer = &raw mut *message as usize;
     let arguments = [socket as usize, pointer, libc::MSG_CMSG_CLOEXEC as usize, 0, 0, 0];
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     unsafe { call_to_the_end(libc::SYS_recvmsg, arguments) }
 }
 
@@ -198,7 +198,7 @@ pub fn close_range(first: u32, last: u32, flags: u32) -> Result<()> {
 /// Writes to a descriptor what can be written.
 pub fn write(descriptor: c_int, bytes: &[u8]) {
     let arguments = [descriptor as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0];
-    // SAFETY: the bytes lie where the slice says. There is nobody to tell of an error.
+    // SAFETY: the bytes lie where the slice says. An error cannot be reported to anyone.
     let _ = unsafe { call_to_the_end(libc::SYS_write, arguments) };
 }
 
@@ -239,7 +239,7 @@ pub fn thread_name() -> [u8; 16] {
     name
 }
 
-/// Names the calling thread, for whoever looks at the process.
+/// Names the calling thread, for tools that list threads.
 pub fn set_thread_name(name: &[u8; 16]) {
     let pointer = name.as_ptr() as usize;
     // SAFETY: the kernel reads up to the zero byte, 16 bytes at most. A thread without a name works as well.
@@ -278,7 +278,7 @@ pub fn wait_while(word: &core::sync::atomic::AtomicU32, value: u32) {
     let _ = unsafe { call(libc::SYS_futex, arguments) };
 }
 
-/// Wakes whoever waits for a change of the word.
+/// Wakes the threads that wait for a change of the word.
 pub fn wake(word: &core::sync::atomic::AtomicU32) {
     let everyone = i32::MAX as usize;
     let arguments = [word.as_ptr() as usize, libc::FUTEX_WAKE as usize, everyone, 0, 0, 0];

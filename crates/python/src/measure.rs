@@ -30,7 +30,7 @@ pub(crate) struct Measurement(Mutex<Kind>);
 
 #[pymethods]
 impl Measurement {
-    /// Requests to a file of `file_bytes` bytes, at most so many of each kind.
+    /// Requests to a file of `file_bytes` bytes, at most `operations` of each kind.
     #[staticmethod]
     #[pyo3(signature = (path, *, file_bytes, operations, write_to_existing, seed))]
     fn storage(

@@ -37,7 +37,7 @@ struct PlanFacts {
     cells: Vec<CellFacts>,
 }
 
-/// The cells of a grid on a trace of so many pages, which may not be known yet, in the order of its rows, and facts
+/// The cells of a grid on a trace, whose number of pages may not be known yet, in the order of its rows, and facts
 /// about device and policies.
 #[pyfunction]
 #[pyo3(signature = (policies, *, frames, memory, reserve, page_bytes, device, footprint_pages, seed,
@@ -172,7 +172,7 @@ impl PreparedTrace {
         };
         let result = supervised_with(py, look, move |progress| {
             prepared.simulate(&experiment, &cells, progress, &|position, row| {
-                // Nobody listens any more once the run is interrupted.
+                // The receiver is gone once the run is interrupted.
                 _ = sender.send((position, row.clone()));
             })
         });

@@ -19,7 +19,7 @@ use workload::{PAGE_BYTES, Path};
 
 const PAGES: u32 = 100_000;
 const REFERENCES: usize = 1_000_000;
-/// So many cells of LRU that they are taken from one pass.
+/// Enough cells of LRU that they are taken from one pass.
 const SIZES: u32 = 100;
 
 fn locality(criterion: &mut Criterion) {

@@ -9,9 +9,9 @@ use crate::SimError;
 /// A memory size as the user gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemorySize {
-    /// So many page frames, at least 1.
+    /// A number of page frames, at least 1.
     Frames(u32),
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
     /// This share of the footprint, above 0 and at most 1, as an exact fraction.
     Share {

@@ -31,7 +31,7 @@ pub(crate) trait Study: Sync {
         (0..cells.len()).map(|position| vec![position]).collect()
     }
 
-    /// How many steps a task is, for whoever watches; the replay adds them to the progress.
+    /// How many steps a task has, for the display of progress; the replay adds them to the progress.
     fn steps(&self, prepared: &Self::Prepared, task: &[&Self::Cell]) -> u64;
 
     /// Runs the cells of one task; what each gives, in their order.

@@ -41,7 +41,7 @@ use crate::pricing::Pricing;
 use crate::study::{Study, check_given, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
 
-/// A fault brings at most so many pages with its own.
+/// The most pages that a fault brings with its own.
 const MOST_PREFETCHED: u32 = 128;
 
 /// Huge pages: their size, and when a region becomes one.

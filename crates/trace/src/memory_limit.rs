@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use crate::quantity::bytes_text;
 
-/// The share of the machine's memory that is the default limit is one in so many.
+/// The default limit is the machine's memory divided by this.
 const DEFAULT_SHARE_OF_MACHINE: u64 = 2;
 /// The default where the system does not tell its memory.
 const DEFAULT_WITHOUT_MACHINE_BYTES: u64 = 4 << 30;

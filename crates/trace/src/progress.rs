@@ -21,7 +21,7 @@ const REPLAYING: u8 = 1;
 const SYNTHESIZING: u8 = 2;
 const PRECONDITIONING: u8 = 3;
 
-/// Shared between the threads of a run and whoever watches it.
+/// Shared between the threads of a run and the thread that shows its progress.
 #[derive(Debug, Default)]
 pub struct Progress {
     phase: AtomicU8,

@@ -72,9 +72,9 @@ pub struct ReadReport {
 impl ReadReport {
     /// How many malformed lines or records are kept with their reasons.
     pub const SKIPPED_SHOWN: usize = 3;
-    /// So many malformed lines or records any trace may have.
+    /// How many malformed lines or records any trace may have.
     const SKIPPED_ALLOWED: u64 = 10;
-    /// Longer traces may have one malformed line or record in so many.
+    /// Longer traces may have one malformed line or record in this many.
     const RECORDS_PER_SKIPPED_ALLOWED: u64 = 1000;
 
     /// The digest as 64 hexadecimal digits.

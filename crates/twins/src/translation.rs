@@ -47,7 +47,7 @@ pub enum TranslationEvent {
     TlbHit,
     /// The second level had it.
     Tlb2Hit,
-    /// The page table was read so many times.
+    /// The page table was read this many times.
     Walk(u32),
     /// A page was not in memory.
     Fault(StreamPage),

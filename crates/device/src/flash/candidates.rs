@@ -141,7 +141,7 @@ impl Candidates {
     }
 }
 
-/// The block with the fewest valid pages of so many drawn, ties to the smallest number.
+/// The block with the fewest valid pages among `draws` randomly drawn ones, ties to the smallest number.
 fn draw(draws: u32, random: &mut SplitMix64, records: &[BlockRecord]) -> Option<u32> {
     // Few blocks are not full when a block is to be collected, but without any full one the drawing would never end.
     records.iter().find(|record| record.state == BlockState::Full)?;

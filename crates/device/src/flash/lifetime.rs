@@ -13,12 +13,12 @@ pub struct Lifetime {
 }
 
 impl Lifetime {
-    /// Drive writes per day (DWPD) for which the drive lasts so many years, with perfect wear levelling.
+    /// Drive writes per day (DWPD) with which the drive lasts this many years, with perfect wear levelling.
     pub fn drive_writes_per_day(&self, years: f64) -> f64 {
         self.drive_writes / (years * DAYS_PER_YEAR)
     }
 
-    /// Years that the drive lasts at so many drive writes per day, with perfect wear levelling.
+    /// Years that the drive lasts with this many drive writes per day, with perfect wear levelling.
     pub fn years(&self, drive_writes_per_day: f64) -> f64 {
         self.drive_writes / (drive_writes_per_day * DAYS_PER_YEAR)
     }

@@ -46,7 +46,7 @@ pub enum Frontiers {
 /// When collection starts: fewer erased blocks than this are left in the pool, and a new block is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MinimumFree {
-    /// So many blocks of each pool.
+    /// A number of blocks of each pool.
     Blocks(u32),
     /// So large a share of each pool's blocks, rounded up, and at least 2 blocks.
     Share(Exact),

@@ -19,7 +19,7 @@ pub enum Precondition {
     None,
     /// Each logical page is written once, in order.
     Fill,
-    /// Filled, then so many times its logical pages are overwritten uniformly at random.
+    /// Filled, then overwritten uniformly at random with this many times its logical pages.
     Random(Exact),
     /// Filled, then overwritten uniformly at random until the write amplification of a drive write differs by less than
     /// 1 % from that of the one before.

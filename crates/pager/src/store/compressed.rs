@@ -10,13 +10,13 @@ use zstd::bulk::{Compressor, Decompressor};
 use super::slots::SlotTable;
 use super::{Page, PageAddress, Slot, Store, StoreError, WriteTicket};
 
-/// The level of compression unless another one is wanted: zstd's fastest regular one.
+/// The default level of compression: zstd's fastest regular one.
 pub const DEFAULT_LEVEL: i32 = 1;
 
-/// Compressed pages, shared by the [stores](CompressedRamStore) of any number of paged memories; clones are the same
+/// Compressed pages, shared by the [stores](CompressedRamStore) of any number of paged memories; clones share the same
 /// pages.
 ///
-/// What a page occupies is what zstd leaves of it: nothing for a page of zeros, 4096 bytes for one that it cannot make
+/// A page occupies its compressed size: nothing for a page of zeros, 4096 bytes for a page that zstd cannot make
 /// smaller. The table of slots, about 30 bytes for each, is not counted.
 #[derive(Clone, Debug)]
 pub struct CompressedRam {
@@ -30,7 +30,7 @@ struct Pages {
     slots: SlotTable,
     content: Vec<Content>,
     occupied_bytes: u64,
-    /// Bytes set aside for slots that have been given out and not been written.
+    /// Bytes set aside for slots that have been given out but not written yet.
     reserved_bytes: u64,
 }
 
@@ -98,7 +98,7 @@ impl CompressedRam {
         self.pages().occupied_bytes
     }
 
-    /// Counts all slots anew: none has an owner, and nothing is occupied or set aside.
+    /// Recounts all slots and checks that none has an owner, and that nothing is occupied or set aside.
     #[cfg(test)]
     pub(super) fn check_all_free(&self) {
         let pages = self.pages();
@@ -122,13 +122,13 @@ impl CompressedRam {
 
 /// A store in [`CompressedRam`]. A write is complete as soon as it has been started.
 ///
-/// A slot that is given out sets 4096 bytes of the limit aside until it is written, so that the first write into it
+/// A slot that is given out reserves 4096 bytes of the limit until it is written, so that the first write into it
 /// finds room however badly the page compresses. Writing a slot again with a page that compresses worse may fail.
 pub struct CompressedRamStore {
     shared: CompressedRam,
     compressor: Compressor<'static>,
     decompressor: Decompressor<'static>,
-    /// Where zstd writes, large enough for a page that it makes larger.
+    /// The buffer that zstd writes to, large enough for a page that grows when compressed.
     compressed: Vec<u8>,
     started_writes: u64,
     finished: VecDeque<(WriteTicket, io::Result<()>)>,
@@ -205,7 +205,7 @@ impl Store for CompressedRamStore {
     }
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
-        // SAFETY: the caller promises a page that is writable, aligned, and touched by nobody else during the call.
+        // SAFETY: the caller promises a page that is writable, aligned, and not accessed by anything else during the call.
         let page = unsafe { into.0.cast::<[u8; PAGE_BYTES]>().as_mut() };
         let pages = self.shared.pages();
         match &pages.content[slot.0 as usize] {

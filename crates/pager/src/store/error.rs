@@ -1,4 +1,4 @@
-//! Why there is no store.
+//! Why a store cannot be opened.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,13 +23,13 @@ pub enum StoreError {
         .0.display()
     )]
     NotRegular(PathBuf),
-    /// The file is somebody's data.
+    /// The file holds other data.
     #[error("{} is not empty and not a Clockhand swap file: give another name, or remove it", .0.display())]
     Foreign(PathBuf),
     /// The name is a symbolic link.
     #[error("{} is a symbolic link, which others may turn elsewhere: give the name of the swap file itself", .0.display())]
     Link(PathBuf),
-    /// The file has other names, by which others may reach it.
+    /// The file has other names (hard links), through which others may reach it.
     #[error("{} has {names} names (hard links), and a swap file must have one: remove it or give another name", path.display())]
     ManyNames {
         /// The swap file.
@@ -37,7 +37,7 @@ pub enum StoreError {
         /// How many names it has.
         names: u64,
     },
-    /// The file belongs to somebody else, who could read the memory of the programs.
+    /// The file belongs to another user, who could read the memory of the programs.
     #[error("{} belongs to user {owner}, who could read the programs' memory: give another name, or remove it", path.display())]
     OtherOwner {
         /// The swap file.

@@ -1,4 +1,4 @@
-//! A store that fails when a test wants it to: part of the test kit, and of no use otherwise.
+//! A store that fails when a test wants it to: part of the test kit only.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -22,7 +22,7 @@ pub enum WriteFault {
 
 /// What goes wrong in the [stores](FaultyStore) that were made with it; clones are the same script.
 ///
-/// Operations are counted from the call, the next one of its kind being 1.
+/// Operations are counted from the call on; the next one of its kind is number 1.
 #[derive(Clone, Debug, Default)]
 pub struct FaultScript(Arc<Mutex<Faults>>);
 
@@ -51,17 +51,17 @@ impl FaultScript {
         faults.write_faults.insert(write, fault);
     }
 
-    /// The store is full the next `times` times that somebody wants slots.
+    /// The store is full the next `times` times that slots are requested.
     pub fn refuse_allocations(&self, times: u64) {
         self.faults().refused_allocations = times;
     }
 
-    /// From now on writes seem to be under way until somebody waits for one, or [`FaultScript::let_writes_finish`].
+    /// From now on writes seem to be under way until one is waited for, or [`FaultScript::let_writes_finish`] is called.
     pub fn hold_writes(&self) {
         self.faults().are_writes_held = true;
     }
 
-    /// Writes that have finished are shown again.
+    /// Finished writes are reported again.
     pub fn let_writes_finish(&self) {
         self.faults().are_writes_held = false;
     }
@@ -76,7 +76,7 @@ pub struct FaultyStore<S> {
     store: S,
     script: FaultScript,
     started_writes: u64,
-    /// Writes that the store below works on: its ticket, ours, and how we say that it ended if not as it did.
+    /// Writes under way in the store below: its ticket, ours, and the error to report instead of its own result.
     under_way: Vec<(WriteTicket, WriteTicket, Option<io::Error>)>,
     finished: VecDeque<(WriteTicket, io::Result<()>)>,
 }
@@ -104,7 +104,7 @@ impl<S: Store> FaultyStore<S> {
         pages: &[(Slot, PageAddress)],
         error: Option<io::Error>,
     ) -> io::Result<WriteTicket> {
-        // SAFETY: what the caller promises.
+        // SAFETY: as the caller promises.
         let below = unsafe { self.store.start_write(pages) }?;
         self.under_way.push((below, ticket, error));
         Ok(ticket)
@@ -153,7 +153,7 @@ impl<S: Store> Store for FaultyStore<S> {
             return Err(injected("a read failed"));
         }
         drop(faults);
-        // SAFETY: what the caller promises.
+        // SAFETY: as the caller promises.
         unsafe { self.store.read(slot, into) }
     }
 
@@ -166,12 +166,12 @@ impl<S: Store> Store for FaultyStore<S> {
         let ticket = WriteTicket(self.started_writes);
         self.started_writes += 1;
         match fault {
-            // SAFETY: what the caller promises.
+            // SAFETY: as the caller promises.
             None => unsafe { self.start(ticket, pages, None) },
             Some(WriteFault::Refused) => Err(injected("a write was refused")),
             Some(WriteFault::Short { pages: written }) if (1..pages.len()).contains(&written) => {
                 let error = injected(&format!("only {written} of {} pages written", pages.len()));
-                // SAFETY: what the caller promises, for fewer pages.
+                // SAFETY: as the caller promises, for fewer pages.
                 unsafe { self.start(ticket, &pages[..written], Some(error)) }
             }
             Some(WriteFault::Short { .. } | WriteFault::Fails) => {

@@ -2,17 +2,17 @@
 
 use super::Slot;
 
-/// How many runs of free slots a search for a long one looks at before it gives up.
+/// How many runs of free slots a search for a long one examines before it gives up.
 const RUNS_LOOKED_AT: usize = 64;
 
 /// Bits of a word of the bitmap.
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// The slots of a store, given out next-fit: a search begins where the last one ended, so that what is written one
-/// after the other lies side by side, and a slot rests as long as possible before it is used again.
+/// The slots of a store, given out next-fit: a search begins where the last one ended, so that pages written one
+/// after the other lie side by side, and a slot stays unused as long as possible before it is used again.
 #[derive(Debug, Default)]
 pub(super) struct SlotTable {
-    /// Owners of each slot; a slot without owner is free.
+    /// Owners of each slot; a slot without an owner is free.
     owners: Vec<u32>,
     /// One bit for each slot, set if it is free; bits past the last slot are clear.
     free: Vec<u64>,
@@ -70,7 +70,7 @@ impl SlotTable {
     ///
     /// # Panics
     ///
-    /// If so many are not free.
+    /// If fewer than `slots` are free.
     pub(super) fn take(&mut self, slots: usize, taken: &mut Vec<Slot>) {
         assert!(slots <= self.free_slots, "{slots} slots of {} free ones", self.free_slots);
         let mut from = self.find_run(slots).unwrap_or(self.next);
@@ -98,7 +98,7 @@ impl SlotTable {
         *owners += 1;
     }
 
-    /// One owner fewer; whether the slot is free now.
+    /// Removes one owner; returns whether the slot is now free.
     pub(super) fn release(&mut self, slot: Slot) -> bool {
         let index = slot.0 as usize;
         assert!(self.owners[index] > 0, "a free slot cannot be released: {slot:?}");
@@ -111,7 +111,7 @@ impl SlotTable {
         is_free
     }
 
-    /// The first slot of `from..to` that is free, or that is not.
+    /// The first slot of `from..to` that is free, or that is in use, as `is_free` says.
     fn next_with(&self, from: usize, to: usize, is_free: bool) -> Option<usize> {
         let flip = if is_free { 0 } else { u64::MAX };
         let mut index = from;
@@ -126,7 +126,7 @@ impl SlotTable {
         None
     }
 
-    /// Counts everything anew.
+    /// Recounts everything.
     #[cfg(test)]
     pub(super) fn check_invariants(&self) {
         let mut free_slots = 0;

@@ -1,16 +1,16 @@
 //! Pages in a file.
 //!
 //! The first page of the file is its header, which says what the file is; slot `n` is the page after `n` others. The
-//! file grows when no slot is free, or when a batch would be broken up although the file is not yet twice as large as
-//! what is in it: consecutive slots are written in one operation.
+//! file grows when no slot is free, or when a batch would be split although the file is not yet twice as large as its
+//! content: consecutive slots are written in one operation.
 //!
-//! What it grows by is reserved, not written. On ext4 the first write into reserved blocks takes longer, since it ends
-//! with a transaction (16 pages: 150 µs instead of 100), but writing zeros first costs more than that in all: 64 MiB
-//! in writes of 16 pages took 0.07–0.14 s when reserved and 0.13–0.21 s after zeros, and half as many bytes.
+//! The new space is reserved, not written. On ext4 the first write into reserved blocks takes longer, since it ends
+//! with a transaction (16 pages: 150 µs instead of 100), but writing zeros first costs more in total: 64 MiB in writes
+//! of 16 pages took 0.07–0.14 s when reserved and 0.13–0.21 s after zeros, with half as many bytes written.
 //!
-//! The kernel protects a swap file of its own from everybody else; this one is a file like others. So a checksum of each
-//! page is kept in memory, and what is read is what was written, or the read fails: a file that has been truncated and
-//! then written further back has holes, which read as zeros without an error.
+//! The kernel protects its own swap files from all other access; this one is an ordinary file. So a checksum of each
+//! page is kept in memory, and a read that does not return what was written fails: a file that has been truncated and
+//! then written beyond its end has holes, which would read as zeros without an error.
 
 mod ring;
 
@@ -45,8 +45,8 @@ const GROWTH_SLOTS: usize = (16 << 20) / PAGE_BYTES;
 
 /// A swap file, shared by the [stores](SwapFileStore) of any number of paged memories; clones are the same file.
 ///
-/// It is locked as long as one of them lives. At the end a file that did not exist before is removed, and one that did
-/// keeps its header only.
+/// It is locked as long as one of them lives. At the end a file that did not exist before is removed, and a file that
+/// did is cut to its header.
 #[derive(Clone, Debug)]
 pub struct SwapFile(Arc<Shared>);
 
@@ -58,11 +58,11 @@ struct Shared {
     limit_slots: usize,
     is_direct: bool,
     is_created: bool,
-    /// Whether the last growth worked. While it has not, the file grows only when it must, and by what it must: asking
-    /// a full file system for space is slow.
+    /// Whether the last growth succeeded. If not, the file grows only when it must, and only by what it must: asking a
+    /// full file system for space is slow.
     has_grown: AtomicBool,
     slots: Mutex<SlotTable>,
-    /// Of what was last written to each slot.
+    /// Checksums of what was last written to each slot.
     checksums: Mutex<Vec<u32>>,
 }
 
@@ -72,8 +72,9 @@ impl SwapFile {
     ///
     /// # Errors
     ///
-    /// If it is no regular file, belongs to another user, has other names, may be read or written by others, is not empty and without the header of a swap file, locked by another run, or cannot be
-    /// opened or written; and if the limit leaves no room for a page.
+    /// If it is not a regular file, belongs to another user, has other names, may be read or written by others, is neither
+    /// empty nor begins with the header of a swap file, is locked by another run, or cannot be opened or written; and if
+    /// the limit leaves no room for a page.
     pub fn open(path: &Path, limit_bytes: Option<u64>) -> Result<SwapFile, StoreError> {
         let limit_slots = limit_in_slots(limit_bytes)?;
         let path = std::path::absolute(path).map_err(failed("name", path))?;
@@ -108,7 +109,7 @@ impl SwapFile {
         &self.0.path
     }
 
-    /// Whether reads and writes go past the page cache (`O_DIRECT`). Where the file system does not do that, the
+    /// Whether reads and writes bypass the page cache (`O_DIRECT`). If the file system does not support that, the
     /// kernel keeps copies of swapped pages in memory, which no budget of frames counts: a report must say so.
     #[must_use]
     pub fn is_direct(&self) -> bool {
@@ -121,7 +122,7 @@ impl SwapFile {
         offset_of(self.slots().slots())
     }
 
-    /// Counts all slots anew: none has an owner.
+    /// Recounts all slots and checks that none has an owner.
     #[cfg(test)]
     pub(super) fn check_all_free(&self) {
         let slots = self.slots();
@@ -133,7 +134,7 @@ impl SwapFile {
         self.0.slots.lock().expect("no thread panics with a table of slots that is half changed")
     }
 
-    /// Keeps what the slots are to hold in mind.
+    /// Records checksums of what the slots are to hold.
     ///
     /// # Safety
     ///
@@ -145,7 +146,7 @@ impl SwapFile {
             if checksums.len() <= index {
                 checksums.resize(index + 1, 0);
             }
-            // SAFETY: what the caller promises.
+            // SAFETY: as the caller promises.
             checksums[index] = unsafe { checksum(page) };
         }
     }
@@ -154,9 +155,9 @@ impl SwapFile {
     ///
     /// # Safety
     ///
-    /// The page is readable, and nobody changes it.
+    /// The page is readable, and is not changed during the call.
     unsafe fn is_as_written(&self, slot: Slot, page: PageAddress) -> bool {
-        // SAFETY: what the caller promises.
+        // SAFETY: as the caller promises.
         self.checksums()[slot.0 as usize] == unsafe { checksum(page) }
     }
 
@@ -182,7 +183,7 @@ impl SwapFile {
 }
 
 impl Shared {
-    /// Makes the file a header and nothing else; whether it is now open for direct reads and writes.
+    /// Cuts the file to its header; returns whether it is now open for direct reads and writes.
     fn write_header(&self) -> io::Result<bool> {
         let mut header = Page::ZEROS;
         let (magic, rest) = header.0.split_at_mut(MAGIC.len());
@@ -191,11 +192,11 @@ impl Shared {
 
         self.file.set_len(0)?;
         let flags = rustix::fs::fcntl_getfl(&self.file)?;
-        // A file system in memory may take the flag, and has no way past the page cache.
+        // A file system in memory may accept the flag, but cannot bypass the page cache.
         let is_in_memory = rustix::fs::fstatfs(&self.file)?.f_type == libc::TMPFS_MAGIC;
         if !is_in_memory && rustix::fs::fcntl_setfl(&self.file, flags | OFlags::DIRECT).is_ok() {
             match self.file.write_all_at(&header.0, 0) {
-                // Refused: or the file system wants pieces that are larger than a page.
+                // Refused, or the file system requires blocks that are larger than a page.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                     rustix::fs::fcntl_setfl(&self.file, flags)?;
                 }
@@ -206,7 +207,7 @@ impl Shared {
         Ok(false)
     }
 
-    /// Adds slots, so that `pages` are free and side by side if the limit and the file system let it.
+    /// Adds slots, so that `pages` free ones lie side by side if the limit and the file system allow it.
     fn grow(&self, slots: &mut SlotTable, pages: usize) -> io::Result<()> {
         let least = pages.saturating_sub(slots.free_slots()).max(1);
         let wanted = if self.has_grown.load(Ordering::Relaxed) { GROWTH_SLOTS } else { least };
@@ -237,7 +238,7 @@ impl Shared {
 
     /// Makes the file longer by `growth` pages.
     ///
-    /// Where the file system cannot reserve blocks, a full one shows when a page is written.
+    /// If the file system cannot reserve blocks, that it is full only shows when a page is written.
     fn lengthen(&self, slots: usize, growth: usize) -> io::Result<()> {
         let (start, end) = (offset_of(slots), offset_of(slots + growth));
         match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), start, end - start) {
@@ -253,7 +254,7 @@ impl Shared {
 }
 
 impl Drop for Shared {
-    /// Nobody is left to be told of an error: the file stays then, and is a swap file.
+    /// An error cannot be reported to anyone here: the file then stays, and is a swap file.
     fn drop(&mut self) {
         if self.is_created && is_same_file(&self.file, &self.path).unwrap_or(false) {
             let _ = std::fs::remove_file(&self.path);
@@ -267,7 +268,7 @@ impl Drop for Shared {
 ///
 /// The page is readable.
 unsafe fn checksum(page: PageAddress) -> u32 {
-    // SAFETY: what the caller promises.
+    // SAFETY: as the caller promises.
     crc32fast::hash(unsafe { page.0.cast::<[u8; PAGE_BYTES]>().as_ref() })
 }
 
@@ -276,7 +277,7 @@ fn offset_of(slot: usize) -> u64 {
     HEADER_BYTES + slot as u64 * PAGE_BYTES as u64
 }
 
-/// How many slots a file of `limit_bytes` has; without a limit as many as there are numbers.
+/// How many slots a file of `limit_bytes` has; without a limit, as many as there are slot numbers.
 fn limit_in_slots(limit_bytes: Option<u64>) -> Result<usize, StoreError> {
     let Some(limit_bytes) = limit_bytes else { return Ok(u32::MAX as usize) };
     let least_bytes = offset_of(1);
@@ -296,7 +297,7 @@ fn open_locked(path: &Path) -> Result<(File, bool), StoreError> {
             Err(Errno::WOULDBLOCK) => return Err(StoreError::InUse(path.into())),
             Err(error) => return Err(failed("lock", path)(error.into())),
         }
-        // The run that had it locked until now may have removed it.
+        // The run that held the lock until now may have removed the file.
         if !is_same_file(&file, path).map_err(failed("examine", path))? {
             continue;
         }
@@ -313,7 +314,7 @@ fn open_locked(path: &Path) -> Result<(File, bool), StoreError> {
     }
 }
 
-/// The file at `path`, and whether there was none before. What swap files hold is nobody else's business.
+/// The file at `path`, and whether it has been created. Only the user can read or write a new one.
 fn open_or_create(path: &Path) -> Result<(File, bool), StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
@@ -323,13 +324,13 @@ fn open_or_create(path: &Path) -> Result<(File, bool), StoreError> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed("create", path)(error)),
         }
-        // Looked at before it is opened, which may already do something to a device.
+        // Examined before it is opened, because opening may already have an effect on a device.
         match std::fs::symlink_metadata(path) {
             Ok(found) if found.is_symlink() => return Err(StoreError::Link(path.into())),
             Ok(found) if !found.is_file() => return Err(StoreError::NotRegular(path.into())),
             _ => {}
         }
-        // And not followed if somebody puts a link in its place now.
+        // A link that takes its place in the meantime is not followed.
         match options.clone().custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path) {
             Ok(file) => return Ok((file, false)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -341,7 +342,7 @@ fn open_or_create(path: &Path) -> Result<(File, bool), StoreError> {
     }
 }
 
-/// Nobody but this user, and root, can reach what an existing file is about to hold.
+/// Checks that only this user, and root, can reach what an existing file is about to hold.
 fn check_is_private(file: &File, path: &Path) -> Result<(), StoreError> {
     let found = file.metadata().map_err(failed("examine", path))?;
     let (path, owner, names, mode) =
@@ -359,7 +360,7 @@ fn check_is_private(file: &File, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Whether `path` still is the name of `file`.
+/// Whether `path` is still the name of `file`.
 fn is_same_file(file: &File, path: &Path) -> io::Result<bool> {
     let opened = file.metadata()?;
     match std::fs::metadata(path) {

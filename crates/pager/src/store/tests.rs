@@ -54,7 +54,7 @@ fn write(store: &mut dyn Store, page: &mut Page) -> (Slot, std::io::Result<()>) 
 
 fn read(store: &mut dyn Store, slot: Slot) -> std::io::Result<Page> {
     let mut page = page_of(5);
-    // SAFETY: nobody else knows the page.
+    // SAFETY: nothing else refers to the page.
     unsafe { store.read(slot, page.address()) }?;
     Ok(page)
 }

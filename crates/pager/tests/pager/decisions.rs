@@ -54,7 +54,7 @@ pub fn settings(policy: &str, frames: u32, reserve: u32) -> Settings {
     Settings { policy, frames, reserve, read_ahead: 0, patience: Duration::from_secs(5) }
 }
 
-/// The same, with so many frames more for pages that are read ahead.
+/// The same, with additional frames for pages that are read ahead.
 pub fn reading_ahead(settings: Settings, pages: u32) -> Settings {
     Settings { read_ahead: pages, frames: settings.frames + pages, ..settings }
 }
@@ -150,12 +150,12 @@ impl<S: Store> Store for BusyProgram<S> {
     }
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
-        // SAFETY: what the caller promises.
+        // SAFETY: as the caller promises.
         unsafe { self.store.read(slot, into) }
     }
 
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
-        // SAFETY: what the caller promises.
+        // SAFETY: as the caller promises.
         let ticket = unsafe { self.store.start_write(pages) };
         self.write_where_allowed();
         ticket

@@ -85,7 +85,7 @@ impl ProgramMemory for ModelMemory {
     }
 
     fn address(&self, page: PageId) -> PageAddress {
-        // Whoever asks for the address is about to use the page.
+        // A caller that asks for the address is about to use the page.
         let mut mmu = self.mmu();
         mmu.is_present[page.index()] = true;
         PageAddress(NonNull::from(&mut *mmu.contents[page.index()]).cast())
@@ -230,7 +230,7 @@ impl Store for ModelStore {
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
         assert!(!self.is_being_written(slot), "{slot:?} is read while it is written");
         let content = self.slots().contents[&slot.0];
-        // SAFETY: the caller answers for the page.
+        // SAFETY: the caller guarantees that the page is valid.
         unsafe { into.0.cast::<[u8; PAGE_BYTES]>().write(content) };
         Ok(())
     }
@@ -244,7 +244,7 @@ impl Store for ModelStore {
             assert!(!self.is_shared(slot), "{slot:?} is written and belongs to another memory too");
         }
         let held = |&(slot, address): &(Slot, PageAddress)| {
-            // SAFETY: whoever starts the write answers for the page.
+            // SAFETY: the caller that starts the write guarantees that the page is valid.
             (slot, address, Box::new(unsafe { address.0.cast::<[u8; PAGE_BYTES]>().read() }))
         };
         self.under_way().push_back((ticket, pages.iter().map(held).collect()));
@@ -258,7 +258,7 @@ impl Store for ModelStore {
         }
         let (ticket, pages) = self.under_way().pop_front()?;
         for (slot, address, held) in pages {
-            // SAFETY: whoever started the write keeps the page until now.
+            // SAFETY: the caller that started the write has kept the page valid until now.
             let holds = unsafe { address.0.cast::<[u8; PAGE_BYTES]>().read() };
             // A slot that was released meanwhile is free now.
             if self.slots().owners.contains_key(&slot.0) {

@@ -181,8 +181,8 @@ fn what_is_discarded_reads_as_zeros() {
     assert!(counts.pages_zero_filled >= u64::from(PAGES) + 50, "{counts:?}");
 }
 
-/// Once the thread that waited for such a page was sent back to look again, for ever: the pager believed in its
-/// translation.
+/// Once the thread that waited for such a page was woken to retry forever, because the pager believed that the page
+/// had a translation.
 #[test]
 fn translations_that_the_kernel_drops_by_itself_are_made_again() {
     if is_refused() {
@@ -241,7 +241,7 @@ fn the_kernel_reads_and_writes_a_region_in_system_calls() {
     let mut source = tempfile::tempfile().expect("a temporary file");
     let content: Vec<u8> = (0..bytes).map(|index| (index / 7) as u8).collect();
     std::io::Write::write_all(&mut source, &content).expect("there is room");
-    // SAFETY: the region is memory that nobody else uses now.
+    // SAFETY: the region is memory that nothing else uses now.
     let view = unsafe { std::slice::from_raw_parts_mut(words.region.as_ptr(), bytes) };
     std::os::unix::fs::FileExt::read_exact_at(&source, view, 0)
         .expect("the kernel writes into the region");

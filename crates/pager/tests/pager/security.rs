@@ -1,5 +1,4 @@
-//! Whoever is not a program's own process has no way to its memory: not another user, and not another process that has
-//! seen a token.
+//! Only a program's own process can reach its memory: not another user, and not another process that has seen a token.
 
 use std::io;
 use std::mem::zeroed;
@@ -158,7 +157,7 @@ impl Program {
         unsafe { self.word(page).write_volatile(value) }
     }
 
-    /// All pages are as they were written, and can be written: nobody has wiped or frozen them.
+    /// All pages are as they were written, and can be written: they have not been wiped or frozen.
     fn check(&self) {
         let words = Words(self.memory);
         let (done, is_done) = std::sync::mpsc::channel();
@@ -275,7 +274,7 @@ fn another_user_can_neither_attach_nor_wipe_nor_copy_nor_freeze() {
     });
     assert_eq!(code, u64::from(UNPAGED), "an attaching of another user");
     for number in 0..4 {
-        // Numbers as they once were, when everybody could guess them.
+        // Numbers as they once were, when they could be guessed.
         for guessed in [[number, 0], [0, number]] {
             let worked = in_child(Some(NOBODY), || attacks_that_worked(door, guessed));
             assert_eq!(worked, 0, "with the token {guessed:?}");

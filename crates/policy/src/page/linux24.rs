@@ -256,7 +256,7 @@ impl Linux24 {
         Some(next)
     }
 
-    /// Looks at so many mapped pages, fewer once a batch of them was unmapped.
+    /// Scans this many mapped pages, or fewer if a batch of them has been unmapped before.
     pub(super) fn swap_out<F: Frames>(&mut self, pages: u32, spares_dirty: bool, frames: &mut F) {
         let mut unmapped = 0;
         for _ in 0..pages {

@@ -1,5 +1,5 @@
 //! `malloc` and its family. The C library's own small blocks stay outside of the paged memory (see `libraries`); blocks
-//! are told apart by their addresses, so that each can be freed by whoever has it.
+//! are told apart by their addresses, so that each can be freed by the heap that it came from.
 
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
@@ -98,11 +98,11 @@ unsafe extern "C" fn realloc_for(block: *mut c_void, bytes: usize, caller: usize
         return unsafe { __libc_realloc(block, bytes) };
     }
     if bytes == 0 {
-        // SAFETY: the program's promise.
+        // SAFETY: as the program promises.
         unsafe { free(block) };
         return null_mut();
     }
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     or_no_memory(memory::with(|memory| unsafe { memory.reallocate(block.cast(), bytes) }))
 }
 
@@ -110,7 +110,7 @@ unsafe extern "C" fn realloc_for(block: *mut c_void, bytes: usize, caller: usize
 #[unsafe(no_mangle)]
 unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
     match count.checked_mul(bytes) {
-        // SAFETY: the program's promise.
+        // SAFETY: as the program promises.
         Some(total_bytes) => unsafe { realloc(block, total_bytes) },
         None => or_no_memory(null_mut()),
     }
@@ -119,7 +119,7 @@ unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, bytes: usize
 /// `free`, of a block of ours or of the C library.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(block: *mut c_void) {
-    // SAFETY: the program's promise; the C library's blocks are its own.
+    // SAFETY: as the program promises; the C library's blocks are its own.
     unsafe {
         if memory::contains(block as usize) {
             memory::with(|memory| memory.free(block.cast()));
@@ -191,7 +191,7 @@ extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if memory::contains(block as usize) {
-        // SAFETY: the program's promise.
+        // SAFETY: as the program promises.
         return memory::with(|memory| unsafe { memory.usable_bytes(block.cast()) });
     }
     // SAFETY: the C library's function of this name has this type; the rest is the program's promise.

@@ -88,14 +88,14 @@ unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -
     if command == libc::F_SETFD && pager::is_door(descriptor) {
         return number_or_error(Err(ErrorNumber(libc::EBADF)));
     }
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     unsafe { __fcntl(descriptor, command, argument) }
 }
 
 /// `fcntl` with offsets of 64 bits, which all have here.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl64(descriptor: c_int, command: c_int, argument: usize) -> c_int {
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     unsafe { fcntl(descriptor, command, argument) }
 }
 
@@ -106,7 +106,7 @@ unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: usize)
         return number_or_error(Err(ErrorNumber(libc::EBADF)));
     }
     let arguments = [descriptor as usize, request as usize, argument, 0, 0, 0];
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     let result = unsafe { system::call(libc::SYS_ioctl, arguments) };
     number_or_error(result.map(|number| number as c_int))
 }

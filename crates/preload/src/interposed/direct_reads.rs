@@ -52,7 +52,7 @@ impl Source {
         Source { descriptor, offset: None, flags: 0 }
     }
 
-    /// The same, so many bytes later.
+    /// The same, `bytes` bytes later.
     fn after(self, bytes: usize) -> Source {
         Source { offset: self.offset.map(|offset| offset + bytes as off_t), ..self }
     }
@@ -74,7 +74,7 @@ impl Source {
             None if self.flags == 0 => libc::SYS_read,
             _ => libc::SYS_preadv2,
         };
-        // SAFETY: the caller's promise; the vector lives here.
+        // SAFETY: as the caller promises; the vector lives here.
         unsafe { system::call(number, arguments) }
     }
 
@@ -123,7 +123,7 @@ impl Source {
         for part in parts {
             let (address, bytes) = (part.iov_base as usize, part.iov_len);
             let source = self.after(done);
-            // SAFETY: the caller's promise.
+            // SAFETY: as the caller promises.
             let result = unsafe {
                 match memory::overlaps(address, bytes) {
                     true => source.read_by_copying(address, bytes),
@@ -157,7 +157,7 @@ fn bytes_or_error(result: Result<usize>) -> ssize_t {
 /// `read`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn read(descriptor: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t {
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     unsafe {
         match is_direct(descriptor, buffer as usize, bytes) {
             true => {
@@ -176,7 +176,7 @@ unsafe extern "C" fn pread(
     bytes: size_t,
     offset: off_t,
 ) -> ssize_t {
-    // SAFETY: the program's promise. The kernel refuses offsets below 0, which `preadv2` understands otherwise.
+    // SAFETY: as the program promises. The kernel refuses offsets below 0, which `preadv2` understands otherwise.
     unsafe {
         if offset < 0 || !is_direct(descriptor, buffer as usize, bytes) {
             return __pread64(descriptor, buffer, bytes, offset);
@@ -194,14 +194,14 @@ unsafe extern "C" fn pread64(
     bytes: size_t,
     offset: off_t,
 ) -> ssize_t {
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     unsafe { pread(descriptor, buffer, bytes, offset) }
 }
 
 /// The parts, if one of them is a read of a device into paged memory.
 ///
 /// # Safety
-/// The program's promise: so many parts lie there.
+/// As the program promises, `count` parts lie there.
 unsafe fn direct_parts<'a>(
     descriptor: c_int,
     parts: *const iovec,
@@ -210,7 +210,7 @@ unsafe fn direct_parts<'a>(
     if parts.is_null() || !(1..=1024).contains(&count) {
         return None;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     let parts = unsafe { slice::from_raw_parts(parts, count as usize) };
     let is_direct = |part: &iovec| is_direct(descriptor, part.iov_base as usize, part.iov_len);
     parts.iter().any(is_direct).then_some(parts)
@@ -243,7 +243,7 @@ impl Next {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readv(descriptor: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     static NEXT: Next = Next::new(c"readv");
-    // SAFETY: the program's promise; the C library's function has this type.
+    // SAFETY: as the program promises; the C library's function has this type.
     unsafe {
         if let Some(parts) = direct_parts(descriptor, parts, count) {
             return bytes_or_error(Source::of_file(descriptor).read_parts(parts));
@@ -263,7 +263,7 @@ unsafe extern "C" fn preadv(
     offset: off_t,
 ) -> ssize_t {
     static NEXT: Next = Next::new(c"preadv");
-    // SAFETY: the program's promise; the C library's function has this type.
+    // SAFETY: as the program promises; the C library's function has this type.
     unsafe {
         if let Some(parts) = direct_parts(descriptor, parts, count).filter(|_| offset >= 0) {
             let source = Source { offset: Some(offset), ..Source::of_file(descriptor) };
@@ -283,7 +283,7 @@ unsafe extern "C" fn preadv64(
     count: c_int,
     offset: off_t,
 ) -> ssize_t {
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     unsafe { preadv(descriptor, parts, count, offset) }
 }
 
@@ -297,7 +297,7 @@ unsafe extern "C" fn preadv2(
     flags: c_int,
 ) -> ssize_t {
     static NEXT: Next = Next::new(c"preadv2");
-    // SAFETY: the program's promise; the C library's function has this type.
+    // SAFETY: as the program promises; the C library's function has this type.
     unsafe {
         if let Some(parts) = direct_parts(descriptor, parts, count).filter(|_| offset >= -1) {
             let offset = (offset >= 0).then_some(offset);
@@ -318,7 +318,7 @@ unsafe extern "C" fn preadv64v2(
     offset: off_t,
     flags: c_int,
 ) -> ssize_t {
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     unsafe { preadv2(descriptor, parts, count, offset, flags) }
 }
 
@@ -349,7 +349,7 @@ impl AsynchronousRequest {
             }
             OPERATION_READ_PARTS => {
                 let (parts, count) = (self.address as *const iovec, self.length as c_int);
-                // SAFETY: the program's promise.
+                // SAFETY: as the program promises.
                 unsafe { direct_parts(self.descriptor, parts, count) }.is_some()
             }
             _ => false,
@@ -364,7 +364,7 @@ unsafe fn submit(
     requests: *const *const AsynchronousRequest,
 ) -> Result<usize> {
     let mut submitted = 0;
-    // SAFETY: the program's promise: so many requests lie there.
+    // SAFETY: as the program promises, `count` requests lie there.
     while submitted < count && !unsafe { &**requests.add(submitted as usize) }.is_direct() {
         submitted += 1;
     }
@@ -383,7 +383,7 @@ unsafe extern "C" fn io_submit(
     count: c_long,
     requests: *const *const AsynchronousRequest,
 ) -> c_int {
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     match unsafe { submit(context, count, requests) } {
         Ok(submitted) => submitted as c_int,
         Err(error) => -error.0,
@@ -395,7 +395,7 @@ unsafe extern "C" fn submit_or_errno(
     count: c_long,
     requests: *const *const AsynchronousRequest,
 ) -> c_long {
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     bytes_or_error(unsafe { submit(context, count, requests) }) as c_long
 }
 
@@ -405,7 +405,7 @@ extern "C" fn set_up_ring(entries: usize, parameters: usize) -> c_long {
         return fail(libc::ENOSYS);
     }
     let arguments = [entries, parameters, 0, 0, 0, 0];
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     bytes_or_error(unsafe { system::call(libc::SYS_io_uring_setup, arguments) }) as c_long
 }
 

@@ -96,7 +96,7 @@ unsafe extern "C" fn mmap(
     if fixed && memory::overlaps(address, bytes) {
         return address_or_error(map_over(address, bytes, protection, flags));
     }
-    // SAFETY: the program's promise; the memory's own mapping is not touched.
+    // SAFETY: as the program promises; the memory's own mapping is not touched.
     address_or_error(unsafe { system::mmap(address, bytes, protection, flags, descriptor, offset) })
 }
 
@@ -110,7 +110,7 @@ unsafe extern "C" fn mmap64(
     descriptor: c_int,
     offset: off_t,
 ) -> *mut c_void {
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     unsafe { mmap(address, bytes, protection, flags, descriptor, offset) }
 }
 
@@ -139,7 +139,7 @@ fn map_over(address: usize, bytes: usize, protection: c_int, flags: c_int) -> Re
 #[unsafe(no_mangle)]
 unsafe extern "C" fn munmap(address: *mut c_void, bytes: size_t) -> c_int {
     let address = address as usize;
-    // SAFETY: the program's promise; the memory's own mapping is not touched.
+    // SAFETY: as the program promises; the memory's own mapping is not touched.
     zero_or_error(is_in_memory(address, bytes).and_then(|in_memory| unsafe {
         match in_memory {
             true => {
@@ -160,7 +160,7 @@ unsafe extern "C" fn mremap(
     flags: c_int,
     new_address: *mut c_void,
 ) -> *mut c_void {
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     address_or_error(unsafe {
         remap(address as usize, bytes, new_bytes, flags, new_address as usize)
     })
@@ -182,7 +182,7 @@ unsafe fn remap(
     // With 0 bytes a shared mapping is duplicated.
     if !memory::overlaps(address, bytes.max(1)) {
         let arguments = [address, bytes, new_bytes, flags as usize, new_address, 0];
-        // SAFETY: the program's promise; the memory's own mapping is not touched.
+        // SAFETY: as the program promises; the memory's own mapping is not touched.
         return unsafe { system::call(libc::SYS_mremap, arguments) };
     }
     if !is_in_memory(address, bytes.max(1))? || bytes == 0 || new_bytes == 0 {
@@ -193,7 +193,7 @@ unsafe fn remap(
         return Err(ErrorNumber(libc::EINVAL));
     }
     let may_move = flags & libc::MREMAP_MAYMOVE != 0;
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     memory::with(|memory| unsafe { memory.remap(address, bytes, new_bytes, may_move) })
         .ok_or(ErrorNumber(libc::ENOMEM))
 }
@@ -203,7 +203,7 @@ unsafe fn remap(
 unsafe extern "C" fn madvise(address: *mut c_void, bytes: size_t, advice: c_int) -> c_int {
     let address = address as usize;
     if !memory::overlaps(address, bytes) {
-        // SAFETY: the program's promise; the memory's own mapping is not touched.
+        // SAFETY: as the program promises; the memory's own mapping is not touched.
         return zero_or_error(unsafe { system::madvise(address, bytes, advice) });
     }
     let forgets = matches!(
@@ -212,7 +212,7 @@ unsafe extern "C" fn madvise(address: *mut c_void, bytes: size_t, advice: c_int)
     );
     zero_or_error(is_in_memory(address, bytes).map(|_| {
         if forgets {
-            // SAFETY: the program's promise.
+            // SAFETY: as the program promises.
             memory::with(|memory| unsafe { memory.make_zero(address, bytes) });
         }
     }))
@@ -221,7 +221,7 @@ unsafe extern "C" fn madvise(address: *mut c_void, bytes: size_t, advice: c_int)
 /// `mlock`: paged memory cannot be locked, as if there were too much of it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mlock(address: *const c_void, bytes: size_t) -> c_int {
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     unsafe { mlock2(address, bytes, 0) }
 }
 
@@ -236,7 +236,7 @@ unsafe extern "C" fn mlock2(address: *const c_void, bytes: size_t, flags: u32) -
         0 => (libc::SYS_mlock, [address, bytes, 0, 0, 0, 0]),
         _ => (libc::SYS_mlock2, [address, bytes, flags as usize, 0, 0, 0]),
     };
-    // SAFETY: the program's promise.
+    // SAFETY: as the program promises.
     zero_or_error(unsafe { system::call(number, arguments) })
 }
 

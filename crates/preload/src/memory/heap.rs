@@ -104,7 +104,7 @@ unsafe fn large_block(address: *mut u8) -> Option<Range> {
         return None;
     }
     let page = page_of(address as usize);
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     let range = unsafe { with_ranges(|ranges| ranges.find(page)) }?;
     (range.used_for == Use::Block && range.first_page == page).then_some(range)
 }
@@ -146,9 +146,9 @@ impl Memory {
     /// Frees a block.
     ///
     /// # Safety
-    /// It is a block of this heap, and nobody uses it any more.
+    /// It is a block of this heap, and is no longer in use.
     pub unsafe fn free(&mut self, block: *mut u8) {
-        // SAFETY: `self` is reached under the lock only; the rest is the caller's promise.
+        // SAFETY: `self` is reached under the lock only; the rest is as the caller promises.
         unsafe {
             let Some(range) = large_block(block) else { return self.free_small(block) };
             release(range.first_page, range.pages);
@@ -165,7 +165,7 @@ impl Memory {
     /// # Safety
     /// As for [`Memory::free`], of a block of dlmalloc.
     unsafe fn free_small(&mut self, block: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: as the caller promises.
         unsafe {
             self.heap.freed_bytes += self.usable_bytes(block);
             self.heap.small.c_free(block);
@@ -194,9 +194,9 @@ impl Memory {
     /// Makes a block larger or smaller, if need be elsewhere; null, and nothing has changed, if there is no room.
     ///
     /// # Safety
-    /// It is a block of this heap, and nobody uses it any more if another one is returned.
+    /// It is a block of this heap, and is no longer used if another one is returned.
     pub unsafe fn reallocate(&mut self, block: *mut u8, bytes: usize) -> *mut u8 {
-        // SAFETY: `self` is reached under the lock only; the rest is the caller's promise.
+        // SAFETY: `self` is reached under the lock only; the rest is as the caller promises.
         unsafe {
             match large_block(block) {
                 None if bytes < self.heap.block_bytes => self.heap.small.c_realloc(block, bytes),
@@ -238,11 +238,11 @@ impl Memory {
 unsafe fn resize_in_place(range: Range, bytes: usize) -> bool {
     let Some(pages) = pages_for(bytes) else { return false };
     if pages < range.pages {
-        // SAFETY: the caller's promise. If it cannot be released the block stays as large as it was.
+        // SAFETY: as the caller promises. If it cannot be released the block stays as large as it was.
         unsafe { release(range.first_page + pages, range.pages - pages) };
         return true;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     pages == range.pages
         || unsafe { with_ranges(|ranges| ranges.extend(range.end_page(), pages - range.pages)) }
 }

@@ -24,13 +24,13 @@ impl Memory {
     /// Ends what is mapped in these addresses, which lie in the memory. Blocks of the heap stay.
     ///
     /// # Safety
-    /// Nobody uses it any more.
+    /// The addresses are no longer in use.
     pub unsafe fn unmap(&mut self, address: usize, bytes: usize) {
         let Some(pages) = pages_for(bytes) else { return };
         let mut first_page = page_of(address);
         let end_page = first_page.saturating_add(pages);
         loop {
-            // SAFETY: `self` is reached under the lock only; the rest is the caller's promise.
+            // SAFETY: `self` is reached under the lock only; the rest is as the caller promises.
             unsafe {
                 let part =
                     with_ranges(|ranges| ranges.first_part(first_page, end_page, Use::Mapping));
@@ -44,11 +44,11 @@ impl Memory {
     /// Makes whole pages of zeros of what lies in these addresses, which lie in the memory.
     ///
     /// # Safety
-    /// Whoever uses it must expect that.
+    /// The code that uses these addresses expects this.
     pub unsafe fn make_zero(&mut self, address: usize, bytes: usize) {
         let Some(pages) = pages_for(bytes) else { return };
         if !crate::pager::discard(page_of(address), pages) {
-            // SAFETY: the addresses lie in the memory; the rest is the caller's promise.
+            // SAFETY: the addresses lie in the memory; the rest is as the caller promises.
             unsafe { write_bytes(address as *mut u8, 0, pages as usize * PAGE_BYTES) };
         }
     }
@@ -56,7 +56,7 @@ impl Memory {
     /// Makes a mapping larger or smaller, elsewhere if `may_move`; `None`, and nothing has changed, if it cannot.
     ///
     /// # Safety
-    /// It is a mapping that begins at a page, and nobody uses it any more if another address is returned.
+    /// It is a mapping that begins at a page, and is no longer used if another address is returned.
     pub unsafe fn remap(
         &mut self,
         address: usize,
@@ -67,7 +67,7 @@ impl Memory {
         let pages = pages_for(bytes)?;
         let new_pages = pages_for(new_bytes)?;
         let end_page = page_of(address).checked_add(pages)?;
-        // SAFETY: `self` is reached under the lock only; the rest is the caller's promise.
+        // SAFETY: `self` is reached under the lock only; the rest is as the caller promises.
         unsafe {
             if new_pages <= pages {
                 let kept_bytes = new_pages as usize * PAGE_BYTES;

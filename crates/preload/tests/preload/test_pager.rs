@@ -62,7 +62,7 @@ pub fn refusal() -> Option<String> {
     if descriptor < 0 {
         return Some(format!("userfaultfd: {}", io::Error::last_os_error()));
     }
-    // SAFETY: just opened, and used by nobody else.
+    // SAFETY: just opened, and not used by anything else.
     drop(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) });
     None
 }
@@ -354,7 +354,7 @@ pub struct TestPager {
 }
 
 impl TestPager {
-    /// Starts to serve whoever inherits its door.
+    /// Starts to serve programs that inherit its door.
     pub fn start(memory_bytes: usize, behaviour: Behaviour) -> TestPager {
         let [inner, outer] = pair_of_sockets();
         let mut pager = TestPager::behind(inner, memory_bytes, behaviour);
@@ -362,7 +362,7 @@ impl TestPager {
         pager
     }
 
-    /// Starts to serve whoever knocks on the other side of this socket.
+    /// Starts to serve programs that connect through the other side of this socket.
     pub fn behind(inner: OwnedFd, memory_bytes: usize, behaviour: Behaviour) -> TestPager {
         let shared = Arc::new(Shared {
             memory_bytes,
@@ -523,7 +523,7 @@ fn attach(
     shared.counts.forked.fetch_add(usize::from(request.fork != NO_TOKEN), Ordering::Relaxed);
     let serving = Arc::clone(&memory);
     let server = thread::spawn(move || {
-        // Otherwise the program would wait for ever.
+        // Otherwise the program would wait forever.
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| serving.serve())).is_err() {
             std::process::abort();
         }

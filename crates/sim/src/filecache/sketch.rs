@@ -26,7 +26,7 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    /// The sketch of a cache of so many blocks, at least 1; nothing was referenced yet.
+    /// The sketch of a cache of `capacity` blocks, at least 1; nothing has been referenced yet.
     pub(crate) fn new(capacity: u32) -> Self {
         let counters_per_row = COUNTERS_PER_BLOCK * u64::from(capacity);
         let words_per_row = counters_per_row.div_ceil(COUNTERS_PER_WORD);

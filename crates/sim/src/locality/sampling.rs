@@ -29,7 +29,7 @@ use follower::Follower;
 pub enum Sample {
     /// Each page with this probability, above 0 and at most 1: SHARDS with a fixed rate.
     Rate(f64),
-    /// At most so many pages: SHARDS with a fixed size.
+    /// At most this many pages: SHARDS with a fixed size.
     Pages(u32),
 }
 

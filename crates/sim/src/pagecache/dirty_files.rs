@@ -71,7 +71,7 @@ pub(super) struct DirtyFiles {
 }
 
 impl DirtyFiles {
-    /// None dirty, of so many pages of so many objects.
+    /// No dirty page yet, among `pages` pages of `objects` objects.
     pub(super) fn new(pages: usize, objects: u32) -> Self {
         DirtyFiles {
             by_time: Chain::new(pages),

@@ -22,7 +22,7 @@ pub(super) struct FileWindows {
 }
 
 impl FileWindows {
-    /// No window yet, for so many pairs of process and file.
+    /// No window yet, for `callers` pairs of process and file.
     pub(super) fn new(limits: FileReadAhead, callers: usize) -> Self {
         let none = Window { expected: NONE, pages: 0, last_read: NONE };
         FileWindows { limits, windows: vec![none; callers] }

@@ -477,7 +477,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         self.ahead.clear();
     }
 
-    /// Lets pages leave until so many frames are free.
+    /// Lets pages leave until `frames` frames are free.
     fn make_room(&mut self, page: u32, frames: u32) {
         while let Some(step) =
             self.memory.next_step(PageId(page), frames).expect("the simulator pins nothing")

@@ -16,7 +16,7 @@ pub(super) struct SwapSlots {
 }
 
 impl SwapSlots {
-    /// No used slot, for so many pages.
+    /// No slot in use yet, for `pages` pages.
     pub(super) fn new(pages: usize) -> Self {
         SwapSlots {
             slot_of_page: vec![NONE; pages],

@@ -28,7 +28,8 @@ use spans::Spans;
 /// What is known of the least I/O time of any policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bracket {
-    /// No policy costs less than so many shares of a page read, each one over the denominator of the cost ratio.
+    /// No policy costs less than this many shares of a page read, each of which is one over the denominator of the cost
+    /// ratio.
     pub(crate) lower_shares: u128,
     /// What a schedule does that can be carried out.
     pub(crate) feasible: Counts,
@@ -41,7 +42,7 @@ struct Costs {
     write: i64,
 }
 
-/// The dearer of the two costs has about so many units, which is fine enough for prices.
+/// The dearer of the two costs has about this many units, which is fine enough for prices.
 const UNITS: u64 = 1 << 28;
 
 /// How many units a share of a page read has: a read is as many shares as the write/read cost ratio's denominator, a
@@ -97,7 +98,7 @@ impl Problem<'_> {
         Costs { read: scale.units(*self.ratio.denom()), write: scale.units(*self.ratio.numer()) }
     }
 
-    /// What so many page reads and writes cost, in shares of a page read.
+    /// What this many page reads and writes cost, in shares of a page read.
     pub(crate) fn cost_shares(&self, read_ios: u64, write_ios: u64) -> u128 {
         u128::from(read_ios) * u128::from(*self.ratio.denom())
             + u128::from(write_ios) * u128::from(*self.ratio.numer())

@@ -14,7 +14,7 @@ use crate::SimError;
 
 /// A window's write amplification that differs by less from the one before is steady.
 const STEADY_CHANGE: f64 = 0.01;
-/// After so many drive writes a run until steady gives up, as preconditioning does.
+/// After this many windows a run until steady gives up, as preconditioning does.
 const MOST_WINDOWS: u32 = 100;
 const MOST_REPETITIONS: u32 = 1_000_000;
 

@@ -46,10 +46,10 @@ pub struct TlbGeometry {
 }
 
 impl TlbGeometry {
-    /// A TLB, or a level of one, has at most so many entries.
+    /// The most entries of a TLB, or of a level of one.
     pub const LIMIT_ENTRIES: u32 = 1 << 20;
 
-    /// One set of so many ways, replaced by recency.
+    /// One set of `entries` ways with LRU replacement.
     pub(crate) fn fully_associative(entries: u32) -> Self {
         TlbGeometry { entries, ways: entries, replacement: Replacement::Lru }
     }

@@ -16,7 +16,7 @@ use crate::replay::{Told, first_op};
 /// What the driver does besides demand paging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PagingRules {
-    /// A fault brings up to so many pages behind its own.
+    /// A fault brings up to this many of the pages behind its own.
     pub(crate) prefetch: u32,
     /// Nothing is evicted; streams are killed.
     pub(crate) no_swap: bool,
@@ -264,7 +264,7 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
         page
     }
 
-    /// A page that nobody referenced yet is loaded.
+    /// Loads a page that has not been referenced yet.
     fn bring(&mut self, page: u32, action: Action) {
         self.told.enters(&mut self.memory, page);
         self.memory.load(Fault::ahead(PageId(page)));

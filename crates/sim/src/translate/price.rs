@@ -40,7 +40,7 @@ impl Default for TranslationTimes {
 /// Where pages are while they are not in memory.
 #[derive(Clone, Debug)]
 pub enum Storage {
-    /// So many times slower than memory, linear in bytes, reads and writes alike.
+    /// This many times slower than memory, linear in bytes, reads and writes alike.
     Ratio(Ratio),
     /// A device, as the user wrote it.
     Device(String),

@@ -19,7 +19,7 @@ const LEVEL_BITS: u32 = 9;
 pub(crate) struct Promotion {
     /// Base pages of a region, a power of two from 2 on.
     pub(crate) pages: u32,
-    /// So many of them must be resident.
+    /// How many of them must be resident.
     pub(crate) least_resident: u32,
 }
 

@@ -59,7 +59,7 @@ pub(crate) enum LookUp {
     Hit,
     /// The second level had it.
     SecondHit,
-    /// The page table was walked, with so many reads.
+    /// The page table was walked, with this many reads.
     Walked(u32),
 }
 
@@ -213,5 +213,5 @@ impl Translator {
     }
 }
 
-/// A page table has at most so many levels: more than page numbers of 64 bits can use.
+/// The most levels of a page table: more than page numbers of 64 bits can use.
 pub(crate) const MOST_LEVELS: u32 = 8;

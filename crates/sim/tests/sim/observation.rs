@@ -27,7 +27,7 @@ fn the_hand_of_clock_moves_over_each_page_that_gets_a_second_chance() {
     assert_eq!(hand_movements("r1 r2 r3 r4 r2 r5", "clock", 3), 1 + 2);
     // All were hit: once around, and one more.
     assert_eq!(hand_movements("r1 r2 r1 r2 r3", "clock", 2), 3);
-    // Memory is never full, so that nobody searches.
+    // Memory is never full, so there is no search for a victim.
     assert_eq!(hand_movements("r1 r2 r1", "clock", 3), 0);
 }
 

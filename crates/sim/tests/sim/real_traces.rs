@@ -10,7 +10,7 @@ use crate::twin::{assert_counts, references, totals};
 
 const REFERENCES: usize = 20_000;
 
-/// The path of a shared trace, or `None`, said aloud, where there are none.
+/// The path of a shared trace; `None`, with a message, if there are none.
 pub fn shared_trace(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("CLOCKHAND_SHARED_TRACES").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),

@@ -149,7 +149,7 @@ fn a_run_that_writes_little_has_no_years_until_it_is_repeated() {
     let years = steady.life_repetitions.unwrap() / (365.0 * 24.0 * 3600.0);
     assert!((steady.life_years.unwrap() / years - 1.0).abs() < 1e-9);
     once.repeat = Repeat::Times(steady.repetitions);
-    assert_eq!(row(&once), steady, "so many repetitions, however they were asked for");
+    assert_eq!(row(&once), steady, "the same repetitions, however they were asked for");
 }
 
 #[test]

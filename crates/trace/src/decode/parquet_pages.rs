@@ -13,7 +13,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 /// More than any header has that the library writes; statistics can make some longer, which are not understood then.
 const HEADER_BYTES: usize = 16 * 1024;
-/// The pages of one batch of rows may take one in so many of the memory limit.
+/// The pages of one batch of rows may take the memory limit divided by this.
 const SHARE_OF_LIMIT: u64 = 4;
 
 /// What reading on would take too much memory for.

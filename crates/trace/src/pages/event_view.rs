@@ -261,7 +261,7 @@ impl Clock {
 /// Makes an [`EventView`] in one pass over the events.
 pub struct EventViewBuilder {
     page_shift: u32,
-    /// So many pages may be read ahead of a read; 0 if none are.
+    /// How many pages may be read ahead of a read; 0 if none.
     ahead_pages: u64,
     footprint: Footprint,
     references: Vec<Reference>,

@@ -10,7 +10,7 @@ const LINE_PAGES: u64 = 16;
 /// Lines of a region.
 const REGION_LINES: u64 = 1024;
 const REGION_PAGES: u64 = LINE_PAGES * REGION_LINES;
-/// A region takes the memory of so many pages that are numbered singly, so it must have as many on average.
+/// A region takes as much memory as this many pages that are numbered singly, so it must have as many on average.
 const MIN_PAGES_PER_REGION: usize = 64;
 /// Regions that a trace may have without a look at how many pages are in them.
 const FREE_REGIONS: usize = 256;

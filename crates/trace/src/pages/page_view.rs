@@ -36,7 +36,7 @@ impl Record {
         self.0 |= if op == Op::Write { REST_WRITES } else { REST_READS };
     }
 
-    /// The same run, of another page: for whoever numbers more pages than the view has.
+    /// The same run, of another page: for callers that number more pages than the view has.
     ///
     /// # Panics
     /// If the page is not below [`PageView::LIMIT_PAGES`].
@@ -109,7 +109,7 @@ pub struct PageView {
 }
 
 impl PageView {
-    /// A view has at most so many distinct pages: their ids have the bits that a record's flags leave.
+    /// The most distinct pages of a view: page ids have the bits that a record's flags leave.
     pub const LIMIT_PAGES: u32 = 1 << (u32::BITS - FLAG_BITS);
 
     /// The runs, in the order of the trace.
@@ -180,7 +180,7 @@ pub struct PageViewBuilder {
     has_too_many_pages: bool,
     memory_limit_bytes: u64,
     is_too_large: bool,
-    /// The memory is looked at when there are so many records.
+    /// The memory is checked when there are this many records.
     records_until_check: usize,
 }
 

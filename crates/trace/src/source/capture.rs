@@ -30,7 +30,7 @@ pub enum StreamEnd {
     Exec,
     /// A signal ended it.
     Signal,
-    /// Nobody knows: its file stops without a footer, because it was killed.
+    /// Unknown: its file ends without a footer, because it was killed.
     Cut,
 }
 

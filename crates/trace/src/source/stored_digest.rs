@@ -74,7 +74,7 @@ impl Worker {
         let work = move || {
             for buffer in to_hash {
                 hasher.update(&buffer);
-                // Nobody wants the buffer back when the trace is dropped before its end.
+                // The receiver is gone when the trace is dropped before its end.
                 _ = hashed.send(buffer);
             }
             hasher

@@ -46,7 +46,7 @@ impl Arrivals {
         Ok(Self { process, per_gigasecond: rate.ok_or_else(refused)? })
     }
 
-    /// Refuses rates at which so many requests take too long.
+    /// Refuses rates at which this many requests take too long.
     pub(super) fn check(self, requests: u64) -> Result<(), TraceError> {
         let seconds = u128::from(requests) * 1_000_000_000 / u128::from(self.per_gigasecond);
         if seconds <= u128::from(Self::LONGEST_SECONDS) {

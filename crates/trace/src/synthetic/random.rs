@@ -46,7 +46,7 @@ impl Random {
     }
 }
 
-/// A probability as so many of 2^63 equally likely cases.
+/// A probability as a number of 2^63 equally likely cases.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chance {
     of_2_63: u64,

@@ -2,7 +2,7 @@
 
 use super::random::Random;
 
-/// Each octave of ranks (from `2^j` to `2^(j+1)`) has up to so many steps.
+/// The most steps of each octave of ranks (from `2^j` to `2^(j+1)`).
 const STEPS_PER_OCTAVE: u64 = 32;
 
 /// Samples ranks: rank `k`, from 1 to `ranks`, with a probability in proportion to `k^-skew`.
@@ -78,7 +78,7 @@ fn power(from: u64, to: u64, skew: f64) -> f64 {
     libm::exp(skew * (libm::log(from as f64) - libm::log(to as f64)))
 }
 
-/// A probability as so many of 2^64 equally likely cases; 1 becomes one case less.
+/// A probability as a number of 2^64 equally likely cases; 1 becomes one case less.
 fn of_2_64(probability: f64) -> u64 {
     (probability * 18_446_744_073_709_551_616.0) as u64
 }

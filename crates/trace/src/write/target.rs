@@ -181,7 +181,7 @@ pub(crate) struct Extent {
     pub(crate) address_unit: u64,
     /// Sizes are multiples of this.
     pub(crate) size_unit: u64,
-    /// Entries have no size: a request becomes one for each stretch of so many bytes that it
+    /// Entries have no size: a request becomes one for each stretch of this many bytes that it
     /// touches.
     pub(crate) stretch_bytes: Option<u64>,
 }

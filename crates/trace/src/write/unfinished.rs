@@ -85,7 +85,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// An unfinished file that is locked as long as it is written, so that what a killed process left is known by its free
-/// lock. Whoever removes leftovers may do so before the lock is taken: then there is another file.
+/// lock. Another run may remove leftovers before the lock is taken: then there is another file.
 fn locked_temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
     const TRIES: usize = 10;
     for _ in 0..TRIES {

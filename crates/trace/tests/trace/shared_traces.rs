@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clockhand_trace::{OpenOptions, TraceInfo, TraceReader};
 
-/// The path of a shared trace, or `None`, said aloud, where there are none.
+/// The path of a shared trace; `None`, with a message, if there are none.
 fn shared_trace(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("CLOCKHAND_SHARED_TRACES").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),

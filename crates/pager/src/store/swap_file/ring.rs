@@ -290,7 +290,7 @@ impl Store for SwapFileStore {
 
     fn release(&mut self, slot: Slot) {
         match self.write_of(slot) {
-            // Nobody else may write to the slot before this write has ended.
+            // Nothing else may write to the slot before this write has ended.
             Some(ticket) => {
                 let position = self.position(ticket);
                 self.writes[position].released.push(slot);
@@ -311,7 +311,7 @@ impl Store for SwapFileStore {
     }
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
-        // SAFETY: what the caller promises.
+        // SAFETY: as the caller promises.
         unsafe { self.read_together(&[(slot, into)]) }
     }
 
@@ -330,7 +330,7 @@ impl Store for SwapFileStore {
             return Err(failure);
         }
         for &(slot, into) in pages {
-            // SAFETY: nobody else touches the page during the call.
+            // SAFETY: nothing else accesses the page during the call.
             if !unsafe { self.file.is_as_written(slot, into) } {
                 return Err(self.not_as_written(slot));
             }
@@ -383,7 +383,7 @@ impl Store for SwapFileStore {
 impl Drop for SwapFileStore {
     fn drop(&mut self) {
         while !self.writes.is_empty() {
-            // The kernel holds the pages of what is under way itself, so that giving up here harms nobody.
+            // The kernel holds its own references to the pages of operations under way, so giving up here is safe.
             if self.try_enter(true).is_err() {
                 return;
             }

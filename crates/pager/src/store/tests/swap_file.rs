@@ -212,7 +212,7 @@ fn a_full_file_system_takes_nothing_and_loses_nothing() {
     store.allocate(1, &mut slots).unwrap();
 }
 
-/// Mounts one where nobody else sees it, and runs the test that calls this there.
+/// Mounts one in a mount namespace of its own, and runs the calling test there.
 fn run_on_a_small_file_system() {
     let (folder, _) = place();
     let output = std::process::Command::new("unshare")

@@ -61,7 +61,7 @@ fn every_golden_vector_is_met_step_by_step() {
             let at = format!("{file} at {}", step["event"]);
             assert_eq!(Value::Array(served.actions.clone()), step["actions"], "{at}");
             for (name, value) in step["state"].as_object().unwrap() {
-                // Without reading ahead nobody asks where a page stands in the swap.
+                // Without read-ahead it does not matter where a page is in the swap.
                 if name != "swap" || options.read_ahead.swap_slots.is_some() {
                     assert_eq!(&served.state[name], value, "{name} in {at}");
                 }

@@ -89,7 +89,7 @@ fn assert_step(served: &Served, step: &Value, at: &str) {
     assert_eq!(Value::Array(served.actions.clone()), step["actions"], "actions, {at}");
     let state = shown(&served.state);
     let expected = step["state"].as_object().unwrap();
-    // Without reading ahead nobody asks where a page stands in the swap.
+    // Without read-ahead it does not matter where a page is in the swap.
     let names = expected.keys().filter(|name| *name != "swap");
     assert!(names.clone().eq(state.keys()), "{at}: {state:?}");
     for name in names {

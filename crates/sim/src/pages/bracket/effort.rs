@@ -34,7 +34,7 @@ impl Effort {
         })
     }
 
-    /// Steps of the prices, each of which goes over so many spans and priced steps.
+    /// How many times the prices are adjusted, if each adjustment goes over `work` spans and priced steps.
     pub(super) fn steps(self, work: usize) -> u32 {
         let all = u128::from(self.0.numerator()) * u128::from(Self::WORK_PER_SECOND)
             / u128::from(self.0.denominator());

@@ -22,7 +22,7 @@ impl Prices {
         }
     }
 
-    /// The prices of the steps up to so many.
+    /// The sum of the prices of the first `steps` steps.
     pub(super) fn sum(&self, steps: u32) -> i64 {
         self.0[steps as usize]
     }

@@ -89,7 +89,7 @@ pub(super) fn before(upto: &[u32], time: usize) -> u32 {
     if time == 0 { 0 } else { upto[time - 1] }
 }
 
-/// For each record, how many of those up to it an LRU memory of so many frames misses.
+/// For each record, how many of those up to it an LRU memory of `frames` frames misses.
 fn priced_steps(records: &[Record], pages: u32, frames: u32) -> Vec<u32> {
     let mut ring = LruRing::new(pages, frames);
     let mut steps = 0;
