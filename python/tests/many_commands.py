@@ -115,7 +115,7 @@ def _collect(
 
 
 def assert_told(done: Done) -> None:
-    """Exit code 0, 1 or 2; a failure is one sentence, and nobody sees a traceback."""
+    """Exit code 0, 1 or 2; a failure is one sentence, never a traceback."""
     assert done.code in (0, 1, 2), done
     for word in ("Traceback", "panicked", "Errno", "object at 0x"):
         assert word not in done.err, done

@@ -172,7 +172,7 @@ def test_a_killed_program_leaves_a_trace_that_says_so(clockhand: Clockhand, tmp_
     labels = dict(Trace(tmp_path / "out.parquet").info()["labels"])
     assert labels["ended"] == "SIGKILL"
     assert "cut, because it was killed" in labels["stream 0"]
-    # What was anonymous, nobody could ask any more.
+    # Which pages were anonymous can no longer be found out.
     refused = clockhand("trace", "info", "out.parquet", "--only", "anonymous")
     assert_one_sentence(refused)
     assert refused.code == 1

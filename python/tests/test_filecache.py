@@ -197,7 +197,7 @@ def test_a_report_has_every_figure_and_row(tmp_path: Path) -> None:
 
 
 def hits_of_lru(blocks: list[int], capacity: int, touches: int) -> int:
-    """LRU that admits a block with so many earlier references, written down plainly."""
+    """LRU that admits a block with this many earlier references, written down plainly."""
     cached: OrderedDict[int, None] = OrderedDict()
     seen: Counter[int] = Counter()
     hits = 0

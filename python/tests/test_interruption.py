@@ -18,7 +18,7 @@ DELAYS_MS = (25, 60, 120, 200, 300, 450)
 
 
 def stopped(folder: Path, number: signal.Signals, delay_ms: int) -> Run:
-    """Start a conversion and stop it after so many milliseconds."""
+    """Start a conversion and stop it after `delay_ms` milliseconds."""
     command = [EXECUTABLE, "trace", "convert", "long.trace", f"{number}-{delay_ms}.csv.xz"]
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=False

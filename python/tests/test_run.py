@@ -289,7 +289,7 @@ def test_live_shows_rates_and_areas_on_a_terminal(tmp_path: Path) -> None:
     )
     os.close(theirs)
     shown = b""
-    # A terminal that nobody holds any more cannot be read.
+    # A terminal whose other side is closed cannot be read.
     with suppress(OSError):
         while chunk := os.read(ours, 4096):
             shown += chunk

@@ -162,7 +162,7 @@ def lines(folder: Path, count: int) -> Path:
 
 
 def needed(program: str) -> str:
-    """Return a program's path, or skip the test, aloud."""
+    """Return a program's path, or skip the test with a message."""
     found = shutil.which(program)
     if found is None:
         pytest.skip(f"{program} is not installed, so that it was not run under the pager")
@@ -417,7 +417,7 @@ class Working:
             self.clockhand.communicate(timeout=60)
 
     def end(self) -> Run:
-        """Wait until nobody has the streams any more, neither Clockhand nor the program."""
+        """Wait until the streams are closed, by both Clockhand and the program."""
         out, errors = self.clockhand.communicate(timeout=60)
         return Run(self.clockhand.returncode, out, errors.decode())
 

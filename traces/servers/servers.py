@@ -138,7 +138,7 @@ def requests_of_web(lines: Sequence[str]) -> list[tuple[bool, str]]:
 
 def requests_of_proxy(lines: Sequence[str]) -> list[tuple[bool, str]]:
     """A hit reads the stored file, a miss writes it."""
-    # Whoever only looks whether the proxy listens leaves a line without an address.
+    # A check whether the proxy listens leaves a line without an address.
     answers = [line.split() for line in lines if " http://" in line]
     return [("HIT" not in result, "/" + url.rsplit("/", 1)[1]) for result, url, _ in answers]
 

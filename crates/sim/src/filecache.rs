@@ -38,7 +38,7 @@ use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 pub struct FileCacheExperiment {
     /// The traces.
     pub traces: Vec<TraceInput>,
-    /// The policies; the bound is none.
+    /// The policies; the bound is not one of them.
     pub policies: Vec<Contestant>,
     /// Seed of policies that draw random numbers.
     pub seed: u64,

@@ -38,7 +38,7 @@ use replay::Cell;
 pub struct PageCacheExperiment {
     /// The traces.
     pub traces: Vec<TraceInput>,
-    /// The policies; the bound is none of a page cache.
+    /// The policies; the bound is not one of them.
     pub policies: Vec<Contestant>,
     /// Seed of policies that draw random numbers.
     pub seed: u64,

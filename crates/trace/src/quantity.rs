@@ -17,7 +17,7 @@ const BYTE_UNITS: [(&str, u64); 9] = [
 const COUNT_UNITS: [(&str, u64); 4] =
     [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("", 1)];
 
-/// A size with a unit, such as `64MiB` or `1GB`, in bytes; `None` when it is none or is above 64
+/// A size with a unit, such as `64MiB` or `1GB`, in bytes; `None` when it is not one or is above 64
 /// bits.
 pub fn bytes_with_unit(text: &str) -> Option<u64> {
     with_unit(text, &BYTE_UNITS)

@@ -110,7 +110,7 @@ def _publish(unfinished: Path, folder: Path) -> None:
     try:
         unfinished.rename(folder)
     except OSError:
-        # Whoever built the same at the same time was as good.
+        # Another run that built the same at the same time did just as well.
         if not folder.is_dir():
             raise
 

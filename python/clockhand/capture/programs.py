@@ -16,7 +16,7 @@ BITS = {1: 32, 2: 64}
 MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64"}
 """Names, as QEMU has them, of the machine numbers in ELF headers."""
 MAXIMUM_INTERPRETERS = 4
-"""A script's interpreter may be a script; Linux follows so many."""
+"""A script's interpreter may be a script itself; Linux follows this many."""
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def run() -> int:
     except (ClockhandError, ValueError) as error:
         return _fail(str(error), FAILED)
     except BrokenPipeError:
-        # Whoever read our output has gone; there is nobody to tell.
+        # The reader of our output has gone, so there is no one to tell.
         _forget_output()
         return FAILED
     except OSError as error:

@@ -82,7 +82,7 @@ def _measure(
 
 
 def _watched(work: Callable[[Watch | None], MeasuredProfile]) -> MeasuredProfile:
-    """Do work with a bar of its steps; without one where nobody would see it."""
+    """Do work with a progress bar; without one where it would not be seen."""
     with progress_bar(TaskProgressColumn()) as progress:
         if progress is None:
             return work(None)

@@ -61,7 +61,7 @@ FlushEvery = Annotated[
     str | None,
     typer.Option(
         metavar="SPAN",
-        help="Run a flusher at multiples of so many seconds of trace time (5s) or references "
+        help="Run a flusher at multiples of this many seconds of trace time (5s) or references "
         "(1000r).",
     ),
 ]

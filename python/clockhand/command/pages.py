@@ -55,7 +55,7 @@ Policies = Annotated[
 Reserve = Annotated[
     int,
     typer.Option(
-        help="Of the frames, keep so many free for write-backs that are under way; the policy has "
+        help="Keep this many of the frames free for write-backs that are under way; the policy has "
         "the rest."
     ),
 ]
@@ -76,14 +76,14 @@ BoundEffort = Annotated[
     ),
 ]
 HandNs = Annotated[
-    int | None, typer.Option(help="Count hand movements; each adds so many ns to the I/O time.")
+    int | None, typer.Option(help="Count hand movements; each adds this many ns to the I/O time.")
 ]
 Gauges = Annotated[
     Path | None,
     typer.Option(help="Write the values by which policies adapt to this Parquet or CSV file."),
 ]
 GaugeEvery = Annotated[
-    int | None, typer.Option(help="Sample the gauges after so many faults; 1 if not given.")
+    int | None, typer.Option(help="Sample the gauges after this many faults; 1 if not given.")
 ]
 
 

@@ -25,7 +25,7 @@ LABELS = {
 
 @contextmanager
 def progress_bar(*measure: ProgressColumn) -> Iterator[Progress | None]:
-    """Give a bar between what is done and the time left; none where nobody would see it.
+    """Give a bar between what is done and the time left; none where it would not be seen.
 
     Args:
         measure: The columns that say how far the task is.
@@ -41,7 +41,7 @@ def progress_bar(*measure: ProgressColumn) -> Iterator[Progress | None]:
 
 @contextmanager
 def shown_progress() -> Iterator[Watch | None]:
-    """Give a function that shows progress while the block runs; none where nobody would see it."""
+    """Give a function that shows progress while the block runs; none where it would not be seen."""
     with progress_bar(TaskProgressColumn()) as progress:
         if progress is None:
             yield None

@@ -49,10 +49,10 @@ def reading_of(
         typer.Option(help="Take these streams alone, such as 0,3-5. See: clockhand trace info."),
     ] = None,
     skip: Annotated[
-        int, typer.Option(min=0, help="Leave out so many requests, of those that are chosen.")
+        int, typer.Option(min=0, help="Leave out this many of the chosen requests.")
     ] = 0,
     limit: Annotated[
-        int | None, typer.Option(min=0, help="Take so many requests, of those that are left.")
+        int | None, typer.Option(min=0, help="Take this many of the requests that are left.")
     ] = None,
     view: Annotated[
         str | None,

@@ -95,7 +95,7 @@ def _print_analyses(tables: list[Table], rows: pl.DataFrame, facts: Facts, to: C
 
 @contextmanager
 def sweep_progress() -> Iterator[SweepWatch | None]:
-    """Give a function that shows a sweep's progress; none where nobody would see it."""
+    """Give a function that shows a sweep's progress; none where it would not be seen."""
     with progress_bar(MofNCompleteColumn(), TextColumn("cells")) as progress:
         if progress is None:
             yield None

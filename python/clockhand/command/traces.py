@@ -24,7 +24,7 @@ from clockhand.study.facts import origin_of, synthetic_mark
 from clockhand.traces import Reading, as_traces, convert_traces, reading_notes
 
 STREAMS_SHOWN = 16
-"""So many streams are listed one by one."""
+"""The most streams that are listed one by one."""
 OutputFormat = Annotated[
     Format | None,
     typer.Option("--format", help="How the facts are written; table if not given."),

@@ -76,7 +76,7 @@ Huge = Annotated[
     ),
 ]
 Prefetch = Annotated[
-    int, typer.Option(help="So many pages behind one that faults come with it, up to 128.")
+    int, typer.Option(help="How many pages behind one that faults come with it, up to 128.")
 ]
 NoSwap = Annotated[
     bool,

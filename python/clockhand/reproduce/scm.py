@@ -135,7 +135,7 @@ def reproduce_scm(
         command: The command line for the facts; the equivalent one if not given.
 
     Raises:
-        UsageError: a page size, TLB, memory size or ratio is none.
+        UsageError: a page size, TLB, memory size or ratio is not valid.
         ClockhandError: a trace cannot be read.
     """
     run = translate(

@@ -1,8 +1,8 @@
 """The dataset of a sweep: a folder of Parquet files that only ever grows by whole files.
 
-A part is written beside its final name and renamed, so that whoever is killed leaves no broken
-one. A cell is known by :data:`KEY`; where two parts hold the same cell, which two sweeps at once
-may bring about, reading drops one of them, always the same.
+A part is written beside its final name and renamed, so that a sweep that is killed leaves no broken
+one. A cell is identified by :data:`KEY`; where two parts hold the same cell, which two simultaneous
+sweeps may cause, reading drops one of them, always the same one.
 """
 
 import fcntl

@@ -55,7 +55,7 @@ fn lambert_w(x: f64) -> f64 {
     w
 }
 
-/// d choices, or greedy if `d` is none.
+/// d choices, or greedy if `d` is `None`.
 ///
 /// With r erases per host write, and B blocks for L logical pages, the blocks with at least j valid pages become more by those
 /// filled, r, less those collected, r S_j^d, less those that lose a page: r (1 − S_j^d) = j (S_j − S_(j+1)) B / L. A given r

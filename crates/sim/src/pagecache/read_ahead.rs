@@ -2,7 +2,7 @@
 
 use super::options::FileReadAhead;
 
-/// There is none yet.
+/// Stands for no page yet.
 const NONE: u64 = u64::MAX;
 
 /// What is known of one process reading one file.

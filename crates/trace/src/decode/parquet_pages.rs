@@ -138,7 +138,7 @@ const LZ4_HIGHEST_RATIO: u64 = 255;
 const LZ4_FRAME_MARK: &[u8] = &[0x04, 0x22, 0x4d, 0x18];
 
 impl PageHeader {
-    /// The header at the start of some bytes; `None` where there is none, or none that is as short.
+    /// The header at the start of some bytes; `None` if there is none, or if it is longer than the bytes.
     fn parse(bytes: &[u8]) -> Option<Self> {
         const DECOMPRESSED_SIZE_FIELD: i64 = 2;
         let mut fields = Thrift { bytes, at: 0 };

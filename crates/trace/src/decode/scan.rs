@@ -56,7 +56,7 @@ pub(crate) fn leading_decimal(bytes: &[u8]) -> Option<(u64, &[u8])> {
 const POWERS_OF_TEN: [u64; 9] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// How many of eight bytes are digits, up to the first that is none, and the number they make. No
+/// How many of eight bytes are digits, up to the first that is not, and the number they make. No
 /// loop: digits are moved behind zeros, and each step joins neighbours to pairs, fours and the
 /// number.
 #[inline]

@@ -252,8 +252,8 @@ fn write_head(head: &Head, text: &mut Vec<u8>) {
     text.extend_from_slice(if head.has_times { b",time_ns\n" } else { b"\n" });
 }
 
-/// The name of a stream as a field; one that could be taken for a number, or that a line cannot
-/// hold, is none.
+/// The name of a stream as a field; `None` if it could be taken for a number, or if a line cannot
+/// hold it.
 fn quoted_name(name: &str) -> Option<String> {
     let is_number = scan::decimal(name.as_bytes()).is_some();
     let fits = !is_number && name.trim() == name && !name.contains(['\n', '\r']);

@@ -14,7 +14,7 @@
  * An access that spans lines touches each, ascending. Lines that are dirty at the end stay where
  * they are. The rules are those of crates/trace/src/cpu_cache.rs; a test holds that.
  *
- * Whoever includes this file defines, before it:
+ * A file that includes this one defines, before it:
  *
  *     static void filter_emit(unsigned record_class, uint64_t line);
  *     static void *filter_allocate(size_t bytes);      zeroed; NULL when there is no memory

@@ -18,7 +18,7 @@
  * coded. No record crosses a block, so that a cut file loses one block. A map or footer that comes
  * later replaces an earlier one.
  *
- * Whoever includes this file defines, before it:
+ * A file that includes this one defines, before it:
  *
  *     static int stream_write(const void *bytes, size_t count);     all of it; 0 when it failed
  *     static uint64_t stream_time_ns(void);                         any origin, one for all streams
@@ -33,7 +33,7 @@
 #define STREAM_MAGIC_BYTES 8
 #define STREAM_HEADER_BYTES 13
 #define STREAM_PAYLOAD_BYTES 65536
-/* A 64-bit line number with two bits of class takes at most so many bytes. */
+/* The most bytes of a 64-bit line number with two bits of class. */
 #define STREAM_RECORD_BYTES 10
 #define STREAM_CLASSES 4
 

@@ -13,7 +13,7 @@ from clockhand.studies.locality.findings import knee
 Record = dict[str, Any]
 Tables = Mapping[str, pl.DataFrame]
 
-# Up to here each rank or size has a point of its own; beyond, each doubling has so many points.
+# Each rank or size up to here has a point of its own; beyond, each doubling has a fixed number.
 FIRST_OCTAVES = 5
 POINTS_PER_OCTAVE = 16
 # An inverted range that displaces a smaller share of the re-references would not be seen.
@@ -273,8 +273,8 @@ def _set_panels(tables: Tables, trace: str) -> list[Panel]:
               "Pages that were referenced, read or written within the last references.",
               "Window (references)", "Pages", sets, (BOTH, READS, WRITES)),
         Panel("recency", "Inter-reference recency",
-              "Share of re-references with at most so many other pages since the last reference to "
-              "their page.",
+              "Share of re-references with at most this many other pages since the last reference "
+              "to their page.",
               "Other pages in between, plus 1", "Share of re-references", between, (READS, WRITES),
               is_share=True),
         Panel("re-reference-probability", "Re-reference probability",

@@ -181,7 +181,7 @@ def locality(
         ties: How pages with equally many writes are ranked: ``"stable"`` (who reached the count
             first ranks first), ``"recent"`` (who reached it last) or ``"best"``.
         sample: Follow only some pages, and give only the miss curve: a rate above 0 and up to 1 as
-            a float or as text (``"1%"``), or at most so many pages as a whole number from 32.
+            a float or as text (``"1%"``), or the most pages as a whole number from 32.
         seed: Seed of the choice of pages.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.

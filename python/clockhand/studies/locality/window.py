@@ -51,7 +51,7 @@ def predict_window(
     command: str | None = None,
     **reading: Unpack[Reading],
 ) -> WindowPrediction:
-    """Predict the best window of CFLRU for an LRU list of so many frames.
+    """Predict the best window of CFLRU for an LRU list of the given size.
 
     Args:
         traces: One trace or several, as :class:`clockhand.Trace` or as paths.

@@ -14,7 +14,7 @@ KERNEL = "kernel"
 MIB = 1 << 20
 
 MOST_SHOWN = 8
-"""So many processes are shown to people."""
+"""The most processes that are shown on the terminal."""
 
 NOTICEABLE_SHARE = 0.01
 """Of the references of the busiest process; processes with fewer are not shown."""

@@ -12,7 +12,7 @@ from clockhand.study.run import trace_facts
 from clockhand.traces import Trace, Watch, sources
 
 MOST_SIMULATED = 32
-"""So many processes, those with the most references, are simulated: each is a pass over the log."""
+"""How many processes are simulated, those with the most references: each is a pass over the log."""
 
 
 def replayed(

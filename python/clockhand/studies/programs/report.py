@@ -39,7 +39,7 @@ PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
 
 MOST_PROCESSES = 4
-"""So many processes have figures of their own."""
+"""How many processes have figures of their own."""
 
 PAUSE_SECONDS = 0.25
 """A process of which nothing new is known for so long made no fault."""

@@ -1,4 +1,4 @@
-"""A program that runs with our standard streams while somebody looks on."""
+"""A program that runs with our standard streams while we watch it."""
 
 import os
 import select

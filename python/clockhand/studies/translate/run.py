@@ -110,7 +110,7 @@ def translate(
         walk_cache: Upper entries of page tables that are cached, least recently used first out.
         huge: Size of a huge page, and the share of its pages that must be in memory for it to
             become one: ``"2MiB"``, ``"2MiB:1/2"``.
-        prefetch: So many pages behind one that faults come with it, from 0 to 128.
+        prefetch: How many pages behind one that faults come with it, from 0 to 128.
         no_swap: Nothing is evicted; the stream that was not referenced for longest is killed.
         split: A request is one reference to each page that it touches.
         flush_on_switch: A reference of another stream finds TLBs and walk cache empty.
