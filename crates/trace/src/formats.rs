@@ -26,6 +26,7 @@ mod os_course;
 pub(crate) mod parquet;
 mod ramulator;
 mod spc;
+mod strace;
 mod systor17;
 mod tencent;
 mod ucsd;
@@ -62,6 +63,7 @@ static FORMATS: &[Format] = &[
     parquet::FORMAT,
     ramulator::FORMAT,
     spc::FORMAT,
+    strace::FORMAT,
     systor17::FORMAT,
     tencent::FORMAT,
     ucsd::FORMAT,

@@ -16,5 +16,6 @@ mod parquet;
 mod reading;
 mod request_columns;
 mod shared_traces;
+mod strace;
 mod synthetic;
 mod writing;

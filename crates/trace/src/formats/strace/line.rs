@@ -1,0 +1,361 @@
+//! One line of a log: who, when, and which call with which arguments and result.
+
+use crate::fields::BlankFields;
+use crate::scan;
+
+/// What a line tells.
+pub(super) enum Told<'a> {
+    /// A whole call.
+    Call(Call<'a>),
+    /// The beginning of a call that another process interrupts.
+    Unfinished(&'a [u8]),
+    /// The rest of such a call.
+    Resumed(&'a [u8]),
+    /// The thread is gone.
+    Ended,
+    /// A signal, or a message of strace itself.
+    Remark,
+}
+
+/// One line.
+pub(super) struct Entry<'a> {
+    /// The thread; 0 where the log has one process and does not name it.
+    pub(super) thread: u32,
+    pub(super) time_ns: Option<u64>,
+    pub(super) told: Told<'a>,
+}
+
+/// A call as it is written.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) name: &'a [u8],
+    /// What stands between the parentheses.
+    pub(super) arguments: &'a [u8],
+    /// What stands behind the equals sign.
+    pub(super) result: &'a [u8],
+}
+
+const UNFINISHED: &[u8] = b"<unfinished ...>";
+const SECOND_NS: u64 = 1_000_000_000;
+
+impl<'a> Entry<'a> {
+    /// Takes a line apart; the reason if it is none of a log.
+    pub(super) fn read(line: &'a [u8]) -> Result<Self, &'static str> {
+        if line.starts_with(b"strace: ") {
+            return Ok(Entry { thread: 0, time_ns: None, told: Told::Remark });
+        }
+        let (thread, rest) = thread(line)?;
+        let (time_ns, rest) = time(rest)?;
+        Ok(Entry { thread, time_ns, told: told(rest)? })
+    }
+}
+
+/// `[pid  17] rest`, `17 rest`, or no number.
+fn thread(line: &[u8]) -> Result<(u32, &[u8]), &'static str> {
+    let number = |number: u64| u32::try_from(number).map_err(|_| "has a process above 4294967295");
+    if let Some(rest) = line.strip_prefix(b"[pid") {
+        let bracketed = scan::leading_decimal(scan::after_blanks(rest));
+        let Some((process, [b']', rest @ ..])) = bracketed else {
+            return Err("has no process number behind [pid");
+        };
+        return Ok((number(process)?, scan::after_blanks(rest)));
+    }
+    match scan::leading_decimal(line) {
+        Some((process, rest @ [b' ' | b'\t', ..])) => {
+            Ok((number(process)?, scan::after_blanks(rest)))
+        }
+        _ => Ok((0, line)),
+    }
+}
+
+/// `1795326088.184481 rest`, or no time.
+fn time(text: &[u8]) -> Result<(Option<u64>, &[u8]), &'static str> {
+    if !text.first().is_some_and(u8::is_ascii_digit) {
+        return Ok((None, text));
+    }
+    let field = BlankFields::new(text).next().unwrap_or_default();
+    let time_ns = scan::time_ns(field, SECOND_NS)
+        .ok_or("has no seconds in front of the call; record with strace -f -ttt -y")?;
+    Ok((Some(time_ns), scan::after_blanks(&text[field.len()..])))
+}
+
+fn told(text: &[u8]) -> Result<Told<'_>, &'static str> {
+    if text.starts_with(b"+++ ") {
+        return Ok(Told::Ended);
+    }
+    if text.starts_with(b"--- ") {
+        return Ok(Told::Remark);
+    }
+    if let Some(rest) = text.strip_prefix(b"<... ") {
+        let name = rest.iter().take_while(|&&byte| is_name(byte)).count();
+        let rest = rest[name..].strip_prefix(b" resumed>").ok_or("has no call that is resumed")?;
+        return Ok(Told::Resumed(rest));
+    }
+    if let Some(begun) = text.strip_suffix(UNFINISHED) {
+        return Ok(Told::Unfinished(begun));
+    }
+    Call::read(text).map(Told::Call)
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+impl<'a> Call<'a> {
+    /// `name(arguments) = result`.
+    pub(super) fn read(text: &'a [u8]) -> Result<Self, &'static str> {
+        let length = text.iter().take_while(|&&byte| is_name(byte)).count();
+        let (name, rest) = text.split_at(length);
+        let (false, Some(rest)) = (name.is_empty(), rest.strip_prefix(b"(")) else {
+            return Err("has no call");
+        };
+        let end = end_of_group(rest).ok_or("has no end of the arguments")?;
+        let behind = scan::after_blanks(&rest[end + 1..]);
+        let result = behind.strip_prefix(b"=").map(scan::trimmed).unwrap_or_default();
+        if result.is_empty() {
+            return Err("has no result");
+        }
+        Ok(Call { name, arguments: &rest[..end], result })
+    }
+
+    /// The arguments, one after the other.
+    pub(super) fn arguments(&self) -> Arguments<'a> {
+        Arguments { rest: Some(self.arguments) }
+    }
+
+    /// The number that the call returned; none if it failed or did not return.
+    pub(super) fn returned(&self) -> Option<u64> {
+        let field = self.result.split(|byte| b" <\t".contains(byte)).next()?;
+        scan::decimal_or_hex(field)
+    }
+
+    /// The file behind the descriptor that the call returned.
+    pub(super) fn returned_file(&self) -> Option<FileNote> {
+        FileNote::behind_number(self.result)
+    }
+}
+
+/// Arguments between commas.
+pub(super) struct Arguments<'a> {
+    rest: Option<&'a [u8]>,
+}
+
+impl<'a> Iterator for Arguments<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest?;
+        let mut place = 0;
+        while place < rest.len() && rest[place] != b',' {
+            place = after_item(rest, place)?;
+        }
+        self.rest = rest.get(place + 1..);
+        Some(scan::trimmed(&rest[..place]))
+    }
+}
+
+/// Where the parenthesis stands that closes the group in front of `text`.
+fn end_of_group(text: &[u8]) -> Option<usize> {
+    let mut place = 0;
+    while place < text.len() {
+        if matches!(text[place], b')' | b']' | b'}') {
+            return Some(place);
+        }
+        place = after_item(text, place)?;
+    }
+    None
+}
+
+/// The place behind a character, a string, a group in brackets or the name of a file. Groups are few
+/// deep, but a damaged log may have anything, so that no call goes down with them.
+fn after_item(text: &[u8], place: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut place = place;
+    loop {
+        match *text.get(place)? {
+            b'"' => place = after_string(text, place)?,
+            b'<' if opens_a_name(text, place) => place = after_name(text, place)?,
+            byte => {
+                match byte {
+                    b'(' | b'[' | b'{' => depth += 1,
+                    b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                place += 1;
+            }
+        }
+        if depth == 0 {
+            return Some(place);
+        }
+    }
+}
+
+/// The place behind the string that begins at `start`.
+fn after_string(text: &[u8], start: usize) -> Option<usize> {
+    let mut place = start + 1;
+    loop {
+        match text.get(place)? {
+            b'\\' => place += 2,
+            b'"' => return Some(place + 1),
+            _ => place += 1,
+        }
+    }
+}
+
+/// Whether the `<` at `place` is that of `3</etc/passwd>` and not that of `1<<20`.
+fn opens_a_name(text: &[u8], place: usize) -> bool {
+    let before = place.checked_sub(1).map(|before| text[before]);
+    let is_behind_number = before.is_some_and(|byte| byte.is_ascii_digit() || byte == b'D');
+    is_behind_number && text.get(place + 1) != Some(&b'<')
+}
+
+/// The place behind the name that begins at `start`; what strace knows about devices and sockets may
+/// hold brackets of its own, and arrows.
+fn after_name(text: &[u8], start: usize) -> Option<usize> {
+    let mut depth = 0;
+    for place in start..text.len() {
+        match text[place] {
+            b'<' => depth += 1,
+            b'>' if text[place - 1] != b'-' => depth -= 1,
+            _ => continue,
+        }
+        if depth == 0 {
+            return Some(place + 1);
+        }
+    }
+    None
+}
+
+/// What strace -y notes behind a descriptor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct FileNote {
+    pub(super) path: Vec<u8>,
+    /// Whether no name leads to the file any more.
+    pub(super) is_deleted: bool,
+}
+
+impl FileNote {
+    /// The note of `3</etc/passwd>`.
+    pub(super) fn behind_number(field: &[u8]) -> Option<FileNote> {
+        let start = field.iter().position(|&byte| byte == b'<')?;
+        let end = after_name(field, start)?;
+        let name = &field[start + 1..end - 1];
+        let within = name.strip_suffix(b" (deleted)");
+        let is_deleted = within.is_some() || field[end..].starts_with(b"(deleted)");
+        Some(FileNote { path: unescaped(within.unwrap_or(name)), is_deleted })
+    }
+}
+
+/// A descriptor as an argument: its number, and what is behind it.
+pub(super) struct Descriptor {
+    /// None for the working directory (`AT_FDCWD`).
+    pub(super) number: Option<u32>,
+    pub(super) file: Option<FileNote>,
+}
+
+impl Descriptor {
+    pub(super) fn read(field: &[u8]) -> Option<Descriptor> {
+        let file = FileNote::behind_number(field);
+        if field.starts_with(b"AT_FDCWD") {
+            return Some(Descriptor { number: None, file });
+        }
+        let (number, _) = scan::leading_decimal(field)?;
+        Some(Descriptor { number: Some(u32::try_from(number).ok()?), file })
+    }
+}
+
+/// The bytes of an argument such as `"a\303\244"`; none if it is no string or was cut.
+pub(super) fn string(field: &[u8]) -> Option<Vec<u8>> {
+    let text = field.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    Some(unescaped(text))
+}
+
+/// Takes back what strace does to bytes that are not to be printed.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        rest = after;
+        let ([escape, behind @ ..], b'\\') = (after, *first) else {
+            bytes.push(*first);
+            continue;
+        };
+        rest = behind;
+        match escape {
+            b'0'..=b'7' => {
+                let digits = after.iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte));
+                let value =
+                    digits.clone().fold(0_u32, |value, &digit| value * 8 + u32::from(digit - b'0'));
+                rest = &after[digits.count()..];
+                bytes.push(value as u8);
+            }
+            b'x' => {
+                let digits = &behind[..behind.len().min(2)];
+                bytes.push(scan::hex(digits).unwrap_or_default() as u8);
+                rest = &behind[digits.len()..];
+            }
+            b'n' => bytes.push(b'\n'),
+            b't' => bytes.push(b'\t'),
+            b'r' => bytes.push(b'\r'),
+            b'v' => bytes.push(0x0b),
+            b'f' => bytes.push(0x0c),
+            &other => bytes.push(other),
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(text: &str) -> (String, Vec<String>, String) {
+        let call = Call::read(text.as_bytes()).unwrap();
+        let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (words(call.name), call.arguments().map(words).collect(), words(call.result))
+    }
+
+    #[test]
+    fn arguments_end_at_their_own_commas_only() {
+        let (name, arguments, result) =
+            call(r#"write(3</a, b)>, "x\", (", {a=[1, 2], b=1<<20}, f(1, 2))      = 17 <0.1>"#);
+        assert_eq!((name.as_str(), result.as_str()), ("write", "17 <0.1>"));
+        assert_eq!(arguments, ["3</a, b)>", r#""x\", (""#, "{a=[1, 2], b=1<<20}", "f(1, 2)"]);
+        let (_, arguments, _) = call("accept(3<TCP:[1.2.3.4:5->6.7.8.9:0]>, NULL) = 4");
+        assert_eq!(arguments, ["3<TCP:[1.2.3.4:5->6.7.8.9:0]>", "NULL"]);
+        assert_eq!(call("sync()                = 0").1, [""]);
+        for wrong in ["", "read", "read(3", "read(3)", "read(3) =", "(3) = 1", "read(\"a) = 1"] {
+            assert!(Call::read(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn who_and_when_stand_in_front_or_not() {
+        for (line, thread, time_ns) in [
+            ("17 1.5 sync() = 0", 17, Some(1_500_000_000)),
+            ("17  1.5 +++ exited with 0 +++", 17, Some(1_500_000_000)),
+            ("[pid   17] 1.000001 sync() = 0", 17, Some(1_000_001_000)),
+            ("1.5 sync() = 0", 0, Some(1_500_000_000)),
+            ("sync() = 0", 0, None),
+        ] {
+            let entry = Entry::read(line.as_bytes()).unwrap();
+            assert_eq!((entry.thread, entry.time_ns), (thread, time_ns), "{line}");
+        }
+        for wrong in ["[pid x] sync() = 0", "1 12:00:01 sync() = 0", "99999999999 1.0 sync() = 0"] {
+            assert!(Entry::read(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_are_taken_back_from_their_escapes() {
+        let note = |text: &str| FileNote::behind_number(text.as_bytes());
+        let file = |path: &[u8], is_deleted| Some(FileNote { path: path.to_vec(), is_deleted });
+        assert_eq!(note(r"3</a\74b\76\303\251>"), file(b"/a<b>\xc3\xa9", false));
+        assert_eq!(note("3</a>(deleted)"), file(b"/a", true));
+        assert_eq!(note("3</a (deleted)>"), file(b"/a", true));
+        assert_eq!(note("3</dev/null<char 1:3>>"), file(b"/dev/null<char 1:3>", false));
+        assert_eq!(note("3"), None);
+        assert_eq!(string(br#""a\n\\\x41""#), Some(b"a\n\\A".to_vec()));
+        assert_eq!(string(br#""cut"..."#), None);
+    }
+}
