@@ -6,6 +6,7 @@
 * :func:`synthesize` makes a synthetic trace from a recipe; :func:`recipes` lists those that come
   with the package.
 * :func:`convert_traces` writes traces to a Parquet file.
+* :func:`watch_policies` makes a page that plays every step of one policy, or of two.
 * :func:`recommend` says which policy suits a program, a device and a memory size.
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
 * :func:`translate` says which page size, TLB and memory suit a program and its storage.
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from clockhand.studies.programs.run import PagedRun, run
     from clockhand.studies.ssd.run import SsdRun, run_ssd
     from clockhand.studies.translate.run import Translation, translate
+    from clockhand.studies.watch.run import Watched, watch_policies
     from clockhand.study.catalogs import devices, formats, policies, ssds, write_buffers
     from clockhand.traces import Trace, convert_traces
     from clockhand.traces.synthetic import recipes, synthesize
@@ -58,6 +60,7 @@ _PLACES = {
     "Trace": "clockhand.traces",
     "Translation": "clockhand.studies.translate.run",
     "UsageError": "clockhand._engine",
+    "Watched": "clockhand.studies.watch.run",
     "__version__": "clockhand._engine",
     "break_even": "clockhand.studies.filecache.run",
     "compare": "clockhand.studies.programs.comparison",
@@ -80,6 +83,7 @@ _PLACES = {
     "ssds": "clockhand.study.catalogs",
     "synthesize": "clockhand.traces.synthetic",
     "translate": "clockhand.studies.translate.run",
+    "watch_policies": "clockhand.studies.watch.run",
     "write_buffers": "clockhand.study.catalogs",
 }
 """Where each name is; importing all of it at once would take half a second."""
@@ -98,6 +102,7 @@ __all__ = [
     "Trace",
     "Translation",
     "UsageError",
+    "Watched",
     "__version__",
     "break_even",
     "compare",
@@ -120,6 +125,7 @@ __all__ = [
     "ssds",
     "synthesize",
     "translate",
+    "watch_policies",
     "write_buffers",
 ]
 

@@ -298,3 +298,15 @@ class Pager:
     def finish(self, /) -> list[dict[str, object]]: ...
 
 def pager_obstacle() -> str | None: ...
+def watch_policies(
+    trace: TraceSource,
+    policies: list[str],
+    *,
+    frames: int,
+    page_bytes: int,
+    device: str,
+    bits: str,
+    write_miss: str,
+    seed: int,
+    watch: Callable[[str, int, int], object] | None = None,
+) -> dict[str, Any]: ...

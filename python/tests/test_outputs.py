@@ -46,6 +46,7 @@ COMMANDS: dict[str, list[str]] = {
     "locality --out": ["locality", "t.trace", "--out", "OUT.csv"],
     "recommend --out": ["recommend", "t.trace", "--frames", "3", "--out", "OUT.csv"],
     "recommend --figure": ["recommend", "t.trace", "--frames", "3", "--figure", "OUT.svg"],
+    "watch --out": ["watch", "t.trace", "--policy", "lru", "--frames", "3", "--out", "OUT.html"],
     "sweep --out": ["sweep", "e.toml", "--out", "OUT.csv"],
     "sweep --html": ["sweep", "e.toml", "--html", "OUT.html"],
     "trace convert": ["trace", "convert", "t.trace", "OUT.csv"],

@@ -87,6 +87,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             *READING, *SHOWING)),
     "locality": ((), ("--rows", "--sample", "--ties", "--page-size", "--device", *READING, *SHOWING)),
     "recommend": (("--frames",), ("--device", "--page-size", *READING, *SHOWING)),
+    "watch": (("--policy", "--frames"), ("--page-size", "--device", "--bits", "--seed", *READING)),
     "trace info": ((), ("--page-size", *READING, *SHOWING)),
     "trace convert": ((), ("--to", "--label", *READING)),
     "trace synthesize": ((), ("--requests", "--seed", "--arrivals")),
@@ -249,6 +250,8 @@ class Trials:
             words.append("whole.trace" if self.chance.random() < 0.8 else self._trace(number)[0])
         if command == "trace convert":
             words.append(f"{number}-out.{self.chance.choice(ENDINGS)}")
+        if command == "watch":
+            words += ["--out", f"{number}-out.html"]
         for option in (*needed, *self.chance.sample(others, min(len(others), 3))):
             words += [option, self.chance.choice(VALUES[option])]
         return words

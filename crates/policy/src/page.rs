@@ -235,6 +235,10 @@ pub trait Offline: AccessDriven {
 pub trait Inspector {
     /// A list of frames in its natural order, from the page under the hand or the least recently used one.
     fn list(&mut self, name: &'static str, frames: &mut dyn Iterator<Item = Frame>);
+    /// A list that a hand goes around, from the page under the hand.
+    fn ring(&mut self, name: &'static str, frames: &mut dyn Iterator<Item = Frame>) {
+        self.list(name, frames);
+    }
     /// A ghost list from the oldest to the newest.
     fn ghosts(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = PageId>);
     /// A size, a counter or a position.

@@ -16,6 +16,7 @@ mod supervision;
 mod sweep;
 mod trace;
 mod translation;
+mod watch;
 
 use pyo3::prelude::*;
 
@@ -48,6 +49,8 @@ mod _engine {
     use crate::trace::{TraceSource, convert_capture, convert_trace, read_trace, trace_info};
     #[pymodule_export]
     use crate::translation::translate;
+    #[pymodule_export]
+    use crate::watch::watch_policies;
     use pyo3::prelude::*;
 
     #[pymodule_init]

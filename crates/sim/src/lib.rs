@@ -22,6 +22,7 @@ mod stack_distance;
 mod study;
 mod translate;
 mod views;
+mod watch;
 
 pub use clockhand_trace::progress::{Phase, Progress};
 pub use clockhand_trace::{RequestTable, TraceInput};
@@ -55,3 +56,4 @@ pub use translate::{
     HugePages, Replacement, Storage, TlbGeometry, TlbLevels, TranslateExperiment, TranslateOutcome,
     TranslateRow, TranslationTimes, run_translate,
 };
+pub use watch::{Course, Listed, ListedKind, Watched, WatchedStep, Watching, watch};

@@ -12,6 +12,7 @@ use clockhand_trace::{Folding, PageView, Record};
 
 use crate::filecache::{Admission, Everything, Selective};
 use crate::next_use::NEVER;
+use crate::watch::Recording;
 use crate::{Progress, SimError};
 
 /// Where read and write bits come from.
@@ -119,6 +120,18 @@ impl Cell<'_> {
         self.replay_by(policy, observer, Everything)
     }
 
+    /// As [`Cell::replay_observed`], with a recording of every step. The view is not folded, so that each reference
+    /// is a step.
+    pub(crate) fn replay_recorded(
+        self,
+        policy: &ResolvedPolicy,
+    ) -> Result<(Counts, Observed), SimError> {
+        assert_eq!(self.view.folding(), Folding::None, "every reference is a step");
+        let recording = Some(Recording::default());
+        let observer = Observed { recording, ..Observed::default() };
+        self.replay_by(policy, observer, Everything)
+    }
+
     fn replay_by<O: Observer, A: Admission>(
         self,
         policy: &ResolvedPolicy,
@@ -139,6 +152,21 @@ trait Observer {
     fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Option<Step>;
     /// A fault has been served.
     fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>);
+    /// A page is written and stays.
+    #[inline]
+    fn written_back(&mut self, page: PageId) {
+        let _ = page;
+    }
+    /// A page leaves.
+    #[inline]
+    fn leaves(&mut self, page: PageId, dirty: bool) {
+        let _ = (page, dirty);
+    }
+    /// A reference, and all that it caused, is done.
+    #[inline]
+    fn referenced<P: PagePolicy>(&mut self, memory: &Memory<P>, hit: bool) {
+        let _ = (memory, hit);
+    }
 }
 
 struct Unobserved;
@@ -177,6 +205,8 @@ pub(crate) struct Observed {
     faults: u64,
     pub(crate) hand_movements: u64,
     pub(crate) samples: Vec<GaugeSample>,
+    /// Every step, where somebody watches.
+    pub(crate) recording: Option<Recording>,
 }
 
 impl Observer for Observed {
@@ -201,6 +231,24 @@ impl Observer for Observed {
             memory.policy().gauges(&mut |gauge, value| {
                 self.samples.push(GaugeSample { fault, hand_movements, gauge, value });
             });
+        }
+    }
+
+    fn written_back(&mut self, page: PageId) {
+        if let Some(recording) = &mut self.recording {
+            recording.written_back(page);
+        }
+    }
+
+    fn leaves(&mut self, page: PageId, dirty: bool) {
+        if let Some(recording) = &mut self.recording {
+            recording.leaves(page, dirty);
+        }
+    }
+
+    fn referenced<P: PagePolicy>(&mut self, memory: &Memory<P>, hit: bool) {
+        if let Some(recording) = &mut self.recording {
+            recording.referenced(memory, hit, self.hand_movements);
         }
     }
 }
@@ -389,12 +437,14 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         self.told.before(&mut self.memory);
         self.admission.referenced(page);
         let frame = self.memory.frame_of(page);
-        if frame == Frame::NONE {
-            self.fault(record);
-        } else {
+        let hit = frame != Frame::NONE;
+        if hit {
             self.admission.hit(page);
             self.told.hit(&mut self.memory, record, frame);
+        } else {
+            self.fault(record);
         }
+        self.observer.referenced(&self.memory, hit);
     }
 
     #[inline(never)]
@@ -443,12 +493,15 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
 
     fn write_back(&mut self, frame: Frame) {
         self.counts.write_backs += 1;
+        self.observer.written_back(self.memory.frames().page(frame));
         self.memory.written_back(frame);
     }
 
     #[inline]
     fn carry_out(&mut self, victim: Frame) {
-        if self.memory.frames().is_dirty(victim) {
+        let dirty = self.memory.frames().is_dirty(victim);
+        self.observer.leaves(self.memory.frames().page(victim), dirty);
+        if dirty {
             self.counts.dirty_evictions += 1;
             self.memory.written_back(victim);
         } else {

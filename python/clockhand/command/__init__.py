@@ -29,6 +29,7 @@ from clockhand.command import (
     sweeps,
     traces,
     translation,
+    watch,
 )
 from clockhand.command.output import say
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
@@ -85,6 +86,7 @@ recommendation.register(app)
 sweeps.register(app)
 reproduction.register(app)
 locality.register(app)
+watch.register(app)
 programs.register(app)
 catalogs.register(app)
 traces.register(app)

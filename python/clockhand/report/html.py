@@ -21,7 +21,13 @@ KIT = Path(__file__).parent
 
 def script_json(value: Any) -> str:
     """Return JSON that may stand inside a ``<script>`` element, whatever texts it holds."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return escaped_json(
+        json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    )
+
+
+def escaped_json(text: str) -> str:
+    """Return the same JSON, such that it may stand inside a ``<script>`` element."""
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text

@@ -140,8 +140,8 @@ impl PagePolicy for Car {
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.list("T1", &mut self.t1.iter(&self.links));
-        inspector.list("T2", &mut self.t2.iter(&self.links));
+        inspector.ring("T1", &mut self.t1.iter(&self.links));
+        inspector.ring("T2", &mut self.t2.iter(&self.links));
         inspector.ghosts("B1", &mut self.b1.iter());
         inspector.ghosts("B2", &mut self.b2.iter());
         inspector.value("p", self.p);

@@ -91,7 +91,7 @@ impl PagePolicy for Clock {
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        self.ring.with_pages(|pages| inspector.list("from_hand", pages));
+        self.ring.with_pages(|pages| inspector.ring("from_hand", pages));
     }
 
     fn check_invariants<F: Frames>(&self, _: &F) {

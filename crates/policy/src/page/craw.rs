@@ -356,7 +356,7 @@ impl PagePolicy for Craw {
     fn inspect(&self, inspector: &mut dyn Inspector) {
         for (area, name) in AREAS.into_iter().zip(["R", "W1", "W2"]) {
             let links = if area == Area::R { &self.read_links } else { &self.write_links };
-            inspector.list(name, &mut self.lists[area as usize].iter(links));
+            inspector.ring(name, &mut self.lists[area as usize].iter(links));
         }
         for (ghosts, name) in self.ghosts.iter().zip(["gR", "gW1", "gW2"]) {
             inspector.ghosts(name, &mut ghosts.iter());

@@ -187,7 +187,7 @@ impl PagePolicy for CreditClock {
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.list("from_hand", &mut self.pages_ahead().map(|(_, frame)| frame));
+        inspector.ring("from_hand", &mut self.pages_ahead().map(|(_, frame)| frame));
         inspector.values("lists", &mut self.pages_ahead().map(|(steps, _)| steps as f64));
         let level = |(_, frame): (usize, Frame)| self.level_of[frame.index()].into();
         inspector.values("levels", &mut self.pages_ahead().map(level));

@@ -377,8 +377,8 @@ impl PagePolicy for Nru {
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
         match &self.order {
-            Order::InPlace(in_place) => inspector.list("from_hand", &mut in_place.ring.iter()),
-            Order::Linked(linked) => inspector.list("from_hand", &mut linked.circle.iter()),
+            Order::InPlace(in_place) => inspector.ring("from_hand", &mut in_place.ring.iter()),
+            Order::Linked(linked) => inspector.ring("from_hand", &mut linked.circle.iter()),
         }
     }
 

@@ -94,7 +94,7 @@ impl PagePolicy for WeightedClock {
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.list("from_hand", &mut self.from_hand.iter(&self.links));
+        inspector.ring("from_hand", &mut self.from_hand.iter(&self.links));
         let spared = |frame: Frame| self.spared[frame.index()].into();
         inspector.values("spared", &mut self.from_hand.iter(&self.links).map(spared));
     }

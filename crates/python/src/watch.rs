@@ -1,0 +1,107 @@
+//! `watch`: every step of one policy or two, as JSON for the page that plays them.
+
+use clockhand_policy::catalog::PolicySpec;
+use clockhand_sim::{Bits, Contestant, Course, SimError, WatchedStep, Watching, WriteMiss};
+use pyo3::prelude::*;
+use pythonize::pythonize;
+use serde::Serialize;
+
+use crate::errors::exception;
+use crate::simulation::{DeviceFacts, TraceFacts, choose, device_facts};
+use crate::supervision::supervised;
+use crate::trace::TraceSource;
+
+#[derive(Serialize)]
+struct CourseFacts {
+    policy: String,
+    policy_resolved: String,
+    summary: &'static str,
+    paper: &'static str,
+    hits: u64,
+    misses: u64,
+    read_ios: u64,
+    write_ios: u64,
+    /// The steps as JSON: a list of [`WatchedStep`].
+    steps: String,
+}
+
+impl CourseFacts {
+    fn new(course: Course) -> Result<Self, SimError> {
+        let steps: &[WatchedStep] = &course.steps;
+        let misses = course.counts.read_misses + course.counts.write_misses;
+        Ok(CourseFacts {
+            hits: steps.len() as u64 - misses,
+            misses,
+            read_ios: course.counts.read_ios,
+            write_ios: course.counts.write_ios(),
+            steps: serde_json::to_string(steps)
+                .map_err(|error| SimError::Usage(format!("a step is no JSON: {error}")))?,
+            policy: course.policy,
+            policy_resolved: course.policy_resolved,
+            summary: course.summary,
+            paper: course.paper,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct WatchedFacts {
+    trace: TraceFacts,
+    pages: Vec<(u32, u64)>,
+    references: Vec<(u32, bool)>,
+    device: DeviceFacts,
+    courses: Vec<CourseFacts>,
+}
+
+fn policy(text: &str) -> Result<PolicySpec, SimError> {
+    match Contestant::parse(text)? {
+        Contestant::Policy(policy) => Ok(policy),
+        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::Usage(format!(
+            "--policy {text} has no steps to watch; give a policy of clockhand policies, such as min"
+        ))),
+    }
+}
+
+/// Watches policies on a trace; a dictionary of references, pages and courses.
+#[pyfunction]
+#[pyo3(signature = (trace, policies, *, frames, page_bytes, device, bits, write_miss, seed, watch=None))]
+#[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
+pub(crate) fn watch_policies<'py>(
+    py: Python<'py>,
+    trace: PyRef<'py, TraceSource>,
+    policies: Vec<String>,
+    frames: u32,
+    page_bytes: u64,
+    device: String,
+    bits: &str,
+    write_miss: &str,
+    seed: u64,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let write_misses = [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)];
+    let watching = Watching {
+        trace: trace.0.clone(),
+        policies: policies
+            .iter()
+            .map(|text| policy(text))
+            .collect::<Result<_, _>>()
+            .map_err(exception)?,
+        frames,
+        page_bytes,
+        device: device.clone(),
+        bits: choose("--bits", bits, [("exact", Bits::Exact), ("mapped", Bits::Mapped)])
+            .map_err(exception)?,
+        write_miss: choose("--write-miss", write_miss, write_misses).map_err(exception)?,
+        seed,
+    };
+    let watched = supervised(py, watch, move |progress| clockhand_sim::watch(&watching, progress))?;
+    let courses = watched.courses.into_iter().map(CourseFacts::new);
+    let facts = WatchedFacts {
+        trace: TraceFacts::from(&watched.trace),
+        pages: watched.pages,
+        references: watched.references,
+        device: device_facts(&device, &watched.device, &watched.page_cost),
+        courses: courses.collect::<Result<_, _>>().map_err(exception)?,
+    };
+    Ok(pythonize(py, &facts)?)
+}

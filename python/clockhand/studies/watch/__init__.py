@@ -1,0 +1,1 @@
+"""How policies go about it, step by step: ``watch``."""

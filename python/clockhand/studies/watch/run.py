@@ -1,0 +1,196 @@
+"""Every step of one policy or two on the same references, as the simulator takes them."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack, cast
+
+from clockhand import _engine
+from clockhand.study.facts import Facts, equivalent_command
+from clockhand.study.files import publish
+from clockhand.study.limits import MAXIMUM_SEED, check_range
+from clockhand.study.run import reading_warnings, run_facts, trace_facts
+from clockhand.study.selections import expanded
+from clockhand.traces import Reading, Trace, Watch, reading_options, sources
+
+DEFAULT_LIMIT = 1000
+"""Requests that are watched if no limit is given."""
+
+MAXIMUM_FRAMES = 1024
+MAXIMUM_POLICIES = 2
+
+
+@dataclass(frozen=True)
+class Course:
+    """What one policy did.
+
+    Attributes:
+        policy: The policy as it was named.
+        policy_resolved: The policy with every default.
+        hits: References whose page was in memory.
+        misses: The other references.
+        read_ios: Pages read from the device.
+        write_ios: Pages written to it.
+        steps_json: The steps as JSON text; see :attr:`steps`.
+    """
+
+    policy: str
+    policy_resolved: str
+    hits: int
+    misses: int
+    read_ios: int
+    write_ios: int
+    steps_json: str
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """One step per reference.
+
+        ``hit``; ``examined``, the frames that were looked at to find a victim; ``written_back``,
+        the pages that were written and stayed; ``left``, pairs of a page that left and whether it
+        was dirty; ``frames``, of each page in memory its frame, its number and its state (1 for the
+        read bit, 2 for the write bit, 4 if dirty, added up); ``lists`` and ``values``, the policy's
+        own, as the page of the policy names them.
+        """
+        steps: list[dict[str, Any]] = json.loads(self.steps_json)
+        return steps
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What policies did on the same references.
+
+    Attributes:
+        references: Of each reference its page, a position in ``pages``, and whether it is a write.
+        pages: Of each page the number of its stream, and its address divided by the page size.
+        frames: Page frames.
+        courses: One per policy.
+        facts: Command, version, trace hash and policies.
+        warnings: What the reader passed over or assumed, one sentence each.
+    """
+
+    references: list[tuple[int, bool]]
+    pages: list[tuple[int, int]]
+    frames: int
+    courses: list[Course]
+    facts: Facts
+    warnings: list[str]
+
+    def page(self) -> str:
+        """Return the page that plays the steps, as HTML text that needs no network."""
+        from clockhand.studies.watch.report import render  # Jinja takes a while to import.
+
+        return render(self.references, self.pages, self.frames, self.courses, self.facts)
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Write the page that plays the steps."""
+        publish({Path(path): self.page().encode()})
+
+
+def watch_policies(
+    trace: Trace | str | os.PathLike[str],
+    *,
+    policies: str | Sequence[str],
+    frames: int,
+    page_size: int | str = 4096,
+    device: str | os.PathLike[str] = "slc-nand",
+    bits: str = "exact",
+    write_miss: str = "fetch",
+    seed: int = 0,
+    watch: Watch | None = None,
+    command: str | None = None,
+    **reading: Unpack[Reading],
+) -> Watched:
+    """Watch one policy, or two on the same references, step by step.
+
+    Args:
+        trace: The trace, as :class:`Trace` or as a path. Of a path the first 1,000 requests are
+            taken if ``limit`` is not given.
+        policies: One or two, with parameters, such as ``"craw:c=8"``.
+        frames: Page frames, from 1 to 1024; times the references at most 2,000,000.
+        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
+        device: Name with options or a TOML file: some policies go by what it costs.
+        bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
+        write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
+        seed: Seed of policies with random choices, from 0.
+        watch: Called now and then with the progress.
+        command: The command line for the facts; the equivalent one if not given.
+        reading: How a trace that is given as a path is read; see
+            :class:`clockhand.traces.Reading`.
+
+    Returns:
+        The steps; :meth:`Watched.write_report` makes the page that plays them.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: the trace cannot be read.
+    """
+    check_range("--frames", frames, 1, MAXIMUM_FRAMES)
+    check_range("--seed", seed, 0, MAXIMUM_SEED)
+    names = [entry["name"] for entry in _engine.policies() if entry["kind"] != "bound"]
+    policies = expanded("--policy", policies, names)
+    if len(policies) > MAXIMUM_POLICIES:
+        raise _engine.UsageError(
+            f"--policy names {len(policies)} policies; give one, or two that stand side by side"
+        )
+    if not isinstance(trace, Trace) and reading.get("limit") is None:
+        reading["limit"] = DEFAULT_LIMIT
+    page_bytes = _engine.parse_page_bytes(str(page_size))
+    options: dict[str, Any] = {"device": os.fspath(device), "bits": bits, "write_miss": write_miss}
+    (source,) = sources(trace, **reading)
+    result = _engine.watch_policies(
+        source, policies, frames=frames, page_bytes=page_bytes, seed=seed, watch=watch, **options
+    )
+    if command is None:
+        settings = {"frames": frames, "page_size": page_bytes, "seed": seed, **options}
+        command = equivalent_command(
+            "watch", [source.name], {"policy": policies, **settings, **reading_options(reading)}
+        )
+    trace_read = result["trace"]
+    return Watched(
+        references=result["references"],
+        pages=result["pages"],
+        frames=frames,
+        courses=[_course(course) for course in result["courses"]],
+        facts=_facts(result, command, page_bytes, seed, {"frames": frames, **options}),
+        warnings=reading_warnings([trace_read]),
+    )
+
+
+def _course(course: Mapping[str, Any]) -> Course:
+    counts = {key: course[key] for key in ("hits", "misses", "read_ios", "write_ios")}
+    return Course(
+        policy=course["policy"],
+        policy_resolved=course["policy_resolved"],
+        steps_json=course["steps"],
+        **counts,
+    )
+
+
+def _facts(
+    result: Mapping[str, Any],
+    command: str,
+    page_bytes: int,
+    seed: int,
+    options: Mapping[str, Any],
+) -> Facts:
+    policies = [
+        {
+            "name": course["policy"],
+            "resolved": course["policy_resolved"],
+            "summary": course["summary"],
+            "paper": course["paper"],
+        }
+        for course in result["courses"]
+    ]
+    facts = run_facts(
+        command=command,
+        seed=seed,
+        options=options,
+        traces=[trace_facts(result["trace"], page_bytes)],
+        devices=[result["device"]],
+        policies=policies,
+    )
+    return cast(Facts, facts)
