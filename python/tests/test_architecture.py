@@ -140,7 +140,10 @@ def test_no_study_imports_a_sibling(study: str) -> None:
 def test_charts_findings_and_reports_read_rows_and_never_simulate(study: str) -> None:
     """Neither do the modules of the study that they import."""
     folder = PACKAGE / "studies" / study
-    open_modules, seen = {*READERS_OF_ROWS}, set()
+    # A player draws by itself and says what the steps say.
+    open_modules = {name for name in READERS_OF_ROWS if (folder / f"{name}.py").exists()}
+    assert "report" in open_modules
+    seen: set[str] = set()
     while open_modules:
         module = open_modules.pop()
         seen.add(module)
