@@ -1,7 +1,7 @@
 //! # BPLRU: block padding LRU
 //!
 //! **What it keeps.** Written pages in DRAM, grouped by block; the blocks in one LRU list. Reads are served
-//! from it but bring nothing in.
+//! from it but add nothing to it.
 //!
 //! **Victim.** The least recently written block. Under *page padding* its missing pages are read from flash,
 //! and the whole block is written as one sequential batch.
@@ -18,8 +18,8 @@
 //! **Cost per hit and per victim.** Constant. At most 91 bytes per block that has a page in the buffer.
 //!
 //! **Deviations from the paper.** Pages that `commands=safe` has cleaned stay until their block is evicted;
-//! a block with no dirty page left is dropped. A page that is written again, or trimmed, ends a block's
-//! order for good.
+//! a block with no dirty page left is dropped. Once one of its pages is written again, or trimmed, a block no
+//! longer counts as written in order.
 //!
 //! **Reference.** H. Kim, S. Ahn: BPLRU: a buffer management scheme for improving random writes in flash
 //! storage. FAST 2008.

@@ -4,7 +4,7 @@
 //! region*, an LRU list of pages, and a *block region*, an LRU list of blocks.
 //!
 //! **Victim.** When NVM is full, the block of the block region with the most pages, among those the least
-//! recently used one; if the region is empty, all pages of the page region that are of the block of the least
+//! recently used one; if the region is empty, all pages of the page region that belong to the block of the least
 //! recently used page. The block's pages in the read cache are flushed with it (*clean padding*) and stay
 //! cached. The read cache drops its least recently used page.
 //!
@@ -21,8 +21,8 @@
 //! may walk the blocks of one size. At most 99 bytes per block, and 59 per page of the read cache and of the
 //! page region.
 //!
-//! **Deviations from the paper.** Simplified: the source was not available, this is what others say of it.
-//! That a read hit in NVM counts as a use is our reading.
+//! **Deviations from the paper.** Simplified: the source was not available; this follows other authors'
+//! descriptions. That a read hit in NVM counts as a use is our interpretation.
 //!
 //! **Reference.** Q. Wei, C. Chen, J. Yang: CBM: a cooperative buffer management for SSD. MSST 2014.
 

@@ -14,11 +14,12 @@
 //! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
 //! writes an FUA page through.
 //!
-//! **Cost per hit and per victim.** One look-up and a few list steps, whatever the window. Beside the policy's own, 13 bytes per page in the buffer, and 29 to
-//! 51 and 4 per distinct page that ever needed or may need one, since the page policy knows dense numbers.
+//! **Cost per hit and per victim.** One look-up and a few list steps, whatever the window. Besides the policy's own
+//! memory, 13 bytes per page in the buffer, 29 to 51 per distinct page that has needed a dense number and 4 per page that
+//! may need one, since the page policy works with dense numbers.
 //!
-//! **Deviations from the paper.** A cache of a memory's pages here holds back writes of a drive, by the very
-//! code of the page policy. A trimmed page stays in its place, clean.
+//! **Deviations from the paper.** The policy was made for pages of memory; here its very code holds back the
+//! writes of a drive. A trimmed page stays in its place, clean.
 //!
 //! **Reference.** S.-Y. Park, D. Jung, J.-U. Kang, J.-S. Kim, J. Lee: CFLRU: a replacement algorithm for flash
 //! memory. CASES 2006.

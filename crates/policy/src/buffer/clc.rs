@@ -1,14 +1,14 @@
 //! # CLC: cold and largest cluster
 //!
 //! **What it keeps.** Written pages in DRAM, grouped by block (*clusters*). A share `alpha` of the clusters,
-//! those used last, is in one size-independent LRU list; what falls off its end goes to a list of the clusters
+//! those used last, is in one size-independent LRU list; a cluster that falls off its end goes to a list of the clusters
 //! of its size.
 //!
 //! **Victim.** The least recent cluster of the largest size that has one; if there is none, the end of the LRU
 //! list. Its dirty pages are flushed as one batch.
 //!
 //! **On a write.** Any hit or insertion, read or write, moves the cluster to the MRU end of the LRU list. A
-//! read miss brings nothing in.
+//! read miss adds nothing to the buffer.
 //!
 //! **Parameters.** `alpha`: the share of the clusters in the LRU list, rounded down (default 1/10): 1 is block
 //! LRU, 0 the largest cluster first. `commands`: `paper` (default) ignores FLUSH and FUA; `safe` flushes the
@@ -17,8 +17,8 @@
 //! **Cost per hit and per victim.** Constant on average: a list per size. A TRIM may walk one such list. At
 //! most 115 bytes per block that has a page in the buffer.
 //!
-//! **Deviations from the paper.** Our reading: the full text was not at hand. The paper's buffer is NVRAM;
-//! here it is DRAM, so that `commands=safe` has something to do. That a read hit counts as a use is ours.
+//! **Deviations from the paper.** Our interpretation: the full text was not available. The paper's buffer is NVRAM;
+//! here it is DRAM, so that `commands=safe` has something to do. That a read hit counts as a use is our choice.
 //!
 //! **Reference.** S. Kang, S. Park, H. Jung, H. Shim, J. Cha: Performance trade-offs in using NVRAM write
 //! buffer for flash memory-based storage devices. IEEE Transactions on Computers 58(6), 2009.

@@ -6,15 +6,15 @@
 //!
 //! **Victim.** In DRAM, from the hand: a page with reference bit 1 gets bit 0, the first one with bit 0
 //! leaves: a clean one is discarded, a dirty one *migrates* to NVM (*dirty first migration*). If NVM is full, a
-//! block leaves before: among the blocks with the most pages, from the hand, one with reference bit 1 gets bit
+//! block leaves first: among the blocks with the most pages, from the hand, one with reference bit 1 gets bit
 //! 0 and is skipped, the first one with bit 0 is the victim; smaller blocks keep their bits; the hand goes
 //! behind the victim. All its pages are flushed as one batch, and with them the dirty pages of that block in
 //! DRAM (*dirty page padding*), which leave DRAM. The page that migrates is not among them, even if the
-//! victim is its own block; it comes to NVM afterwards.
+//! victim is its own block; it enters NVM afterwards.
 //!
 //! **On a write.** A hit in DRAM makes the page dirty and leaves its reference bit alone; a read hit sets it
 //! if the page is clean. A hit in NVM, read or write, is served there and sets the block's bit; a write counts
-//! one NVM write. A miss goes to DRAM. A page that comes to NVM sets its block's bit; a new block goes to the
+//! one NVM write. A miss goes to DRAM. A page that enters NVM sets its block's bit; a new block goes to the
 //! place that the hand reaches last.
 //!
 //! **Parameters.** `dram_share`: the share of DRAM in the total, rounded down, at least a page (default 1/10).
@@ -34,7 +34,7 @@
 //!
 //! **Deviations from the paper.** The paper's figure places a page in both memories; here it is in one
 //! (`dram_copy` is the literal reading). It says that CLOCK-NV ignores FLUSH and FUA; since dirty pages in DRAM
-//! are lost with the power, a real drive needs `commands=safe`. Our readings: under `promote` the block's bit
+//! are lost in a power failure, a real drive needs `commands=safe`. Our choices: under `promote` the block's bit
 //! is left alone; the page of an FUA write is never padded in its older version; a drain flushes the blocks of
 //! NVM from the hand, then the dirty rest of DRAM block by block; of a page in both memories it writes the
 //! newer version, once, also with `padding=off`.

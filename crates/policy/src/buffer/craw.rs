@@ -3,7 +3,7 @@
 //! **What it keeps.** What the page policy of this name keeps: an area of pages read and two of pages written, with ghosts
 //! and desired sizes; a read bit and a write bit per page in DRAM.
 //!
-//! **Victim.** As in the page policy. A dirty one is written to flash, a batch of one page, a clean one is dropped.
+//! **Victim.** As in the page policy. A dirty one is written to flash as a batch of one page, a clean one is dropped.
 //!
 //! **On a write.** Sets the write bit.
 //!
@@ -14,11 +14,12 @@
 //! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
 //! writes an FUA page through.
 //!
-//! **Cost per hit and per victim.** One look-up and an OR; constant on average. Beside the policy's own, 13 bytes per page in the buffer, and 29 to
-//! 51 and 4 per distinct page that ever needed or may need one, since the page policy knows dense numbers.
+//! **Cost per hit and per victim.** One look-up and an OR; constant on average. Besides the policy's own
+//! memory, 13 bytes per page in the buffer, 29 to 51 per distinct page that has needed a dense number and 4 per page that
+//! may need one, since the page policy works with dense numbers.
 //!
-//! **Deviations from the paper.** A cache of a memory's pages here holds back writes of a drive, by the very
-//! code of the page policy. A trimmed page stays in its place, clean.
+//! **Deviations from the paper.** The policy was made for pages of memory; here its very code holds back the
+//! writes of a drive. A trimmed page stays in its place, clean.
 //!
 //! **Reference.** H. Lee, H. Bahn, K. G. Shin: Page replacement for write references in NAND flash based virtual memory
 //! systems. JCSE 8(3), 2014.

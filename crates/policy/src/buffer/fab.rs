@@ -3,8 +3,8 @@
 //! **What it keeps.** Pages in DRAM, grouped by block; the groups in the order of their last use. Reads are
 //! cached too.
 //!
-//! **Victim.** The group with the most pages; among those the least recently used one, even if it is the
-//! group of the page that comes. A group with a dirty page is flushed whole, its clean pages included (*clean
+//! **Victim.** The group with the most pages; among several, the least recently used one, even if it is the
+//! group of the incoming page. A group with a dirty page is flushed whole, its clean pages included (*clean
 //! page padding*), in ascending order as one batch. An all-clean group is dropped.
 //!
 //! **On a write.** Any hit or insertion, read or write, makes the group the most recently used one. A write
@@ -18,7 +18,7 @@
 //! **Cost per hit and per victim.** Constant: a list for each number of pages, in the order of use. A TRIM
 //! may walk one such list. At most 107 bytes per block that has a page in the buffer.
 //!
-//! **Deviations from the paper.** None known; which pages are padded and whether reads are cached decides more
+//! **Deviations from the paper.** None known; which pages are padded and whether reads are cached matters more
 //! than anything else, so both are named options.
 //!
 //! **Reference.** H. Jo, J.-U. Kang, S.-Y. Park, J.-S. Kim, J. Lee: FAB: flash-aware buffer management policy

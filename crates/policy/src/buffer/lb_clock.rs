@@ -1,7 +1,7 @@
 //! # LB-CLOCK: large block CLOCK
 //!
 //! **What it keeps.** Written pages in DRAM, grouped by block; the blocks in a circle with a hand and a
-//! reference bit each. Reads are served from it but bring nothing in.
+//! reference bit each. Reads are served from it but add nothing to it.
 //!
 //! **Victim.** Among the blocks with reference bit 0 the one with the most pages, the first from the hand if
 //! several have; if there is none, the block under the hand gets bit 0 and is the victim. Its dirty pages are

@@ -2,7 +2,7 @@
 //!
 //! **What it keeps.** A list of pages in DRAM in the order of their last use.
 //!
-//! **Victim.** The page at the LRU end; a dirty one is written to flash, a batch of one page, a clean one is dropped.
+//! **Victim.** The page at the LRU end; a dirty one is written to flash as a batch of one page, a clean one is dropped.
 //!
 //! **On a write.** Moves the page to the MRU end as a read does; a dirty page is not spared.
 //!
@@ -12,11 +12,12 @@
 //! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
 //! writes an FUA page through.
 //!
-//! **Cost per hit and per victim.** One look-up and a list move; constant. Beside the policy's own, 13 bytes per page in the buffer, and 29 to
-//! 51 and 4 per distinct page that ever needed or may need one, since the page policy knows dense numbers.
+//! **Cost per hit and per victim.** One look-up and a list move; constant. Besides the policy's own
+//! memory, 13 bytes per page in the buffer, 29 to 51 per distinct page that has needed a dense number and 4 per page that
+//! may need one, since the page policy works with dense numbers.
 //!
-//! **Deviations from the paper.** A cache of a memory's pages here holds back writes of a drive, by the very
-//! code of the page policy. A trimmed page stays in its place, clean.
+//! **Deviations from the paper.** The policy was made for pages of memory; here its very code holds back the
+//! writes of a drive. A trimmed page stays in its place, clean.
 //!
 //! **Reference.** R. L. Mattson, J. Gecsei, D. R. Slutz, I. L. Traiger: Evaluation techniques for storage hierarchies. IBM
 //! Systems Journal 9(2), 1970.

@@ -3,7 +3,7 @@
 //! **What it keeps.** An LRU list of pages in DRAM, and a cold flag for each.
 //!
 //! **Victim.** The page at the LRU end, unless it is dirty and not cold: that one becomes cold and moves to the MRU end.
-//! A dirty victim is written to flash, a batch of one page, a clean one is dropped.
+//! A dirty victim is written to flash as a batch of one page, a clean one is dropped.
 //!
 //! **On a write.** Moves the page to the MRU end and clears its cold flag as a read does.
 //!
@@ -13,11 +13,12 @@
 //! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
 //! writes an FUA page through.
 //!
-//! **Cost per hit and per victim.** One look-up and a list move; constant on average. Beside the policy's own, 13 bytes per page in the buffer, and 29 to
-//! 51 and 4 per distinct page that ever needed or may need one, since the page policy knows dense numbers.
+//! **Cost per hit and per victim.** One look-up and a list move; constant on average. Besides the policy's own
+//! memory, 13 bytes per page in the buffer, 29 to 51 per distinct page that has needed a dense number and 4 per page that
+//! may need one, since the page policy works with dense numbers.
 //!
-//! **Deviations from the paper.** A cache of a memory's pages here holds back writes of a drive, by the very
-//! code of the page policy. A trimmed page stays in its place, clean.
+//! **Deviations from the paper.** The policy was made for pages of memory; here its very code holds back the
+//! writes of a drive. A trimmed page stays in its place, clean.
 //!
 //! **Reference.** H. Jung, H. Shim, S. Park, S. Kang, J. Cha: LRU-WSR: integration of LRU and writes sequence reordering
 //! for flash memory. IEEE Transactions on Consumer Electronics 54(3), 2008.

@@ -1,16 +1,16 @@
 //! # 2Q: two queues
 //!
-//! **What it keeps.** `A1in`, a FIFO queue of pages that came lately; `A1out`, the ghosts of pages that left
-//! `A1in`, in the order of their leaving; `Am`, an LRU list of pages that came back while they were in
+//! **What it keeps.** `A1in`, a FIFO queue of recently loaded pages; `A1out`, the ghosts of pages that left
+//! `A1in`, in the order in which they left; `Am`, an LRU list of pages that came back while they were in
 //! `A1out`. Shown by these names, each from the oldest or LRU end.
 //!
 //! **Victim.** If `|A1in| > Kin`, the oldest page of `A1in`, which becomes the newest ghost of `A1out`; else
-//! the LRU page of `Am`, which is forgotten. When the list so chosen is empty, the other one is taken by its
-//! own rule.
+//! the LRU page of `Am`, which is forgotten. If the chosen list is empty, the victim is taken from the other
+//! one by that list's rule.
 //!
-//! A page that then comes is first looked for in `A1out`; then, while `|A1out| > Kout`,
+//! The incoming page is first looked up in `A1out`; then, while `|A1out| > Kout`,
 //! the oldest ghost is dropped; then a page that was found goes to the MRU end of `Am` and its ghost is
-//! forgotten, and any other one becomes the newest page of `A1in`. A hit in `Am` moves the page to the MRU
+//! forgotten, and any other page becomes the newest page of `A1in`. A hit in `Am` moves the page to the MRU
 //! end; a hit in `A1in` does nothing.
 //!
 //! **On a write.** As on a read; a dirty page is not spared.
@@ -21,9 +21,9 @@
 //! **Cost per hit and per victim.** At most one list move; constant.
 //!
 //! **Deviations from the paper.** The full version, with the shares that the paper recommends. The listing
-//! takes the victim from `Am` whenever `|A1in| <= Kin`, also when `Am` is empty; then `A1in` is taken here.
-//! The listing looks for the page in `A1out` before anything leaves; here that is done afterwards, but before
-//! `A1out` is trimmed, which is the same: the ghost that is found still counts while `A1out` is trimmed.
+//! takes the victim from `Am` whenever `|A1in| <= Kin`, even when `Am` is empty; in that case `A1in` is used here.
+//! The listing looks up the page in `A1out` before anything leaves; here that is done afterwards, but before
+//! `A1out` is trimmed, which is equivalent: the ghost that is found still counts while `A1out` is trimmed.
 //! Pinned pages are passed over and keep their places; a list of pinned pages counts as empty.
 //!
 //! **Reference.** T. Johnson, D. Shasha: 2Q: a low overhead high performance buffer management replacement

@@ -5,7 +5,7 @@
 //!
 //! **Victim.** Step 1: the first clean page with reference bit 0 in the window. Step 2: else the first page
 //! with reference bit 0 in the window, which is dirty. Step 3: else a CLOCK scan from the page after the
-//! window, which clears reference bits until it finds one that is 0. The hand then stands behind the victim.
+//! window, which clears reference bits until it finds one that is 0. The hand then moves behind the victim.
 //!
 //! **On a write.** Sets the reference bit as a read does; a dirty page is kept before a clean one.
 //!
@@ -15,9 +15,9 @@
 //! the window before the scan of step 3.
 //!
 //! **Cost per hit and per victim.** One OR; constant per page that the hand passes. The search for a clean
-//! page does not look again at pages that it has ruled out.
+//! page does not examine again the pages that it has ruled out.
 //!
-//! Where pages leave out of turn the window is at most the pages in memory.
+//! If pages leave out of turn, the window is at most the pages in memory.
 //!
 //! **Deviations from the paper.** The paper describes CFCLOCK in prose and does not say when reference bits
 //! are cleared, the most consequential choice of all: on real traces `clear_passed=false` costs up to twice

@@ -8,17 +8,17 @@
 //!
 //! **Parameters.** `period`: references per period (default 1000). `cost_read`, `cost_write`: the weights of
 //! a page read and a page write in the cost (default 1 and 8, whatever the device). `step`: pages by which
-//! the window moves (default a sixteenth of the frames). `threshold`: the change of cost that is taken as
-//! none (default 0).
+//! the window moves (default a sixteenth of the frames). `threshold`: the largest change of cost that counts as
+//! no change (default 0).
 //!
 //! **Cost per hit and per victim.** As `cflru`; `step` list steps per period.
 //!
 //! **Deviations from the paper.** The paper says only that the sign of the change of
 //! `v_W · C_W + v_R · C_R` between adjacent periods steers the window. The rule here: the window starts at a
-//! third of the frames, growing. After the first period it moves one step on. After each later period, if
-//! the cost rose by more than the threshold the direction turns and the window moves one step; if it fell
-//! by more than the threshold the window moves one step on; else it stays. The window is kept within
-//! 0 and all frames, which does not turn the direction.
+//! third of the frames, growing. After the first period it moves one step further. After each later period, if
+//! the cost rose by more than the threshold the direction is reversed and the window moves one step; if it fell
+//! by more than the threshold the window moves one step further; else it stays. The window is kept between
+//! 0 and all frames, which does not reverse the direction.
 //!
 //! **Reference.** S.-Y. Park, D. Jung, J.-U. Kang, J.-S. Kim, J. Lee: CFLRU: a replacement algorithm for
 //! flash memory. CASES 2006, section 3.3.

@@ -17,7 +17,7 @@
 //! non-resident and there are more than `m` of them, `HAND_test` ends the test period of its page, until
 //! there are no more than `m`.
 //!
-//! A page that then comes is hot if it is still in the clock: its old place and test period end, it is put at
+//! The incoming page is hot if it is still in the clock: its old place and test period end, it is put at
 //! the list head with bit 0, `m_c` grows and `HAND_hot` acts. Any other page is cold, in its test period, and
 //! put at the list head.
 //!
@@ -40,12 +40,12 @@
 //! other pages, since those that they stop at have lists of their own. 16 bytes per page of the footprint, 9
 //! per frame and up to 16 per page in its test period.
 //!
-//! **Deviations from the paper.** The paper leaves open where `m_c` begins and ends, and what happens to a
-//! hot page that becomes cold (it gets no test period: it has the largest recency), to a bit that is set when
-//! a test period ends (it stays, and `m_c` does not shrink, since there was a reference) and to a hand whose
-//! page is overtaken by `HAND_hot` (it stays at the page). A referenced cold page that is not in its test
+//! **Deviations from the paper.** The paper leaves open the initial value and the limits of `m_c`, and what
+//! happens to a hot page that becomes cold (it gets no test period: it has the largest recency), to a bit that is
+//! set when a test period ends (it stays, and `m_c` does not shrink, since there was a reference) and to a hand
+//! whose page is overtaken by `HAND_hot` (it stays at the page). A referenced cold page that is not in its test
 //! period gets no new one: "no status change". Pinned pages are passed over, by `HAND_cold` in place, by
-//! `HAND_hot` to the list head, with their bits untouched and their status kept, but for a test period.
+//! `HAND_hot` to the list head, with their bits untouched and their status kept, except for a test period.
 //! `HAND_hot` gives up when all hot pages are pinned; if all resident cold pages are pinned, or there is
 //! none, it makes one more page cold.
 //!

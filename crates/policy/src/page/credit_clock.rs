@@ -16,15 +16,15 @@
 //! credit `K`, one that a read loads with level 0 and none.
 //!
 //! **Parameters.** `c`: cost of a page write over that of a page read, at least 1 (default: that of the device;
-//! 8 for flash). `k`: `K` itself, in its place. `clean_levels`: `R` (default 4). `dirty_levels`: the highest level
+//! 8 for flash). `k`: `K` itself, instead of `c`. `clean_levels`: `R` (default 4). `dirty_levels`: the highest level
 //! of a dirty page (default 2). `new_dirty_share`: the credit of a page that a write loads, as a share of `K`,
-//! rounded down (default 1); with 0 its level is 0 too. The last three are there to take the policy apart.
+//! rounded down (default 1); with 0 its level is 0 too. The last three serve to measure what each part contributes.
 //!
-//! **Cost per hit and per victim.** One OR; constant on average per page that the hand looks at, and no page is looked
-//! at before its credit has run out. The hand may step over as many empty lists as there are.
+//! **Cost per hit and per victim.** One OR; constant on average per page that the hand examines, and no page is
+//! examined before its credit has run out. The hand may step over as many empty lists as there are.
 //!
-//! **Deviations from the paper.** There is none; this is a policy of Clockhand's own, and `docs/credit-clock.md` says
-//! what of it is known from others. `K` is at most 255. A write-back without eviction changes
+//! **Deviations from the paper.** There is no paper: this is Clockhand's own policy, and `docs/credit-clock.md` says
+//! which of its parts are known from others. `K` is at most 255. A write-back without eviction changes
 //! neither credit nor level. A pinned page at the hand goes to the next list with its bit untouched.
 //!
 //! **Reference.** Clockhand, docs/credit-clock.md, 2026.

@@ -1,12 +1,12 @@
 //! # LFU: least frequently used
 //!
-//! **What it keeps.** For each page in memory how often it was referenced since it was loaded, the fault
-//! included: 1 when it is loaded, one more with each hit, without limit. The count of a page that leaves is
+//! **What it keeps.** For each page in memory, how often it has been referenced since it was loaded, including
+//! the fault: 1 when it is loaded, one more with each hit, without limit. The count of a page that leaves is
 //! forgotten. Shown: `by_count`, all pages in the order in which they would leave, and `first_of_count`,
-//! those of them whose count is not that of the page before.
+//! those whose count differs from that of the page before.
 //!
-//! **Victim.** The page with the smallest count; among pages of that count the one whose last reference is
-//! longest ago.
+//! **Victim.** The page with the smallest count; among pages with that count, the least recently referenced
+//! one.
 //!
 //! **On a write.** Counts as a read does; a dirty page is not spared.
 //!
@@ -16,7 +16,7 @@
 //! lists are linked in the order of their counts.
 //!
 //! **Deviations from the paper.** The paper compares algorithms by their principles and leaves ties open. Of
-//! the two readings in use this is "in-cache" LFU; "perfect" LFU would keep the counts of pages that have
+//! the two variants in use this is "in-cache" LFU; "perfect" LFU would keep the counts of pages that have
 //! left. Pinned pages are passed over and keep their places.
 //!
 //! **Reference.** A. V. Aho, P. J. Denning, J. D. Ullman: Principles of optimal page replacement. Journal of

@@ -15,13 +15,14 @@
 //! **Parameters.** `share` (default 1/4). `dynamic`: with `true`, in place of a share, it begins at 1/6 and takes the
 //! values 1/6, 1/5, … 1/1 by the cost of all I/Os (`cost_read` and `cost_write`, 1 and 8) in each `period` of references
 //! (default ten times the frames): it becomes one step wider after the first period; after each later one it stays if
-//! the cost differs by at most `threshold` of the period before (default 1/20), moves one step on in the same direction
-//! if the cost fell, and one step in the other if it rose. At the ends share and direction stay. `batch` as in `linux24`.
+//! the cost differs from that of the period before by at most the share `threshold` (default 1/20), moves one more step
+//! in the same direction if the cost fell, and one step in the other if it rose. At the ends share and direction stay.
+//! `batch` as in `linux24`.
 //!
 //! **Cost per hit and per victim.** As `linux24`, and up to twice the share of the lists per call.
 //!
 //! **Deviations from the paper.** The paper gives the share of the first priorities and says that the window follows the
-//! cost; steps, threshold and period are ours. Those of `linux24` from its kernel are here too.
+//! cost; steps, threshold and period are ours. The deviations of `linux24` from its kernel apply here too.
 //!
 //! **Reference.** S.-Y. Park, D. Jung, J.-U. Kang, J.-S. Kim, J. Lee: CFLRU: a replacement algorithm for flash memory.
 //! CASES 2006, section 5.2.

@@ -3,23 +3,23 @@
 //! This is an approximation of a kernel, defined by this text: Linux without multi-generational LRU.
 //!
 //! **What it keeps.** For anonymous pages and for those of files each an `active` and an `inactive` list and a cost; per
-//! page a flag *referenced*, and its accessed bit, which the hardware sets at each memory reference, also at the one that
-//! faults; and when each page was last evicted, counted in evictions. Shown: the four lists from the newest page, all
+//! page a flag *referenced*, and its accessed bit, which the hardware sets at each memory reference, including the one
+//! that faults; and when each page was last evicted, counted in evictions. Shown: the four lists from the newest page, all
 //! pages that are referenced, and both costs.
 //!
-//! *Touch:* an inactive page that is referenced goes to the head of `active` and is not referenced any more; any other
-//! page becomes referenced. A call touches its page, also the call that loads it.
+//! *Touch:* an inactive page that is referenced goes to the head of `active` and is no longer referenced; any other
+//! page becomes referenced. A call touches its page, including the call that loads it.
 //!
-//! A page that comes is not referenced. It goes to the head of `inactive`; but one that was evicted at most as many
-//! evictions ago, its own included, as both `active` lists and the other kind's `inactive` hold pages goes to the head of
-//! `active`, and its kind costs one more.
+//! An incoming page is not referenced. It goes to the head of `inactive`. But if the number of evictions since it was
+//! evicted, its own included, is at most the number of pages in both `active` lists and the other kind's `inactive`
+//! list, it goes to the head of `active`, and its kind costs one more.
 //!
 //! **Victim.** Until `batch` frames are free, or as many as are needed: for either kind, while `|inactive| * ratio <
 //! |active|`, the tail of `active` goes to the head of `inactive` and loses its accessed bit; `ratio` is 1 below a GiB of
 //! pages of this kind, else `floor(sqrt(10 * floor(GiB)))`. Then the tail of `inactive` of the kind that costs less is
-//! looked at (of files if both cost the same; of the other kind if the list is empty). If it was accessed, it loses the
+//! examined (of files if both cost the same; of the other kind if the list is empty). If it was accessed, it loses the
 //! bit; it goes to the head of `active` if it is referenced, else it becomes referenced and goes to the head of
-//! `inactive`. If it was not accessed it leaves. When it is dirty its kind costs one more. After each such one more both
+//! `inactive`. If it was not accessed it leaves; if it is dirty, its kind costs one more. After each such increment both
 //! costs are halved, rounded down, if four times their sum exceeds the number of frames.
 //!
 //! **On a write.** Nothing; writing back makes a kind's pages cost more.

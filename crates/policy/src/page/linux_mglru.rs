@@ -3,30 +3,30 @@
 //! This is an approximation of a kernel, defined by this text: Linux with multi-generational LRU.
 //!
 //! **What it keeps.** Generations from `min_seq`, the oldest, to `max_seq`, at first 0 to 3, each a list of pages of both
-//! kinds; per page its accessed bit, which the hardware sets at each memory reference, also at the one that faults, and
+//! kinds; per page its accessed bit, which the hardware sets at each memory reference, including the one that faults, and
 //! how many calls hit it since it entered its generation. Shown: `generation_0` (the oldest) to `generation_3`, each
 //! from the newest page, the pages that one call and that more calls have hit, `min_seq` and `max_seq`.
 //!
-//! A page that a memory reference brings goes to the head of `max_seq`; one that a call brings, or that is read ahead, to
-//! the head of `min_seq`. A call that hits counts; from the second one on the page goes from `min_seq` to the head of the
-//! next generation.
+//! A page that a memory reference loads goes to the head of `max_seq`; one that a call loads, or that is read ahead, to
+//! the head of `min_seq`. A call that hits is counted; from the second one on, the page goes from `min_seq` to the head of
+//! the next generation.
 //!
 //! **Victim.** Until `batch` frames are free, or as many as are needed: if there are at least three generations and the
 //! oldest is empty, it ends. Else, if there are only two, the pages *age*: of all pages in memory, generation by
 //! generation from the oldest, each from the tail, those with an accessed bit lose it and go to the head of `max_seq`,
-//! unless they are in it; then a new, empty generation begins. Else the tail of the oldest generation is looked at: if it
+//! unless they are in it; then a new, empty generation begins. Else the tail of the oldest generation is examined: if it
 //! was accessed it loses the bit and goes to the head of `max_seq`, else it leaves.
 //!
 //! **On a write.** Nothing.
 //!
 //! **Parameters.** `batch`: frames that one call makes free (default a quarter of the frames, at most 32).
 //!
-//! **Cost per hit and per victim.** One OR; a page that leaves costs constant time, ageing looks at every page in memory.
+//! **Cost per hit and per victim.** One OR; a page that leaves costs constant time, ageing examines every page in memory.
 //! 10 bytes per frame.
 //!
 //! **Deviations from the paper.** There is no paper; the kernel also has tiers with a feedback loop, Bloom filters for
 //! page tables, memory groups and a swappiness. A pinned page is not aged and goes to the head of `max_seq` when it is
-//! looked at, with its bit untouched.
+//! examined, with its bit untouched.
 //!
 //! **Reference.** Y. Zhao: Multi-gen LRU framework. Linux 6.1, 2022 (mm/vmscan.c).
 

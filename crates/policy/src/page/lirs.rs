@@ -7,13 +7,13 @@
 //!
 //! **Victim.** The page at the front of `Q`; if it is in `S` it stays there as a non-resident HIR page.
 //!
-//! The page that comes, or is hit, is then put on top of `S`, from wherever it was. *LIR page:* nothing else.
+//! The page that is loaded, or hit, is then put on top of `S`, wherever it was. *LIR page:* nothing else.
 //! *HIR page that was in `S`* (hit or not): becomes a LIR page and leaves `Q`; if there are now more than
 //! `Llirs` LIR pages, the one at the bottom of `S` leaves `S` and goes to the end of `Q` as a resident HIR
-//! page. *Any other page:* on a hit it goes to the end of `Q`; when it comes, it becomes a LIR page if there
+//! page. *Any other page:* on a hit it goes to the end of `Q`; when it is loaded, it becomes a LIR page if there
 //! are fewer than `Llirs`, else a HIR page at the end of `Q`.
 //!
-//! Last of all, on every reference, `S` is *pruned*: HIR pages at its bottom leave it, until a LIR page is at
+//! Finally, on every reference, `S` is *pruned*: HIR pages at its bottom leave it, until a LIR page is at
 //! the bottom or `S` is empty; those that are not in memory are forgotten.
 //!
 //! **On a write.** As on a read; a dirty page is not spared.
@@ -27,8 +27,8 @@
 //! **Deviations from the paper.** None on its rules; with `Llirs` = 0, which the paper does not consider, `S`
 //! is always empty and `Q` an LRU list. `S` is not limited and can hold the whole footprint; some
 //! implementations limit it (libCacheSim: to twice the frames). Pinned pages are passed over and keep their
-//! places; when all of `Q` are pinned, or `Q` is empty since pages left out of turn, the LIR page nearest the bottom of `S`
-//! that is not pinned leaves memory and `S`, which is then pruned. A page that leaves out of turn leaves `S` too.
+//! places; if all pages of `Q` are pinned, or `Q` is empty because pages left out of turn, the LIR page nearest the bottom
+//! of `S` that is not pinned leaves memory and `S`, which is then pruned. A page that leaves out of turn leaves `S` too.
 //!
 //! **Reference.** S. Jiang, X. Zhang: LIRS: an efficient low inter-reference recency set replacement policy
 //! to improve buffer cache performance. SIGMETRICS 2002.

@@ -2,8 +2,8 @@
 //!
 //! **What it keeps.** An LRU list and a cold flag per page, 0 when the page is loaded.
 //!
-//! **Victim.** Looks at the LRU page: a clean one leaves; a dirty and cold one leaves; a dirty one that is
-//! not cold becomes cold, moves to the MRU end, and the new LRU page is looked at.
+//! **Victim.** The LRU page is examined: a clean one leaves; a dirty and cold one leaves; a dirty one that is
+//! not cold becomes cold and moves to the MRU end, and the new LRU page is examined.
 //!
 //! **On a write.** As on a read: the page moves to the MRU end and its cold flag is cleared.
 //!

@@ -5,7 +5,7 @@
 //! **Victim.** The page whose next reference is farthest. Ties exist only among pages that are never
 //! referenced again: clean before dirty, then the smallest page number.
 //!
-//! **On a write.** Nothing else than on a read: MIN minimises misses, not I/O time.
+//! **On a write.** As on a read: MIN minimises misses, not I/O time.
 //!
 //! **Parameters.** None.
 //!

@@ -5,16 +5,16 @@
 //!
 //! **Victim.** `mode=scan`: pass A, once around from the hand, takes the first (0,0) page and changes
 //! nothing; pass B, once around, takes the first (0,1) page and clears the reference bit of every page
-//! passed over; if neither finds a page, A and B again. `mode=periodic`: the first page, from the hand, of
-//! the lowest class that has one. The hand then stands behind the victim.
+//! passed over; if neither finds a page, A and B are repeated. `mode=periodic`: the first page, from the hand, of
+//! the lowest class that has one. The hand then moves behind the victim.
 //!
 //! **On a write.** Sets the reference bit as a read does; a dirty page is kept before a clean one.
 //!
 //! **Parameters.** `mode`: `scan` (default), or `periodic`, in which the hand clears nothing and all
 //! reference bits are cleared after every `period`-th reference, hits included (default 1000).
 //!
-//! **Cost per hit and per victim.** One OR; constant on average: sets of candidates, looked up 64 frames at a
-//! time, take the place of the revolutions. Periodic mode clears all bits once per period. Once pages have left out of
+//! **Cost per hit and per victim.** One OR; constant on average: sets of candidates, searched 64 frames at a
+//! time, replace the revolutions. Periodic mode clears all bits once per period. Once pages have left out of
 //! turn, or several at once, each step costs the logarithm of the number of pages.
 //!
 //! **Deviations from the paper.** The text gives only the order of the classes ("higher priority to modified"

@@ -16,8 +16,8 @@
 //!
 //! **Deviations from the paper.** The paper names no generator; this is SplitMix64 by Steele, Lea and Flood
 //! with the increment 9E3779B97F4A7C15 (hexadecimal). Its state is the seed before the first number is drawn,
-//! so that seed 0 begins with E220A8397B1DCDAF. Among pinned pages the chances are not equal: the page behind
-//! them has theirs too.
+//! so that seed 0 begins with E220A8397B1DCDAF. With pinned pages the chances are not equal: the page behind
+//! them also has their chances.
 //!
 //! **Reference.** L. A. Belady: A study of replacement algorithms for a virtual-storage computer. IBM Systems
 //! Journal 5(2), 1966. G. L. Steele, D. Lea, C. H. Flood: Fast splittable pseudorandom number generators.

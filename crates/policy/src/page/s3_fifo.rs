@@ -7,12 +7,12 @@
 //!
 //! **Victim.** If `S` has at least its target size, from `S`, else from `M`. *From `S`:* the oldest page of
 //! `S`; if its frequency is at least `move_to_main_threshold`, it becomes the newest page of `M` with
-//! frequency 0, and the next oldest is looked at; else it leaves and becomes the newest ghost. If `S` becomes
+//! frequency 0, and the next oldest is examined; else it leaves and becomes the newest ghost. If `S` becomes
 //! empty, from `M`. *From `M`:* the oldest page of `M`; if its frequency is above 0, it becomes the newest
-//! page of `M` with one less, and the next oldest is looked at; else it leaves and is forgotten.
+//! page of `M` with one less, and the next oldest is examined; else it leaves and is forgotten.
 //!
-//! A page that then comes becomes the newest page of `M` if it is in `G`, which forgets it, else of `S`. Last
-//! of all, if `G` has more ghosts than its size, it drops the oldest.
+//! The incoming page becomes the newest page of `M` if it is in `G`, which forgets it, else of `S`. Finally,
+//! if `G` has more ghosts than its size, it drops the oldest.
 //!
 //! **On a write.** Counts as a read does; a dirty page is not spared.
 //!
@@ -28,8 +28,8 @@
 //!
 //! **Deviations from the paper.** `M` has no limit of its own: Algorithm 1 also evicts from `M` when a page
 //! moves there from a full `M`, but one frame is needed and one page leaves; the next victim comes from `M`,
-//! since `S` is then below its target. libCacheSim does the same. A page that comes is looked for in `G`
-//! before `G` is trimmed for the page that left, as there; Algorithm 1 trims first. Pinned pages are passed
+//! since `S` is then below its target. libCacheSim does the same. The incoming page is looked up in `G`
+//! before `G` is trimmed for the page that left, as in libCacheSim; Algorithm 1 trims first. Pinned pages are passed
 //! over and keep their places and frequencies; a queue in which no other page is left counts as empty.
 //!
 //! **Reference.** J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. V. Rashmi: FIFO queues are all you need for cache

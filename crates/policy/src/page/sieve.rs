@@ -15,8 +15,8 @@
 //!
 //! **Cost per hit and per victim.** One OR; constant on average, at most one revolution and one page.
 //!
-//! **Deviations from the paper.** None: Algorithm 1. A page that comes while the hand points to none is seen
-//! last, since the next search begins at the tail. A pinned page is passed over with its bit untouched.
+//! **Deviations from the paper.** None: Algorithm 1. A page that is loaded while the hand points to none is
+//! examined last, since the next search begins at the tail. A pinned page is passed over with its bit untouched.
 //!
 //! **Reference.** Y. Zhang, J. Yang, Y. Yue, Y. Vigfusson, K. V. Rashmi: SIEVE is simpler than LRU: an
 //! efficient turn-key eviction algorithm for web caches. NSDI 2024.

@@ -1,8 +1,8 @@
 //! # W-TinyLFU: a window before a cache that admits by frequency
 //!
-//! **What it keeps.** The *window*, an LRU list of the pages that came last; the *main* cache, in two LRU
+//! **What it keeps.** The *window*, an LRU list of the most recently loaded pages; the *main* cache, in two LRU
 //! lists: *probation*, and *protected* for pages that were hit in probation; and a sketch of how often pages,
-//! in memory or not, were referenced lately. Shown: `window`, `probation` and `protected` from the LRU end,
+//! in memory or not, were referenced recently. Shown: `window`, `probation` and `protected` from the LRU end,
 //! and `additions`, the references that the sketch has in its sample.
 //!
 //! **Victim.** The candidate is the LRU page of the window, its rival the LRU page of probation, or of
@@ -10,7 +10,7 @@
 //! the candidate goes to the MRU end of probation; else the candidate leaves. If there is no rival, the
 //! candidate leaves.
 //!
-//! A page that comes goes to the MRU end of the window; then, while the window has more pages than its size,
+//! The incoming page goes to the MRU end of the window; then, while the window has more pages than its size,
 //! its LRU page goes to the MRU end of probation. A hit in the window or in protected moves the page to the
 //! MRU end; a hit in probation moves it to the MRU end of protected, and then, if protected has more pages
 //! than its size, the LRU page of protected goes to the MRU end of probation.
@@ -20,10 +20,9 @@
 //! number `h mod w`, where `h` is the `i`-th output of SplitMix64 (see `random`) seeded with the page's rank
 //! among the pages of the trace, from 0, in the order of stream and address: not with its address. Its count
 //! is the smallest of its four counters. Each reference is an addition: it adds 1 to those of the four that
-//! are below 15, first thing on a hit and last on a fault; a page that is read ahead is not referenced by
-//! that. After `sample_factor * S`
-//! additions (`S` frames) all counters are halved, rounded down, and half of that number, rounded down, is
-//! taken as added already.
+//! are below 15, before anything else on a hit and after everything else on a fault; reading a page ahead is
+//! not a reference. After `sample_factor * S` additions (`S` frames) all counters are halved, rounded down,
+//! and half of that number of additions, rounded down, counts as made already.
 //!
 //! **On a write.** As on a read; a dirty page is not spared.
 //!
@@ -37,10 +36,10 @@
 //! **Cost per hit and per victim.** Four counters and one list move; constant on average. 8 to 16 bytes per
 //! frame for the sketch.
 //!
-//! **Deviations from the paper.** The paper has a doorkeeper and the Caffeine library, by the same authors,
-//! none; it is an option here. The paper compares after adding the reference that faults, this after the
-//! victim has been chosen. Pinned pages are passed over and keep their places; with the window all pinned the
-//! rival leaves.
+//! **Deviations from the paper.** The paper has a doorkeeper, and the Caffeine library by the same authors has
+//! none; it is an option here. The paper compares after adding the faulting reference; here it is added after
+//! the victim has been chosen. Pinned pages are passed over and keep their places; if the whole window is
+//! pinned, the rival leaves.
 //!
 //! **Reference.** G. Einziger, R. Friedman, B. Manes: TinyLFU: a highly efficient cache admission policy. ACM
 //! Transactions on Storage 13(4), 2017.

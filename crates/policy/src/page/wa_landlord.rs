@@ -1,11 +1,11 @@
 //! # Writeback-Aware Landlord: pages pay rent from a credit that a write raises
 //!
-//! **What it keeps.** A credit per page: 1 for a clean page, `1 + c` for a dirty one, as much as bringing it back and
+//! **What it keeps.** A credit per page: 1 for a clean page, `1 + c` for a dirty one, which is what reading it back and
 //! writing it cost in page reads. Pages of either kind are in the order of their last reference: `clean` and
 //! `dirty`, the least recently used first; their credits are shown as `clean_credits` and `dirty_credits`.
 //!
 //! **Victim.** Every page pays the same rent, as much as the poorest page has; that page then has no credit and
-//! leaves. Of pages that have none the least recently used one leaves.
+//! leaves. If several pages have no credit, the least recently used of them leaves.
 //!
 //! **On a write.** The page's credit becomes `1 + c`. A read restores the credit of its page, `1` or `1 + c`.
 //!
@@ -15,8 +15,8 @@
 //! **Cost per hit and per victim.** One list move; constant: the poorest page is at the head of one of the lists.
 //!
 //! **Deviations from the paper.** The paper lets a hit raise the credit to any value up to the full one; here it
-//! is the full one, which is LRU where no page is dirty. All pages have the same size. It
-//! knows no write-back without eviction: here such a page becomes clean and keeps a credit of 1 at most. A pinned page
+//! is the full one, which gives LRU if no page is dirty. All pages have the same size. The paper
+//! has no write-back without eviction: here such a page becomes clean and keeps a credit of at most 1. A pinned page
 //! pays rent until it has no credit, and stays.
 //!
 //! **Reference.** N. Beckmann, P. B. Gibbons, B. Haeupler, C. McGuffey: Writeback-aware caching. APOCS 2020;

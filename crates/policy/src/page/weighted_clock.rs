@@ -4,7 +4,7 @@
 //! how often the hand has spared the page since it was last found referenced (shown as `spared`).
 //!
 //! **Victim.** From the hand: a page with reference bit 1 gets bit 0, counts as never spared, and the hand moves
-//! on; a dirty page with bit 0 that was spared less than `rounds` times is spared; the first other page leaves.
+//! on; a dirty page with bit 0 that was spared fewer than `rounds` times is spared; the first other page leaves.
 //! The new page goes to the tail, the place that the hand reaches last.
 //!
 //! **On a write.** Sets the reference bit as a read does; the page is dirty from then on.
@@ -13,10 +13,10 @@
 //! CLOCK.
 //!
 //! **Cost per hit and per victim.** One OR; at most `rounds + 1` revolutions for a victim, and every dirty page is
-//! looked at in each of them.
+//! examined in each of them.
 //!
-//! **Deviations from the paper.** The simplest clock that weighs writes, as a rival to compare with: the idea
-//! is that of WWCLOCK, whose text says how the weights follow from the I/O costs of each device; here the weight is
+//! **Deviations from the paper.** The simplest clock that weighs writes, for comparison: the idea is that of
+//! WWCLOCK, whose paper says how the weights follow from the I/O costs of each device; here the weight is
 //! a parameter. A pinned page is passed over with its bit untouched.
 //!
 //! **Reference.** J. Park, E. Lee, H. Seo, K. Koh: WWCLOCK: page replacement algorithm considering asymmetric I/O
