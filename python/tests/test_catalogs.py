@@ -1,5 +1,6 @@
 """`clockhand policies`, `devices` and `formats`: lists, and a page for each name."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +31,24 @@ def test_kinds_say_what_a_policy_must_be_told() -> None:
         "access-driven",
         "offline",
     )
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        (clockhand.policies, "craw"),
+        (clockhand.write_buffers, "clock-dnv"),
+        (clockhand.devices, "slc-nand"),
+        (clockhand.ssds, "small"),
+        (clockhand.formats, "parquet"),
+    ],
+)
+def test_the_library_gives_the_page_of_a_name(page: Callable[[str], str], name: str) -> None:
+    shown = page(name)
+    assert name in shown and len(shown.splitlines()) > 5
+    assert repr(shown) == shown, "a notebook without Markdown prints it as it is"
+    with pytest.raises(clockhand.UsageError, match="nosuch"):
+        page("nosuch")
 
 
 @pytest.mark.parametrize("catalog", CATALOGS)

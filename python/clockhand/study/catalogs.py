@@ -2,28 +2,60 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import polars as pl
 
 from clockhand import _engine
 
 
-def policies() -> pl.DataFrame:
-    """Return all policies: name, kind, parameters, summary and paper.
+class Page(str):
+    """The documentation page of something in a catalog, as Markdown; notebooks show it set."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+@overload
+def policies() -> pl.DataFrame: ...
+@overload
+def policies(name: str) -> Page: ...
+def policies(name: str | None = None) -> pl.DataFrame | Page:
+    """Return all policies: name, kind, parameters, summary and paper; or the page of one.
 
     ``kind`` says what a policy must be told: ``bit-driven`` ones only of faults, so that they can
     drive real memory; ``access-driven`` ones of every hit; ``offline`` ones of the future.
+
+    Args:
+        name: A policy whose page is wanted.
+
+    Raises:
+        UsageError: no policy has this name.
     """
-    return _catalog(_engine.policies())
+    return _catalog(_engine.policies()) if name is None else Page(_engine.policy_page(name))
 
 
-def write_buffers() -> pl.DataFrame:
+@overload
+def write_buffers() -> pl.DataFrame: ...
+@overload
+def write_buffers(name: str) -> Page: ...
+def write_buffers(name: str | None = None) -> pl.DataFrame | Page:
     """Return all write buffers of flash drives: name, kind, parameters, summary and paper.
 
     All of them also take ``total``, their size. The page-level ones have the names of the policies
     that decide in them.
+
+    Args:
+        name: A buffer whose page is wanted, instead of the list.
+
+    Raises:
+        UsageError: no buffer has this name.
     """
+    if name is not None:
+        return Page(_engine.write_buffer_page(name))
     return _catalog(_engine.write_buffers())
 
 
@@ -41,14 +73,36 @@ def _catalog(entries: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def devices() -> pl.DataFrame:
-    """Return the built-in devices: name, summary and source of the figures."""
-    return pl.DataFrame(_engine.devices())
+@overload
+def devices() -> pl.DataFrame: ...
+@overload
+def devices(name: str) -> Page: ...
+def devices(name: str | None = None) -> pl.DataFrame | Page:
+    """Return the built-in devices: name, summary and source of the figures; or the page of one.
+
+    Args:
+        name: A device, with options if wanted, whose page is wanted.
+
+    Raises:
+        UsageError: there is no such device.
+    """
+    return pl.DataFrame(_engine.devices()) if name is None else Page(_engine.device_page(name))
 
 
-def ssds() -> pl.DataFrame:
-    """Return the built-in flash drives: name, summary and source of the figures."""
-    return pl.DataFrame(_engine.ssds())
+@overload
+def ssds() -> pl.DataFrame: ...
+@overload
+def ssds(name: str) -> Page: ...
+def ssds(name: str | None = None) -> pl.DataFrame | Page:
+    """Return the built-in flash drives: name, summary and source of the figures; or one's page.
+
+    Args:
+        name: A drive, with options if wanted, whose page is wanted.
+
+    Raises:
+        UsageError: there is no such drive.
+    """
+    return pl.DataFrame(_engine.ssds()) if name is None else Page(_engine.ssd_page(name))
 
 
 def describes_ssd(path: str) -> bool:
@@ -59,8 +113,21 @@ def describes_ssd(path: str) -> bool:
         return False
 
 
-def formats() -> pl.DataFrame:
-    """Return the trace formats that can be read: name, as what they can be written, and summary."""
+@overload
+def formats() -> pl.DataFrame: ...
+@overload
+def formats(name: str) -> Page: ...
+def formats(name: str | None = None) -> pl.DataFrame | Page:
+    """Return the trace formats that can be read: name, as what they can be written, and summary.
+
+    Args:
+        name: A format whose page is wanted, instead of the list.
+
+    Raises:
+        UsageError: there is no such format.
+    """
+    if name is not None:
+        return Page(_engine.format_page(name))
     rows = [
         {
             "name": format["name"],
