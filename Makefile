@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 # How the engine is built: release, or quick for work on the code (make setup PROFILE=quick).
 PROFILE ?= release
+# A wheel is for processors like this machine's, and for Linux with this C library or a newer one.
+WHEEL_TARGET := $(shell uname -m)-unknown-linux-gnu
+WHEEL_GLIBC := 2.28
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw craw-a min
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
@@ -37,8 +40,15 @@ lint: setup .venv/test.stamp ## Check format, lints and types
 	$(BIN)/ruff check python benches traces
 	$(BIN)/mypy
 
-wheel: setup ## Build the wheel into dist, for systems with this one's C library or a newer one
-	$(BIN)/maturin build --profile $(PROFILE) --locked --out dist
+# Zig links against an old C library. The preloaded library of the package is then this one; the installed command can use it as well.
+wheel: export PATH := $(CURDIR)/$(BIN):$(PATH)
+wheel: setup .venv/test.stamp .venv/wheel.stamp ## Build the wheel into dist, for Linux with glibc 2.28 or newer, and try it installed
+	cargo-zigbuild zigbuild --profile $(PROFILE) --locked --package clockhand-preload --target $(WHEEL_TARGET).$(WHEEL_GLIBC)
+	install target/$(WHEEL_TARGET)/$(PROFILE)/libclockhand_preload.so python/clockhand/
+	rm -f dist/*.whl
+	maturin build --zig --target $(WHEEL_TARGET) --compatibility manylinux_$(subst .,_,$(WHEEL_GLIBC)) \
+		--profile $(PROFILE) --locked --out dist
+	CLOCKHAND_WHEEL=$$(echo dist/*.whl) python -m pytest -q python/tests/test_wheel.py
 
 policy-alone: ## Build the policies for a microcontroller without an operating system (rustup target add thumbv7em-none-eabi)
 	cargo build --locked --package clockhand-policy --target thumbv7em-none-eabi
@@ -76,6 +86,10 @@ clean: ## Remove what was built
 
 .venv/test.stamp: requirements-test.lock .venv/python.stamp
 	$(BIN)/python -m pip install --quiet --requirement requirements-test.lock
+	@touch $@
+
+.venv/wheel.stamp: requirements-wheel.lock .venv/python.stamp
+	$(BIN)/python -m pip install --quiet --requirement requirements-wheel.lock
 	@touch $@
 
 .venv/engine.stamp: .venv/python.stamp $(RUST_SOURCES)

@@ -65,6 +65,7 @@ def main() -> None:
     cases = json.loads(sys.stdin.buffer.read())
     from clockhand import command
 
+    command.app()  # All that commands need is loaded now.
     running: dict[int, tuple[int, float, Any, Any]] = {}
     results: dict[int, list[Any]] = {}
     for number, case in enumerate(cases):

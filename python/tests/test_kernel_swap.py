@@ -3,6 +3,7 @@
 Without the rights for them these tests are skipped with the reason.
 """
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from clockhand import ClockhandError
-from clockhand.studies.programs.kernel_swap import kernel_settings, kernel_swap
+from clockhand.studies.programs.kernel_swap import (
+    kernel_settings,
+    kernel_swap,
+    remove_leftover_swap,
+)
 from clockhand.studies.programs.memory_group import (
     Charged,
     MemoryGroup,
@@ -99,6 +104,41 @@ def test_nothing_stays_after_an_interruption(tmp_path: Path) -> None:
         pass
     assert not folders[0].exists()
     assert str(path) not in swap_files() and list(tmp_path.iterdir()) == []
+
+
+LEAVING = """
+import sys
+from pathlib import Path
+from clockhand.studies.programs.kernel_swap import kernel_swap
+from clockhand.studies.programs.memory_group import memory_group
+from clockhand.studies.programs.watched_program import run_program
+with memory_group() as group, kernel_swap(Path("swap.img"), 1 << 20) as path:
+    print(group.folder, path, flush=True)
+    run_program(["sleep", "60"], before=group.join)
+"""
+
+
+def test_what_a_killed_run_leaves_is_removed_by_the_next_and_what_is_in_use_stays(
+    group: MemoryGroup, tmp_path: Path
+) -> None:
+    killed = subprocess.Popen(
+        [sys.executable, "-c", LEAVING], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    assert killed.stdout is not None
+    folder, _, name = killed.stdout.readline().strip().rpartition(" ")
+    left, path = Path(folder), tmp_path / name
+    processes = left / "cgroup.procs"
+    while not processes.read_text():
+        assert killed.poll() is None
+    remove_leftover_swap(tmp_path / "swap.img")
+    assert left.exists() and path.exists() and str(path) in swap_files(), "they are in use"
+    killed.kill()
+    killed.wait()
+    assert processes.read_text() and str(path) in swap_files()
+    remove_leftover_swap(tmp_path / "swap.img")
+    assert not left.exists() and str(path) not in swap_files()
+    assert list(tmp_path.iterdir()) == []
+    assert group.folder.exists(), "it is in use"
 
 
 def test_a_group_of_version_2_is_read_and_limited_by_its_own_files(tmp_path: Path) -> None:

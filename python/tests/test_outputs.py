@@ -240,7 +240,7 @@ INPUTS = {"experiment", "dataset", "real_traces", "swap"}
 
 
 def test_every_path_of_every_command_is_an_input_or_an_output() -> None:
-    commands = [typer.main.get_command(command.app)]
+    commands = [typer.main.get_command(command.app())]
     for one in commands:
         commands.extend(getattr(one, "commands", {}).values())
         if one.callback is None:

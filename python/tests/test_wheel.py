@@ -1,11 +1,12 @@
 """The wheel, installed into an environment of its own: every command finds what it needs there.
 
-It is built with the profile ``quick``, from what the tests have built; ``CLOCKHAND_WHEEL=FILE``
-tries a wheel that is built already.
+It is built with the profile ``quick``, from what the tests have built, for the C library of this
+machine. ``CLOCKHAND_WHEEL=FILE`` tries a wheel to be given away, as ``make wheel`` does.
 """
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,15 +26,18 @@ from many_commands import run_many
 ROOT = Path(__file__).resolve().parents[2]
 MATURIN = Path(sys.executable).with_name("maturin")
 OBSTACLE = _engine.pager_obstacle()
+GIVEN_WHEEL = os.environ.get("CLOCKHAND_WHEEL")
+PUBLISHED_GLIBC = (2, 28)
+"""The oldest C library that a wheel which is given away must run with."""
+
 # Touches 8 MiB twice, so that half of it goes to swap and comes back.
 PROGRAM = "block = bytearray(8 << 20); block[::4096] = bytes([7]) * 2048; print(sum(block[::4096]))"
 
 
 def built_wheel(folder: Path) -> Path:
     """The wheel that is given, or one that is built into the folder."""
-    given = os.environ.get("CLOCKHAND_WHEEL")
-    if given:
-        return Path(given)
+    if GIVEN_WHEEL:
+        return Path(GIVEN_WHEEL)
     if not MATURIN.exists() or shutil.which("cargo") is None:
         pytest.skip("maturin or cargo is not here: no wheel was built")
     build = [MATURIN, "build", "--profile", "quick", "--locked", "--out", folder]
@@ -82,7 +86,7 @@ def installed(environment: Path, tmp_path: Path) -> Clockhand:
 
 def every_command() -> Iterator[list[str]]:
     """The words of each command and group of commands."""
-    open_commands: list[tuple[list[str], object]] = [([], typer.main.get_command(command.app))]
+    open_commands: list[tuple[list[str], object]] = [([], typer.main.get_command(command.app()))]
     while open_commands:
         words, found = open_commands.pop()
         yield words
@@ -100,6 +104,19 @@ def test_the_wheel_has_what_is_preloaded_and_what_is_reproduced(wheel: Path) -> 
     assert {name for name in names if name.endswith(".so")} == libraries
     for source in ("filter/cache_filter.h", "valgrind/clockhand.c", "qemu/clockhand.c"):
         assert f"clockhand/capture/{source}" in names
+
+
+def test_no_library_needs_a_newer_c_library_than_the_wheel_says(wheel: Path) -> None:
+    """The preloaded library is a file for maturin, which looks at the engine only."""
+    tag = re.search(r"-manylinux_(\d+)_(\d+)_", wheel.name)
+    assert tag, f"{wheel.name} is for this machine only"
+    promised = (int(tag[1]), int(tag[2]))
+    assert not GIVEN_WHEEL or promised == PUBLISHED_GLIBC
+    with zipfile.ZipFile(wheel) as package:
+        for name in (name for name in package.namelist() if name.endswith(".so")):
+            versions = re.findall(rb"GLIBC_(\d+)\.(\d+)", package.read(name))
+            newest = max((int(major), int(minor)) for major, minor in versions)
+            assert newest <= promised, name
 
 
 def test_every_installed_command_tells_how_it_is_used(environment: Path, tmp_path: Path) -> None:

@@ -8,32 +8,36 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Sequence
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 import typer
 from typer.exceptions import TyperException
 
 from clockhand._engine import ClockhandError, UsageError, __version__
-from clockhand.command import (
-    catalogs,
-    filecache,
-    locality,
-    measure,
-    pagecache,
-    pages,
-    programs,
-    recommendation,
-    reproduction,
-    ssd,
-    sweeps,
-    traces,
-    translation,
-    watch,
-)
 from clockhand.command.output import say
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
 from clockhand.command.shells import install_for_named_shell
+
+FILES = {
+    "pages": ("simulate",),
+    "pagecache": ("pagecache",),
+    "ssd": ("ssd",),
+    "translation": ("translate",),
+    "filecache": ("filecache",),
+    "measure": ("measure",),
+    "recommendation": ("recommend",),
+    "sweeps": ("sweep", "report"),
+    "reproduction": ("reproduce",),
+    "locality": ("locality",),
+    "watch": ("watch",),
+    "programs": ("run",),
+    "catalogs": ("policies", "devices", "formats"),
+    "traces": ("trace",),
+}
+"""The files of this folder that register commands, and the names of these commands."""
 
 FAILED = 1
 WRONG_USAGE = 2
@@ -50,16 +54,6 @@ REMEDIES = {
     errno.ENOTDIR: "name a folder",
 }
 
-app = typer.Typer(
-    name="clockhand",
-    help="Measure, compare and run memory-replacement policies where a write costs more than a "
-    "read.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -67,7 +61,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(
         False, "--version", help="Print the version.", callback=_print_version, is_eager=True
@@ -76,20 +69,32 @@ def _options(
     pass
 
 
-pages.register(app)
-pagecache.register(app)
-ssd.register(app)
-translation.register(app)
-filecache.register(app)
-measure.register(app)
-recommendation.register(app)
-sweeps.register(app)
-reproduction.register(app)
-locality.register(app)
-watch.register(app)
-programs.register(app)
-catalogs.register(app)
-traces.register(app)
+def app(words: Sequence[str] = ()) -> typer.Typer:
+    """Return the command, with everything below it or with what the words need.
+
+    Args:
+        words: The command line without the command's name. If it begins with the name of a command,
+            no other is loaded.
+    """
+    whole = typer.Typer(
+        name="clockhand",
+        help="Measure, compare and run memory-replacement policies where a write costs more than a "
+        "read.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    whole.callback()(_options)
+    for file in load(words):
+        file.register(whole)
+    return whole
+
+
+def load(words: Sequence[str] = ()) -> list[Any]:
+    """Import the files whose commands the words need, all if they name none."""
+    named = [name for name, commands in FILES.items() if words and words[0] in commands]
+    return [import_module(f"{__name__}.{name}") for name in named or FILES]
 
 
 def run() -> int:
@@ -99,10 +104,11 @@ def run() -> int:
     # A terminal or a file that knows few characters is no reason to fail.
     sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        if install_for_named_shell(sys.argv[1:]):
+        words = sys.argv[1:]
+        if install_for_named_shell(words):
             return 0
-        refuse_empty_values(sys.argv[1:])
-        code = _checked(typer.main.get_command(app))(standalone_mode=False)
+        refuse_empty_values(words)
+        code = _checked(typer.main.get_command(app(words)))(standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         return _wrong_usage(error)

@@ -33,6 +33,7 @@ def main() -> None:
         os._exit(FAILED)
     from clockhand import command
 
+    command.load(sys.argv[1:])
     try:
         _handle(signal.default_int_handler)
         code = command.run()

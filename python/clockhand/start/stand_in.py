@@ -5,16 +5,20 @@ stand in the modules of the command, which also import the libraries. As no comm
 may stand in for them.
 """
 
+import os
 import sys
+from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-LIBRARIES = ("altair", "jinja2", "numpy", "polars", "rich", "vl_convert")
+LIBRARIES = ("altair", "jinja2", "numpy", "polars", "pydantic", "rich", "vl_convert")
+NEEDED = ("clockhand", "clockhand._engine", "clockhand.command", "clockhand.start")
+"""What there is of ours all the same, with what is in it."""
 
 
 class _Anything(ModuleType):
-    """Has every attribute, can be called, indexed and joined; none of that does anything."""
+    """Has every attribute, can be called, indexed and joined; it is empty and does nothing."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -26,6 +30,9 @@ class _Anything(ModuleType):
 
     def __getitem__(self, _: object) -> Any:
         return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
 
     def _joined(self, _: object) -> Any:
         return self
@@ -42,7 +49,9 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> Any:
-        if name.partition(".")[0] not in LIBRARIES:
+        package = name.partition(".")[0]
+        is_ours = package == "clockhand" and ".".join(name.split(".")[:2]) not in NEEDED
+        if package not in LIBRARIES and not is_ours:
             return None
         return ModuleSpec(name, _Loader(), is_package=True)  # type: ignore[arg-type]
 
@@ -60,3 +69,8 @@ class _Loader:
 def stand_in_for_libraries() -> None:
     """Have imports of the libraries give modules that have everything and do nothing."""
     sys.meta_path.insert(0, _Finder)
+    # Typer would have rich, of which there is nothing, take the markup out of descriptions.
+    os.environ["TYPER_USE_RICH"] = "0"
+    descriptions: Any = ModuleType("typer.rich_utils")
+    descriptions.rich_render_text = str
+    sys.modules[descriptions.__name__] = descriptions

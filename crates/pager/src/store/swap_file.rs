@@ -37,6 +37,9 @@ const MAGIC: &[u8] = b"Clockhand swap file\n";
 const EXPLANATION: &[u8] =
     b"Memory of programs that `clockhand run` runs; means nothing when none does.\n";
 
+/// And then in a file that did not exist before: if the run is killed, the next one knows by it that the file is to go.
+const MADE_BY_A_RUN: &[u8] = b"A run made it, and removes it at its end.\n";
+
 /// The header, and a slot.
 const HEADER_BYTES: u64 = PAGE_BYTES as u64;
 
@@ -45,8 +48,8 @@ const GROWTH_SLOTS: usize = (16 << 20) / PAGE_BYTES;
 
 /// A swap file, shared by the [stores](SwapFileStore) of any number of paged memories; clones are the same file.
 ///
-/// It is locked as long as one of them lives. At the end a file that did not exist before is removed, and a file that
-/// did is cut to its header.
+/// It is locked as long as one of them lives. At the end a file that did not exist before is removed, also if a run before
+/// this one created it and was killed; one that the user made is cut to its header.
 #[derive(Clone, Debug)]
 pub struct SwapFile(Arc<Shared>);
 
@@ -188,7 +191,11 @@ impl Shared {
         let mut header = Page::ZEROS;
         let (magic, rest) = header.0.split_at_mut(MAGIC.len());
         magic.copy_from_slice(MAGIC);
-        rest[..EXPLANATION.len()].copy_from_slice(EXPLANATION);
+        let (explanation, rest) = rest.split_at_mut(EXPLANATION.len());
+        explanation.copy_from_slice(EXPLANATION);
+        if self.is_created {
+            rest[..MADE_BY_A_RUN.len()].copy_from_slice(MADE_BY_A_RUN);
+        }
 
         self.file.set_len(0)?;
         let flags = rustix::fs::fcntl_getfl(&self.file)?;
@@ -288,7 +295,8 @@ fn limit_in_slots(limit_bytes: Option<u64>) -> Result<usize, StoreError> {
     Ok(slots.min(u64::from(u32::MAX)) as usize)
 }
 
-/// The file, locked for this run, with the header of a swap file or empty; and whether it has been created.
+/// The file, locked for this run, with the header of a swap file or empty; and whether a run created it, this one or
+/// one that was killed.
 fn open_locked(path: &Path) -> Result<(File, bool), StoreError> {
     loop {
         let (mut file, is_created) = open_or_create(path)?;
@@ -302,15 +310,16 @@ fn open_locked(path: &Path) -> Result<(File, bool), StoreError> {
             continue;
         }
         let mut start = Vec::new();
-        let beginning = (&mut file).take(MAGIC.len() as u64).read_to_end(&mut start);
+        let header = (MAGIC.len() + EXPLANATION.len() + MADE_BY_A_RUN.len()) as u64;
+        let beginning = (&mut file).take(header).read_to_end(&mut start);
         beginning.map_err(failed("read", path))?;
-        if !start.is_empty() && start != MAGIC {
+        if !start.is_empty() && !start.starts_with(MAGIC) {
             return Err(StoreError::Foreign(path.into()));
         }
         if !is_created {
             check_is_private(&file, path)?;
         }
-        return Ok((file, is_created));
+        return Ok((file, is_created || start.ends_with(MADE_BY_A_RUN)));
     }
 }
 

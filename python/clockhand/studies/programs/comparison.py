@@ -15,7 +15,11 @@ import polars as pl
 from clockhand import _engine
 from clockhand.capture.programs import Program
 from clockhand.studies.programs.findings import KERNEL
-from clockhand.studies.programs.kernel_swap import kernel_settings, kernel_swap
+from clockhand.studies.programs.kernel_swap import (
+    kernel_settings,
+    kernel_swap,
+    remove_leftover_swap,
+)
 from clockhand.studies.programs.machine import check_machine, pageable
 from clockhand.studies.programs.memory_group import Charged, MemoryGroup, Swapped, memory_group
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramOptions, ProgramSettings
@@ -167,6 +171,8 @@ def compare(
     planned = Planned.of(paged, settings)
     program = pageable(command)
     check_machine()
+    if settings.swap is not None:
+        remove_leftover_swap(settings.swap)
     with _standard_input() as given:
         comparison = _Comparison(program, settings, planned, given, live)
         comparison.run(paged, KERNEL in policies, repeat, tell)

@@ -1,6 +1,7 @@
 """The kernel's own swap, for comparison: a swap file that exists while a program runs."""
 
 import ctypes
+import fcntl
 import os
 import secrets
 import stat
@@ -8,13 +9,16 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from clockhand._engine import ClockhandError
 from clockhand.studies.programs.interruption import uninterrupted
+from clockhand.studies.programs.memory_group import remove_leftover_groups
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 SIGNATURE = b"SWAPSPACE2"
 HEADER_OFFSET = 1024
+NAME = ".clockhand-kernel-swap-"
 PREFER = 0x8000
 HIGHEST_PRIORITY = 32767
 """So that no other swap area of the machine takes the pages."""
@@ -47,23 +51,43 @@ def kernel_swap(beside: Path, size_bytes: int) -> Iterator[Path]:
             f"{beside} is no ordinary file, so that there is no folder for the kernel's swap file; "
             "give --swap a file"
         )
-    path = beside.with_name(f".clockhand-kernel-swap-{secrets.token_hex(4)}")
+    path = beside.with_name(NAME + secrets.token_hex(4))
     pages = 1 + -(-size_bytes // PAGE_BYTES)
     try:
-        _write_empty(path, pages)
-        _call("swapon", path, PREFER | HIGHEST_PRIORITY)
-        try:
-            yield path
-        finally:
-            with uninterrupted():
-                _call("swapoff", path)
+        with _empty_swap(path, pages):
+            _call("swapon", path, PREFER | HIGHEST_PRIORITY)
+            try:
+                yield path
+            finally:
+                with uninterrupted():
+                    _call("swapoff", path)
     finally:
         with suppress(FileNotFoundError):
             path.unlink()
 
 
-def _write_empty(path: Path, pages: int) -> None:
-    """Write what ``mkswap`` writes: a file of ``pages`` pages whose first is the header.
+def remove_leftover_swap(beside: Path) -> None:
+    """Take the swap files of killed comparisons from the kernel, and remove them.
+
+    What still runs in the cgroups of such comparisons is ended first. A file that is in use is
+    locked, and one that cannot be removed stays.
+
+    Args:
+        beside: The file in whose folder they are looked for.
+    """
+    for path in beside.parent.glob(f"{NAME}*"):
+        with suppress(OSError), open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW)) as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                continue
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_leftover_groups()
+            with suppress(ClockhandError), uninterrupted():
+                _call("swapoff", path)
+            path.unlink()
+
+
+def _empty_swap(path: Path, pages: int) -> BinaryIO:
+    """Make what ``mkswap`` makes, locked: a file of ``pages`` pages whose first is the header.
 
     The header is that of include/linux/swap.h: 1024 bytes of boot block, version 1, the last page,
     no bad pages, a UUID; the signature ends the page.
@@ -72,14 +96,16 @@ def _write_empty(path: Path, pages: int) -> None:
     header = b"".join(number.to_bytes(4, "little") for number in numbers) + uuid.uuid4().bytes
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "r+b") as file:
-            os.posix_fallocate(descriptor, 0, pages * PAGE_BYTES)
-            file.seek(HEADER_OFFSET)
-            file.write(header)
-            file.seek(PAGE_BYTES - len(SIGNATURE))
-            file.write(SIGNATURE)
-            file.flush()
-            os.fsync(descriptor)
+        file = open(descriptor, "r+b")  # noqa: SIM115 - Closed, and so unlocked, by the caller.
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.posix_fallocate(descriptor, 0, pages * PAGE_BYTES)
+        file.seek(HEADER_OFFSET)
+        file.write(header)
+        file.seek(PAGE_BYTES - len(SIGNATURE))
+        file.write(SIGNATURE)
+        file.flush()
+        os.fsync(descriptor)
+        return file
     except OSError as error:
         raise ClockhandError(
             f"{path.parent}: the kernel's swap file of {pages:,} pages cannot be written "

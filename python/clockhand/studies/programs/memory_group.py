@@ -1,5 +1,6 @@
 """A memory cgroup for one program, of version 1 or 2: what it is charged, and its limit."""
 
+import fcntl
 import os
 import re
 import secrets
@@ -17,6 +18,7 @@ SECONDS_TO_END = 10
 """How long killed processes and an emptied group may take to be gone."""
 
 POLL_SECONDS = 0.02
+NAME = "clockhand-"
 
 
 @dataclass(frozen=True)
@@ -147,24 +149,31 @@ class MemoryGroup:
 def memory_group() -> Iterator[MemoryGroup]:
     """Make a memory cgroup, which is removed at the end with whatever still runs in it.
 
+    Those that killed runs of ours left behind are removed first.
+
     Raises:
         ClockhandError: this machine or the user's rights do not allow it.
     """
     reasons = []
-    mounts = Path("/proc/self/mountinfo").read_text()
-    for parent, version in parents_in(mounts, Path("/proc/self/cgroup").read_text()):
-        folder = parent / f"clockhand-{secrets.token_hex(4)}"
+    remove_leftover_groups()
+    for parent, version in _parents():
+        folder = parent / f"{NAME}{secrets.token_hex(4)}"
         try:
             restored = _enabled_below(parent, version)
             folder.mkdir()
+            lock = os.open(folder, os.O_RDONLY)
         except OSError as error:
             reasons.append(f"{parent}: {error.strerror}")
             continue
         group = MemoryGroup(folder, version)
         try:
+            # By a lock that is free another run knows a leftover.
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield group
         finally:
             with uninterrupted():
+                os.close(lock)
                 group.remove()
                 if restored is not None:
                     with suppress(OSError):
@@ -174,6 +183,26 @@ def memory_group() -> Iterator[MemoryGroup]:
     raise ClockhandError(
         f"no memory cgroup can be made ({why}); run as root where cgroups are writable"
     )
+
+
+def remove_leftover_groups() -> None:
+    """Remove the groups of runs that were killed, and end what still runs in them."""
+    for parent, version in _parents():
+        for folder in parent.glob(f"{NAME}*/"):
+            with suppress(OSError, ClockhandError):
+                lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    with uninterrupted():
+                        MemoryGroup(folder, version).remove()
+                finally:
+                    os.close(lock)
+
+
+def _parents() -> list[tuple[Path, int]]:
+    """Return the groups of this machine in which one may be made, with their version."""
+    mounts = Path("/proc/self/mountinfo").read_text()
+    return parents_in(mounts, Path("/proc/self/cgroup").read_text())
 
 
 def _enabled_below(parent: Path, version: int) -> Path | None:

@@ -14,6 +14,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.capture.programs import Program
+from clockhand.studies.programs.kernel_swap import remove_leftover_swap
 from clockhand.studies.programs.machine import check_machine, pageable
 from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
 from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
@@ -105,6 +106,8 @@ def run(
     if record is not None:
         record = _record_place(record)
     check_machine()
+    if settings.swap is not None:
+        remove_leftover_swap(settings.swap)
     with _log(record, is_wanted=simulate) as log:
         pager = started_pager(policy, planned, settings, record=log)
         with opened(live) as watch:

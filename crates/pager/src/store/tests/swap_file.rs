@@ -105,6 +105,18 @@ fn a_file_that_did_not_exist_is_removed_at_the_end() {
 }
 
 #[test]
+fn a_file_that_a_killed_run_left_is_removed_at_the_end_of_the_next() {
+    let (_folder, path) = place();
+    let file = SwapFile::open(&path, None).unwrap();
+    let left = std::fs::read(&path).unwrap();
+    drop(file);
+    existing(&path);
+    std::fs::write(&path, left).unwrap();
+    drop(SwapFile::open(&path, None).unwrap());
+    assert!(!path.exists());
+}
+
+#[test]
 fn a_store_keeps_the_file() {
     let (_folder, path) = place();
     let file = SwapFile::open(&path, None).unwrap();
