@@ -7,11 +7,14 @@ import subprocess
 import sys
 import time
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
 
-from clockhand import __version__
+from clockhand import __version__, command
+from clockhand.command import FILES
 from conftest import EXECUTABLE, Clockhand, Run, os_course, run_all, scattered_pages
 
 DELAYS_MS = (25, 60, 120, 200, 300, 450)
@@ -103,6 +106,17 @@ def test_descriptions_of_words_are_whole() -> None:
     }  # fmt: skip
     out, _ = imported([], environment)
     assert out.rstrip() == "--seed\tSeed of policies with random choices, from 0."
+
+
+def test_the_table_of_files_names_all_commands_of_each() -> None:
+    for file, commands in FILES.items():
+        alone = typer.Typer()
+        import_module(f"clockhand.command.{file}").register(alone)
+        names = [one.name for one in alone.registered_commands]
+        assert tuple(names + [group.name for group in alone.registered_groups]) == commands
+    folder = Path(command.__file__).parent
+    registering = {p.stem for p in folder.glob("*.py") if "def register(app:" in p.read_text()}
+    assert registering == set(FILES)
 
 
 def test_a_command_loads_neither_other_studies_nor_what_draws(textbook: Path) -> None:
