@@ -181,7 +181,7 @@ pub(crate) fn read_text(path: &str) -> Result<String, DeviceError> {
 /// The known name that was probably meant.
 pub(crate) fn nearest_name<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {
     let distances = known.iter().map(|known| (strsim::damerau_levenshtein(known, name), *known));
-    // A few slips of the finger; further away a suggestion would only mislead.
+    // A few typing errors; a less similar suggestion would only mislead.
     let near =
         distances.min().filter(|(distance, known)| *distance <= 3 && 2 * distance < known.len());
     near.map(|(_, known)| known)

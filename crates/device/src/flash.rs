@@ -1,8 +1,8 @@
 //! A flash drive: geometry, page mapping, garbage collection and wear.
 //!
-//! The [`Ftl`] (flash translation layer) decides where a page goes, which block is collected and when; it tells each
-//! physical operation to a [`FlashOperations`] and knows no time. [`Counters`] only count; a model with time can be
-//! driven by the very same decisions. A [`Drive`] is an FTL with its counters.
+//! The [`Ftl`] (flash translation layer) decides where a page goes, which block is collected and when; it reports each
+//! physical operation to a [`FlashOperations`] and has no notion of time. [`Counters`] only count; a model with time
+//! can be driven by the very same decisions. A [`Drive`] is an FTL with its counters.
 //!
 //! ```
 //! use clockhand_device::flash::{Drive, FtlOptions, Geometry, LogicalPage};

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use crate::profile::{Fault, fault};
 
-/// Distributions that a profile may have: more would be no page to read.
+/// The most distributions of a profile: a page with more would not be readable.
 const POINTS_MAX: usize = 256;
 /// Characters of a name in the table.
 const OPERATION_MAX: usize = 32;

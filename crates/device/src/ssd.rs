@@ -102,7 +102,7 @@ impl Ssd {
         &self.geometry
     }
 
-    /// Options of the translation layer; blocks last for ever unless the caller sets the endurance.
+    /// Options of the translation layer; blocks last forever unless the caller sets the endurance.
     pub fn options(&self) -> &FtlOptions {
         &self.options
     }
@@ -127,7 +127,7 @@ impl Ssd {
         self.profile.endurance_erases
     }
 
-    /// A new drive, erased, whose blocks last for ever. `seed` decides what is drawn at random.
+    /// A new drive, erased, whose blocks last forever. `seed` decides what is drawn at random.
     pub fn drive(&self, seed: u64) -> Drive {
         self.drive_with(FtlOptions { seed, ..self.options.clone() })
     }

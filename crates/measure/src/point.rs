@@ -50,7 +50,7 @@ impl Point {
 const TIME_MAX: Duration = Duration::from_secs(3);
 const OPERATIONS_MIN: usize = 16;
 
-/// Times `operation` so often, or less if it takes too long.
+/// Times `operation` this often, or less if it takes too long.
 pub(crate) fn times<E>(
     operations: usize,
     mut operation: impl FnMut() -> Result<(), E>,

@@ -1,12 +1,12 @@
-//! What a paged program and its pager say to each other.
+//! The protocol between a paged program and its pager.
 //!
-//! The pager leaves its programs a *door*: one end of a pair of Unix sockets of sequenced packets, which a program
-//! inherits from whoever started it, over fork and exec. It has no name by which others could find it. Its number and
-//! its inode stand in [`DOOR_VARIABLE`], in decimal, with a colon between.
+//! The pager gives its programs an *inherited socket*: one end of a pair of Unix sockets of sequenced packets, which a
+//! program inherits from its parent over fork and exec. It has no name by which others could find it. Its number and
+//! its inode are in [`SOCKET_VARIABLE`], in decimal, separated by a colon.
 //!
 //! To connect, a program makes a pair of sockets of sequenced packets of its own and sends one of them through the
-//! door, with a packet of the one byte [`KNOCK`]. The kernel tells the pager who made the pair. The connection begins with one [`Request`] of the
-//! program:
+//! inherited socket, with a packet of the one byte [`CONNECT`]. The kernel tells the pager which process made the pair.
+//! The connection begins with one [`Request`] of the program:
 //!
 //! * [`RequestKind::Attach`], with the descriptor of a userfaultfd of the program: the pager answers with a [`Reply`]
 //!   and the descriptor of the memory file. The program maps it, shared, and sends [`Mapped`]; the pager registers
@@ -18,17 +18,17 @@
 //!   [`RequestKind::EndFork`] over the same connection, which is answered with another [`Reply`], or closes it. The
 //!   copy for the child lasts as long as the connection is open, for parent or child.
 //!
-//! A program may attach if its user is the pager's. Memories and copies are named by [`Token`]s that nobody can guess,
-//! and requests for a memory are taken from the process only that attached it.
+//! A program may attach if its user is the pager's. Memories and copies are named by [`Token`]s that cannot be guessed,
+//! and requests for a memory are accepted only from the process that attached it.
 //!
-//! Both sides are of one build and one machine, so that structures travel as they lie in memory.
+//! Both sides come from the same build and run on the same machine, so structures are sent as they are in memory.
 #![no_std]
 
-/// The environment variable with the number and the inode of the door.
-pub const DOOR_VARIABLE: &str = "CLOCKHAND_PAGER";
+/// The environment variable with the number and the inode of the inherited socket.
+pub const SOCKET_VARIABLE: &str = "CLOCKHAND_PAGER";
 
-/// What is sent through the door together with one end of a connection.
-pub const KNOCK: u8 = b'k';
+/// What is sent through the inherited socket together with one end of a connection.
+pub const CONNECT: u8 = b'k';
 
 /// Names a memory, or a copy for a forked child: random, and known to its owner only.
 pub type Token = [u64; 2];
@@ -142,7 +142,7 @@ pub struct Unmap {
 /// The answer to [`Unmap`]: a packet of this one byte.
 pub const UNMAPPED: u8 = b'u';
 
-/// What may travel as it lies in memory: structures without padding, valid for any bytes.
+/// What may be sent as it is in memory: structures without padding, valid for any bytes.
 pub trait Packet: Copy + Sized {
     /// Everything 0, but the version.
     const ZERO: Self;

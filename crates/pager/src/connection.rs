@@ -17,8 +17,8 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-use crate::door::{Visitor, random_token};
 use crate::driver::{Command, Control, Driver, channel_of_control};
+use crate::inherited_socket::{Peer, random_token};
 use crate::memory_file::MemoryFile;
 use crate::paging::{Event, EventSink, InitialPages, Parts};
 use crate::server::{Member, Shared};
@@ -26,17 +26,17 @@ use crate::userfault::{Userfault, explained};
 use crate::userfault_memory::{Unmapper, UserfaultMemory};
 
 /// Serves a connection until it ends.
-pub(crate) fn serve_connection(shared: &Arc<Shared>, visitor: &Visitor) {
+pub(crate) fn serve_connection(shared: &Arc<Shared>, peer: &Peer) {
     let mut request = Request::ZERO;
     // A malformed request gets no answer.
-    let Ok(descriptor) = receive(visitor.connection.as_fd(), &mut request) else { return };
-    let answer = match answer(shared, &request, descriptor, visitor) {
+    let Ok(descriptor) = receive(peer.connection.as_fd(), &mut request) else { return };
+    let answer = match answer(shared, &request, descriptor, peer) {
         Ok(Some(answer)) => answer,
         Ok(None) => return,
         Err(refusal) => refusal.reply(),
     };
     // A program that has ended needs no answer.
-    let _ = send_packet(visitor.connection.as_fd(), &answer, None);
+    let _ = send_packet(peer.connection.as_fd(), &answer, None);
 }
 
 /// Why a request is refused.
@@ -76,7 +76,7 @@ fn answer(
     shared: &Arc<Shared>,
     request: &Request,
     descriptor: Option<OwnedFd>,
-    visitor: &Visitor,
+    peer: &Peer,
 ) -> Result<Option<Reply>, Refusal> {
     if request.version != VERSION {
         return Err(
@@ -85,13 +85,13 @@ fn answer(
         );
     }
     let control = || {
-        let control = shared.control(request.memory, visitor.process);
+        let control = shared.control(request.memory, peer.process);
         control.ok_or("this process has no such memory")
     };
     match request.kind {
         kind if kind == RequestKind::Attach as u32 => {
-            check_user(shared, request, visitor)?;
-            serve_memory(shared, request, descriptor, visitor)?;
+            check_user(shared, request, peer)?;
+            serve_memory(shared, request, descriptor, peer)?;
             Ok(None)
         }
         kind if kind == RequestKind::Discard as u32 => {
@@ -101,7 +101,7 @@ fn answer(
         kind if kind == RequestKind::BeginFork as u32 => {
             let control = control()?;
             let copies = begin_fork(&control)?;
-            serve_fork(shared, &control, copies, visitor.connection.as_fd());
+            serve_fork(shared, &control, copies, peer.connection.as_fd());
             Ok(None)
         }
         kind => Err(format!("no connection begins with a request of kind {kind}").into()),
@@ -109,13 +109,13 @@ fn answer(
 }
 
 /// Only programs of the pager's own user are paged. A forked child did not choose to be one, and shows its token.
-fn check_user(shared: &Shared, request: &Request, visitor: &Visitor) -> Result<(), Refusal> {
-    if visitor.user == shared.user || request.fork != NO_TOKEN {
+fn check_user(shared: &Shared, request: &Request, peer: &Peer) -> Result<(), Refusal> {
+    if peer.user == shared.user || request.fork != NO_TOKEN {
         return Ok(());
     }
     let sentence = format!(
         "the program runs as user {}, and only programs of user {} are paged: it runs without paged memory",
-        visitor.user, shared.user
+        peer.user, shared.user
     );
     Err(Refusal { code: UNPAGED, sentence })
 }
@@ -172,9 +172,9 @@ fn serve_memory(
     shared: &Arc<Shared>,
     request: &Request,
     descriptor: Option<OwnedFd>,
-    visitor: &Visitor,
+    peer: &Peer,
 ) -> Result<(), String> {
-    let connection = &visitor.connection;
+    let connection = &peer.connection;
     let kernel = |error: io::Error| match error.raw_os_error() {
         Some(libc::EMFILE) => {
             "the pager has no descriptors left for another program: raise `ulimit -n`".to_owned()
@@ -194,7 +194,7 @@ fn serve_memory(
     let store = shared.swap.store().map_err(|error| error.to_string())?;
     let file = MemoryFile::new(shared.memory_pages).map_err(kernel)?;
     let (control, channel) = channel_of_control().map_err(kernel)?;
-    let (started, process) = (Instant::now(), visitor.process);
+    let (started, process) = (Instant::now(), peer.process);
     let (name, token) = (name_of(request), random_token());
     let member = Member { process, token, name, is_fork, started, lifetime: None, control };
     let memory = shared.join(member);

@@ -273,7 +273,7 @@ impl Driver {
                 self.paging.fault_served(learned.elapsed());
             }
         } else {
-            match self.paging.make_use_of_leisure() {
+            match self.paging.collect_finished_writes() {
                 Err(error @ PagerError::Store { .. }) => self.store_failed(&error),
                 result => result?,
             }

@@ -36,9 +36,9 @@
 
 mod affinity;
 mod connection;
-mod door;
 mod driver;
 mod frames;
+mod inherited_socket;
 mod memory_file;
 mod pager;
 mod paging;
@@ -52,7 +52,7 @@ mod userfault;
 mod userfault_memory;
 mod watchdog;
 
-pub use clockhand_pager_protocol::DOOR_VARIABLE;
+pub use clockhand_pager_protocol::SOCKET_VARIABLE;
 pub use driver::{MIN_FRAMES, Progress, Settings};
 pub use paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
 pub use program_memory::ProgramMemory;

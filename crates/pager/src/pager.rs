@@ -11,7 +11,7 @@ use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId, Step};
 
 use self::page_states::{IN_FLIGHT, MAPPED, PRESENT, PageStates, READ_AHEAD, UNMAPPING, WRITABLE};
 use self::read_ahead::ReadAhead;
-use self::write_back::Flight;
+use self::write_back::WriteQueue;
 use crate::frames::UnmappingFrames;
 use crate::paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
 use crate::program_memory::ProgramMemory;
@@ -38,12 +38,12 @@ pub(crate) struct Pager<P> {
     pages: PageStates,
     /// Frames that are not the policy's: their pages are free, or hold content on its way to the store.
     reserve: usize,
-    flight: Flight,
+    write_queue: WriteQueue,
     read_ahead: ReadAhead,
     /// Pages whose translations the program has been told to drop, without an answer yet.
     unmapping: Vec<PageId>,
     /// The page whose write is being prepared, which may fail and be tried again.
-    taken_up: Option<PageId>,
+    preparing: Option<PageId>,
     /// The page that the policy wants written back and whose write is being prepared.
     requested: Option<Frame>,
     references_until_tick: u64,
@@ -68,10 +68,10 @@ impl<P: BitDriven> Pager<P> {
             events: parts.events,
             pages,
             reserve: frames.reserve as usize,
-            flight: Flight::default(),
+            write_queue: WriteQueue::default(),
             read_ahead: ReadAhead::new(frames.read_ahead),
             unmapping: Vec::new(),
-            taken_up: None,
+            preparing: None,
             requested: None,
             counts: Counts::default(),
             times: Times::default(),
@@ -179,7 +179,7 @@ impl<P: BitDriven> Pager<P> {
 
     fn bring_content(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.pages.has(page, IN_FLIGHT) {
-            self.flight.departed -= 1;
+            self.write_queue.evicted -= 1;
             self.counts.pages_rescued += 1;
             return Ok(());
         }
@@ -276,7 +276,7 @@ impl<P: BitDriven> Pager<P> {
         self.events.event(Event::Eviction { page, is_dirty });
         // A clean page may be in flight too: it was rescued, or its write-back has not finished.
         if self.pages.has(page, IN_FLIGHT) {
-            self.flight.departed += 1;
+            self.write_queue.evicted += 1;
             self.memory.frames_mut().unmapped().push(page);
             return Ok(());
         }
@@ -311,7 +311,7 @@ impl<P: BitDriven> Paging for Pager<P> {
         }
         let end = first.0 + pages;
         let is_discarded = |page: PageId| (first.0..end).contains(&page.0);
-        self.land_where(is_discarded)?;
+        self.wait_for_writes_of(is_discarded)?;
         self.withdraw(|page, _| is_discarded(page));
         for page in (first.0..end).map(PageId) {
             if let Some(slot) = self.pages.slot(page) {
@@ -359,12 +359,12 @@ impl<P: BitDriven> Paging for Pager<P> {
         Ok(copies)
     }
 
-    fn make_use_of_leisure(&mut self) -> Result<(), PagerError> {
+    fn collect_finished_writes(&mut self) -> Result<(), PagerError> {
         self.reap(false)
     }
 
     fn end(&mut self) -> Result<(), PagerError> {
-        self.land_where(|_| true)?;
+        self.wait_for_writes_of(|_| true)?;
         self.withdraw(|_, _| true);
         Ok(())
     }
@@ -396,7 +396,7 @@ impl<P: BitDriven> Paging for Pager<P> {
     fn check_invariants(&self) {
         self.memory.check_invariants();
         let mut present = 0;
-        let mut departed = 0;
+        let mut evicted = 0;
         let mut ahead = 0;
         let mut in_flight = 0;
         for page in (0..self.program.pages()).map(PageId) {
@@ -406,7 +406,7 @@ impl<P: BitDriven> Paging for Pager<P> {
             let is_ahead = self.pages.has(page, READ_AHEAD);
             assert!(!is_ahead || is_present && !is_resident);
             ahead += usize::from(is_ahead);
-            departed += usize::from(is_present && !is_resident && !is_ahead);
+            evicted += usize::from(is_present && !is_resident && !is_ahead);
             in_flight += usize::from(self.pages.has(page, IN_FLIGHT));
             assert!(
                 is_present || !self.pages.has(page, IN_FLIGHT),
@@ -420,8 +420,8 @@ impl<P: BitDriven> Paging for Pager<P> {
                 assert!(self.memory.frames().is_dirty(frame), "a clean page can be written unseen");
             }
         }
-        let under_way = self.flight.under_way.iter().flat_map(|(_, pages)| pages);
-        let mut listed: Vec<_> = self.flight.waiting.iter().chain(under_way).collect();
+        let under_way = self.write_queue.under_way.iter().flat_map(|(_, pages)| pages);
+        let mut listed: Vec<_> = self.write_queue.waiting.iter().chain(under_way).collect();
         assert!(listed.iter().all(|&&page| self.pages.has(page, IN_FLIGHT)));
         listed.sort_unstable();
         listed.dedup();
@@ -429,7 +429,7 @@ impl<P: BitDriven> Paging for Pager<P> {
         assert_eq!(present, self.counts.resident_pages, "the number of resident pages is wrong");
         assert_eq!(ahead, self.read_ahead.waiting.len(), "the number of pages read ahead is wrong");
         assert!(ahead <= self.read_ahead.capacity(), "more is read ahead than there is room for");
-        assert_eq!(departed, self.flight.departed, "the number of departed pages is wrong");
-        assert!(departed <= self.reserve, "more pages are under way than the reserve holds");
+        assert_eq!(evicted, self.write_queue.evicted, "the number of evicted pages is wrong");
+        assert!(evicted <= self.reserve, "more pages are under way than the reserve holds");
     }
 }

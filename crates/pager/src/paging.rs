@@ -97,7 +97,7 @@ pub trait Paging {
     /// # Errors
     ///
     /// As [`Paging::serve`]; a failed write is tried again when its page's frame is needed.
-    fn make_use_of_leisure(&mut self) -> Result<(), PagerError>;
+    fn collect_finished_writes(&mut self) -> Result<(), PagerError>;
 
     /// The program has ended, so pages still queued need not be written. Waits for the writes under way, so that
     /// the counts are final.

@@ -64,7 +64,7 @@ impl ReferenceLog {
     ///
     /// # Errors
     ///
-    /// If the trace cannot be written; then there is no file, or the old one is unchanged.
+    /// If the trace cannot be written; then there is not a file, or the old one is unchanged.
     ///
     /// # Panics
     ///

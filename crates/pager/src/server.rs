@@ -11,8 +11,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::geteuid;
 
 use crate::connection::serve_connection;
-use crate::door::{Door, random_token};
 use crate::driver::{Command, Control, Progress, Settings};
+use crate::inherited_socket::{InheritedSocket, random_token};
 use crate::paging::InitialPages;
 use crate::reference_log::ReferenceLog;
 use crate::store::{CompressedRam, Store, StoreError, SwapFile};
@@ -160,7 +160,7 @@ impl Shared {
 /// A server of paged memories.
 pub struct Server {
     shared: Arc<Shared>,
-    door: Arc<Door>,
+    inherited_socket: Arc<InheritedSocket>,
     stop: Arc<OwnedFd>,
     acceptor: Option<JoinHandle<()>>,
 }
@@ -181,7 +181,7 @@ impl Server {
         let most = u64::from(u32::MAX) / 2 * PAGE_BYTES as u64;
         let memory_pages = (memory_bytes.min(most) / PAGE_BYTES as u64) as u32;
         let listening = |error| format!("the pager cannot listen for programs: {error}");
-        let door = Arc::new(Door::new().map_err(listening)?);
+        let inherited_socket = Arc::new(InheritedSocket::new().map_err(listening)?);
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| listening(error.into()))?;
         let stop = Arc::new(stop);
         let shared = Arc::new(Shared {
@@ -194,21 +194,22 @@ impl Server {
             forks: Mutex::default(),
         });
         let acceptor = {
-            let (shared, door, stop) = (shared.clone(), door.clone(), stop.clone());
-            thread::spawn(move || accept_programs(&shared, &door, &stop))
+            let (shared, inherited_socket, stop) =
+                (shared.clone(), inherited_socket.clone(), stop.clone());
+            thread::spawn(move || accept_programs(&shared, &inherited_socket, &stop))
         };
-        Ok(Server { shared, door, stop, acceptor: Some(acceptor) })
+        Ok(Server { shared, inherited_socket, stop, acceptor: Some(acceptor) })
     }
 
     /// The descriptor that programs must inherit under the same number. It is close-on-exec until that is changed in the
     /// process that is to become the program.
-    pub fn door(&self) -> BorrowedFd<'_> {
-        self.door.outer()
+    pub fn inherited_socket(&self) -> BorrowedFd<'_> {
+        self.inherited_socket.outer()
     }
 
-    /// What a program finds in the variable [`DOOR_VARIABLE`](clockhand_pager_protocol::DOOR_VARIABLE).
+    /// What a program finds in the variable [`SOCKET_VARIABLE`](clockhand_pager_protocol::SOCKET_VARIABLE).
     pub fn address(&self) -> &str {
-        self.door.address()
+        self.inherited_socket.address()
     }
 
     /// All processes that have or had memory, in the order in which they asked for it.
@@ -266,11 +267,11 @@ impl Drop for Server {
 }
 
 /// Accepts programs until the server stops, and watches those that it has.
-fn accept_programs(shared: &Arc<Shared>, door: &Door, stop: &OwnedFd) {
+fn accept_programs(shared: &Arc<Shared>, inherited_socket: &InheritedSocket, stop: &OwnedFd) {
     let mut watchdog = Watchdog::default();
     let mut looked = Instant::now();
     loop {
-        let inner = PollFd::from_borrowed_fd(door.inner(), PollFlags::IN);
+        let inner = PollFd::from_borrowed_fd(inherited_socket.inner(), PollFlags::IN);
         let mut polled = [inner, PollFd::new(stop, PollFlags::IN)];
         let pause = Timespec { tv_sec: LOOK_EVERY.as_secs() as i64, tv_nsec: 0 };
         let ready = poll(&mut polled, Some(&pause));
@@ -287,8 +288,8 @@ fn accept_programs(shared: &Arc<Shared>, door: &Door, stop: &OwnedFd) {
             continue;
         }
         // Ignored: a process that does not connect as a program does, and one that ended before it was accepted.
-        let Ok(visitor) = door.visitor() else { continue };
+        let Ok(peer) = inherited_socket.peer() else { continue };
         let shared = shared.clone();
-        thread::spawn(move || serve_connection(&shared, &visitor));
+        thread::spawn(move || serve_connection(&shared, &peer));
     }
 }

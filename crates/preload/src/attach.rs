@@ -4,10 +4,10 @@ use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use clockhand_pager_protocol::{
-    DOOR_VARIABLE, Mapped, PAGE_BYTES, Packet, Reply, Request, Token, UNPAGED,
+    Mapped, PAGE_BYTES, Packet, Reply, Request, SOCKET_VARIABLE, Token, UNPAGED,
 };
 
-use crate::pager::{self, Connection, Door};
+use crate::pager::{self, Connection, InheritedSocket};
 use crate::sentence::Sentence;
 use crate::system::{self, ErrorNumber};
 use crate::{fork, helper_thread, libraries, memory};
@@ -64,7 +64,7 @@ fn decide() -> bool {
     if decided.is_err() {
         return STATE.load(Ordering::Acquire) == PAGED;
     }
-    let Some(address) = environment_variable(DOOR_VARIABLE.as_bytes()) else {
+    let Some(address) = environment_variable(SOCKET_VARIABLE.as_bytes()) else {
         STATE.store(NOT_PAGED, Ordering::Release);
         return false;
     };
@@ -74,8 +74,8 @@ fn decide() -> bool {
         Err(Failure::Unpaged(sentence)) => {
             sentence.write_to(libc::STDERR_FILENO);
             // Otherwise programs that this one starts would repeat the message.
-            remove_environment_variable(DOOR_VARIABLE.as_bytes());
-            pager::forget_door();
+            remove_environment_variable(SOCKET_VARIABLE.as_bytes());
+            pager::forget_inherited_socket();
             STATE.store(NOT_PAGED, Ordering::Release);
             return false;
         }
@@ -140,9 +140,9 @@ fn remove_environment_variable(name: &[u8]) {
 }
 
 fn attach_program(address: &[u8]) -> core::result::Result<(), Failure> {
-    match pager::set_door(address) {
-        Door::Open => {}
-        Door::Closed => {
+    match pager::set_inherited_socket(address) {
+        InheritedSocket::Open => {}
+        InheritedSocket::Closed => {
             let number = address.split(|&byte| byte == b':').next().unwrap_or_default();
             return Err(Failure::Unpaged(Sentence::new(format_args!(
                 "who started the program has closed descriptor {}, through which the pager is reached: it runs without \
@@ -150,9 +150,9 @@ fn attach_program(address: &[u8]) -> core::result::Result<(), Failure> {
                 core::str::from_utf8(number).unwrap_or_default()
             ))));
         }
-        Door::Unknown => {
+        InheritedSocket::Unknown => {
             return Err(Failure::Ends(Sentence::new(format_args!(
-                "{DOOR_VARIABLE} does not describe the way to a pager: start the program with `clockhand run`"
+                "{SOCKET_VARIABLE} does not describe the way to a pager: start the program with `clockhand run`"
             ))));
         }
     }

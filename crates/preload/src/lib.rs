@@ -1,5 +1,5 @@
 //! Preloaded (`LD_PRELOAD`) into an unmodified program, this library gives it heap and large anonymous mappings in
-//! the memory that a pager provides. Without [`clockhand_pager_protocol::DOOR_VARIABLE`] in the environment every
+//! the memory that a pager provides. Without [`clockhand_pager_protocol::SOCKET_VARIABLE`] in the environment every
 //! call goes to the C library, and nothing else happens.
 //!
 //! * `attach`: how a program comes to its memory, once in its life and once in each forked child.

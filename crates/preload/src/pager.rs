@@ -1,24 +1,24 @@
 //! Requests to the pager, each over a short connection of its own, so that the program's table of descriptors holds
-//! nothing of ours between them but the door.
+//! nothing of ours between them except the inherited socket.
 
 use core::ffi::{c_int, c_void};
 use core::mem::zeroed;
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use clockhand_pager_protocol::{
-    KNOCK, NO_TOKEN, Packet, Reply, Request, RequestKind, Token, VERSION,
+    CONNECT, NO_TOKEN, Packet, Reply, Request, RequestKind, Token, VERSION,
 };
 use libc::{iovec, msghdr};
 
 use crate::sentence::Sentence;
 use crate::system::{self, ErrorNumber, Result};
 
-/// The descriptor through which the pager can be reached; -1 if there is none.
-static DOOR: AtomicI32 = AtomicI32::new(-1);
-/// Its inode, by which it is told from whatever else may get its number.
-static DOOR_INODE: AtomicU64 = AtomicU64::new(0);
+/// The descriptor through which the pager can be reached, or -1.
+static INHERITED_SOCKET: AtomicI32 = AtomicI32::new(-1);
+/// Its inode, which distinguishes it from anything else that may get its number.
+static SOCKET_INODE: AtomicU64 = AtomicU64::new(0);
 
-/// By which token requests name the program's memory.
+/// The token by which requests name the program's memory.
 static MEMORY: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 /// Keeps the token of the program's memory. Called by the thread that attaches the program, or its child.
@@ -28,46 +28,46 @@ pub fn set_memory(token: Token) {
     }
 }
 
-/// What the environment says of the door.
+/// What the environment says about the inherited socket.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Door {
+pub enum InheritedSocket {
     /// It is there.
     Open,
-    /// Somebody has closed it between the pager and this program.
+    /// It has been closed between the pager and this program.
     Closed,
-    /// The environment does not describe a door.
+    /// The environment does not describe a socket.
     Unknown,
 }
 
-/// Keeps number and inode of the door, given as `NUMBER:INODE`.
-pub fn set_door(address: &[u8]) -> Door {
+/// Keeps number and inode of the inherited socket, given as `NUMBER:INODE`.
+pub fn set_inherited_socket(address: &[u8]) -> InheritedSocket {
     let parsed = core::str::from_utf8(address).ok().and_then(|address| {
         let (number, inode) = address.split_once(':')?;
         Some((number.parse().ok()?, inode.parse().ok()?))
     });
-    let Some((number, inode)) = parsed else { return Door::Unknown };
+    let Some((number, inode)) = parsed else { return InheritedSocket::Unknown };
     if system::inode_of_socket(number) != Ok(inode) {
-        return Door::Closed;
+        return InheritedSocket::Closed;
     }
-    DOOR_INODE.store(inode, Ordering::Relaxed);
-    DOOR.store(number, Ordering::Release);
-    Door::Open
+    SOCKET_INODE.store(inode, Ordering::Relaxed);
+    INHERITED_SOCKET.store(number, Ordering::Release);
+    InheritedSocket::Open
 }
 
-/// The program goes on without its pager, and may do with the number of the door what it likes.
-pub fn forget_door() {
-    DOOR.store(-1, Ordering::Release);
+/// The program goes on without its pager, and may use the number of the inherited socket as it likes.
+pub fn forget_inherited_socket() {
+    INHERITED_SOCKET.store(-1, Ordering::Release);
 }
 
-/// Is this descriptor the door, which programs that this one starts will need?
+/// Whether this descriptor is the inherited socket, which programs started by this one will need.
 #[inline]
-pub fn is_door(descriptor: c_int) -> bool {
-    descriptor >= 0 && descriptor == DOOR.load(Ordering::Relaxed)
+pub fn is_inherited_socket(descriptor: c_int) -> bool {
+    descriptor >= 0 && descriptor == INHERITED_SOCKET.load(Ordering::Relaxed)
 }
 
-/// The door's number, or -1.
-pub fn door() -> c_int {
-    DOOR.load(Ordering::Relaxed)
+/// The number of the inherited socket, or -1.
+pub fn inherited_socket() -> c_int {
+    INHERITED_SOCKET.load(Ordering::Relaxed)
 }
 
 /// Room for one descriptor beside a packet, as the kernel lays it out.
@@ -106,16 +106,16 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Connects: sends one end of a new pair of sockets through the door.
+    /// Connects: sends one end of a new pair of sockets through the inherited socket.
     pub fn open() -> Result<Connection> {
-        let number = DOOR.load(Ordering::Acquire);
-        if system::inode_of_socket(number)? != DOOR_INODE.load(Ordering::Relaxed) {
+        let number = INHERITED_SOCKET.load(Ordering::Acquire);
+        if system::inode_of_socket(number)? != SOCKET_INODE.load(Ordering::Relaxed) {
             return Err(ErrorNumber(libc::EDESTADDRREQ));
         }
         let [ours, theirs] = system::packet_sockets()?.map(Connection::of_descriptor);
         // It is not this value's to close.
-        let door = core::mem::ManuallyDrop::new(Connection::of_descriptor(number));
-        door.send(&[KNOCK], Some(theirs.socket))?;
+        let inherited_socket = core::mem::ManuallyDrop::new(Connection::of_descriptor(number));
+        inherited_socket.send(&[CONNECT], Some(theirs.socket))?;
         Ok(ours)
     }
 

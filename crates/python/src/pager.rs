@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL, SwapFile};
 use clockhand_pager::{
-    Counts, DOOR_VARIABLE, PagedProcess, ReferenceLog, Server, Settings, Swap, obstacle,
+    Counts, PagedProcess, ReferenceLog, SOCKET_VARIABLE, Server, Settings, Swap, obstacle,
 };
 use clockhand_policy::Ratio;
 use clockhand_sim::Contestant;
@@ -138,14 +138,14 @@ impl Pager {
     }
 
     /// The descriptor that a program must inherit, under the same number, to be given memory.
-    fn door(&self) -> PyResult<i32> {
-        Ok(self.server()?.door().as_raw_fd())
+    fn inherited_socket(&self) -> PyResult<i32> {
+        Ok(self.server()?.inherited_socket().as_raw_fd())
     }
 
     /// Variables that a program needs in its environment to be given memory.
     fn environment(&self) -> PyResult<Vec<(&'static str, String)>> {
         let address = self.server()?.address().to_owned();
-        Ok(vec![(DOOR_VARIABLE, address), ("LD_PRELOAD", self.library.display().to_string())])
+        Ok(vec![(SOCKET_VARIABLE, address), ("LD_PRELOAD", self.library.display().to_string())])
     }
 
     /// Whether the swap file is read and written past the page cache.

@@ -135,7 +135,7 @@ pub(crate) fn parse_page_bytes(text: &str) -> PyResult<u64> {
     clockhand_sim::parse_page_bytes(text).map_err(exception)
 }
 
-/// Bytes of a size such as `16KiB` or `32`; none if it is no size.
+/// Bytes of a size such as `16KiB` or `32`; none if it is not a size.
 #[pyfunction]
 pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     clockhand_trace::size_bytes(text)

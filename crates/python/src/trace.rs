@@ -261,7 +261,7 @@ struct InfoFacts {
     /// What a stream is in the trace's format: `volume`, for example.
     stream_noun: &'static str,
     stream_counts: Vec<StreamFacts>,
-    /// Events that are no requests: what they are, in the plural, and how many.
+    /// Events that are not requests: what they are, in the plural, and how many.
     events: Vec<(&'static str, u64)>,
     span_ns: Option<u64>,
     sorted_by_time: Option<bool>,

@@ -1,4 +1,4 @@
-//! What stands in a column of results: a policy of the catalog, or an end of the bracket of the optimum.
+//! What a row of results is about: a policy of the catalog, or an end of the bracket of the optimum.
 
 use clockhand_policy::buffer::catalog::{self as buffer_catalog, BUFFERS, BufferSpec};
 use clockhand_policy::catalog::{self, CATALOG, PolicySpec};
@@ -11,7 +11,7 @@ use crate::{Effort, SimError};
 pub enum Contestant {
     /// A policy.
     Policy(PolicySpec),
-    /// What no policy can do better.
+    /// The bound that no policy can beat.
     Bound(EndOfBracket),
     /// A schedule near the optimum.
     Feasible(EndOfBracket),

@@ -4,7 +4,7 @@
 //! requests → page view → admission → memory and policy → counts → prices of every device
 //! ```
 //!
-//! Devices cost nothing: one replay's counts are priced for all of them.
+//! More devices cost no time: the counts of one replay are priced for all of them.
 
 mod admission;
 mod capacity;
@@ -32,7 +32,7 @@ use crate::study::{check_given, run_study};
 use crate::views::folding_for;
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 
-/// What to run. Rows come in the order trace, block size, capacity, policy, admission, device, each as given, doubles
+/// What to run. Rows come in the order trace, block size, capacity, policy, admission, device, each as given, duplicates
 /// kept.
 #[derive(Clone, Debug)]
 pub struct FileCacheExperiment {

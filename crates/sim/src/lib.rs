@@ -1,4 +1,4 @@
-//! Simulation: a trace is replayed against policies, and every step is priced by a device.
+//! Simulation: a trace is replayed against policies, and every step is priced with a device.
 //!
 //! [`simulate`] runs a grid of cells (policies × memory sizes × traces) over all cores and gives one
 //! [`Row`] per cell. Each trace is read once; all its cells share one page view. [`run_ssd`] does the same

@@ -1,6 +1,6 @@
-//! How a program uses its pages: what recency and frequency tell about the next read and the next write.
+//! How a program uses its pages: what recency and frequency say about the next read and the next write.
 //!
-//! [`analyze_locality`] reads one trace and gives, for reads and writes apart, the rankings of the CRAW paper
+//! [`analyze_locality`] reads one trace and gives, separately for reads and writes, the rankings of the CRAW paper
 //! (section III), working sets, inter-reference recency, and what LRU misses and writes back at every memory size.
 //! With a [`Sample`] it follows a random share of the pages and gives the curve alone, with its standard error.
 
@@ -191,7 +191,7 @@ fn analyze(
     Ok((counts, whole))
 }
 
-/// Records between two looks at a cancellation.
+/// Records between two checks for a cancellation.
 const CHUNK_RECORDS: usize = 1 << 18;
 
 /// Hands every reference, as page and whether it writes, to `take`; stops when the run is cancelled.

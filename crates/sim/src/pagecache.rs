@@ -33,7 +33,7 @@ use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
 use future::Future;
 use replay::Cell;
 
-/// What to simulate. Rows come in the order trace, memory size, policy, each as given, doubles kept.
+/// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.
 #[derive(Clone, Debug)]
 pub struct PageCacheExperiment {
     /// The traces.

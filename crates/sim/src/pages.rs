@@ -29,7 +29,7 @@ use crate::{
     Bits, Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput, WriteMiss,
 };
 
-/// What to simulate. Rows come in the order trace, memory size, policy, each as given, doubles kept.
+/// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// The traces.
@@ -113,7 +113,7 @@ fn check(experiment: &Experiment) -> Result<(), SimError> {
     check_given(&experiment.traces, "trace", "a file")?;
     check_given(&experiment.policies, "policy", "--policy NAME")?;
     check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
-    // What is too small where the footprint is as large as can be is too small everywhere.
+    // What is too small for the largest possible footprint is too small for every footprint.
     check_reserve(experiment.reserve, experiment.frames(PageView::LIMIT_PAGES))
 }
 
@@ -311,7 +311,7 @@ impl CellsOf<'_> {
         }
     }
 
-    /// A row that knows nothing but how many pages are read and written.
+    /// A row with no counts except the pages read and written.
     fn row_of_ios(
         &self,
         frames: u32,

@@ -50,9 +50,9 @@ pub struct ReplayOptions {
 /// What one replay counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Read references that faulted, but for those that were bypassed.
+    /// Read references that faulted, except those that were bypassed.
     pub read_misses: u64,
-    /// Write references that faulted, but for those that were bypassed.
+    /// Write references that faulted, except those that were bypassed.
     pub write_misses: u64,
     /// Read references to pages that were not in memory and were refused by an admission.
     pub bypassed_reads: u64,
@@ -77,7 +77,7 @@ impl Counts {
     }
 }
 
-/// References between two looks at the clock of progress and at a cancellation.
+/// References between two checks of the progress clock and for a cancellation.
 pub(crate) const CHUNK_RECORDS: usize = 1 << 18;
 
 /// One cell of a simulation: a page view, the future for offline policies, and how to replay.
@@ -144,7 +144,7 @@ impl Cell<'_> {
     }
 }
 
-/// What watches a replay; the loop is compiled for each, so that not watching costs nothing.
+/// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
 trait Observer {
     /// Asks for the page that is to leave for `incoming`.
     fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame;
@@ -205,7 +205,7 @@ pub(crate) struct Observed {
     faults: u64,
     pub(crate) hand_movements: u64,
     pub(crate) samples: Vec<GaugeSample>,
-    /// Every step, where somebody watches.
+    /// Every step, if they are recorded.
     pub(crate) recording: Option<Recording>,
 }
 

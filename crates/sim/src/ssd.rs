@@ -42,7 +42,7 @@ const BUFFER_BLOCK_PAGES: u32 = 64;
 /// SLC NAND flash that the papers price.
 const DEFAULT_COST_RATIO: u32 = 8;
 
-/// What to run. Rows come in the order trace, drive, buffer, each as given, doubles kept.
+/// What to run. Rows come in the order trace, drive, buffer, each as given, duplicates kept.
 #[derive(Clone, Debug)]
 pub struct SsdExperiment {
     /// The traces.

@@ -12,13 +12,13 @@ use crate::{Counts, Progress, ReplayOptions, SimError, WriteMiss};
 
 /// The policy whose counts at all memory sizes come from one pass.
 pub(crate) const LRU: &str = "lru";
-/// As many replays take about as long as the pass (measured: benches/README.md).
+/// This many replays take about as long as the pass (measured: benches/README.md).
 pub(crate) const PASS_REPLAYS: usize = 5;
 
 /// The page has not been referenced yet.
 const ABSENT: u32 = u32::MAX;
 const SLOTS_PER_WORD: u32 = u64::BITS;
-/// Slots for each page: the more, the seldomer the stack is packed. A slot is one bit and a half.
+/// Slots for each page: the more there are, the less often the stack is packed. A slot takes one and a half bits.
 const SLOTS_PER_PAGE: usize = 4;
 
 /// Pages in the order of their last references.
@@ -200,7 +200,7 @@ impl LruCounts {
                 WriteMiss::Fetch => read_misses + write_misses,
                 WriteMiss::Blind => read_misses,
             },
-            // In the end every frame holds a page: all that were loaded beyond them have left.
+            // At the end every frame holds a page: all others that were loaded have left.
             clean_evictions: read_misses + write_misses - u64::from(frames) - dirty_evictions,
             dirty_evictions,
             write_backs: 0,
@@ -209,7 +209,7 @@ impl LruCounts {
     }
 }
 
-/// Records between two looks at a cancellation.
+/// Records between two checks for a cancellation.
 const CHUNK_RECORDS: usize = 1 << 18;
 /// The page is clean.
 const CLEAN: u32 = 0;

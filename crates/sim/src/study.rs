@@ -34,7 +34,7 @@ pub(crate) trait Study: Sync {
     /// How many steps a task has, for the display of progress; the replay adds them to the progress.
     fn steps(&self, prepared: &Self::Prepared, task: &[&Self::Cell]) -> u64;
 
-    /// Runs the cells of one task; what each gives, in their order.
+    /// Runs the cells of one task; returns the result of each, in their order.
     fn run(
         &self,
         prepared: &Self::Prepared,
@@ -43,10 +43,10 @@ pub(crate) trait Study: Sync {
     ) -> Result<Vec<Self::Finished>, SimError>;
 }
 
-/// Is told of each finished cell at once, with its position, from any thread and in any order.
+/// Called at once for each finished cell, with its position, from any thread and in any order.
 pub(crate) type Told<'a, F> = &'a (dyn Fn(usize, &F) + Sync);
 
-/// Runs a study on each trace in turn; `take` gets what was prepared of it, and what its cells gave.
+/// Runs a study on each trace in turn; `take` gets what was prepared from it and the results of its cells.
 pub(crate) fn run_study<S: Study>(
     study: &S,
     inputs: &[TraceInput],
@@ -63,7 +63,7 @@ pub(crate) fn run_study<S: Study>(
     Ok(())
 }
 
-/// Runs cells over `jobs` threads, all cores if `None`; what each gives, in their order.
+/// Runs cells over `jobs` threads, all cores if `None`; returns the result of each, in their order.
 pub(crate) fn run_cells<S: Study>(
     study: &S,
     prepared: &S::Prepared,

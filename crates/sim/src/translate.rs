@@ -88,7 +88,7 @@ impl HugePages {
     }
 }
 
-/// What to run. Rows come in the order trace, page size, memory size, policy, TLB, storage, each as given, doubles kept.
+/// What to run. Rows come in the order trace, page size, memory size, policy, TLB, storage, each as given, duplicates kept.
 #[derive(Clone, Debug)]
 pub struct TranslateExperiment {
     /// The traces.

@@ -147,7 +147,7 @@ pub(crate) fn read_at(
     Ok(read)
 }
 
-/// What a trace is by one of its views; no view is that of a trace without references.
+/// Facts about a trace from one of its views; a trace without references has no view.
 pub(crate) fn read_trace(
     input: &TraceInput,
     report: &ReadReport,

@@ -1,15 +1,15 @@
-//! What a page cache is asked for beside plain reads and writes: calls on files, syncs, truncations.
+//! What happens to a page cache besides plain reads and writes: calls on files, syncs, truncations.
 //!
-//! An object is an anonymous address space or a file; it is a stream of the trace. Readers that know
-//! of events hand them out through [`Reader::next_events`](crate::Reader::next_events); everyone else
-//! takes their reads and writes as requests, and the report names what was left out.
+//! An object is an anonymous address space or a file; it is a stream of the trace. Code that handles
+//! events gets them from [`Reader::next_events`](crate::Reader::next_events); all other code
+//! gets their reads and writes as requests, and the report names what was left out.
 
 use crate::request::{Op, Request};
 
 /// What an object is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ObjectKind {
-    /// The memory of a process that no file stands behind.
+    /// Memory of a process that is not backed by a file.
     Anonymous,
     /// A file, however it is reached.
     File,
@@ -97,7 +97,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Such events in the plural, for those who leave them out.
+    /// The name of such events in the plural, for notes about what is left out.
     pub fn plural(&self) -> &'static str {
         match self {
             Self::Memory { .. } => "memory accesses",

@@ -12,19 +12,19 @@ use crate::target::Target;
 pub(crate) enum Confidence {
     /// They do not.
     Unfit,
-    /// They read as this format, as they might as another.
+    /// They can be read as this format, but perhaps also as another.
     Likely,
     /// They carry a mark that only this format has.
     Certain,
 }
 
-/// Reads the records of one opened trace.
+/// Reads the records of an opened trace.
 pub(crate) trait Decoder: Send {
     /// Adds requests to `output` until it is full or the trace ends; true when there may be more.
     fn decode(&mut self, source: &mut Source, output: &mut Output) -> Result<bool, TraceError>;
 }
 
-/// Prepares to read an opened trace; what the head already tells goes into the report of the output.
+/// Prepares to read an opened trace; what the head already shows goes into the report of the output.
 pub(crate) type Open = fn(&mut Source, &mut Output) -> Result<Box<dyn Decoder>, TraceError>;
 
 /// One trace format that can be read.
@@ -39,7 +39,7 @@ pub struct Format {
     pub(crate) holds_processor_accesses: bool,
     /// What a stream number counts: `volume`, for example.
     pub(crate) stream_noun: &'static str,
-    /// As what the format can be written.
+    /// The targets as which the format can be written.
     pub(crate) targets: &'static [Target],
     pub(crate) sniff: fn(&Sample) -> Confidence,
     pub(crate) open: Open,
@@ -70,7 +70,7 @@ impl Format {
         Self { targets, ..self }
     }
 
-    /// The same format, whose stream numbers count these.
+    /// The same format, with this name for what stream numbers count.
     pub(crate) const fn with_streams_of(self, stream_noun: &'static str) -> Self {
         Self { stream_noun, ..self }
     }
@@ -90,7 +90,7 @@ impl Format {
         self.stream_noun
     }
 
-    /// As what the format can be written; nothing when it can only be read.
+    /// The targets as which the format can be written; none if it can only be read.
     pub fn targets(&self) -> &'static [Target] {
         self.targets
     }

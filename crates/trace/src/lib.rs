@@ -1,5 +1,5 @@
-//! Traces: what a program or a device was asked to read and write, in any known format, as one kind
-//! of request.
+//! Traces: what a program reads and writes, or what a device was asked to read and write, in any known format, as
+//! one kind of request.
 //!
 //! ```text
 //! file → decompression → format → (CPU cache, view) → batches of Request
@@ -32,7 +32,7 @@ mod source;
 mod synthetic;
 mod write;
 
-// Inside of the crate a module is named without its room.
+// Inside the crate a module is named without its folder.
 use decode::{
     columns, fields, labels, lines, objects, output, panics, parquet_check, parquet_pages, records,
     reorder, scan, time_check, units,

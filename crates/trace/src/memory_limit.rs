@@ -1,7 +1,7 @@
 //! How much memory the reading of a trace may take.
 //!
-//! A small file can stand for any amount of data: a compressed one, a table of equal rows, a request of 4 GiB. So all
-//! that grows with the content of a trace and not with its length is counted against a limit.
+//! A small file can represent any amount of data: a compressed one, a table of equal rows, a request of 4 GiB. So
+//! everything that grows with the content of a trace and not with its length is counted against a limit.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use crate::quantity::bytes_text;
 
 /// The default limit is the machine's memory divided by this.
 const DEFAULT_SHARE_OF_MACHINE: u64 = 2;
-/// The default where the system does not tell its memory.
+/// The default if the system does not report its memory.
 const DEFAULT_WITHOUT_MACHINE_BYTES: u64 = 4 << 30;
 
 /// The limit that holds unless another is given: half of the memory that this process can have.
@@ -35,7 +35,7 @@ fn machine_bytes() -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The limit of the group of processes that a container or a service is; none on most desktops.
+/// The limit of the control group of a container or a service; none on most desktops.
 fn control_group_bytes() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;

@@ -1,4 +1,4 @@
-//! What a long run tells its driver, and how the driver stops it.
+//! How a long run reports its progress, and how it is stopped.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -65,12 +65,12 @@ impl Progress {
         self.phase.store(code, Ordering::Relaxed);
     }
 
-    /// Tells how many units of the phase are done.
+    /// Sets how many units of the phase are done.
     pub fn set_done(&self, done: u64) {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    /// Tells that more units of the phase are done.
+    /// Adds units of the phase that are done.
     pub fn add_done(&self, units: u64) {
         self.done.fetch_add(units, Ordering::Relaxed);
     }

@@ -18,8 +18,8 @@ use crate::view::{self, Classes, View};
 
 /// Gives the requests of a trace in batches, in the order of the trace.
 ///
-/// Pull until it returns `false`; only then is the report complete, and only then is it known that
-/// the trace was whole. To cancel, stop pulling.
+/// Call it until it returns `false`; only then is the report complete, and only then is it known that
+/// the trace was whole. To cancel, stop calling.
 pub trait Reader: Send {
     /// Replaces the contents of `batch` by the next requests, about 16 Ki of them. `true` when
     /// there is at least one; `false`, with an empty batch, at the end of the trace, and again on
@@ -31,8 +31,8 @@ pub trait Reader: Send {
     fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, TraceError>;
 
     /// As [`Reader::next_batch`], with all events of the trace in their order: calls, syncs and
-    /// truncations too. The requests of a trace that knows of none are accesses of memory. Pull a
-    /// trace by one of the two methods, not by both.
+    /// truncations too. The requests of a trace without events are memory accesses. Read a
+    /// trace with one of the two methods, not with both.
     ///
     /// # Errors
     /// Those of [`Reader::next_batch`].
@@ -44,12 +44,12 @@ pub trait Reader: Send {
         Ok(is_more)
     }
 
-    /// Whether the trace can hold events that are no requests.
+    /// Whether the trace can contain events that are not requests.
     fn holds_events(&self) -> bool {
         false
     }
 
-    /// What was met so far.
+    /// What was found so far.
     fn report(&self) -> &ReadReport;
 }
 
@@ -58,12 +58,12 @@ pub trait Reader: Send {
 pub struct OpenOptions {
     /// The name of the format; without it the format is found by content.
     pub format: Option<String>,
-    /// Takes requests as reads where the trace does not tell their operation; such traces are
+    /// Takes requests as reads if the trace does not record their operation; such traces are
     /// refused otherwise.
     pub assume_reads: bool,
     /// Puts a first-level cache between the processor accesses of the trace and memory.
     pub cpu_cache: Option<CpuCacheConfig>,
-    /// What becomes of the classes of records.
+    /// How the classes of records are treated.
     pub classes: Classes,
     /// Takes only the pages of a captured program that would go to swap.
     pub only_anonymous: bool,
@@ -147,7 +147,7 @@ impl TraceReader {
         Ok(Self { source, decoder, output, record_noun, classes, only_anonymous, ended: false })
     }
 
-    /// Takes the view of what was decoded, and of that only what was asked for.
+    /// Applies the view to the decoded requests, then keeps only the ones that were asked for.
     fn view(&mut self) -> Result<(), TraceError> {
         let Output { requests, report, has_classes, .. } = &mut self.output;
         if *has_classes {
@@ -171,7 +171,7 @@ impl TraceReader {
         self.source.progress().clone()
     }
 
-    /// What only the whole trace can show.
+    /// Reports what only the whole trace can show.
     fn end(&mut self) -> Result<(), TraceError> {
         let (sha256, stored_bytes) = self.source.finish()?;
         let report = &mut self.output.report;
@@ -209,7 +209,7 @@ impl TraceReader {
 }
 
 impl TraceReader {
-    /// Decodes on, and counts what came of it.
+    /// Decodes more, and counts the results.
     fn decode_batch(&mut self) -> Result<(), TraceError> {
         self.ended = !self.decoder.decode(&mut self.source, &mut self.output)?;
         self.view()?;

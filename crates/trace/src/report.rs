@@ -1,4 +1,4 @@
-//! What a reader tells about a trace besides its requests.
+//! What a reader reports about a trace besides its requests.
 
 use crate::anonymous::AnonymousPages;
 use crate::event::ObjectKind;
@@ -21,7 +21,7 @@ pub struct ReadReport {
     pub format: &'static str,
     /// How the stored bytes are compressed: `gz`, `xz`, `zstd` or `bz2`.
     pub compression: Option<&'static str>,
-    /// Lines, binary records or rows that were read, whatever became of them.
+    /// Lines, binary records or rows that were read, including those that were skipped.
     pub records: u64,
     /// Requests that were handed out.
     pub requests: u64,
@@ -33,15 +33,15 @@ pub struct ReadReport {
     /// and discards: what they are, in the plural, and how many; in the order of appearance. A note
     /// says the same at the end of the trace.
     pub passed_over: Vec<(&'static str, u64)>,
-    /// Events that are no requests, where events are read: what they are, in the plural, and how many.
+    /// Events that are not requests, where events are read: what they are, in the plural, and how many.
     pub events: Vec<(&'static str, u64)>,
-    /// What each stream is where the trace tells; the index is the stream number.
+    /// What each stream is, if the trace says so; the index is the stream number.
     pub object_kinds: Vec<ObjectKind>,
     /// Requests that were skipped because they touch no byte.
     pub zero_size_requests: u64,
     /// Requests that a [`Selection`](crate::Selection) left out; a note says by what.
     pub left_out_requests: u64,
-    /// Requests of which the trace tells no operation and that were taken as reads, as asked.
+    /// Requests without a recorded operation that were taken as reads, as asked.
     pub assumed_reads: u64,
     /// The bytes of the blocks or objects that the trace numbers, where it has no addresses within them.
     pub numbered_bytes: Option<u32>,
@@ -61,7 +61,7 @@ pub struct ReadReport {
     /// The address space of a captured program, a line per segment: stream, first byte, end,
     /// permissions, kind, name.
     pub segments: Vec<String>,
-    /// The pages of a captured program that would go to swap, where the trace tells them.
+    /// The pages of a captured program that would go to swap, if the trace contains them.
     pub anonymous_pages: Option<AnonymousPages>,
     /// SHA-256 of the stored bytes (`sha256sum FILE`), once the trace has ended.
     pub sha256: Option<[u8; 32]>,
@@ -97,7 +97,7 @@ impl ReadReport {
         count(&mut self.passed_over, what);
     }
 
-    /// Counts an event that is no request and was handed out.
+    /// Counts an event that is not a request and was handed out.
     pub(crate) fn count_event(&mut self, what: &'static str) {
         count(&mut self.events, what);
     }

@@ -29,7 +29,7 @@ pub struct Request {
     /// When it was issued, in nanoseconds from an origin that the trace chooses; `None` where the
     /// trace has no times.
     pub time_ns: Option<u64>,
-    /// Why a cache let it through to memory; `None` where the trace does not tell.
+    /// Why a cache let it through to memory; `None` if the trace does not say.
     pub class: Option<RecordClass>,
 }
 

@@ -1,4 +1,4 @@
-//! The digest of requests that no file holds.
+//! The digest of requests that are not in a file.
 
 use sha2::{Digest, Sha256};
 

@@ -33,7 +33,7 @@ const STORED_BUFFER_BYTES: usize = 256 * 1024;
 const MAGIC_BYTES: usize = 10;
 /// The window `zstd --long=31` uses; the default of the library refuses files that were made so.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
-/// The window of the highest usual level, which any memory has to have room for.
+/// The window of the highest usual level, which must fit in any memory limit.
 const ZSTD_WINDOW_LOG_MIN: u32 = 27;
 
 /// How much of the stored file has been read; cheap to clone and to ask from another thread.
@@ -229,7 +229,7 @@ fn is_too_large_a_window(error: &io::Error) -> bool {
     let is_of_xz = error.get_ref().is_some_and(|inner| {
         matches!(inner.downcast_ref(), Some(liblzma::stream::Error::MemLimit))
     });
-    // The library of zstd tells its errors in words alone.
+    // The zstd library reports its errors only as text.
     is_of_xz || error.to_string() == "Frame requires too much memory for decoding"
 }
 
@@ -438,7 +438,7 @@ impl Source {
         }
     }
 
-    /// Reads whatever the format left unread and gives the SHA-256 of all stored bytes and their
+    /// Reads what the format left unread and returns the SHA-256 of all stored bytes and their
     /// number.
     pub(crate) fn finish(&mut self) -> Result<([u8; 32], u64), TraceError> {
         let mut rest = vec![0; STORED_BUFFER_BYTES];

@@ -22,8 +22,8 @@
 //! SplitMix64; shares, weights, footprints and constant arrivals are integers. Only the popularity of
 //! Zipf and the gaps of Poisson arrivals need real numbers: they are computed with the four operations
 //! of IEEE 754 binary64, which are exactly rounded everywhere, and with the exponential and the
-//! logarithm of the crate `libm`, which are made of those alone; the mathematics library of the
-//! operating system is not called. Golden digests in the tests hold this.
+//! logarithm of the crate `libm`, which use only those; the mathematics library of the
+//! operating system is not called. Golden digests in the tests verify this.
 //!
 //! # Memory
 //!

@@ -1,4 +1,4 @@
-//! Writing traces: targets, files that appear whole or not at all, and conversion.
+//! Writing traces: targets, files that are either complete or absent, and conversion.
 
 pub(crate) mod capture_conversion;
 pub(crate) mod conversion;

@@ -57,7 +57,7 @@ pub enum TranslationEvent {
     Fetch(StreamPage),
     /// A page left, dirty or not.
     Evict(StreamPage, bool),
-    /// A region is no huge page any more.
+    /// A region is no longer a huge page.
     Demote(u32, u64),
     /// A region is a huge page.
     Promote(u32, u64),

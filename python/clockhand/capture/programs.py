@@ -64,7 +64,7 @@ class Program:
 
 
 def _interpreter(path: Path) -> Path | None:
-    """Return what starts a script; none for a program that is no script."""
+    """Return what starts a script; none for a program that is not a script."""
     with open(_readable(path), "rb") as file:
         line = file.read(LONGEST_INTERPRETER_LINE_BYTES)
     if not line.startswith(b"#!"):

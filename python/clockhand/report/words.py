@@ -14,7 +14,7 @@ def unique(values: Iterable[Any]) -> list[Any]:
 
 
 def byte_text(size_bytes: int) -> str:
-    """Return a size such as ``4 KiB``; sizes that are no whole KiB or MiB stay in bytes."""
+    """Return a size such as ``4 KiB``; sizes that are not whole KiB or MiB stay in bytes."""
     for unit_bytes, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size_bytes and size_bytes % unit_bytes == 0:
             return f"{size_bytes // unit_bytes:,}\u00a0{unit}"

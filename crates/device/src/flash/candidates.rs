@@ -1,4 +1,4 @@
-//! The full blocks, kept in the way in which the victim rule looks at them.
+//! The full blocks, kept in the order in which the victim rule examines them.
 
 use std::collections::VecDeque;
 
@@ -15,13 +15,13 @@ pub(super) enum Candidates {
     Greedy(ValidBuckets),
     /// In the order in which they became full.
     Fifo(VecDeque<u32>),
-    /// As often as this, a block is drawn; those that are not full are drawn again.
+    /// How many blocks are drawn; a block that is not full is drawn again.
     Drawn(u32, SplitMix64),
     /// By block: the host write that last programmed or invalidated one of its pages.
     CostBenefit(Vec<u64>),
 }
 
-/// What a choice among candidates looks at.
+/// What a choice among candidates depends on.
 pub(super) struct View<'a> {
     /// The pool's blocks.
     pub(super) records: &'a [BlockRecord],
@@ -143,7 +143,7 @@ impl Candidates {
 
 /// The block with the fewest valid pages among `draws` randomly drawn ones, ties to the smallest number.
 fn draw(draws: u32, random: &mut SplitMix64, records: &[BlockRecord]) -> Option<u32> {
-    // Few blocks are not full when a block is to be collected, but without any full one the drawing would never end.
+    // Few blocks are not full when a block is to be collected, but without a full one the drawing would never end.
     records.iter().find(|record| record.state == BlockState::Full)?;
     let mut draw_full = || loop {
         let block = random.below(records.len() as u32);
@@ -155,7 +155,7 @@ fn draw(draws: u32, random: &mut SplitMix64, records: &[BlockRecord]) -> Option<
     drawn.min_by_key(|block| (records[*block as usize].valid_pages, *block))
 }
 
-/// The block of the highest benefit per cost among the full ones erased at most so often, and with an invalid page.
+/// The full block with the highest benefit per cost that has an invalid page and at most this many erases.
 fn best(modified: &[u64], view: &View<'_>, erases_max: u32) -> Option<u32> {
     let mut best: Option<(u128, u128, usize)> = None;
     for (block, record) in view.records.iter().enumerate() {

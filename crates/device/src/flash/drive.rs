@@ -80,7 +80,7 @@ impl Drive {
         self.ftl.read(page, &mut self.counters).is_some()
     }
 
-    /// The host needs a page no more (TRIM). Says whether there was one.
+    /// The host no longer needs a page (TRIM). Says whether there was one.
     ///
     /// # Panics
     ///

@@ -1,8 +1,8 @@
-//! Why a drive cannot be built, and when it can write no more.
+//! Why a drive cannot be built, and when it can no longer be written.
 
 use super::geometry::Geometry;
 
-/// Why geometry and options make no drive. Each message is one sentence: the fault and the remedy.
+/// Why geometry and options do not make a drive. Each message is one sentence: the fault and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlashError {

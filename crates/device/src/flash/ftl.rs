@@ -12,12 +12,12 @@ use super::wear::Wear;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WornOut;
 
-/// A page-mapped flash translation layer: decides where pages go and what is collected, and tells it.
+/// A page-mapped flash translation layer: decides where pages go and what is collected, and reports it.
 ///
 /// A write first makes sure of a block to write into. If none is being written and fewer than the minimum of erased
-/// blocks are left, blocks are collected until that many are: the victim's valid pages are relocated in page order, it is
-/// erased and joins the end of the queue of erased blocks. Then the page is programmed, and only then is its last version
-/// invalid. A block becomes a candidate for collection when its last page is programmed.
+/// blocks are left, blocks are collected until there are that many: the victim's valid pages are relocated in page order,
+/// it is erased and joins the end of the queue of erased blocks. Then the page is programmed, and only then does its
+/// previous version become invalid. A block becomes a candidate for collection when its last page is programmed.
 #[derive(Debug, Clone)]
 pub struct Ftl {
     pub(super) geometry: Geometry,
@@ -115,7 +115,7 @@ impl Ftl {
         Some(from)
     }
 
-    /// The host needs a page no more (TRIM). Says whether there was one.
+    /// The host no longer needs a page (TRIM). Says whether there was one.
     ///
     /// # Panics
     ///

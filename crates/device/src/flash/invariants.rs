@@ -7,7 +7,7 @@ use super::map::BlockState;
 impl Ftl {
     /// Checks that each logical page maps to exactly one valid physical page and back, that counts of valid pages equal a recount,
     /// that erased blocks are empty and queued once, that the full blocks are the candidates, each in its place, and that no page
-    /// lies in a pool to which it does not belong. For tests: it looks at everything.
+    /// lies in a pool to which it does not belong. For tests: it examines everything.
     ///
     /// # Errors
     ///

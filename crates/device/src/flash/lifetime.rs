@@ -1,9 +1,9 @@
-//! How long a drive lasts if it goes on as it did.
+//! How long a drive lasts if the workload continues unchanged.
 
 use super::drive::Drive;
 
-/// What a drive takes until its blocks reach their endurance, were the workload so far repeated again and again. Unit: drive
-/// writes, one of which is as many pages as the drive has logical ones.
+/// How much a drive can be written until its blocks reach their endurance, if the workload so far is repeated again and
+/// again. Unit: drive writes, one of which is as many pages as the drive has logical ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lifetime {
     /// If all blocks wear alike: perfect wear levelling.

@@ -12,7 +12,7 @@ pub(super) enum BlockState {
     Open,
     /// Every page is programmed.
     Full,
-    /// It reached its endurance and is used no more.
+    /// It reached its endurance and is no longer used.
     Retired,
 }
 

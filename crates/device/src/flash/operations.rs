@@ -1,10 +1,10 @@
-//! What is told of each physical operation.
+//! What is reported of each physical operation.
 
 use super::geometry::{Block, LogicalPage, PhysicalPage};
 
-/// Is told of each operation on the flash memory, in the order in which the drive performs them.
+/// Receives each operation on the flash memory, in the order in which the drive performs them.
 ///
-/// Every method does nothing unless written: a listener that only counts costs nothing more than its counts, and one
+/// Every method does nothing by default: a listener that only counts costs nothing more than its counts, and one
 /// with time sees where each operation happens.
 pub trait FlashOperations {
     /// The host's page `holds` is programmed into `to`.
@@ -20,7 +20,7 @@ pub trait FlashOperations {
     fn read(&mut self, _from: PhysicalPage, _holds: LogicalPage) {}
 }
 
-/// Counts of what the host asked and what the flash memory did. Unit: pages, but for erases, which are blocks.
+/// Counts of what the host requested and what the flash memory did. Unit: pages, except for erases, which are blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Pages that the host wrote.

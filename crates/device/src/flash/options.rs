@@ -48,7 +48,7 @@ pub enum Frontiers {
 pub enum MinimumFree {
     /// A number of blocks of each pool.
     Blocks(u32),
-    /// So large a share of each pool's blocks, rounded up, and at least 2 blocks.
+    /// A share of each pool's blocks, rounded up, and at least 2 blocks.
     Share(Exact),
 }
 
@@ -88,7 +88,7 @@ pub struct FtlOptions {
     /// pool, that block is collected too, whatever it holds, and its pages go to the block just erased. Looks at all blocks of
     /// the pool at each erase. None: off.
     pub wear_levelling: Option<u32>,
-    /// Erases after which a block is retired. None: blocks last for ever.
+    /// Erases after which a block is retired. None: blocks last forever.
     pub endurance_erases: Option<u32>,
     /// Seed of what is drawn at random.
     pub seed: u64,

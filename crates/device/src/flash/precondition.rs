@@ -39,7 +39,7 @@ pub struct Preconditioned {
     pub is_steady: bool,
 }
 
-/// Drive writes after which [`Precondition::Steady`] gives up: a drive of a few hundred pages may waver for ever.
+/// Drive writes after which [`Precondition::Steady`] gives up: a drive of a few hundred pages may never become steady.
 const STEADY_DRIVE_WRITES_MAX: u64 = 100;
 
 /// No drive is overwritten more often than this before it is used.

@@ -3,9 +3,9 @@
 /// Erases per block, over all blocks of a drive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wear {
-    /// Ascending pairs: a number of erases, and how many blocks were erased so often.
+    /// Ascending pairs: a number of erases, and how many blocks were erased that often.
     pub blocks_by_erases: Vec<(u32, u32)>,
-    /// Blocks that reached their endurance and are used no more.
+    /// Blocks that reached their endurance and are no longer used.
     pub retired_blocks: u32,
 }
 

@@ -19,13 +19,13 @@ pub(super) const MAX_CLUSTER_PAGES: usize = 256;
 
 /// The write-back queue: pages that were evicted, or are to become clean, and are not yet in the store.
 #[derive(Default)]
-pub(super) struct Flight {
+pub(super) struct WriteQueue {
     /// Collected, to be written together.
     pub(super) waiting: Vec<PageId>,
     /// Being written.
     pub(super) under_way: Vec<(WriteTicket, Vec<PageId>)>,
     /// Of all these, pages that were evicted: each holds one frame of the reserve.
-    pub(super) departed: usize,
+    pub(super) evicted: usize,
 }
 
 impl<P: BitDriven> Pager<P> {
@@ -34,14 +34,14 @@ impl<P: BitDriven> Pager<P> {
     /// After a failure the page is not lost, and the caller asks again.
     pub(super) fn write(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.pages.has(page, PRESENT) {
-            self.take_up(page)?;
+            self.enqueue(page)?;
             if self.reserve == 0 {
                 self.write_all()?;
             }
         } else {
             self.counts.pages_not_written += 1;
         }
-        self.taken_up = None;
+        self.preparing = None;
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl<P: BitDriven> Pager<P> {
     }
 
     /// Queues a page to be written, and keeps room in the reserve for one more eviction.
-    fn take_up(&mut self, page: PageId) -> Result<(), PagerError> {
+    fn enqueue(&mut self, page: PageId) -> Result<(), PagerError> {
         // If the page is queued already, one write serves both.
         self.withdraw_page(page);
         // A write under way holds the page's content from before it was changed.
@@ -70,13 +70,13 @@ impl<P: BitDriven> Pager<P> {
             self.spare(page);
             return Ok(());
         }
-        while self.reserve > 0 && self.flight.departed >= self.reserve {
+        while self.reserve > 0 && self.write_queue.evicted >= self.reserve {
             self.wait_for_a_departure()?;
         }
         self.pages.set(page, IN_FLIGHT);
-        self.flight.waiting.push(page);
-        self.taken_up = Some(page);
-        if self.flight.waiting.len() >= self.cluster_pages() {
+        self.write_queue.waiting.push(page);
+        self.preparing = Some(page);
+        if self.write_queue.waiting.len() >= self.cluster_pages() {
             self.start_writes()?;
         }
         Ok(())
@@ -103,15 +103,15 @@ impl<P: BitDriven> Pager<P> {
         &mut self,
         is_chosen: impl Fn(PageId, &Memory<P, UnmappingFrames>) -> bool,
     ) {
-        let Self { flight, pages, counts, taken_up, memory, .. } = self;
-        flight.waiting.retain(|&page| {
+        let Self { write_queue, pages, counts, preparing, memory, .. } = self;
+        write_queue.waiting.retain(|&page| {
             if !is_chosen(page, memory) {
                 return true;
             }
             pages.clear(page, IN_FLIGHT);
             // A page whose write is only being prepared has not been counted as evicted yet.
-            counts.pages_not_written += u64::from(*taken_up != Some(page));
-            flight.departed -= usize::from(memory.frame_of(page) == Frame::NONE);
+            counts.pages_not_written += u64::from(*preparing != Some(page));
+            write_queue.evicted -= usize::from(memory.frame_of(page) == Frame::NONE);
             false
         });
     }
@@ -123,7 +123,7 @@ impl<P: BitDriven> Pager<P> {
 
     /// Waits until the evicted pages fit in the reserve again.
     pub(super) fn keep_reserve(&mut self) -> Result<(), PagerError> {
-        while self.flight.departed > self.reserve {
+        while self.write_queue.evicted > self.reserve {
             self.wait_for_a_departure()?;
         }
         Ok(())
@@ -141,58 +141,59 @@ impl<P: BitDriven> Pager<P> {
     /// Their content does not change before the write has been started: a page in memory is write-protected when it is
     /// queued, and becomes dirty as soon as the protection is lifted.
     fn start_writes(&mut self) -> Result<(), PagerError> {
-        let taken_up = self.taken_up;
+        let preparing = self.preparing;
         self.withdraw(|page, memory| {
             let frame = memory.frame_of(page);
-            taken_up != Some(page) && frame != Frame::NONE && memory.frames().is_dirty(frame)
+            preparing != Some(page) && frame != Frame::NONE && memory.frames().is_dirty(frame)
         });
-        if self.flight.waiting.is_empty() {
+        if self.write_queue.waiting.is_empty() {
             return Ok(());
         }
-        self.flight.waiting.sort_unstable();
-        let pages = &self.flight.waiting;
+        self.write_queue.waiting.sort_unstable();
+        let pages = &self.write_queue.waiting;
         let writes = place(&mut *self.store, &mut self.pages, &*self.program, pages);
         // SAFETY: a page in flight keeps its content in the memory file until the write has finished: `leave`
-        // is called for it only by `landed`, and `discard` waits for its write.
+        // is called for it only by `write_finished`, and `discard` waits for its write.
         let started = writes.and_then(|writes| unsafe { self.store.start_write(&writes) });
         let ticket = started.map_err(|source| {
             self.counts.write_errors += 1;
             written_to(pages[0], source)
         })?;
         self.counts.write_operations += 1;
-        self.flight.under_way.push((ticket, std::mem::take(&mut self.flight.waiting)));
+        self.write_queue.under_way.push((ticket, std::mem::take(&mut self.write_queue.waiting)));
         Ok(())
     }
 
     /// Collects writes that have finished; with `wait`, at least one if any is under way.
     pub(super) fn reap(&mut self, wait: bool) -> Result<(), PagerError> {
         let mut wait = wait;
-        while !self.flight.under_way.is_empty() {
+        while !self.write_queue.under_way.is_empty() {
             let started = wait.then(Instant::now);
             let waits = if wait { Waits::ForWrite } else { Waits::Works };
             let finished = during(waits, || self.store.finished_write(wait));
             self.times.write_wait += started.map_or(Duration::ZERO, |started| started.elapsed());
             let Some((ticket, result)) = finished else { return Ok(()) };
             wait = false;
-            let position = self.flight.under_way.iter().position(|(started, _)| *started == ticket);
+            let position =
+                self.write_queue.under_way.iter().position(|(started, _)| *started == ticket);
             let (_, pages) =
-                self.flight.under_way.swap_remove(position.expect("every ticket was kept"));
+                self.write_queue.under_way.swap_remove(position.expect("every ticket was kept"));
             match result {
-                Ok(()) => self.landed(&pages)?,
-                Err(source) => return Err(self.failed(pages, source)),
+                Ok(()) => self.write_finished(&pages)?,
+                Err(source) => return Err(self.write_failed(pages, source)),
             }
         }
         Ok(())
     }
 
     /// These pages are now in the store.
-    fn landed(&mut self, pages: &[PageId]) -> Result<(), PagerError> {
+    fn write_finished(&mut self, pages: &[PageId]) -> Result<(), PagerError> {
         for &page in pages {
             self.counts.pages_written += 1;
             self.counts.bytes_written += PAGE_BYTES;
             self.pages.clear(page, IN_FLIGHT);
             if self.reserve > 0 && self.memory.frame_of(page) == Frame::NONE {
-                self.flight.departed -= 1;
+                self.write_queue.evicted -= 1;
                 self.leave(page)?;
             }
         }
@@ -200,12 +201,12 @@ impl<P: BitDriven> Pager<P> {
     }
 
     /// Waits until no chosen page is being written; pages whose write failed are queued again.
-    pub(super) fn land_where(
+    pub(super) fn wait_for_writes_of(
         &mut self,
         is_chosen: impl Fn(PageId) -> bool,
     ) -> Result<(), PagerError> {
         while self
-            .flight
+            .write_queue
             .under_way
             .iter()
             .any(|(_, pages)| pages.iter().any(|&page| is_chosen(page)))
@@ -219,17 +220,17 @@ impl<P: BitDriven> Pager<P> {
     }
 
     /// A write has failed: its pages are queued again; their content is still in memory.
-    fn failed(&mut self, pages: Vec<PageId>, source: io::Error) -> PagerError {
+    fn write_failed(&mut self, pages: Vec<PageId>, source: io::Error) -> PagerError {
         self.counts.write_errors += 1;
         let page = pages[0];
-        self.flight.waiting.extend(pages);
+        self.write_queue.waiting.extend(pages);
         written_to(page, source)
     }
 
     /// Writes everything in the queue, and waits for everything under way.
     pub(super) fn write_all(&mut self) -> Result<(), PagerError> {
         self.start_writes()?;
-        while !self.flight.under_way.is_empty() {
+        while !self.write_queue.under_way.is_empty() {
             self.reap(true)?;
         }
         Ok(())

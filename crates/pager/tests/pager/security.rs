@@ -8,7 +8,7 @@ use std::thread;
 use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL};
 use clockhand_pager::{Server, Swap};
 use clockhand_pager_protocol::{
-    KNOCK, Mapped, NO_TOKEN, PAGE_BYTES, Packet, REFUSED, Reply, Request, RequestKind, Token,
+    CONNECT, Mapped, NO_TOKEN, PAGE_BYTES, Packet, REFUSED, Reply, Request, RequestKind, Token,
     UNMAPPED, UNPAGED, Unmap,
 };
 
@@ -27,7 +27,7 @@ fn check(result: libc::c_long) -> io::Result<RawFd> {
 struct Connection(OwnedFd);
 
 impl Connection {
-    fn through(door: RawFd) -> io::Result<Connection> {
+    fn through(inherited_socket: RawFd) -> io::Result<Connection> {
         let mut sockets = [-1; 2];
         // SAFETY: the kernel writes two descriptors, which are new.
         let [ours, theirs] = unsafe {
@@ -35,7 +35,7 @@ impl Connection {
             check(libc::socketpair(libc::AF_UNIX, kind, 0, sockets.as_mut_ptr()).into())?;
             sockets.map(|socket| OwnedFd::from_raw_fd(socket))
         };
-        send(door, &[KNOCK], Some(theirs.as_raw_fd()))?;
+        send(inherited_socket, &[CONNECT], Some(theirs.as_raw_fd()))?;
         Ok(Connection(ours))
     }
 
@@ -119,7 +119,8 @@ impl Program {
         let bytes = PAGES * PAGE_BYTES;
         let server = Server::start(settings("clock", FRAMES, 0), bytes as u64, swap, None)
             .expect("the settings are right");
-        let connection = Connection::through(server.door().as_raw_fd()).expect("the door is open");
+        let connection =
+            Connection::through(server.inherited_socket().as_raw_fd()).expect("the socket is open");
         let userfaultfd = userfaultfd();
         let attach = Request { kind: RequestKind::Attach as u32, ..Request::ZERO };
         let sent = send(connection.0.as_raw_fd(), attach.as_bytes(), Some(userfaultfd.as_raw_fd()));
@@ -232,12 +233,12 @@ fn is_root() -> bool {
 }
 
 /// Asks for everything that can be asked of a memory, and counts what was not refused.
-fn attacks_that_worked(door: RawFd, memory: Token) -> u64 {
+fn attacks_that_worked(inherited_socket: RawFd, memory: Token) -> u64 {
     let mut worked = 0;
     for kind in [RequestKind::Discard, RequestKind::BeginFork, RequestKind::EndFork] {
         let request = Request { kind: kind as u32, memory, pages: PAGES as u64, ..Request::ZERO };
-        let answer =
-            Connection::through(door).and_then(|connection| connection.ask(&request, None));
+        let answer = Connection::through(inherited_socket)
+            .and_then(|connection| connection.ask(&request, None));
         worked += u64::from(!answer.is_ok_and(|reply| reply.refused == REFUSED));
     }
     worked
@@ -261,12 +262,12 @@ fn another_user_can_neither_attach_nor_wipe_nor_copy_nor_freeze() {
         return;
     }
     let program = Program::begin();
-    let door = program.server.door().as_raw_fd();
+    let inherited_socket = program.server.inherited_socket().as_raw_fd();
     // Made by the privileged parent, so that nothing but its user stands in the child's way.
     let userfaultfd = userfaultfd();
     let attach = |fork: Token| Request { kind: RequestKind::Attach as u32, fork, ..Request::ZERO };
     let code = in_child(Some(NOBODY), || {
-        let connection = Connection::through(door);
+        let connection = Connection::through(inherited_socket);
         let descriptor = Some(userfaultfd.as_raw_fd());
         let answer =
             connection.and_then(|connection| connection.ask(&attach(NO_TOKEN), descriptor));
@@ -276,10 +277,10 @@ fn another_user_can_neither_attach_nor_wipe_nor_copy_nor_freeze() {
     for number in 0..4 {
         // Numbers as they once were, when they could be guessed.
         for guessed in [[number, 0], [0, number]] {
-            let worked = in_child(Some(NOBODY), || attacks_that_worked(door, guessed));
+            let worked = in_child(Some(NOBODY), || attacks_that_worked(inherited_socket, guessed));
             assert_eq!(worked, 0, "with the token {guessed:?}");
             let code = in_child(Some(NOBODY), || {
-                let connection = Connection::through(door);
+                let connection = Connection::through(inherited_socket);
                 let descriptor = Some(userfaultfd.as_raw_fd());
                 let answer =
                     connection.and_then(|connection| connection.ask(&attach(guessed), descriptor));
@@ -297,10 +298,10 @@ fn a_token_is_of_no_use_to_another_process() {
         return;
     }
     let program = Program::begin();
-    let (door, token) = (program.server.door().as_raw_fd(), program.token);
-    assert_eq!(in_child(None, || attacks_that_worked(door, token)), 0);
+    let (inherited_socket, token) = (program.server.inherited_socket().as_raw_fd(), program.token);
+    assert_eq!(in_child(None, || attacks_that_worked(inherited_socket, token)), 0);
     if is_root() {
-        assert_eq!(in_child(Some(NOBODY), || attacks_that_worked(door, token)), 0);
+        assert_eq!(in_child(Some(NOBODY), || attacks_that_worked(inherited_socket, token)), 0);
     }
     program.check();
 }
@@ -311,18 +312,18 @@ fn a_fork_whose_connection_ends_freezes_nothing_and_leaves_no_copy() {
         return;
     }
     let program = Program::begin();
-    let door = program.server.door().as_raw_fd();
+    let inherited_socket = program.server.inherited_socket().as_raw_fd();
     let begin =
         Request { kind: RequestKind::BeginFork as u32, memory: program.token, ..Request::ZERO };
     for _ in 0..3 {
-        let connection = Connection::through(door).expect("the door is open");
+        let connection = Connection::through(inherited_socket).expect("the socket is open");
         let reply = connection.ask(&begin, None).expect("the pager answers");
         assert_eq!(reply.refused, 0);
         drop(connection);
         program.check();
         let attach =
             Request { kind: RequestKind::Attach as u32, fork: reply.fork, ..Request::ZERO };
-        let connection = Connection::through(door).expect("the door is open");
+        let connection = Connection::through(inherited_socket).expect("the socket is open");
         let userfaultfd = userfaultfd();
         let reply = connection.ask(&attach, Some(userfaultfd.as_raw_fd())).expect("an answer");
         assert_eq!(reply.refused, REFUSED, "the copy went with its connection");

@@ -10,7 +10,7 @@
 //! test period; then `HAND_cold`, no page or one, and `m_c`.
 //!
 //! **Victim.** `HAND_cold` examines its page and moves to the next resident cold page towards the list head,
-//! behind which comes `HAND_hot`, as often as it takes. With no resident cold page `HAND_hot` first makes one.
+//! behind which comes `HAND_hot`, as many times as needed. With no resident cold page `HAND_hot` first makes one.
 //! Bit 0: the page leaves memory; in its test period it keeps its place as a non-resident cold page, else it
 //! leaves the clock. Bit 1: the bit is cleared and the page is put at the list head; if it is in its test
 //! period, that ends, the page becomes hot, `m_c` grows and `HAND_hot` acts. When a page has become

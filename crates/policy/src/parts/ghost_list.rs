@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::PageId;
 
-/// The page is no ghost.
+/// The page is not a ghost.
 const NONE: u32 = u32::MAX;
 /// The ghost that stood here has been removed.
 const REMOVED: PageId = PageId(u32::MAX);

@@ -429,7 +429,7 @@ fn happen(memory: &mut Modelled, beside: &[Beside]) {
     }
 }
 
-/// CRAW went round for ever: `R` and `W2` were ruled out as all pinned when the scan of `W1` moved the only
+/// CRAW went round forever: `R` and `W2` were ruled out as all pinned when the scan of `W1` moved the only
 /// page that could leave to `W2`, and then was ruled out too.
 #[test]
 fn craw_finds_a_page_that_its_scan_has_moved_among_pinned_ones() {

@@ -132,7 +132,7 @@ unsafe extern "C" fn free(block: *mut c_void) {
 /// `memalign`.
 #[unsafe(no_mangle)]
 extern "C" fn memalign(alignment_bytes: usize, bytes: usize) -> *mut c_void {
-    // As the C library does: an alignment that is no power of two is rounded up to one.
+    // As the C library does: an alignment that is not a power of two is rounded up to one.
     match alignment_bytes.checked_next_power_of_two() {
         // SAFETY: it is a power of two.
         Some(alignment_bytes) => unsafe { aligned_block(alignment_bytes, bytes) },

@@ -1,5 +1,5 @@
 //! What programs do to descriptors that they do not know. Many close all of them but the first three, before they start
-//! another program or as soon as they have been started; the door must stay open then, or nothing that they start is
+//! another program or as soon as they have been started; the inherited socket must stay open then, or nothing that they start is
 //! paged. To them it is as if its number were free and could not be had.
 
 use core::ffi::{c_int, c_uint, c_ulong};
@@ -23,25 +23,29 @@ fn number_or_error(result: Result<c_int>) -> c_int {
 /// `close`.
 #[unsafe(no_mangle)]
 extern "C" fn close(descriptor: c_int) -> c_int {
-    if pager::is_door(descriptor) {
+    if pager::is_inherited_socket(descriptor) {
         return number_or_error(Err(ErrorNumber(libc::EBADF)));
     }
     // SAFETY: the C library's own; takes no addresses.
     unsafe { __close(descriptor) }
 }
 
-/// Does to the descriptors from `first` to `last` what [`system::close_range`] does, but to the door.
+/// Does what [`system::close_range`] does to the descriptors from `first` to `last`, except to the inherited socket.
 fn close_all_but_door(first: c_uint, last: c_uint, flags: c_uint) -> Result<()> {
-    let door = pager::door();
-    let is_spared = door >= 0 && (first..=last).contains(&(door as c_uint));
+    let inherited_socket = pager::inherited_socket();
+    let is_spared = inherited_socket >= 0 && (first..=last).contains(&(inherited_socket as c_uint));
     if !is_spared {
         return system::close_range(first, last, flags);
     }
-    let door = door as c_uint;
-    if first < door {
-        system::close_range(first, door - 1, flags)?;
+    let inherited_socket = inherited_socket as c_uint;
+    if first < inherited_socket {
+        system::close_range(first, inherited_socket - 1, flags)?;
     }
-    if door < last { system::close_range(door + 1, last, flags) } else { Ok(()) }
+    if inherited_socket < last {
+        system::close_range(inherited_socket + 1, last, flags)
+    } else {
+        Ok(())
+    }
 }
 
 /// `close_range`.
@@ -60,7 +64,7 @@ extern "C" fn closefrom(first: c_int) {
 /// `dup2`.
 #[unsafe(no_mangle)]
 extern "C" fn dup2(descriptor: c_int, number: c_int) -> c_int {
-    if pager::is_door(number) {
+    if pager::is_inherited_socket(number) {
         return number_or_error(Err(ErrorNumber(libc::EBADF)));
     }
     if descriptor == number {
@@ -76,7 +80,7 @@ extern "C" fn dup2(descriptor: c_int, number: c_int) -> c_int {
 /// `dup3`.
 #[unsafe(no_mangle)]
 extern "C" fn dup3(descriptor: c_int, number: c_int, flags: c_int) -> c_int {
-    if pager::is_door(number) {
+    if pager::is_inherited_socket(number) {
         return number_or_error(Err(ErrorNumber(libc::EBADF)));
     }
     number_or_error(system::duplicate_to(descriptor, number, flags))
@@ -85,7 +89,7 @@ extern "C" fn dup3(descriptor: c_int, number: c_int, flags: c_int) -> c_int {
 /// `fcntl`. A third argument is a number or an address, and comes in the same register as one of a function with three.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -> c_int {
-    if command == libc::F_SETFD && pager::is_door(descriptor) {
+    if command == libc::F_SETFD && pager::is_inherited_socket(descriptor) {
         return number_or_error(Err(ErrorNumber(libc::EBADF)));
     }
     // SAFETY: as the program promises.
@@ -102,7 +106,7 @@ unsafe extern "C" fn fcntl64(descriptor: c_int, command: c_int, argument: usize)
 /// `ioctl`, by which a descriptor can be made to close on exec too. Arguments are as those of [`fcntl`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: usize) -> c_int {
-    if request == libc::FIOCLEX && pager::is_door(descriptor) {
+    if request == libc::FIOCLEX && pager::is_inherited_socket(descriptor) {
         return number_or_error(Err(ErrorNumber(libc::EBADF)));
     }
     let arguments = [descriptor as usize, request as usize, argument, 0, 0, 0];

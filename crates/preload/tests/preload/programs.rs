@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use clockhand_pager_protocol::DOOR_VARIABLE;
+use clockhand_pager_protocol::SOCKET_VARIABLE;
 
 use crate::test_pager::{Behaviour, TestPager, give, pair_of_sockets, refusal};
 
@@ -267,7 +267,7 @@ fn a_program_that_its_pager_leaves_alone_says_so_once_and_runs() {
     assert_eq!(text(&output.stderr), format!("clockhand: {sentence}\n"));
     let said = text(&output.stdout);
     assert!(said.starts_with("one\n") && said.ends_with("two\n"), "{said}");
-    assert!(!said.contains(DOOR_VARIABLE), "{said}");
+    assert!(!said.contains(SOCKET_VARIABLE), "{said}");
 }
 
 #[test]
@@ -288,9 +288,9 @@ fn a_program_whose_pager_is_not_there_says_so_and_ends() {
 #[test]
 fn a_program_to_which_nobody_has_left_the_door_runs_without_paged_memory() {
     let Some(echo) = installed("echo") else { return };
-    let address = |door| {
+    let address = |inherited_socket| {
         let mut command = program(&echo, &["hello"]);
-        command.env("LD_PRELOAD", library()).env(DOOR_VARIABLE, door);
+        command.env("LD_PRELOAD", library()).env(SOCKET_VARIABLE, inherited_socket);
         command.output().expect("the program starts")
     };
     let output = address("1000:12345");
@@ -381,7 +381,7 @@ fn a_killed_pager_ends_the_program_with_a_sentence() {
     let own = ["--ignored", "--exact", "programs::pager_in_a_process_of_its_own", "--nocapture"];
     let mut pager = program(&test, &own);
     give(&mut pager, &inner);
-    pager.env(INNER_VARIABLE, inner.as_raw_fd().to_string()).env_remove(DOOR_VARIABLE);
+    pager.env(INNER_VARIABLE, inner.as_raw_fd().to_string()).env_remove(SOCKET_VARIABLE);
     let mut pager =
         pager.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the test starts again");
     drop(inner);

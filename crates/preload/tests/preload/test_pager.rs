@@ -15,8 +15,8 @@ use std::thread;
 use std::time::Duration;
 
 use clockhand_pager_protocol::{
-    DOOR_VARIABLE, KNOCK, Mapped, NO_TOKEN, PAGE_BYTES, Packet, PageRange, Reply, Request,
-    RequestKind, Token, UNMAP_RANGES, UNMAPPED, UNPAGED, Unmap,
+    CONNECT, Mapped, NO_TOKEN, PAGE_BYTES, Packet, PageRange, Reply, Request, RequestKind,
+    SOCKET_VARIABLE, Token, UNMAP_RANGES, UNMAPPED, UNPAGED, Unmap,
 };
 
 /// `linux/userfaultfd.h`, as far as it is needed.
@@ -164,7 +164,7 @@ impl ProgramMemory {
         self.control(userfaultfd::UFFDIO_REGISTER, &mut [self.address, self.bytes as u64, modes, 0])
     }
 
-    /// Maps the page, which is in the file; that it is there already is no error.
+    /// Maps the page, which is in the file; that it is there already is not an error.
     fn map(&self, page_address: u64, read_only: bool) {
         let mode = if read_only { userfaultfd::CONTINUE_MODE_WP } else { 0 };
         let mut argument = [page_address, PAGE_BYTES as u64, mode, 0];
@@ -349,16 +349,16 @@ impl Shared {
 /// The pager, on threads of this process.
 pub struct TestPager {
     /// What programs inherit.
-    door: Option<OwnedFd>,
+    inherited_socket: Option<OwnedFd>,
     shared: Arc<Shared>,
 }
 
 impl TestPager {
-    /// Starts to serve programs that inherit its door.
+    /// Starts to serve programs that inherit its socket.
     pub fn start(memory_bytes: usize, behaviour: Behaviour) -> TestPager {
         let [inner, outer] = pair_of_sockets();
         let mut pager = TestPager::behind(inner, memory_bytes, behaviour);
-        pager.door = Some(outer);
+        pager.inherited_socket = Some(outer);
         pager
     }
 
@@ -375,12 +375,12 @@ impl TestPager {
         });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || accept(&Socket(inner), &accepting));
-        TestPager { door: None, shared }
+        TestPager { inherited_socket: None, shared }
     }
 
-    /// Lets a program that is to be started inherit the door.
+    /// Lets a program that is to be started inherit the socket.
     pub fn give_door(&self, command: &mut Command) {
-        give(command, self.door.as_ref().expect("the door is here"));
+        give(command, self.inherited_socket.as_ref().expect("the socket is open"));
     }
 
     /// What has happened so far.
@@ -406,16 +406,16 @@ pub fn pair_of_sockets() -> [OwnedFd; 2] {
     }
 }
 
-/// Lets a program that is to be started inherit a door, and tells it where it is. The door must be open until then.
-pub fn give(command: &mut Command, door: &OwnedFd) {
-    let number = door.as_raw_fd();
+/// Lets a program that is to be started inherit a socket, and tells it where it is. The socket must be open until then.
+pub fn give(command: &mut Command, inherited_socket: &OwnedFd) {
+    let number = inherited_socket.as_raw_fd();
     // SAFETY: zero is valid for the structure, which the kernel fills.
     let status = unsafe {
         let mut status: libc::stat = zeroed();
-        check(libc::fstat(number, &mut status)).expect("the door is open");
+        check(libc::fstat(number, &mut status)).expect("the socket is open");
         status
     };
-    command.env(DOOR_VARIABLE, format!("{number}:{}", status.st_ino));
+    command.env(SOCKET_VARIABLE, format!("{number}:{}", status.st_ino));
     // SAFETY: only system calls are made between fork and exec.
     unsafe {
         command.pre_exec(move || check(libc::fcntl(number, libc::F_SETFD, 0)).map(drop));
@@ -429,16 +429,16 @@ fn accept(inner: &Socket, shared: &Arc<Shared>) {
         if unsafe { libc::poll(&mut poll, 1, 20) } != 1 {
             continue;
         }
-        let mut knock = [0];
-        let (bytes, connection) = inner.receive(&mut knock).expect("the door is open");
+        let mut packet = [0];
+        let (bytes, connection) = inner.receive(&mut packet).expect("the socket is open");
         if bytes == 0 {
             return;
         }
-        let socket = Socket(connection.expect("a connection comes with a knock"));
-        assert_eq!(knock, [KNOCK]);
+        let socket = Socket(connection.expect("a connection comes with the packet"));
+        assert_eq!(packet, [CONNECT]);
         let shared = Arc::clone(shared);
         thread::spawn(move || {
-            // A program that ends while it is served is no error of the pager.
+            // A program that ends while it is served is not an error of the pager.
             let _ = answer(&socket, &shared);
         });
     }

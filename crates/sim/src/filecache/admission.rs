@@ -60,7 +60,7 @@ impl AdmissionRule {
 /// What second-touch is told beside its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecondTouch {
-    /// A block enters when it has been referenced so often before.
+    /// A block enters when it has been referenced this often before.
     pub admit_after: u32,
     /// Blocks that are remembered, at least 1; all if `None`.
     pub history: Option<u32>,

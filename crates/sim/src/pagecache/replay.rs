@@ -18,7 +18,7 @@ use super::read_ahead::FileWindows;
 use super::swap_slots::SwapSlots;
 use crate::{Progress, SimError};
 
-/// References between two looks at the clock of progress and at a cancellation.
+/// References between two checks of the progress clock and for a cancellation.
 const CHUNK_REFERENCES: usize = 1 << 18;
 
 /// One cell: a trace, the future for offline policies, and how to replay.

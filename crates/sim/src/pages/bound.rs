@@ -1,7 +1,7 @@
 //! # bound: what no policy can do better
 //!
 //! Offline lower bounds for every policy that loads a page only when it is referenced: the fewest page reads, the
-//! fewest page writes, and the least I/O time. Each column is a bound for itself: no policy need reach two at
+//! fewest page writes, and the least I/O time. Each column is a bound by itself: no policy need reach two at
 //! once, so the time is not that of these reads and writes, but as much or more. A row of `bound` fills references,
 //! read_ios, write_ios and io_time_us. With a reserve, it is the bound of the frames that the policies have: those
 //! without the reserve. The other end of the bracket is `opt-feasible`.
@@ -16,11 +16,12 @@
 //!
 //! **Time.** At least that of these reads and writes, which is all that `effort=0` computes. More is found by a
 //! Lagrangian relaxation. While a page is referenced, there are `frames - 1` places for others; a place gets a price,
-//! and every page is served for itself at the least cost, prices included, by a dynamic program over
-//! absent, clean and dirty. What all pages cost, less the prices of the places that there are, bounds every policy
-//! from below, whatever the prices. They climb by the volume algorithm. Places have prices only where an LRU memory of
-//! an eighth of the frames misses; the references between them merge. The bound is computed in whole numbers
-//! and rounded up to a multiple of what all costs are multiples of, so that it is never above the optimum.
+//! and every page is considered by itself at the least cost, prices included, by a dynamic program over
+//! absent, clean and dirty. The cost of all pages, less the prices of all existing places, bounds every policy
+//! from below, whatever the prices. The prices climb by the volume algorithm. Places have prices only where an LRU
+//! memory of an eighth of the frames misses; the references between them are merged. The bound is computed in whole
+//! numbers and rounded up to a multiple of the unit of which all costs are multiples, so that it is never above the
+//! optimum.
 //!
 //! **Parameters.** `effort`: seconds that a memory size may take about (default 2, or --bound-effort). They stand for a
 //! number of steps that depends on trace and memory size alone, not on the machine, so that results can be
@@ -189,7 +190,7 @@ impl Kept {
     }
 }
 
-/// Records between two looks at a cancellation.
+/// Records between two checks for a cancellation.
 const LOOK_EVERY: usize = 1 << 18;
 
 fn look(progress: &Progress, time: usize) -> Result<(), SimError> {

@@ -1,5 +1,5 @@
-//! The driver of all text formats: finds lines, hands each to the format, and counts what came of
-//! it.
+//! The driver of all text formats: finds lines, passes each to the format, and counts the
+//! results.
 
 use memchr::memchr;
 
@@ -11,12 +11,12 @@ use crate::sample::{BYTE_ORDER_MARK, Sample, quoted};
 use crate::source::Source;
 use crate::time_check::{TimeCheck, TimeUnit};
 
-/// What came of a line.
+/// The result of a line.
 pub(crate) enum Line {
     /// It was a record of the trace, whose requests are in the output.
     Taken,
-    /// The format says, and its page says too, that such lines hold no request: blank lines,
-    /// comments, headers. All but blank lines are counted with
+    /// The format, and its page, say that such lines contain no request: blank lines,
+    /// comments, headers. All except blank lines are counted with
     /// [`ReadReport::pass_over`](crate::report::ReadReport::pass_over).
     Passed,
 }
@@ -40,10 +40,10 @@ pub(crate) trait LineFormat: Default + Send {
 
 /// Twice what the source buffers, so that it reads into this buffer and not into its own first.
 const BUFFER_BYTES: usize = 512 * 1024;
-/// No format has lines near as long; a binary file named as text must not fill the memory.
+/// No format has lines nearly as long; a binary file read as text must not fill the memory.
 const LONGEST_LINE_BYTES: usize = 1024 * 1024;
 
-/// Said of a last line that may be the first part of a longer one.
+/// The reason given for a last line that may be the first part of a longer one.
 const LAST_LINE_NOTE: &str =
     "the last line has no line end; it is read as it stands, and may be cut";
 
@@ -169,8 +169,8 @@ impl<F: LineFormat> Lines<F> {
         }
         output.report.records += 1;
         match self.format.line(without_return(line), output) {
-            // A file full of malformed lines is of another kind, whether its last line has an end
-            // or not.
+            // A file full of malformed lines has another format, whether or not its last line has an
+            // end.
             Err(Fault::Record(reason)) if F::IS_STRICT || !output.report.skipped_too_many() => {
                 Err(TraceError::CutLine {
                     file: source.file().to_owned(),
@@ -190,7 +190,7 @@ impl<F: LineFormat> Lines<F> {
     }
 }
 
-/// What a malformed line means to the format.
+/// How the format treats a malformed line.
 #[cold]
 fn strict<F: LineFormat>(fault: Fault, line: &[u8]) -> Fault {
     match fault {

@@ -1,5 +1,5 @@
-//! Traces of caches that hold objects, as libCacheSim writes them: which place an object is, and
-//! which operation reads or writes.
+//! Traces of object caches, as libCacheSim writes them: the place of each object, and which operations read or
+//! write.
 //!
 //! An object has an identifier of 64 bits and no address. libCacheSim takes it as one thing that is
 //! in the cache or not, whatever its size; so it becomes one block of [`OBJECT_BYTES`], and two

@@ -9,7 +9,7 @@ use crate::request::{Access, AccessKind, Op, Request};
 use crate::time_check::TimeCheck;
 
 /// How many requests a batch holds, give or take those of one line; small enough to stay in a
-/// processor's second-level cache between the reader and the one who consumes it.
+/// processor's second-level cache between the reader and its consumer.
 pub(crate) const BATCH_REQUESTS: usize = 16 * 1024;
 
 /// What is wrong with a line or record, as the end of a sentence that begins with its place.
@@ -39,13 +39,13 @@ pub(crate) struct Output {
     pub(crate) requests: Vec<Request>,
     /// All events in their order, if they are wanted; then event formats give no requests.
     pub(crate) events: Option<Vec<Event>>,
-    /// Whether the trace can hold events that are no requests.
+    /// Whether the trace can hold events that are not requests.
     pub(crate) holds_events: bool,
     pub(crate) report: ReadReport,
     pub(crate) cpu_cache: Option<CpuCache>,
     /// Whether the requests tell why a cache let them through.
     pub(crate) has_classes: bool,
-    /// Whether requests of which the trace tells no operation are reads.
+    /// Whether requests without a recorded operation are reads.
     pub(crate) assume_reads: bool,
     /// Where the unit of the trace's times can be mistaken.
     pub(crate) time_check: Option<TimeCheck>,
@@ -87,7 +87,7 @@ impl Output {
         Ok(())
     }
 
-    /// Takes an event. Who wants requests only gets its read or write; all else is counted for the
+    /// Takes an event. A consumer that wants only requests gets its read or write; everything else is counted for the
     /// report.
     pub(crate) fn event(&mut self, event: Event) -> Result<(), Fault> {
         if !self.does_something(&event.action)? {

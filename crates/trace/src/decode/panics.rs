@@ -5,11 +5,11 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether a panic of this thread is caught and told as an error.
+    /// Whether a panic of this thread is caught and reported as an error.
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `action` gives, or the message it panicked with. What panicked must not be used again.
+/// The result of `action`, or the message it panicked with. What panicked must not be used again.
 ///
 /// Nothing is printed for a caught panic: the first call puts a filter before the panic hook of the
 /// process. Other threads, and this one outside `action`, panic as before.

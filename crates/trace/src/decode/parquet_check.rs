@@ -1,8 +1,9 @@
 //! Checksums of Parquet files, so that a damaged file is never read as another trace.
 //!
 //! The format has a checksum for the content of a page, which its library reads and does not write: [`CheckedPages`]
-//! puts it into the headers. It has none for the index at the end of the file, nor for the headers. So our files have a
-//! *seal* in front of the index, where other readers do not look: a mark and the CRC-32 of everything behind it.
+//! puts it into the headers. The format has no checksum for the index at the end of the file, nor for the headers. So our
+//! files have a *seal* in front of the index, where other readers do not look: a mark and the CRC-32 of everything
+//! behind it.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -119,7 +120,7 @@ impl PageStoreFactory for CheckedPages {
     }
 }
 
-/// What the library's writer of one column sees of it.
+/// The part that the library's writer of one column sees.
 struct ColumnStore(Arc<Mutex<ChunkPages>>);
 
 impl PageStore for ColumnStore {

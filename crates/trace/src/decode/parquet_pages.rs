@@ -1,7 +1,8 @@
-//! The bytes of a Parquet file as its library asks for them, with an eye on how much memory they will take.
+//! The bytes of a Parquet file as the Parquet library requests them, with a limit on how much memory they will take.
 //!
-//! A page says in its header how large it is when it is decompressed, and may say so of any number of zeros. The library
-//! believes it, so each header is read here first; it is told an error before the page is decompressed.
+//! A page's header says how large the page is when it is decompressed, and a few bytes may decompress to any number of
+//! zeros. The library trusts the header, so each header is read here first, and the library gets an error before the
+//! page is decompressed.
 
 use std::collections::HashMap;
 use std::io::{self, Cursor, Read};
@@ -11,12 +12,12 @@ use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// More than any header has that the library writes; statistics can make some longer, which are not understood then.
+/// More than any header that the library writes; statistics can make a header longer, which is then not understood.
 const HEADER_BYTES: usize = 16 * 1024;
 /// The pages of one batch of rows may take the memory limit divided by this.
 const SHARE_OF_LIMIT: u64 = 4;
 
-/// What reading on would take too much memory for.
+/// What further reading would take too much memory for.
 #[derive(Debug)]
 pub(crate) struct TooLarge;
 
@@ -49,7 +50,7 @@ impl PageBudget {
         Self { pages: Arc::default(), limit_bytes: memory_limit_bytes / SHARE_OF_LIMIT }
     }
 
-    /// A batch of rows is done with, and with it the pages that were read for it.
+    /// A batch of rows is finished, and so are the pages that were read for it.
     pub(crate) fn begin_batch(&self) {
         self.with_pages(|pages| pages.batch_bytes = 0);
     }
@@ -112,7 +113,7 @@ impl<R: ChunkReader> ChunkReader for BudgetedBytes<R> {
 
 const GZIP_MARK: &[u8] = &[0x1f, 0x8b, 0x08];
 
-/// The library takes all that comes out of gzip, however large the page said it was.
+/// The library accepts all that comes out of gzip, however large the header says the page is.
 fn refuse_more_than(announced_bytes: u64, page: &[u8]) -> Result<()> {
     let decoder = flate2::read::MultiGzDecoder::new(page);
     let decompressed = io::copy(&mut decoder.take(announced_bytes + 1), &mut io::sink());
@@ -120,7 +121,7 @@ fn refuse_more_than(announced_bytes: u64, page: &[u8]) -> Result<()> {
         Ok(bytes) if bytes > announced_bytes => {
             Err(ParquetError::General("a page is larger than its header says".to_owned()))
         }
-        // What is wrong with it, the library will find.
+        // The library will find what is wrong with it.
         _ => Ok(()),
     }
 }

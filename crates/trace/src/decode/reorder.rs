@@ -1,9 +1,9 @@
 //! Puts requests back into the order of their times, within bounded memory.
 //!
-//! A log that is written when requests complete is almost in the order of their times: some stand a
-//! little late. Requests are collected, sorted stably, and given away except for a window of the
-//! latest, which are sorted again together with those that follow. So every request that stands at
-//! most [`WINDOW_REQUESTS`] late finds its place. One that stands later comes as soon as it is read,
+//! A log that is written when requests complete is almost in the order of their times: some are a
+//! little late. Requests are collected, sorted stably, and passed on except for a window of the
+//! latest, which are sorted again together with those that follow. So every request that is at
+//! most [`WINDOW_REQUESTS`] late is put in its place. One that is even later is passed on as soon as it is read,
 //! and a note counts such requests.
 
 use crate::error::TraceError;
@@ -12,8 +12,8 @@ use crate::output::{BATCH_REQUESTS, Output};
 use crate::request::Request;
 use crate::source::Source;
 
-/// How many requests after its place in time a request may stand: what 64 threads write while one
-/// of them waits some seconds for its answer.
+/// How many requests after its place in time a request may be: what 64 threads write while one
+/// of them waits a few seconds for its answer.
 const WINDOW_REQUESTS: usize = 256 * 1024;
 
 /// Gives the requests of another decoder in the order of their times; equal times keep the order of
@@ -21,7 +21,7 @@ const WINDOW_REQUESTS: usize = 256 * 1024;
 pub(crate) struct Reordered {
     decoder: Box<dyn Decoder>,
     window_requests: usize,
-    /// Requests among which one that is still to come may belong.
+    /// Requests among which a later one may still belong.
     waiting: Vec<Request>,
     /// Requests in their final order, of which the first `given` were given away.
     ready: Vec<Request>,

@@ -1,15 +1,15 @@
 //! Whether the times of a trace can be right.
 //!
-//! Formats that share their columns differ in the unit of time, and traces get re-rated or saved
+//! Formats that share their columns differ in the unit of time, and traces get rescaled or saved
 //! with another unit. A factor of a thousand or a million shows in how fast the requests seem to
-//! come. The times stay as they are; a note says what is odd about them.
+//! arrive. The times stay as they are; a note says what is odd about them.
 
 /// Requests of a device that is in use come closer than this, on average.
 const LONGEST_GAP_S: f64 = 100.0;
 /// Block traces are taken for hours to weeks.
 const LONGEST_SPAN_S: f64 = 366.0 * SECONDS_PER_DAY;
 const SECONDS_PER_DAY: f64 = 86_400.0;
-/// Fewer requests have no rate worth judging.
+/// With fewer requests than this the rate is not judged.
 const FEWEST_REQUESTS: u64 = 10;
 
 /// The unit in which a format's times are read, where makers or readers of such traces mistake it
@@ -22,13 +22,13 @@ pub(crate) struct TimeUnit {
 }
 
 impl TimeUnit {
-    /// Of traces that were recorded while devices served someone: none that is published comes near
-    /// 10,000 requests in a second.
+    /// For traces that were recorded while devices were in use: no published one comes near
+    /// 10,000 requests per second.
     pub(crate) const fn of_recordings(plural: &'static str) -> Self {
         Self { plural, fastest_per_second: 10_000.0 }
     }
 
-    /// Of traces that a benchmark leaves, which drives fast devices to their limit.
+    /// For traces of benchmarks, which drive fast devices to their limit.
     pub(crate) const fn of_benchmarks(plural: &'static str) -> Self {
         Self { plural, fastest_per_second: 10_000_000.0 }
     }

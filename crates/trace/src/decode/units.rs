@@ -3,7 +3,7 @@
 use crate::output::Fault;
 use crate::target::Entry;
 
-/// What block traces count in, whatever the sectors of the device are.
+/// The unit in which block traces count, whatever the sectors of the device are.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// The bytes of a request; one request of 4 GiB or more is no request.

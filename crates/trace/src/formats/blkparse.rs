@@ -18,13 +18,13 @@
 //! | process | ignored |
 //! | action | what happened to the request: `Q` queued, `D` sent to the device, `C` completed … |
 //! | RWBS | contains `R` when it reads, `W` when it writes; `D` discards, `N` neither |
-//! | sector `+` sectors | of 512 bytes; absent where no data is meant |
+//! | sector `+` sectors | of 512 bytes; absent if no data is transferred |
 //! | name | of the process; ignored |
 //!
 //! - A request shows in several lines, so **one action is read**: `Q`, what programs asked for, if
 //!   it occurs in the first 64 KiB, otherwise `D`, what the device was asked for after merging and
 //!   scheduling. A note says which.
-//! - Devices that stand on others (dm, md, partitions) show the same request once each; they are
+//! - Devices that are built on others (dm, md, partitions) show the same request once each; they are
 //!   streams of their own.
 //!
 //! **Skipped**: blank lines, silently; lines of other actions, discards, requests without data

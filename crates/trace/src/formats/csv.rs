@@ -1,6 +1,6 @@
 //! # csv
 //!
-//! A table with a header line and comma-separated columns, for traces of one's own making.
+//! A table with a header line and comma-separated columns, for traces that you make yourself.
 //!
 //! ```text
 //! op,address,size,time_us,stream
@@ -10,7 +10,7 @@
 //!
 //! | column | also named | values |
 //! |---|---|---|
-//! | `op` | `operation`, `rw` | `R`, `W`, `read`, `write`; `0` and `1` are refused, for formats disagree on which is which |
+//! | `op` | `operation`, `rw` | `R`, `W`, `read`, `write`; `0` and `1` are refused, because formats disagree on which is which |
 //! | `address` | `addr`, `offset`, `byte_addr`, `byte_offset` | bytes, decimal or `0x` hexadecimal |
 //! | `size` (optional) | `bytes`, `length`, `len`, `byte_len` | bytes, decimal or `0x` hexadecimal; without the column each request touches 1 byte |
 //! | `time_ns`, `time_us`, `time_ms` or `time_s` (optional) | | decimal, from any origin; digits below a nanosecond are cut |

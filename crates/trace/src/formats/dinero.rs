@@ -13,10 +13,10 @@
 //!
 //! - Label `0` reads data, `1` writes data, `2` fetches an instruction.
 //! - The address is in bytes: 1 to 16 hexadecimal digits, with or without `0x`.
-//! - There is no size (each reference touches 1 byte) and no time.
+//! - There is not a size (each reference touches 1 byte) and no time.
 //!
-//! A trace of decimal digits alone may be taken for `ramulator`, whose first field counts
-//! instructions: a number above 4 there rules `dinero` out, a letter in an address `ramulator`.
+//! A trace that consists of decimal digits only may be mistaken for `ramulator`, whose first field counts
+//! instructions: a number above 4 there rules out `dinero`, a letter in an address rules out `ramulator`.
 //!
 //! **Skipped**: the escape records `3` and `4`, counted in a note, and blank lines, silently. Every
 //! other line is counted as malformed.
@@ -51,7 +51,7 @@ const TARGETS: &[Target] = &[Target {
 const HIGHEST_LABEL: u64 = 4;
 
 /// Other formats begin with a number too, but theirs grows above the labels, or their second column
-/// is no address.
+/// is not an address.
 fn sniff(sample: &Sample) -> Confidence {
     let mut labels = sample.lines().filter_map(|line| BlankFields::new(line).decimal());
     let addresses = sample.lines().filter_map(|line| BlankFields::new(line).nth(1));

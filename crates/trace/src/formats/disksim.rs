@@ -19,7 +19,7 @@
 //!
 //! - The formats heimdall-raw and mqsim have the same columns in other units, so such a file is
 //!   not recognized unless its flags fit only here: name the format.
-//! - The times are checked for plausibility, for many such traces were re-rated.
+//! - The times are checked for plausibility, because many such traces have been rescaled.
 //!
 //! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
 //! malformed.

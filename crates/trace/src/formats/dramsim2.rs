@@ -13,12 +13,12 @@
 //! |---|---|
 //! | address | bytes, 1 to 16 hexadecimal digits after `0x` |
 //! | command | `READ`, `WRITE`, or `IFETCH`, which reads |
-//! | cycle | clock cycle, decimal; ignored, for the length of a cycle is not in the trace |
+//! | cycle | clock cycle, decimal; ignored, because the length of a cycle is not in the trace |
 //!
-//! There is no size: each request touches 1 byte.
+//! There is not a size: each request touches 1 byte.
 //!
-//! **Skipped**: blank lines, silently. Every other line is counted as malformed, also those of the
-//! `k6` form (`P_MEM_RD`) of DRAMSim2.
+//! **Skipped**: blank lines, silently. Every other line is counted as malformed, including those of
+//! the `k6` form (`P_MEM_RD`) of DRAMSim2.
 
 use crate::fields::BlankFields;
 use crate::format::Format;

@@ -1,11 +1,11 @@
 //! # drmemtrace
 //!
 //! Offline memory traces of DynamoRIO (`drrun -t drmemtrace -offline`), after `raw2trace`: one file
-//! per thread, for 64-bit programs. Written after the published definition of the entries; not
-//! verified on real data.
+//! per thread, for 64-bit programs. The reader follows the published definition of the entries; it has
+//! not been verified on real data.
 //!
 //! **An entry** has 12 packed, little-endian bytes: a type (u16), a size (u16) and an address
-//! (u64). The first is the header, the last the footer; without it the file was cut.
+//! (u64). The first is the header, the last the footer; a file without a footer was cut off.
 //!
 //! | type | what | becomes |
 //! |---|---|---|
@@ -15,9 +15,9 @@
 //! | 24 | process whose number is *address* | the stream; its name is the number |
 //! | 25, 26 | header (*address* is the version), footer | |
 //!
-//! There are no times: the markers that have them stand only here and there.
+//! There are no times: the markers that have them occur only here and there.
 //!
-//! `.gz` files are read directly. Of a `.zip` the members are parts of one sequence, so unpack it
+//! `.gz` files are read directly. The members of a `.zip` are parts of one sequence, so unpack it
 //! with `unzip -p`. Traces of 32-bit programs have entries of 8 bytes and are not read.
 //!
 //! **Skipped**, counted in a note: prefetches (2 to 9, 27, 32 to 46), cache flushes (18 to 21),

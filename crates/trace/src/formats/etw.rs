@@ -3,7 +3,7 @@
 //! Event Tracing for Windows as xperf dumps it into CSV, such as the Microsoft Production Server
 //! traces.
 //!
-//! **A line** has commas between its fields; a header says which, event by event:
+//! **A line** has commas between its fields; a header names the fields of each event:
 //!
 //! ```text
 //! BeginHeader
@@ -22,7 +22,7 @@
 //! | elapsed | microseconds; ignored |
 //! | disk | a number: the stream |
 //!
-//! - Events follow in the order in which the disks answered; their order is kept.
+//! - Events are in the order in which the disks answered; this order is kept.
 //!
 //! **Skipped**: blank lines, silently; the header and all other events (`DiskReadInit`,
 //! `DiskFlush`, files, processes, threads …), counted in a note. Every other line that is not a

@@ -1,6 +1,6 @@
 //! # events
 //!
-//! What happens to a page cache, an event a line, as text: accesses of memory, calls on files, syncs,
+//! What happens to a page cache, one event per line, as text: memory accesses, calls on files, syncs,
 //! truncations, deletions. The project's own format; Parquet holds the same.
 //!
 //! **A line** has blanks between its fields:
@@ -24,18 +24,18 @@
 //! | `release OBJECT [ADDRESS SIZE]` | the range, or all, is unmapped |
 //! | `discard OBJECT OFFSET SIZE` | the content of the range is not needed any more (TRIM, a hole) |
 //!
-//! - A line may begin with `@SECONDS`, a decimal number; a line without has the time of the one
-//!   before. A time that is earlier than the one before counts as that one.
+//! - A line may begin with `@SECONDS`, a decimal number; a line without it has the time of the previous
+//!   one. A time that is earlier than the previous one counts as the previous one.
 //! - Objects are `a<number>`, anonymous memory, and `f<number>`, a file; each is a stream, numbered
 //!   in the order of their first events.
 //! - Numbers are decimal or `0x…`; `3p` is 3 times 4096. No byte lies beyond 2^63.
 //! - `#` begins a comment. A line `# object f1: NAME` before the first event of `f1` names it; other
 //!   lines `# KEY: VALUE` are labels.
-//! - `mr`, `mw`, `cr` and `cw` are requests to all commands but `pagecache`; the others leave the
-//!   other lines out and count them in a note.
+//! - All commands except `pagecache` take `mr`, `mw`, `cr` and `cw` as requests; they leave out the
+//!   other lines and count them in a note.
 //!
 //! **Skipped**: blank lines and comments, silently; accesses of size 0, which do nothing, are
-//! counted. A line that is no event is an error: what it would have changed is unknown.
+//! counted. A line that is not an event is an error: what it would have changed is unknown.
 
 use rustc_hash::FxHashMap;
 

@@ -187,7 +187,7 @@ fn version(first_line: &[u8]) -> Result<Version, Fault> {
     }
 }
 
-/// What an action that is no request is, in the plural.
+/// What an action that is not a request is, in the plural.
 fn other_action(action: &[u8]) -> Result<&'static str, Fault> {
     match action {
         b"add" | b"open" | b"close" | b"unlink" => Ok("file actions"),

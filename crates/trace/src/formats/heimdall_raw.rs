@@ -1,6 +1,6 @@
 //! # heimdall-raw
 //!
-//! Block traces as the replayers of FlashNet and Heimdall take them.
+//! Block traces as the replayers of FlashNet and Heimdall read them.
 //!
 //! **A line** has blanks between five fields:
 //!

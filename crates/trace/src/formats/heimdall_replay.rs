@@ -19,8 +19,8 @@
 //! | result | bytes that were transferred, negative when it failed; ignored |
 //!
 //! - 64 threads write a line each time a request completes. So the requests are **put back into
-//!   the order of the first field**; equal times keep the order of the lines. A request is put back
-//!   over at most 262,144 others; should one stand later still, it comes late and a note counts it.
+//!   the order of the first field**; equal times keep the order of the lines. A request is moved back
+//!   over at most 262,144 others; if it belongs even earlier, it comes late and a note counts it.
 //! - The times were held in 32 bits: after an hour they are multiples of 0.25 ms.
 //! - A log may end in the middle of a run, because the last buffer was never written.
 //! - The times are checked for plausibility.

@@ -4,10 +4,10 @@
 //! `hplajw` (one week of 1992).
 //!
 //! **The header** is text that begins with `$$TR_IOREC` and ends with the first form feed (byte
-//! 0x0C). Of it only `sectorsize` of each disk is used, in bytes; a disk without one is taken to
-//! have the sectors of the others, or 256 bytes, which a note says.
+//! 0x0C). Only the `sectorsize` of each disk is used, in bytes; a disk without one is assumed to
+//! have the sectors of the others, or of 256 bytes, and a note says so.
 //!
-//! **A record** is a sequence of big-endian 32-bit numbers, of which the first is its length in
+//! **A record** is a sequence of big-endian 32-bit numbers, the first of which is its length in
 //! bytes:
 //!
 //! | byte | field | use |
@@ -23,8 +23,8 @@
 //! | 44 | flags | bit 0: 1 reads, 0 writes |
 //! | 48, 52 | info, length of the queue | |
 //!
-//! Sectors count from the start of the disk whatever the section, so sections of one disk do not
-//! alias.
+//! Sectors are counted from the start of the disk whatever the section, so the sections of one disk do
+//! not overlap.
 //!
 //! **Skipped**: `SUSPECTIO` records (type 4), counted in a note. Other types and versions are
 //! counted as malformed.

@@ -14,7 +14,7 @@
 //!
 //! - `I` fetches an instruction, `L` loads, `S` stores, `M` modifies: a load, then a store, of the
 //!   same bytes.
-//! - `I` begins the line, the others stand after one blank; one or more blanks follow.
+//! - `I` begins the line, the others follow one blank; one or more blanks come after them.
 //! - The address is in bytes, 1 to 16 hexadecimal digits without `0x`; the size is decimal, in
 //!   bytes.
 //! - An access may straddle lines of a cache and pages.

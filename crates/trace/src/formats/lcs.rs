@@ -6,7 +6,7 @@
 //! has the version of the records, 1 to 8, at byte 8. The older one of 1024 bytes has there, in the
 //! notation of Python's `struct`, the types of up to 239 fields (`<IQIq`), and from byte 248 on the
 //! numbers of the fields in use, counted from 1, where 0 means none: object, size, time, last
-//! access, next access, operation, lifetime, tenant; at byte 1004 stands the length of a record.
+//! access, next access, operation, lifetime, tenant; byte 1004 has the length of a record.
 //!
 //! **A record** is packed and little-endian:
 //!
@@ -22,7 +22,7 @@
 //! | record | 24 bytes | 28 bytes | 36 bytes and the features | |
 //!
 //! - Version 1, and an older trace without an operation field, are refused unless `--assume-reads`
-//!   says that all requests are reads; so is, at the first one, an operation that is not recorded.
+//!   says that all requests are reads; so is a trace at its first operation that is not recorded.
 //! - An object is one block of 4096 bytes, as in `oracle-general`.
 //!
 //! **Skipped**: deletes, counted in a note, and requests of size 0, counted. Unknown operations and

@@ -20,7 +20,7 @@
 //! | response time | units of 100 ns; ignored |
 //!
 //! - Host and disk together are the stream; it is named `hm_0`, as the files are.
-//! - Times are given in nanoseconds since 1601-01-01. The files are almost, not perfectly, in the
+//! - Times are given in nanoseconds since 1601-01-01. The files are almost but not perfectly in the
 //!   order of time; their order is kept.
 //! - The times are checked for plausibility.
 //!

@@ -16,14 +16,14 @@
 //! | | a number that SAC does not use; ignored |
 //! | offset | bytes |
 //!
-//! - There is no size (each request touches 1 byte), no time and no volume.
+//! - There is not a size (each request touches 1 byte), no time and no volume.
 //! - SAC itself multiplies the third field by its block size. So offsets that are not multiples of
-//!   512 are a sign that the file counts blocks; a note tells how many there are.
+//!   512 are a sign that the file counts blocks; a note says how many there are.
 //!
 //! **Skipped**: blank lines, silently. Every other line that is not a request is counted as
 //! malformed.
 //!
-//! **Source**: the repository `cds-ruc/sac`, whose own traces are kept elsewhere.
+//! **Source**: the repository `cds-ruc/sac`, whose traces are kept elsewhere.
 
 use crate::fields::BlankFields;
 use crate::format::Format;

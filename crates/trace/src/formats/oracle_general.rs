@@ -1,7 +1,7 @@
 //! # oracle-general
 //!
 //! Cache traces in the format `oracleGeneral` of libCacheSim (`.oracleGeneral.bin`). They have no
-//! operation: reads and writes cannot be told apart, so they are refused unless `--assume-reads`
+//! operation: reads and writes cannot be distinguished, so they are refused unless `--assume-reads`
 //! says that all are reads.
 //!
 //! **A record** has 24 packed, little-endian bytes:
@@ -14,9 +14,9 @@
 //! | 16 | number of the next request for the object; -1 or the highest number: none | i64 | for detection |
 //!
 //! - An object is in the cache or not, so it is one block of 4096 bytes whatever its size; a note
-//!   tells how many requests were for larger ones. Objects never alias: the low 52 bits of the
+//!   says how many requests were for larger ones. Objects never overlap: the low 52 bits of the
 //!   number are the block, the high bits make the stream.
-//! - Traces of block devices keep their block numbers, but not the unit of these; their original
+//! - Traces of block devices keep their block numbers, but not the unit; their original
 //!   format (such as `vscsi`) says more.
 //!
 //! **Skipped**: requests of size 0, counted.

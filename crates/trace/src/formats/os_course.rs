@@ -1,6 +1,6 @@
 //! # os-course
 //!
-//! Memory references of SPEC programs as operating-system courses hand them out to try page
+//! Memory references of SPEC programs as operating-system courses hand them out for exercises in page
 //! replacement.
 //!
 //! **A line** is an address and `R` or `W`:
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! - The address is in bytes: 1 to 16 hexadecimal digits of either case, with or without `0x`.
-//! - White space stands between address and operation; the operation may be in either case.
-//! - There is no size (each reference touches 1 byte), no time, and instructions are not told from
-//!   data.
+//! - White space separates address and operation; the operation may be in either case.
+//! - There is not a size (each reference touches 1 byte), no time, and instructions are not distinguished
+//!   from data.
 //!
 //! **Skipped**: blank lines, silently. Every other line that is not a reference is counted as
 //! malformed.

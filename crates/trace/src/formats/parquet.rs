@@ -12,18 +12,18 @@
 //! | `stream` (optional) | `device`, `volume`, `disk` | integer, or a string: names are numbered in the order of appearance |
 //! | `class` (optional) | | string: why a cache let it through, `I` fetch, `R` load miss, `A` store-miss fill, `W` write-back; `--view` makes reads and writes of it |
 //!
-//! A table with the column `by` holds **events** (see the format `events`), which `pagecache` takes all and
-//! the other commands as far as they read or write:
+//! A table with the column `by` holds **events** (see the format `events`). `pagecache` uses all of them,
+//! the other commands those that read or write:
 //!
 //! | column | type |
 //! |---|---|
 //! | `op` | besides `R` and `W`: `length`, `sync`, `sync-all`, `truncate`, `delete`, `release`, `release-all`, `discard` |
-//! | `by` | string: `memory`, `call`, `direct` (O_DIRECT); `none` where `op` neither reads nor writes |
+//! | `by` | string: `memory`, `call`, `direct` (O_DIRECT); `none` if `op` neither reads nor writes |
 //! | `address`, `size` | the range; of `length` and `truncate` the size is the file's length |
 //! | `process` (optional) | integer: who calls |
-//! | `time_ns` (optional) | may be null: the event has the time of the one before |
+//! | `time_ns` (optional) | may be null: the event has the time of the previous one |
 //!
-//! What each stream is stands in the file's metadata, key `clockhand.objects`: lines of number, kind
+//! The file's metadata say what each stream is, under the key `clockhand.objects`: lines of number, kind
 //! (`anonymous`, `file`, `unknown`) and name.
 //!
 //! - Case does not matter in column names; columns may come in any order.
@@ -31,11 +31,11 @@
 //! - Other columns are not read, nor is an integer `time` or `timestamp`, whose unit is unknown;
 //!   `clockhand trace info` names them, and shows the file's key and value pairs.
 //! - Nulls, negative numbers and other operations are errors that name the column and the row.
-//! - Compressed with zstd, snappy, lz4 or gzip. From standard input, or when the file itself is
-//!   compressed once more, the whole file is taken into memory, because its index stands at its
-//!   end; `--memory-limit` says how much of it that may take.
-//! - Pages are checked against their checksums where they have them. What `clockhand` writes has
-//!   them, and a checksum of the index in front of it, which other readers pass over.
+//! - Compressed with zstd, snappy, lz4 or gzip. From standard input, or if the file itself is
+//!   compressed again, the whole file is read into memory, because its index is at its
+//!   end; `--memory-limit` limits how much memory that may take.
+//! - Pages are checked against their checksums if they have any. Files that `clockhand` writes have
+//!   them, and a checksum of the index in front of it, which other readers ignore.
 //!
 //! **Skipped**: nothing.
 
@@ -703,7 +703,7 @@ impl<'a> Column<'a> {
         self.integers()?.into_iter().enumerate().map(scaled).collect()
     }
 
-    /// As [`Column::times_ns`]; a null is no time.
+    /// As [`Column::times_ns`]; a null is not a time.
     fn optional_times_ns(&self, unit_ns: Option<u64>) -> Result<Vec<Option<u64>>, BadCell> {
         let Some(nulls) = self.values.logical_nulls() else {
             return Ok(self.times_ns(unit_ns)?.into_iter().map(Some).collect());

@@ -13,13 +13,13 @@
 //! |---|---|
 //! | count | instructions that touch no memory before this read; ignored |
 //! | read | byte address |
-//! | write-back (optional) | byte address of the dirty cache line that the read pushed out |
+//! | write-back (optional) | byte address of the dirty cache line that the read evicted |
 //!
 //! - Each address stands for the cache line of 64 bytes around it.
 //! - A line is a read, then its write-back.
-//! - There is no time; addresses are virtual.
+//! - There is not a time; addresses are virtual.
 //!
-//! A trace whose counts are all below 5 may be taken for `dinero`; then the format must be named.
+//! A trace whose counts are all below 5 may be mistaken for `dinero`; then the format must be named.
 //!
 //! **Skipped**: blank lines, silently. Every other line is counted as malformed.
 

@@ -12,7 +12,7 @@
 //!
 //! | field | meaning |
 //! |---|---|
-//! | application-specific unit (ASU) | a number: the stream, for block addresses are those of one ASU |
+//! | application-specific unit (ASU) | a number: the stream, because block addresses are within one ASU |
 //! | address | blocks of 512 bytes |
 //! | size | bytes, not always a multiple of 512 |
 //! | operation | `R` or `W` in either case |

@@ -42,7 +42,7 @@
 //! **Skipped**, and counted in notes: calls that concern no file, calls that failed, reads and writes of
 //! pipes, sockets, devices, /proc and /sys, asynchronous I/O (`io_submit`, `io_uring_enter`),
 //! `sync_file_range`, names in an unknown directory, signals, calls that the log never finishes. Calls
-//! of size 0 do nothing and are counted. Every other line that is no call is counted as malformed.
+//! of size 0 do nothing and are counted. Every other line that is not a call is counted as malformed.
 //!
 //! **Source**: strace(1), and logs of strace 6.1.
 

@@ -12,7 +12,7 @@
 //!
 //! | field | meaning |
 //! |---|---|
-//! | time | seconds since 1970-01-01; the last three of nine decimals mean nothing |
+//! | time | seconds since 1970-01-01; the last three of nine decimals are meaningless |
 //! | response | seconds, may be empty; ignored |
 //! | type | `R` or `W`, or empty |
 //! | LUN | number of the logical unit: the stream |

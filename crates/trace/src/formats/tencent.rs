@@ -14,7 +14,7 @@
 //! | time | seconds since 1970-01-01 |
 //! | offset | sectors of 512 bytes |
 //! | size | sectors of 512 bytes |
-//! | type | `0` reads, `1` writes: the other way round than in the simulators' formats |
+//! | type | `0` reads, `1` writes: the reverse of the simulators' formats |
 //! | volume | a number: the stream |
 //!
 //! - Times are given in nanoseconds since 1970-01-01; all requests of one second have one time.

@@ -16,7 +16,7 @@
 //! | address | bytes, 1 to 16 hexadecimal digits after `0x` |
 //! | distance | instructions since the last reference, 0 or more; ignored |
 //!
-//! There is no size (each reference touches 1 byte), no time, and instructions are not in the
+//! There is not a size (each reference touches 1 byte), no time, and instructions are not in the
 //! trace.
 //!
 //! **Skipped**: blank lines, silently. Every other line that is not a reference is counted as

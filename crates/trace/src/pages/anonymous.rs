@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 /// on which the trace was captured.
 pub const SYSTEM_PAGE_BYTES: u64 = 4096;
 
-/// The pages of each stream that the program wrote and no file stands behind: heap, stack, anonymous
-/// mappings, and private copies of pages of files.
+/// The pages of each stream that the program wrote and that are not backed by a file: heap, stack,
+/// anonymous mappings, and private copies of file pages.
 ///
 /// As text, in the Parquet metadata, ranges of hexadecimal page numbers with both ends, by stream:
 /// `0:4a1e-4a2d,1ffeffe-1ffefff;1:84-85`.

@@ -78,7 +78,7 @@ impl Reference {
 /// What happens between two references, to the pages of [`Mark::pages`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkKind {
-    /// Nothing to any page.
+    /// Nothing happens to any page.
     Look,
     /// Dirty pages of files are written.
     Sync,
@@ -94,10 +94,10 @@ pub enum MarkKind {
     Direct {
         /// Which of the two.
         op: Op,
-        /// How many pages; some may not be in the view.
+        /// How many pages; some may be missing from the view.
         pages: u64,
     },
-    /// The file has a new length. This is no event but what one has done.
+    /// The file has a new length. This is not an event but the effect of one.
     Length {
         /// The file.
         object: u32,
@@ -139,7 +139,7 @@ pub struct EventView {
 }
 
 impl EventView {
-    /// No caller: the event is no call.
+    /// No caller: the event is not a call.
     pub const NO_CALLER: u32 = u32::MAX;
 
     /// The references, in the order of the trace.
@@ -282,7 +282,7 @@ pub struct EventViewBuilder {
     is_too_large: bool,
 }
 
-/// References and marks between two looks at the memory that the view takes.
+/// References and marks between two checks of the memory that the view takes.
 const CHECK_EVERY: usize = 1 << 20;
 
 impl EventViewBuilder {

@@ -12,7 +12,7 @@ const REGION_LINES: u64 = 1024;
 const REGION_PAGES: u64 = LINE_PAGES * REGION_LINES;
 /// A region takes as much memory as this many pages that are numbered singly, so it must have as many on average.
 const MIN_PAGES_PER_REGION: usize = 64;
-/// Regions that a trace may have without a look at how many pages are in them.
+/// Regions that a trace may have before the number of pages in them is checked.
 const FREE_REGIONS: usize = 256;
 /// There is no number, line or table.
 const NONE: u32 = u32::MAX;

@@ -1,7 +1,7 @@
-//! A trace as a simulator wants it: dense page ids in the order of references, runs of one page
+//! A trace as a simulator needs it: dense page ids in the order of references, with runs of one page
 //! folded.
 //!
-//! Most policies cannot tell a second reference to the page that was just referenced from no
+//! Most policies cannot distinguish a second reference to the page that was just referenced from no
 //! reference at all, except that it may be the first write. So a run of consecutive references to
 //! one page becomes one [`Record`] that keeps the first operation and whether the rest reads and
 //! writes; no policy's result changes. Policies that count references find the length of each run
@@ -184,7 +184,7 @@ pub struct PageViewBuilder {
     records_until_check: usize,
 }
 
-/// Records between two looks at the memory they take.
+/// Records between two checks of the memory they take.
 const CHECK_RECORDS: usize = 64 * 1024;
 
 impl PageViewBuilder {

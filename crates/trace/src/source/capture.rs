@@ -2,8 +2,8 @@
 //! `capture_stream.h` defines them.
 //!
 //! The files of one capture are read as one timeline. Each becomes a stream; blocks come in the
-//! order of their first records' times, so that processes that ran at the same time interleave at
-//! the grain of a block. A file without its footer was cut, and all its whole records count.
+//! order of their first records' times, so that processes that ran at the same time are interleaved
+//! block by block. A file without its footer was cut off, and all its whole records count.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,10 +18,10 @@ use crate::view::{ClassCounts, RecordClass};
 
 const MAGIC: &[u8; 8] = b"CLKHCAP\x01";
 const BLOCK_HEADER_BYTES: usize = 13;
-/// Front ends write records in blocks of 64 KiB; no block is as long.
+/// Front ends write records in blocks of 64 KiB; no block is as long as this.
 const LONGEST_BLOCK_BYTES: u32 = 1 << 24;
 
-/// How a process came to its end.
+/// How a process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamEnd {
     /// It exited with this code.
@@ -68,7 +68,7 @@ impl Segment {
         Some(Self { start, end, description: parts.next()?.trim_end().to_owned() })
     }
 
-    /// Whether what is written here has no file that it could go to.
+    /// Whether what is written here is not backed by a file.
     fn is_swapped(&self) -> bool {
         self.description.split(' ').nth(1).is_some_and(|kind| kind != "shared")
     }
@@ -98,7 +98,7 @@ impl CaptureReader {
     /// a header, of processes that were killed at once, give streams without records.
     ///
     /// # Errors
-    /// [`TraceError::Io`] when a file cannot be read, [`TraceError::Content`] when it is no file of
+    /// [`TraceError::Io`] when a file cannot be read, [`TraceError::Content`] when it is not a file of
     /// a front end.
     pub fn open(paths: Vec<PathBuf>) -> Result<Self, TraceError> {
         let (mut streams, mut blocks) = (Vec::new(), Vec::new());
@@ -157,9 +157,9 @@ impl CaptureReader {
         lines.collect()
     }
 
-    /// The pages that were written and that no file stands behind, once the records have been read;
-    /// `None` when the address space of a process with records is not known, because it was cut
-    /// or its front end does not tell.
+    /// The pages that were written and that are not backed by a file, once the records have been read;
+    /// `None` if the address space of a process with records is not known, because it was cut off
+    /// or its front end does not record it.
     pub fn anonymous_pages(&self) -> Option<AnonymousPages> {
         let is_unknown = |stream: &CapturedStream| {
             stream.segments.is_empty() && stream.classes != ClassCounts::default()
@@ -228,7 +228,7 @@ impl<'a> StreamFile<'a> {
         Ok(Self { path, file, bytes })
     }
 
-    /// Reads all but the records, and adds where these stand.
+    /// Reads everything except the records, and adds the positions of those.
     fn index(mut self, number: u32, blocks: &mut Vec<Block>) -> Result<CapturedStream, TraceError> {
         let mut stream = CapturedStream {
             process: 0,

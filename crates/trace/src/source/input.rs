@@ -1,4 +1,4 @@
-//! Where traces come from, and how they are pulled: with progress, and until told to stop.
+//! Where traces come from, and how they are read: with progress, and until the run is cancelled.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,10 +72,10 @@ impl RequestTable {
     }
 }
 
-/// Takes a batch of requests, and what was met so far.
+/// Takes a batch of requests, and what was found so far.
 type TakeReported<'a> = dyn FnMut(&[Request], &ReadReport) -> Result<(), TraceError> + 'a;
 
-/// Takes a batch of what fits the trace, and what was met so far.
+/// Takes a batch of what fits the trace, and what was found so far.
 pub(crate) type TakeBatch<'a> = dyn FnMut(Batch<'_>, &ReadReport) -> Result<(), TraceError> + 'a;
 
 /// A part of a trace.
@@ -114,7 +114,7 @@ impl TraceInput {
     ///
     /// # Errors
     ///
-    /// The trace is no file, so that it tells no address space.
+    /// The trace is not a file, so it has no address space.
     pub fn only_anonymous(mut self) -> Result<Self, TraceError> {
         let Some(options) = self.file_options() else {
             return Err(TraceError::NoAddressSpace { file: self.name() });
@@ -165,7 +165,7 @@ impl TraceInput {
         }
     }
 
-    /// Hands all requests to `take`, batch by batch, and says what was met on the way.
+    /// Hands all requests to `take`, batch by batch, and says what was found on the way.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl TraceInput {
         self.for_each_reported_batch(progress, &mut |batch, _| take(batch))
     }
 
-    /// The same, with what was met so far beside each batch: labels, and the names of its streams.
+    /// The same, with what was found so far beside each batch: labels, and the names of its streams.
     ///
     /// # Errors
     ///
@@ -198,7 +198,7 @@ impl TraceInput {
         )
     }
 
-    /// Hands all events to `take`, batch by batch: also those that are no requests, where the trace has any.
+    /// Hands all events to `take`, batch by batch: also those that are not requests, where the trace has any.
     ///
     /// # Errors
     ///
@@ -218,7 +218,7 @@ impl TraceInput {
         )
     }
 
-    /// Hands events to `take` if the trace can hold any that are no requests, else requests.
+    /// Hands events to `take` if the trace can hold any that are not requests, else requests.
     ///
     /// # Errors
     ///
@@ -301,7 +301,7 @@ impl TraceInput {
         })
     }
 
-    /// Reads the trace to its end and tells what it is like.
+    /// Reads the trace to its end and returns what it is like.
     ///
     /// # Errors
     ///

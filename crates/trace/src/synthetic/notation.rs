@@ -58,7 +58,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Every parameter is written, also where it has its default: what a file says about itself must
+/// Every parameter is written, even if it has its default: what a file says about itself must
 /// not depend on the version that reads it.
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! Popular pages must not be neighbours: ranks are dealt out to places at random.
+//! Popular pages must not be neighbours: ranks are assigned to places at random.
 
 use super::random::Random;
 

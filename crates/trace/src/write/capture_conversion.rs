@@ -13,7 +13,7 @@ use crate::progress::{Phase, Progress};
 ///
 /// # Errors
 ///
-/// Those of the reader and the writer, or [`TraceError::Interrupted`]; then there is no file at `out`,
+/// Those of the reader and the writer, or [`TraceError::Interrupted`]; then there is not a file at `out`,
 /// or still the old one.
 pub fn convert_capture(
     paths: Vec<PathBuf>,

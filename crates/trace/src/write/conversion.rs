@@ -22,14 +22,14 @@ use crate::writer::{TraceWriter, WriteOptions};
 
 /// How many batches are read while an earlier one is written.
 const BATCHES_AHEAD: usize = 4;
-/// How often a conversion whose input stalls looks whether it is to end.
+/// How often a conversion whose input stalls checks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The label that says which command wrote a trace.
 const MADE_BY: &str = "made by";
 /// The same about the trace that another was made from.
 const MADE_FROM: &str = "made from";
 
-/// How the labels begin that tell of one stream.
+/// The beginning of labels that describe one stream.
 const OF_STREAM: &str = "stream ";
 
 /// What to write, and where.
@@ -46,7 +46,7 @@ pub struct Conversion {
     pub labels: Vec<(String, String)>,
 }
 
-/// What a conversion met and did.
+/// What a conversion found and did.
 #[derive(Clone, Debug)]
 pub struct Converted {
     /// What was met in each input.
@@ -65,7 +65,7 @@ pub struct Converted {
 ///
 /// # Errors
 ///
-/// Those of the readers and the writer, or [`TraceError::Interrupted`]; then there is no file at the place, or
+/// Those of the readers and the writer, or [`TraceError::Interrupted`]; then there is not a file at the place, or
 /// still the old one.
 pub fn convert(
     inputs: &[TraceInput],
@@ -188,7 +188,7 @@ struct Writing<'a> {
     streams: BTreeMap<(usize, u32), u32>,
     /// Of a single input, whose streams keep their numbers.
     stream_names: Vec<String>,
-    /// As far as the inputs tell.
+    /// As far as the inputs say.
     object_kinds: Vec<ObjectKind>,
 }
 

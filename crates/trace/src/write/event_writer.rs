@@ -1,4 +1,4 @@
-//! Writing events as text, an event a line: see the page of the format `events`.
+//! Writing events as text, one per line: see the page of the format `events`.
 
 use std::path::Path;
 

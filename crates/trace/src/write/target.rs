@@ -1,4 +1,4 @@
-//! What a trace format can hold when it is written, and how one request stands in it.
+//! What a trace format can hold when it is written, and how one request is written in it.
 
 use std::io::Write;
 use std::path::Path;
@@ -32,7 +32,7 @@ impl Target {
         matches!(self.encoding, Encoding::Parquet)
     }
 
-    /// Whether events that are no requests can be kept.
+    /// Whether events that are not requests can be kept.
     pub fn holds_events(&self) -> bool {
         matches!(self.encoding, Encoding::Parquet | Encoding::Events)
     }

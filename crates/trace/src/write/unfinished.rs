@@ -1,5 +1,5 @@
-//! Files that appear whole or not at all: they are written beside their place and take it at the
-//! end.
+//! Files that are either complete or absent: they are written beside their place and moved there at
+//! the end.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,7 +13,7 @@ use crate::error::TraceError;
 pub(crate) struct Unfinished {
     /// As the user named it.
     path: PathBuf,
-    /// None for a device or a pipe, which is written to at once.
+    /// `None` for a device or a pipe, which is written to directly.
     beside: Option<Beside>,
 }
 
@@ -84,7 +84,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// An unfinished file that is locked as long as it is written, so that what a killed process left is known by its free
+/// An unfinished file that is locked while it is written, so that what a killed process left is recognized by its free
 /// lock. Another run may remove leftovers before the lock is taken: then there is another file.
 fn locked_temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
     const TRIES: usize = 10;

@@ -363,7 +363,7 @@ class _Comparison:
 
             ended, digest = self._run_once(
                 environment=preloading(pager),
-                inherited=[pager.door()],
+                inherited=[pager.inherited_socket()],
                 before=None if group is None else group.join,
                 look=look,
             )
@@ -441,7 +441,7 @@ class _Comparison:
         swapped = group.swapped().since(before)
         moments.add(ended.seconds, swapped)
         if group.kills():
-            # How long it took to be killed is no time of the program.
+            # How long it took to be killed is not a time of the program.
             raise _engine.ClockhandError(
                 f"in run {number} the kernel killed the program (out of memory), because "
                 f"{bytes_text(self._limit_bytes)} were not enough for what cannot be swapped; give "

@@ -9,7 +9,7 @@ from clockhand.study.facts import PagedRunFacts, printable
 from clockhand.study.sizes import bytes_text
 
 KERNEL = "kernel"
-"""The contender that is no policy: the program without our library, under the kernel's swap."""
+"""The contender that is not a policy: the program without our library, under the kernel's swap."""
 
 MIB = 1 << 20
 

@@ -115,7 +115,7 @@ def run(
             ended = run_program(
                 program.command,
                 environment=preloading(pager),
-                inherited=[pager.door()],
+                inherited=[pager.inherited_socket()],
                 look=samples.look,
             )
             statistics = pager.finish()

@@ -108,7 +108,7 @@ impl<'b> Caller<'_, 'b> {
         self.log.files.learn_length(file, bytes, self.time_ns, self.output)
     }
 
-    /// The description behind a descriptor; none if there is no file behind it.
+    /// The description behind a descriptor; none if there is not a file behind it.
     pub(super) fn describe(&mut self, index: usize) -> Result<Option<DescriptionNumber>, Fault> {
         let descriptor = self.argument(index).and_then(Descriptor::read);
         let Some(Descriptor { number: Some(number), file }) = descriptor else {

@@ -264,7 +264,7 @@ impl Descriptor {
     }
 }
 
-/// The bytes of an argument such as `"a\303\244"`; none if it is no string or was cut.
+/// The bytes of an argument such as `"a\303\244"`; none if it is not a string or was cut.
 pub(super) fn string(field: &[u8]) -> Option<Vec<u8>> {
     let text = field.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     Some(unescaped(text))

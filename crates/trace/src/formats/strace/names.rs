@@ -78,7 +78,7 @@ impl Caller<'_, '_> {
     /// `dup` and its sisters, and what fcntl does to a descriptor.
     fn duplicate(&mut self, returned: u64) -> Result<(), Fault> {
         let Some(number) = self.describe(0)? else {
-            // Something that is no file takes the place of what the number stood for.
+            // Something that is not a file takes the place of what the number stood for.
             if self.call.name.starts_with(b"dup") {
                 let number = descriptor(returned)?;
                 let ((thread, processes), mut telling) = self.parts();

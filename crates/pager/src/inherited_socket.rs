@@ -1,13 +1,13 @@
-//! How programs come to the pager: through an inherited socket without a name.
+//! How programs connect to the pager: through an inherited socket without a name.
 //!
-//! Whoever does not inherit the door has no way to it, and the kernel says of each connection that comes through it which
-//! process of which user made it.
+//! A process that does not inherit the socket cannot reach it, and for each connection that is made through it the
+//! kernel says which process of which user made it.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use clockhand_pager_protocol::{KNOCK, Token};
+use clockhand_pager_protocol::{CONNECT, Token};
 use rustix::fs::fstat;
 use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::net::sockopt::socket_peercred;
@@ -17,35 +17,35 @@ use rustix::net::{
 };
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// From which number on the door looks for a place: programs use the small ones for files of their own.
+/// The socket takes the first free number from here on: programs use the small ones for files of their own.
 const FIRST_NUMBER: i32 = 1000;
 
 /// A pair of sockets: programs inherit one, the pager keeps the other.
-pub(crate) struct Door {
+pub(crate) struct InheritedSocket {
     inner: OwnedFd,
     outer: OwnedFd,
     address: String,
 }
 
-/// A process that has come through the door.
-pub(crate) struct Visitor {
+/// A process that has connected through the socket.
+pub(crate) struct Peer {
     pub(crate) connection: OwnedFd,
     /// Its process id and its effective user when it made the connection, as the kernel says.
     pub(crate) process: i32,
     pub(crate) user: u32,
 }
 
-impl Door {
+impl InheritedSocket {
     pub(crate) fn new() -> io::Result<Self> {
         let (inner, outer) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        // Where so many descriptors are not allowed any number will do.
+        // If numbers this large are not allowed, any number will do.
         let outer = fcntl_dupfd_cloexec(&outer, FIRST_NUMBER).unwrap_or(outer);
         let address = format!("{}:{}", outer.as_raw_fd(), fstat(&outer)?.st_ino);
-        Ok(Door { inner, outer, address })
+        Ok(InheritedSocket { inner, outer, address })
     }
 
-    /// The end on which visitors are to be expected.
+    /// The end on which connections arrive.
     pub(crate) fn inner(&self) -> BorrowedFd<'_> {
         self.inner.as_fd()
     }
@@ -60,14 +60,14 @@ impl Door {
         &self.address
     }
 
-    /// Who has knocked, without waiting.
+    /// The next process that has connected, without waiting.
     ///
-    /// A connection for which this process has no descriptor left is closed, so that its program does not wait for ever.
-    pub(crate) fn visitor(&self) -> io::Result<Visitor> {
+    /// A connection for which this process has no descriptor left is closed, so that its program does not wait forever.
+    pub(crate) fn peer(&self) -> io::Result<Peer> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let mut knock = [0];
-        let mut parts = [IoSliceMut::new(&mut knock)];
+        let mut packet = [0];
+        let mut parts = [IoSliceMut::new(&mut packet)];
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
         let received =
             retry_on_intr(|| recvmsg(self.inner(), &mut parts, &mut ancillary, flags))?.bytes;
@@ -76,20 +76,20 @@ impl Door {
             _ => None,
         });
         let connection = descriptors.flatten().next();
-        let Some(connection) = connection.filter(|_| received == 1 && knock == [KNOCK]) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "nobody has knocked"));
+        let Some(connection) = connection.filter(|_| received == 1 && packet == [CONNECT]) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "this is not a connection"));
         };
         let peer = socket_peercred(&connection)?;
         let (process, user) = (peer.pid.as_raw_nonzero().get(), peer.uid.as_raw());
-        Ok(Visitor { connection, process, user })
+        Ok(Peer { connection, process, user })
     }
 }
 
-/// Bits that nobody can guess.
+/// Random bits that cannot be guessed.
 ///
 /// # Panics
 ///
-/// If the kernel has no random numbers, without which nothing is safe here.
+/// If the kernel has no random numbers, without which no connection is secure.
 pub(crate) fn random_token() -> Token {
     let mut bytes = [0; size_of::<Token>()];
     let got =
