@@ -89,6 +89,11 @@ def test_every_path_in_backticks_exists(page: Path) -> None:
                 assert exists, f"{name(page)} names {word}"
 
 
+@cache
+def whole_command() -> Any:
+    return typer.main.get_command(app())
+
+
 def commands(command: Any) -> Iterator[Any]:
     yield command
     for below in getattr(command, "commands", {}).values():
@@ -129,7 +134,7 @@ def clockhand_words(line: str) -> Iterator[list[str]]:
 def test_every_command_line_names_existing_commands_and_options(page: Path) -> None:
     for line in lines(page):
         for words in clockhand_words(line):
-            command: Any = typer.main.get_command(app)
+            command = whole_command()
             while words and words[0] in getattr(command, "commands", {}):
                 command = command.commands[words.pop(0)]
             known = options(command)
@@ -149,7 +154,7 @@ def test_every_command_line_names_existing_commands_and_options(page: Path) -> N
 def test_every_option_in_backticks_is_one_of_a_command(page: Path) -> None:
     if not name(page).startswith(("docs/", "README", "ARCHITECTURE", "traces/")):
         return
-    known = set().union(*map(options, commands(typer.main.get_command(app))))
+    known = set().union(*map(options, commands(whole_command())))
     for words in INLINE.findall(prose(page)):
         option = OPTION.match(words)
         if option and option.group() not in NOT_OURS:
