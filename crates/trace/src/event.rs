@@ -42,6 +42,13 @@ pub enum Action {
         /// Bytes, at least 1.
         bytes: u32,
     },
+    /// A write that must be persistent before it is answered (force unit access).
+    ForcedWrite {
+        /// First byte.
+        address: u64,
+        /// Bytes, at least 1.
+        bytes: u32,
+    },
     /// A reading or writing call on a file.
     Call {
         /// Which of the two.
@@ -101,6 +108,7 @@ impl Action {
     pub fn plural(&self) -> &'static str {
         match self {
             Self::Memory { .. } => "memory accesses",
+            Self::ForcedWrite { .. } => "writes that force unit access",
             Self::Call { .. } => "calls",
             Self::Direct { op: Op::Read, .. } => "O_DIRECT reads",
             Self::Direct { op: Op::Write, .. } => "O_DIRECT writes",
@@ -116,7 +124,8 @@ impl Action {
     /// Whether only files have such events.
     pub fn is_of_files(&self) -> bool {
         match self {
-            Self::Memory { .. } | Self::Release { .. } | Self::ReleaseAll => false,
+            Self::Memory { .. } | Self::ForcedWrite { .. } => false,
+            Self::Release { .. } | Self::ReleaseAll => false,
             Self::Discard { .. } | Self::SyncAll => false,
             Self::Call { .. } | Self::Direct { .. } | Self::Length { .. } => true,
             Self::Sync | Self::Truncate { .. } | Self::Delete => true,
@@ -144,10 +153,11 @@ impl Event {
 
     /// The request for pages that the event is, by memory or by a call; `None` for all others.
     pub fn request(&self) -> Option<Request> {
-        let (Action::Memory { op, address, bytes }
-        | Action::Call { op, offset: address, bytes, .. }) = self.action
-        else {
-            return None;
+        let (op, address, bytes) = match self.action {
+            Action::Memory { op, address, bytes }
+            | Action::Call { op, offset: address, bytes, .. } => (op, address, bytes),
+            Action::ForcedWrite { address, bytes } => (Op::Write, address, bytes),
+            _ => return None,
         };
         let request = Request::new(op, address, bytes).in_stream(self.object);
         Some(Request { time_ns: self.time_ns, ..request })

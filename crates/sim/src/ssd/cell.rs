@@ -5,7 +5,7 @@ use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::{Action, Request, Source, Step, StepPage, WriteBuffer, catalog};
 
 use super::course::{Course, Repeat};
-use super::placement::Placed;
+use super::placement::{Placed, PlacedCommand};
 use crate::{Progress, SimError};
 
 /// Requests between two looks at whether the run is to end.
@@ -76,24 +76,55 @@ struct Run<B> {
 
 impl<B: WriteBuffer> Run<B> {
     fn repetition(&mut self, trace: &Placed, progress: &Progress) -> Result<(), SimError> {
-        for ranges in trace.ranges.chunks(LOOK_EVERY) {
+        let mut commands = trace.commands.iter().peekable();
+        for (chunk, ranges) in trace.ranges.chunks(LOOK_EVERY).enumerate() {
             if progress.is_cancelled() {
                 return Err(SimError::Interrupted);
             }
-            for range in ranges {
+            for (index, range) in (chunk * LOOK_EVERY..).zip(ranges) {
+                while let Some((_, command)) = commands.next_if(|(before, _)| *before <= index) {
+                    self.command(command, progress)?;
+                }
                 for page in range.pages() {
-                    self.reference(LogicalPage(page.into()), range.is_write());
+                    self.reference(LogicalPage(page.into()), range.is_write(), range.is_forced());
                 }
                 self.course.look(&self.drive.counters());
             }
             progress.add_done(ranges.len() as u64);
         }
+        commands.try_for_each(|(_, command)| self.command(command, progress))
+    }
+
+    fn command(&mut self, command: &PlacedCommand, progress: &Progress) -> Result<(), SimError> {
+        if progress.is_cancelled() {
+            return Err(SimError::Interrupted);
+        }
+        match command {
+            PlacedCommand::Flush => self.serve(Request::Flush),
+            PlacedCommand::Trim(pages) => {
+                for page in pages.clone().map(|page| LogicalPage(page.into())) {
+                    self.serve(Request::Trim(page));
+                    self.drive.trim(on_flash(page));
+                }
+            }
+        }
         Ok(())
     }
 
+    /// A request that is no reference.
+    fn serve(&mut self, request: Request) {
+        self.make_room(request);
+        let served = self.buffer.serve(request);
+        self.counts.nvm_writes += u64::from(served.nvm_writes);
+    }
+
     #[inline]
-    fn reference(&mut self, page: LogicalPage, is_write: bool) {
-        let request = if is_write { Request::Write(page) } else { Request::Read(page) };
+    fn reference(&mut self, page: LogicalPage, is_write: bool, is_forced: bool) {
+        let request = match (is_write, is_forced) {
+            (false, _) => Request::Read(page),
+            (true, false) => Request::Write(page),
+            (true, true) => Request::ForceUnitAccess(page),
+        };
         self.make_room(request);
         let served = self.buffer.serve(request);
         let counts = &mut self.counts;

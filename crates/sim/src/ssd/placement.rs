@@ -2,9 +2,10 @@
 //! collection depend on which pages are neighbours.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::str::FromStr;
 
-use super::requests::{ByteRange, RequestList};
+use super::requests::{ByteRange, Command, RequestList, Told};
 use crate::SimError;
 
 /// What to do with a trace that reaches beyond the drive's end.
@@ -57,16 +58,23 @@ pub(super) struct Space {
 pub(super) struct PageRange {
     /// The first page.
     pub(super) first: u32,
-    /// How many; the top bit says that they are written.
+    /// How many, at most those of a block; the top bit says that they are written, the next one that they must be
+    /// persistent before the request is answered.
     pages_and_op: u32,
 }
 
 const WRITES: u32 = 1 << 31;
+const FORCES: u32 = 1 << 30;
 
 impl PageRange {
-    fn new(first: u64, pages: u64, is_write: bool) -> Self {
-        let op = if is_write { WRITES } else { 0 };
+    fn new(first: u64, pages: u64, request: ByteRange) -> Self {
+        let op = if request.is_write() { WRITES } else { 0 };
+        let op = op | if request.is_forced() { FORCES } else { 0 };
         PageRange { first: first as u32, pages_and_op: pages as u32 | op }
+    }
+
+    pub(super) fn is_forced(self) -> bool {
+        self.pages_and_op & FORCES != 0
     }
 
     pub(super) fn is_write(self) -> bool {
@@ -74,13 +82,24 @@ impl PageRange {
     }
 
     pub(super) fn pages(self) -> std::ops::Range<u32> {
-        self.first..self.first + (self.pages_and_op & !WRITES)
+        self.first..self.first + (self.pages_and_op & !(WRITES | FORCES))
     }
+}
+
+/// A command for the drive, between two ranges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PlacedCommand {
+    /// All that was written before must be persistent.
+    Flush,
+    /// These pages are not needed any more.
+    Trim(Range<u32>),
 }
 
 /// The requests of a trace on a drive.
 pub(super) struct Placed {
     pub(super) ranges: Vec<PageRange>,
+    /// The commands, each with the index of the range before which it comes.
+    pub(super) commands: Vec<(usize, PlacedCommand)>,
     /// Page references.
     pub(super) references: u64,
     /// Page references that write.
@@ -120,16 +139,24 @@ pub(super) fn place(
         return Err(beyond_the_end(trace, end, space, "give a drive of at least one block"));
     }
     let mut placed = Collector::new(list.requests.len(), space.logical_pages);
-    for &request in &list.requests {
+    let place_of = |block: u128| match (&blocks, map) {
+        (Some(blocks), _) => blocks.get(&block).copied(),
+        (None, AddressMap::Wrap) => Some((block % u128::from(whole_blocks)) as u64),
+        // The end was compared with the drive's.
+        (None, _) => Some(block as u64),
+    };
+    let mut commands = list.commands.iter().peekable();
+    for (index, &request) in list.requests.iter().enumerate() {
+        while let Some(command) = commands.next_if(|command| command.before <= index) {
+            placed.command(list, command, &bases, (space, map), &place_of);
+        }
         for_each_block(request, &bases, space, &mut |block, first, pages| {
-            let block = match (&blocks, map) {
-                (Some(blocks), _) => blocks[&block],
-                (None, AddressMap::Wrap) => (block % u128::from(whole_blocks)) as u64,
-                // The end was compared with the drive's.
-                (None, _) => block as u64,
-            };
-            placed.take(block * per_block + first, pages, request.is_write());
+            let block = place_of(block).expect("blocks of requests have places");
+            placed.take(block * per_block + first, pages, request);
         });
+    }
+    for command in commands {
+        placed.command(list, command, &bases, (space, map), &place_of);
     }
     Ok(placed.finish())
 }
@@ -156,15 +183,43 @@ fn for_each_block(
     take: &mut dyn FnMut(u128, u64, u64),
 ) {
     let (first, last) = request.pages(space.page_bytes);
-    let per_block = u128::from(space.pages_per_block);
     let base = bases[request.stream()];
-    let (mut page, end) = (base + u128::from(first), base + u128::from(last) + 1);
-    while page < end {
+    for_each_part(base + u128::from(first)..base + u128::from(last) + 1, space, take);
+}
+
+/// Calls `take(block, first page in it, pages)` for each block of a range of pages.
+fn for_each_part(pages: Range<u128>, space: Space, take: &mut dyn FnMut(u128, u64, u64)) {
+    let per_block = u128::from(space.pages_per_block);
+    let mut page = pages.start;
+    while page < pages.end {
         let block = page / per_block;
-        let block_end = ((block + 1) * per_block).min(end);
+        let block_end = ((block + 1) * per_block).min(pages.end);
         take(block, (page % per_block) as u64, (block_end - page) as u64);
         page = block_end;
     }
+}
+
+/// The pages wholly inside a range of bytes, as far as requests of the stream reach; of the last stream at original
+/// addresses, as far as the drive reaches. None if the stream has no request.
+fn trimmed_pages(
+    list: &RequestList,
+    (stream, address, bytes): (u32, u64, u64),
+    bases: &[u128],
+    (space, map): (Space, AddressMap),
+) -> Range<u128> {
+    let page_bytes = u64::from(space.page_bytes);
+    let Some(position) = list.streams.iter().position(|&(number, _)| number == stream) else {
+        return 0..0;
+    };
+    let base = bases[position];
+    let is_last = position + 1 == list.streams.len();
+    let reached = match space.logical_pages.checked_sub(base as u64) {
+        Some(to_the_end) if is_last && map == AddressMap::Original => to_the_end,
+        _ => list.streams[position].1 / page_bytes + 1,
+    };
+    let first = address.div_ceil(page_bytes).min(reached);
+    let end = (address.saturating_add(bytes) / page_bytes).min(reached);
+    base + u128::from(first)..base + u128::from(end.max(first))
 }
 
 /// A number for each block that the trace touches, in the order of the blocks.
@@ -207,6 +262,7 @@ fn beyond_the_end(trace: &str, pages: u128, space: Space, remedy: &str) -> SimEr
 /// Collects ranges, none of which spans two blocks, and counts.
 struct Collector {
     ranges: Vec<PageRange>,
+    commands: Vec<(usize, PlacedCommand)>,
     touched: PageSet,
     written: PageSet,
     references: u64,
@@ -217,6 +273,7 @@ impl Collector {
     fn new(requests: usize, logical_pages: u64) -> Self {
         Collector {
             ranges: Vec::with_capacity(requests),
+            commands: Vec::new(),
             touched: PageSet::new(logical_pages),
             written: PageSet::new(logical_pages),
             references: 0,
@@ -224,8 +281,46 @@ impl Collector {
         }
     }
 
-    fn take(&mut self, first: u64, pages: u64, is_write: bool) {
-        self.ranges.push(PageRange::new(first, pages, is_write));
+    /// Places a command; pages that follow each other on the drive stay one range.
+    fn command(
+        &mut self,
+        list: &RequestList,
+        command: &Command,
+        bases: &[u128],
+        (space, map): (Space, AddressMap),
+        place_of: &dyn Fn(u128) -> Option<u64>,
+    ) {
+        let before = self.ranges.len();
+        let Told::Trim { stream, address, bytes } = command.told else {
+            return self.commands.push((before, PlacedCommand::Flush));
+        };
+        let mut pages = trimmed_pages(list, (stream, address, bytes), bases, (space, map));
+        // What wraps meets the same pages again.
+        let whole_blocks = u128::from(space.logical_pages / u64::from(space.pages_per_block));
+        let most = (whole_blocks + 2) * u128::from(space.pages_per_block);
+        pages.end = pages.end.min(pages.start + most);
+        let mut range = 0..0;
+        for_each_part(pages, space, &mut |block, first, count| {
+            let Some(block) = place_of(block) else { return };
+            let first = block * u64::from(space.pages_per_block) + first;
+            if range.end != first {
+                self.trim(before, std::mem::replace(&mut range, first..first));
+            }
+            range.end += count;
+        });
+        self.trim(before, range);
+    }
+
+    fn trim(&mut self, before: usize, pages: Range<u64>) {
+        if !pages.is_empty() {
+            let pages = pages.start as u32..pages.end as u32;
+            self.commands.push((before, PlacedCommand::Trim(pages)));
+        }
+    }
+
+    fn take(&mut self, first: u64, pages: u64, request: ByteRange) {
+        let is_write = request.is_write();
+        self.ranges.push(PageRange::new(first, pages, request));
         self.references += pages;
         self.touched.add(first..first + pages);
         if is_write {
@@ -237,6 +332,7 @@ impl Collector {
     fn finish(self) -> Placed {
         Placed {
             ranges: self.ranges,
+            commands: self.commands,
             references: self.references,
             write_references: self.write_references,
             footprint_pages: self.touched.len,

@@ -1,8 +1,9 @@
-//! The requests of a trace as page ranges of its own address spaces, kept for all cells.
+//! The requests of a trace as page ranges of its own address spaces, kept for all cells, and the commands that a
+//! drive is given between them.
 
 use std::collections::BTreeMap;
 
-use clockhand_trace::{Op, ReadReport, Request, TraceError};
+use clockhand_trace::{Action, Event, Op, ReadReport, Request, TraceError};
 
 use crate::{Progress, SimError, TraceInput};
 
@@ -11,11 +12,16 @@ use crate::{Progress, SimError, TraceInput};
 pub(super) struct ByteRange {
     address: u64,
     bytes: u32,
-    /// The stream's number among those of the trace in its low 31 bits; the top bit says that it writes.
+    /// The stream's number among those of the trace in its low 30 bits; the top bit says that it writes, the next one
+    /// that it forces unit access.
     stream_and_op: u32,
 }
 
 const WRITES: u32 = 1 << 31;
+const FORCES: u32 = 1 << 30;
+const OP: u32 = WRITES | FORCES;
+/// So many streams a trace may have.
+const LIMIT_STREAMS: usize = FORCES as usize;
 
 impl ByteRange {
     /// Whether it writes.
@@ -23,9 +29,14 @@ impl ByteRange {
         self.stream_and_op & WRITES != 0
     }
 
+    /// Whether it must be persistent before it is answered.
+    pub(super) fn is_forced(self) -> bool {
+        self.stream_and_op & FORCES != 0
+    }
+
     /// The position of its stream in [`RequestList::streams`].
     pub(super) fn stream(self) -> usize {
-        (self.stream_and_op & !WRITES) as usize
+        (self.stream_and_op & !OP) as usize
     }
 
     /// The first and the last page it touches.
@@ -36,10 +47,37 @@ impl ByteRange {
     }
 }
 
+/// What a drive is told beside reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// All that was written before must be persistent.
+    Flush,
+    /// These bytes of a stream, by its number in the trace, are not needed any more.
+    Trim {
+        /// The stream.
+        stream: u32,
+        /// First byte.
+        address: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+}
+
+/// A command, and before which request it comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Command {
+    /// Index of the request.
+    pub(super) before: usize,
+    /// What it says.
+    pub(super) told: Told,
+}
+
 /// A trace in memory, with what was met while it was read.
 pub(super) struct RequestList {
     /// The requests in their order.
     pub(super) requests: Vec<ByteRange>,
+    /// The commands in their order.
+    pub(super) commands: Vec<Command>,
     /// The trace's stream numbers, ascending, and the last byte that each touches.
     pub(super) streams: Vec<(u32, u64)>,
     /// Nanoseconds from the first request to the last, if the trace has times.
@@ -55,13 +93,14 @@ impl RequestList {
     ///
     /// Those of the reader; a trace without any request.
     pub(super) fn read(input: &TraceInput, progress: &Progress) -> Result<Self, SimError> {
-        let mut requests = Vec::new();
+        let (mut requests, mut commands) = (Vec::new(), Vec::new());
         let mut streams = Streams::default();
         let mut times = Times::default();
         let limit_bytes = input.memory_limit_bytes();
-        let mut report = input.for_each_batch(progress, &mut |batch| {
-            let taken_bytes = (requests.len() + batch.len()) * size_of::<ByteRange>();
-            if taken_bytes as u64 > limit_bytes {
+        let mut report = input.for_each_event_batch(progress, &mut |batch| {
+            let taken_bytes = (requests.len() + batch.len()) * size_of::<ByteRange>()
+                + commands.len() * size_of::<Command>();
+            if taken_bytes as u64 > limit_bytes || streams.met.len() > LIMIT_STREAMS {
                 return Err(TraceError::too_much_memory(
                     &input.name(),
                     "its requests take",
@@ -69,12 +108,18 @@ impl RequestList {
                     limit_bytes,
                 ));
             }
-            for request in batch {
-                requests.push(streams.take(request));
-                times.take(request);
+            for event in batch {
+                if let Some(request) = event.request() {
+                    let is_forced = matches!(event.action, Action::ForcedWrite { .. });
+                    requests.push(streams.take(&request, is_forced));
+                    times.take(&request);
+                } else if let Some(told) = told(event) {
+                    commands.push(Command { before: requests.len(), told });
+                }
             }
             Ok(())
         })?;
+        note_events(&mut report);
         if requests.is_empty() {
             return Err(SimError::Usage(format!(
                 "{}: the trace has no request; give one that has",
@@ -91,7 +136,40 @@ impl RequestList {
                     .to_owned(),
             );
         }
-        Ok(RequestList { requests, streams, span_ns, report })
+        Ok(RequestList { requests, commands, streams, span_ns, report })
+    }
+}
+
+/// What a drive hears of an event that is no request.
+fn told(event: &Event) -> Option<Told> {
+    match event.action {
+        Action::Sync | Action::SyncAll => Some(Told::Flush),
+        Action::Discard { address, bytes } => {
+            Some(Told::Trim { stream: event.object, address, bytes })
+        }
+        _ => None,
+    }
+}
+
+/// Says which events the drive was told of, and which were left out.
+fn note_events(report: &mut ReadReport) {
+    let is_told = |&&(what, _): &&(&str, u64)| matches!(what, "syncs" | "discards");
+    let listed = |events: Vec<&(&str, u64)>| {
+        events
+            .iter()
+            .map(|(what, count)| format!("{what} ({count})"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let told = listed(report.events.iter().filter(is_told).collect());
+    let left_out = listed(report.events.iter().filter(|event| !is_told(event)).collect());
+    if !told.is_empty() {
+        report
+            .notes
+            .push(format!("the drive hears of syncs as FLUSH and of discards as TRIM: {told}"));
+    }
+    if !left_out.is_empty() {
+        report.notes.push(format!("left out because a drive does not hear of them: {left_out}"));
     }
 }
 
@@ -103,7 +181,7 @@ struct Streams {
 }
 
 impl Streams {
-    fn take(&mut self, request: &Request) -> ByteRange {
+    fn take(&mut self, request: &Request, is_forced: bool) -> ByteRange {
         let next = self.met.len() as u32;
         let position = *self.numbers.entry(request.stream).or_insert(next);
         if position == next {
@@ -113,6 +191,7 @@ impl Streams {
         let known = &mut self.met[position as usize].1;
         *known = last_byte.max(*known);
         let op = if request.op == Op::Write { WRITES } else { 0 };
+        let op = op | if is_forced { FORCES } else { 0 };
         ByteRange { address: request.address, bytes: request.bytes, stream_and_op: position | op }
     }
 
@@ -123,7 +202,7 @@ impl Streams {
             place_of[position as usize] = place as u32;
         }
         for request in requests {
-            let op = request.stream_and_op & WRITES;
+            let op = request.stream_and_op & OP;
             request.stream_and_op = place_of[request.stream()] | op;
         }
         self.numbers.values().map(|&position| self.met[position as usize]).collect()

@@ -440,20 +440,29 @@ impl TwinDriver {
 }
 
 /// What the twins count after a sequential fill.
-fn twin_counts(buffer: &str, total: u32, requests: &[(bool, u64)], drain: bool) -> TwinCounts {
+fn twin_counts(
+    buffer: &str,
+    parameters: &[(&str, &str)],
+    total: u32,
+    requests: &[BufferRequest],
+    drain: bool,
+) -> TwinCounts {
     let mut driver = TwinDriver::new();
     (0..TWIN_PAGES).for_each(|page| driver.write(page));
     let worn = driver.flash.erases();
     driver.counts = TwinCounts::default();
-    let mut twin = build_buffer(buffer, BufferPages { total: total as usize, per_block: 4 }, &[]);
-    for &(is_write, page) in requests {
-        let request = if is_write { BufferRequest::Write(page) } else { BufferRequest::Read(page) };
+    let pages = BufferPages { total: total as usize, per_block: 4 };
+    let mut twin = build_buffer(buffer, pages, parameters);
+    for &request in requests {
         let event = twin.request(request);
         driver.carry_out(&event);
-        match (event.hit.is_some(), is_write) {
-            (true, true) => driver.counts.write_hits += 1,
-            (true, false) => driver.counts.read_hits += 1,
-            (false, _) => {}
+        match (request, event.hit.is_some()) {
+            (BufferRequest::Write(_) | BufferRequest::ForceUnitAccess(_), true) => {
+                driver.counts.write_hits += 1;
+            }
+            (BufferRequest::Read(_), true) => driver.counts.read_hits += 1,
+            (BufferRequest::Trim(page), _) => driver.flash.trim(page as u32),
+            _ => {}
         }
     }
     if drain {
@@ -486,6 +495,62 @@ fn counts_of(cell: &SsdCell) -> TwinCounts {
     }
 }
 
+/// What a host asks for: pages read, written, written for good, trimmed; and flushes.
+fn request() -> impl Strategy<Value = BufferRequest> {
+    let page = || 0..TWIN_PAGES;
+    prop_oneof![
+        20 => page().prop_map(BufferRequest::Read),
+        40 => page().prop_map(BufferRequest::Write),
+        10 => page().prop_map(BufferRequest::ForceUnitAccess),
+        10 => page().prop_map(BufferRequest::Trim),
+        3 => Just(BufferRequest::Flush),
+    ]
+}
+
+/// A trace of events that asks for this.
+fn events_file(requests: &[BufferRequest]) -> tempfile::NamedTempFile {
+    let mut text = String::new();
+    for request in requests {
+        text += &match request {
+            BufferRequest::Read(page) => format!("mr a0 {page}p 1p\n"),
+            BufferRequest::Write(page) => format!("mw a0 {page}p 1p\n"),
+            BufferRequest::ForceUnitAccess(page) => format!("fw a0 {page}p 1p\n"),
+            // A page is trimmed if all of it is.
+            BufferRequest::Trim(page) => {
+                format!("discard a0 {} 8000\n", (page * 4096).saturating_sub(9))
+            }
+            BufferRequest::Flush | BufferRequest::Drain => "sync *\n".to_owned(),
+        };
+    }
+    let file = tempfile::Builder::new().suffix(".events").tempfile().expect("a file");
+    std::fs::write(file.path(), text).expect("written");
+    file
+}
+
+#[test]
+fn a_flush_and_a_forced_write_reach_the_buffer_that_heeds_them() {
+    use BufferRequest::{Flush, ForceUnitAccess, Read, Trim, Write};
+    let requests =
+        [Write(0), Write(1), Flush, ForceUnitAccess(2), Write(3), Trim(3), Trim(6), Read(3)];
+    let file = events_file(&requests);
+    let buffer = "clock-dnv:total=7,dram_share=3/7";
+    let buffers = [buffer.to_owned(), format!("{buffer},commands=safe")];
+    let buffers: Vec<&str> = buffers.iter().map(String::as_str).collect();
+    let mut whole = experiment(vec![TraceInput::file(file.path())], &buffers, &[EXAMPLE_DRIVE]);
+    whole.precondition = "fill".parse().expect("a precondition");
+    let outcome = run(&whole);
+    let [paper, safe] = &outcome.cells[..] else { panic!("two cells") };
+    // Without commands three pages fill DRAM, and page 3 drives the first of them out.
+    assert_eq!((paper.row.nvm_writes, paper.row.migrations, paper.row.residual_dirty), (1, 1, 3));
+    assert_eq!((safe.row.nvm_writes, safe.row.migrations, safe.row.residual_dirty), (3, 2, 3));
+    assert_eq!((safe.row.references, safe.row.write_references), (5, 4));
+    let notes = outcome.traces[0].report.notes.join("; ");
+    assert!(
+        notes.contains("hears of syncs as FLUSH and of discards as TRIM: syncs (1), discards (2)"),
+        "{notes}"
+    );
+}
+
 /// The page-level buffers' twins know no drain and ask for write-backs in another order.
 fn is_of_blocks(buffer: &str) -> bool {
     !["lru", "clock", "cflru", "lru-wsr", "craw"].contains(&buffer)
@@ -513,10 +578,40 @@ proptest! {
         whole.precondition = "fill".parse().expect("a precondition");
         whole.drain = drain;
         for (name, cell) in names.iter().zip(run(&whole).cells) {
-            let expected = twin_counts(name, total, &requests, drain);
+            let as_request = |&(is_write, page): &(bool, u64)| match is_write {
+                true => BufferRequest::Write(page),
+                false => BufferRequest::Read(page),
+            };
+            let requests: Vec<BufferRequest> = requests.iter().map(as_request).collect();
+            let expected = twin_counts(name, &[], total, &requests, drain);
             prop_assert_eq!(counts_of(&cell), expected, "{} of {} pages", name, total);
             prop_assert_eq!(cell.row.erases, cell.wear.blocks_by_erases.iter()
                 .map(|&(erases, blocks)| u64::from(erases) * u64::from(blocks)).sum::<u64>());
+        }
+    }
+
+    #[test]
+    fn commands_reach_buffer_and_drive_as_their_twins(
+        requests in prop::collection::vec(request(), 500),
+        total in 5..40_u32,
+    ) {
+        // The last page is touched, so that every trimmed one is within reach.
+        let requests = [&[BufferRequest::Read(TWIN_PAGES - 1)], &requests[..]].concat();
+        let file = events_file(&requests);
+        let names = BUFFERS.into_iter().filter(|name| is_of_blocks(name));
+        let mut given: Vec<_> = names.map(|name| (name, Vec::new())).collect();
+        given.push(("clock-dnv", vec![("commands", "safe")]));
+        let written = |(name, parameters): &(&str, Vec<(&str, &str)>)| {
+            let more: String = parameters.iter().map(|(key, value)| format!(",{key}={value}")).collect();
+            format!("{name}:total={total}{more}")
+        };
+        let specs: Vec<String> = given.iter().map(written).collect();
+        let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
+        let mut whole = experiment(vec![TraceInput::file(file.path())], &specs, &[TWIN_DRIVE]);
+        whole.precondition = "fill".parse().expect("a precondition");
+        for ((name, parameters), cell) in given.iter().zip(run(&whole).cells) {
+            let expected = twin_counts(name, parameters, total, &requests, false);
+            prop_assert_eq!(counts_of(&cell), expected, "{} {:?} of {} pages", name, parameters, total);
         }
     }
 }

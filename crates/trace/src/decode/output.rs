@@ -110,6 +110,7 @@ impl Output {
     fn does_something(&mut self, action: &Action) -> Result<bool, Fault> {
         match *action {
             Action::Memory { address, bytes, .. }
+            | Action::ForcedWrite { address, bytes }
             | Action::Call { offset: address, bytes, .. }
             | Action::Direct { offset: address, bytes, .. } => self.touches_bytes(address, bytes),
             Action::Release { bytes: 0, .. } | Action::Discard { bytes: 0, .. } => {

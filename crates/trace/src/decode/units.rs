@@ -21,6 +21,14 @@ pub(crate) fn sector_range(first_sector: u64, sectors: u64) -> Result<(u64, u32)
     Ok((address, request_bytes(sectors.saturating_mul(SECTOR_BYTES))?))
 }
 
+/// The same of a range that is not transferred, which may be longer than any request.
+pub(crate) fn long_sector_range(first_sector: u64, sectors: u64) -> Result<(u64, u64), Fault> {
+    let past_the_end = "runs past the end of the 64-bit address space";
+    let end = first_sector.checked_add(sectors).and_then(|end| end.checked_mul(SECTOR_BYTES));
+    end.ok_or(past_the_end)?;
+    Ok((first_sector * SECTOR_BYTES, sectors * SECTOR_BYTES))
+}
+
 /// First sector and number of sectors of an entry that consists of whole ones.
 pub(crate) fn sectors(entry: &Entry) -> (u64, u64) {
     (entry.address / SECTOR_BYTES, u64::from(entry.bytes) / SECTOR_BYTES)
@@ -42,5 +50,8 @@ mod tests {
         assert!(sector_range(u64::MAX / 512 + 1, 1).is_err());
         assert!(sector_range(0, 1 << 23).is_err());
         assert!(sector_range(0, u64::MAX).is_err());
+        assert_eq!(long_sector_range(3, 1 << 24).unwrap(), (1536, 1 << 33));
+        assert!(long_sector_range(u64::MAX / 512, 1).is_err());
+        assert!(long_sector_range(u64::MAX, 1).is_err());
     }
 }

@@ -17,7 +17,7 @@
 //! | time | seconds from the start of the trace |
 //! | process | ignored |
 //! | action | what happened to the request: `Q` queued, `D` sent to the device, `C` completed … |
-//! | RWBS | contains `R` when it reads, `W` when it writes; `D` discards, `N` neither |
+//! | RWBS | contains `R` when it reads, `W` when it writes; `D` discards, `N` neither; an `F` in front flushes first, one behind `W` forces unit access |
 //! | sector `+` sectors | of 512 bytes; absent if no data is transferred |
 //! | name | of the process; ignored |
 //!
@@ -27,19 +27,24 @@
 //! - Devices that are built on others (dm, md, partitions) show the same request once each; they are
 //!   streams of their own.
 //!
-//! **Skipped**: blank lines, silently; lines of other actions, discards, requests without data
-//! (flushes), messages and the summary at the end, counted in a note. Every other line that is not
+//! - Discards, flushes and writes that force unit access are events: write buffers take them as TRIM,
+//!   FLUSH and FUA, a page cache as discards and syncs of the device. Other commands leave discards and
+//!   flushes out, and count them.
+//!
+//! **Skipped**: blank lines, silently; lines of other actions, requests without data that are no
+//! flushes, messages and the summary at the end, counted in a note. Every other line that is not
 //! a request is counted as malformed.
 //!
 //! **Source**: blkparse(1) and blkparse_fmt.c of blktrace.
 
 use crate::columns::Streams;
 use crate::error::TraceError;
+use crate::event::{Action as EventAction, Event};
 use crate::fields::BlankFields;
 use crate::format::{Decoder, Format};
 use crate::lines::{self, Line, LineFormat};
 use crate::output::{Fault, Output};
-use crate::request::{Op, Request};
+use crate::request::Op;
 use crate::sample::Sample;
 use crate::scan;
 use crate::source::Source;
@@ -72,6 +77,7 @@ fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, Tr
     let sample = Sample::new(source.head(), source.head_is_all());
     let action =
         if !has_request(&sample, QUEUED) && has_request(&sample, SENT) { SENT } else { QUEUED };
+    output.holds_events = true;
     let decoder = lines::open_as(BlkParse::of(Some(action)), source, output)?;
     output.report.notes.push(if action == QUEUED {
         "requests are the lines of action Q, what programs asked for".to_owned()
@@ -137,21 +143,53 @@ impl LineFormat for BlkParse {
             return Ok(passed(output, "lines of other actions"));
         }
         let kind = fields.next().ok_or("has no RWBS in field 7")?;
-        if kind.contains(&b'D') {
-            return Ok(passed(output, "discards"));
-        }
-        let op = match kind {
-            _ if kind.contains(&b'R') => Op::Read,
-            _ if kind.contains(&b'W') => Op::Write,
+        let range = sectors(fields)?;
+        let flushes = kind.starts_with(b"F");
+        let what = match (what(kind), range) {
+            (Some(what), Some(_)) => Some(what),
+            _ if flushes => None,
             _ => return Ok(passed(output, "requests without data")),
         };
-        let Some((sector, sectors)) = sectors(fields)? else {
-            return Ok(passed(output, "requests without data"));
-        };
-        let (address, bytes) = units::sector_range(sector, sectors)?;
         let stream = self.devices.number(device, &mut output.report)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        let mut tell =
+            |action| output.event(Event { object: stream, time_ns: Some(time_ns), action });
+        if flushes {
+            tell(EventAction::Sync)?;
+        }
+        let Some((what, (sector, sectors))) = what.zip(range) else { return Ok(Line::Taken) };
+        if what == What::Discard {
+            let (address, bytes) = units::long_sector_range(sector, sectors)?;
+            tell(EventAction::Discard { address, bytes })?;
+            return Ok(Line::Taken);
+        }
+        let (address, bytes) = units::sector_range(sector, sectors)?;
+        tell(match what {
+            What::ForcedWrite => EventAction::ForcedWrite { address, bytes },
+            What::Write => EventAction::Memory { op: Op::Write, address, bytes },
+            _ => EventAction::Memory { op: Op::Read, address, bytes },
+        })?;
         Ok(Line::Taken)
+    }
+}
+
+/// What RWBS says beside flushing first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Read,
+    Write,
+    ForcedWrite,
+    Discard,
+}
+
+/// What a field such as `FWFS` says behind its first F.
+fn what(kind: &[u8]) -> Option<What> {
+    let kind = kind.strip_prefix(b"F").unwrap_or(kind);
+    match kind {
+        _ if kind.contains(&b'D') => Some(What::Discard),
+        _ if kind.contains(&b'R') => Some(What::Read),
+        _ if kind.contains(&b'W') && kind.contains(&b'F') => Some(What::ForcedWrite),
+        _ if kind.contains(&b'W') => Some(What::Write),
+        _ => None,
     }
 }
 

@@ -22,27 +22,32 @@
 //! | elapsed | microseconds; ignored |
 //! | disk | a number: the stream |
 //!
+//! - `DiskFlush` is a sync of the disk, whose number stands where the header says; write buffers take
+//!   it as FLUSH, other commands leave it out and count it.
 //! - Events are in the order in which the disks answered; this order is kept.
 //!
-//! **Skipped**: blank lines, silently; the header and all other events (`DiskReadInit`,
-//! `DiskFlush`, files, processes, threads …), counted in a note. Every other line that is not a
-//! request is counted as malformed.
+//! **Skipped**: blank lines, silently; the header and all other events (`DiskReadInit`, files,
+//! processes, threads …), counted in a note. Every other line that is not a request is counted as malformed.
 //!
 //! **Source**: Kavalanekar, Worthington, Zhang, Sharda: Characterization of Storage Workload Traces
 //! from Production Windows Servers, IISWC 2008, and the README of the traces.
 
+use crate::error::TraceError;
+use crate::event::{Action, Event};
 use crate::fields::CommaFields;
-use crate::format::{Confidence, Format};
+use crate::format::{Confidence, Decoder, Format};
 use crate::lines::{self, Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::sample::Sample;
 use crate::scan;
+use crate::source::Source;
 use crate::target::{Entry, StreamField, Target, TimeField, append};
 use crate::units;
 
 pub(super) const FORMAT: Format = Format {
     sniff,
+    open,
     stream_noun: "disk",
     targets: TARGETS,
     ..Format::text::<Etw>(
@@ -72,9 +77,47 @@ fn sniff(sample: &Sample) -> Confidence {
     }
 }
 
-#[derive(Default)]
+fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    output.holds_events = true;
+    lines::open::<Etw>(source, output)
+}
+
+/// Where the disk of a flush stands unless the header says otherwise, from 0.
+const FLUSH_DISK_FIELD: usize = 6;
+
 struct Etw {
     in_header: bool,
+    flush_disk_field: usize,
+}
+
+impl Default for Etw {
+    fn default() -> Self {
+        Self { in_header: false, flush_disk_field: FLUSH_DISK_FIELD }
+    }
+}
+
+impl Etw {
+    /// A line of the header that names the fields of flushes.
+    fn learn_flush(&mut self, text: &[u8]) {
+        let mut fields = CommaFields::new(text);
+        if fields.next() == Some(b"DiskFlush")
+            && let Some(behind) = fields.position(|field| field == b"DiskNum")
+        {
+            self.flush_disk_field = behind + 1;
+        }
+    }
+
+    fn flush(&self, text: &[u8]) -> Result<Event, Fault> {
+        let mut fields = CommaFields::new(text).skip(1);
+        let time_us = fields.next().and_then(scan::decimal);
+        let time_ns = time_us.and_then(|time_us| time_us.checked_mul(MICROSECOND_NS));
+        let time_ns = time_ns.ok_or("has no whole microseconds in field 2")?;
+        let disk = CommaFields::new(text).nth(self.flush_disk_field).and_then(scan::decimal);
+        let field = self.flush_disk_field + 1;
+        let disk = disk.ok_or_else(|| format!("has no decimal disk in field {field}"))?;
+        let object = units::stream(disk)?;
+        Ok(Event { object, time_ns: Some(time_ns), action: Action::Sync })
+    }
 }
 
 impl LineFormat for Etw {
@@ -86,6 +129,7 @@ impl LineFormat for Etw {
         self.in_header |= text == HEADER_BEGIN;
         if self.in_header || text.starts_with(b"OS Version") {
             self.in_header &= text != HEADER_END;
+            self.learn_flush(text);
             output.report.pass_over("header lines");
             return Ok(Line::Passed);
         }
@@ -93,6 +137,10 @@ impl LineFormat for Etw {
         let op = match fields.next() {
             Some(b"DiskRead") => Op::Read,
             Some(b"DiskWrite") => Op::Write,
+            Some(b"DiskFlush") => {
+                output.event(self.flush(text)?)?;
+                return Ok(Line::Taken);
+            }
             Some([b'A'..=b'Z' | b'a'..=b'z', ..]) => {
                 fields.decimal().ok_or("has no whole microseconds in field 2")?;
                 output.report.pass_over("other events");

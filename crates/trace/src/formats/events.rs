@@ -17,6 +17,7 @@
 //! | `mr OBJECT ADDRESS SIZE`, `mw …` | memory is read, written |
 //! | `cr FILE OFFSET SIZE [PROCESS]`, `cw …` | a call reads, writes; of a reading call SIZE is what it returned |
 //! | `dr FILE OFFSET SIZE`, `dw …` | a call past the cache (O_DIRECT) reads, writes |
+//! | `fw OBJECT ADDRESS SIZE` | memory or a device is written with force unit access |
 //! | `length FILE BYTES` | the length of the file, at its first event |
 //! | `sync FILE`, `sync *` | the dirty pages of the file, of all files, are written |
 //! | `truncate FILE BYTES` | the file gets this length |
@@ -31,8 +32,8 @@
 //! - Numbers are decimal or `0x…`; `3p` is 3 times 4096. No byte lies beyond 2^63.
 //! - `#` begins a comment. A line `# object f1: NAME` before the first event of `f1` names it; other
 //!   lines `# KEY: VALUE` are labels.
-//! - All commands except `pagecache` take `mr`, `mw`, `cr` and `cw` as requests; they leave out the
-//!   other lines and count them in a note.
+//! - All commands except `pagecache` take `mr`, `mw`, `cr`, `cw` and `fw` as requests (`ssd` also syncs
+//!   and discards); they leave out the other lines and count them in a note.
 //!
 //! **Skipped**: blank lines and comments, silently; accesses of size 0, which do nothing, are
 //! counted. A line that is not an event is an error: what it would have changed is unknown.
@@ -90,13 +91,14 @@ fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, Tr
     lines::open_as(Events::default(), source, output)
 }
 
-const WORDS: [&[u8]; 12] = [
+const WORDS: [&[u8]; 13] = [
     b"mr",
     b"mw",
     b"cr",
     b"cw",
     b"dr",
     b"dw",
+    b"fw",
     b"length",
     b"sync",
     b"truncate",
@@ -223,6 +225,10 @@ fn action(word: &[u8], fields: &mut BlankFields) -> Result<Action, Fault> {
             let (op, offset, bytes) = access(word, fields)?;
             Action::Direct { op, offset, bytes }
         }
+        b"fw" => {
+            let (_, address, bytes) = access(word, fields)?;
+            Action::ForcedWrite { address, bytes }
+        }
         b"length" => Action::Length { bytes: place(fields, "length")? },
         b"sync" => Action::Sync,
         b"truncate" => Action::Truncate { bytes: place(fields, "length")? },
@@ -241,7 +247,7 @@ fn action(word: &[u8], fields: &mut BlankFields) -> Result<Action, Fault> {
         }
         _ => {
             return Err(
-                "does not begin with mr, mw, cr, cw, dr, dw, length, sync, truncate, delete, \
+                "does not begin with mr, mw, cr, cw, dr, dw, fw, length, sync, truncate, delete, \
                         release or discard"
                     .into(),
             );

@@ -28,30 +28,36 @@
 //! | offset | bytes |
 //! | length | bytes |
 //!
-//! - Files are numbered in the order of their first read or write.
+//! - Files are numbered in the order of their first line that reads, writes, trims or syncs.
+//! - `sync` and `datasync` are syncs of the file, `syncfs` of all files, `trim` is a discard; write
+//!   buffers take them as FLUSH and TRIM. Commands that take reads and writes only leave them out, and
+//!   count them.
 //! - Version 2 has no times: what fio's manual says about the unit of `wait` is not what fio does.
 //! - The times are checked for plausibility: tools that imitate version 3 differ in the unit.
 //!
 //! **Skipped**: blank lines, silently; the first line, file actions (`add`, `open`, `close`,
-//! `unlink`), syncs (`sync`, `datasync`, `sync_file_range`, `syncfs`), `trim` and `wait`, counted in
-//! a note. Every other line that is not a request is counted as malformed; version 1 is refused.
+//! `unlink`), `sync_file_range` and `wait`, counted in a note. Every other line that is not a request is counted as malformed; version 1 is refused.
 //!
 //! **Source**: the chapter on trace files in fio's manual, and iolog.c of fio.
 
 use crate::columns::Streams;
+use crate::error::TraceError;
+use crate::event::{Action, Event};
 use crate::fields::BlankFields;
-use crate::format::{Confidence, Format};
-use crate::lines::{Line, LineFormat};
+use crate::format::{Confidence, Decoder, Format};
+use crate::lines::{self, Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::sample::{Sample, quoted};
 use crate::scan;
+use crate::source::Source;
 use crate::target::{Entry, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
 use crate::units;
 
 pub(super) const FORMAT: Format = Format {
     sniff,
+    open,
     stream_noun: "file",
     targets: TARGETS,
     ..Format::text::<FioIolog>(
@@ -114,6 +120,11 @@ fn sniff(sample: &Sample) -> Confidence {
     }
 }
 
+fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    output.holds_events = true;
+    lines::open::<FioIolog>(source, output)
+}
+
 /// Whether lines begin with a time.
 #[derive(Clone, Copy)]
 enum Version {
@@ -157,9 +168,16 @@ impl LineFormat for FioIolog {
             ),
         };
         let file = fields.next().ok_or("has no file")?;
-        let op = match fields.next().ok_or("has no action after the file")? {
+        let action = fields.next().ok_or("has no action after the file")?;
+        let op = match action {
             b"read" => Op::Read,
             b"write" => Op::Write,
+            b"trim" | b"sync" | b"datasync" | b"syncfs" => {
+                let action = event_action(action, &mut fields)?;
+                let object = self.files.number(file, &mut output.report)?;
+                output.event(Event { object, time_ns, action })?;
+                return Ok(Line::Taken);
+            }
             action => {
                 output.report.pass_over(other_action(action)?);
                 return Ok(Line::Passed);
@@ -187,12 +205,25 @@ fn version(first_line: &[u8]) -> Result<Version, Fault> {
     }
 }
 
-/// What an action that is not a request is, in the plural.
+/// What an action that neither reads nor writes is.
+fn event_action(action: &[u8], fields: &mut BlankFields) -> Result<Action, Fault> {
+    match action {
+        b"syncfs" => Ok(Action::SyncAll),
+        b"trim" => {
+            let address = fields.decimal().ok_or("has no decimal offset after the action")?;
+            let bytes = fields.decimal().ok_or("has no decimal length after the offset")?;
+            address.checked_add(bytes).ok_or("runs past the end of the 64-bit address space")?;
+            Ok(Action::Discard { address, bytes })
+        }
+        _ => Ok(Action::Sync),
+    }
+}
+
+/// What an action that is no event is, in the plural.
 fn other_action(action: &[u8]) -> Result<&'static str, Fault> {
     match action {
         b"add" | b"open" | b"close" | b"unlink" => Ok("file actions"),
-        b"sync" | b"datasync" | b"sync_file_range" | b"syncfs" => Ok("syncs"),
-        b"trim" => Ok("trims"),
+        b"sync_file_range" => Ok("syncs of ranges"),
         b"wait" => Ok("waits"),
         _ => Err(format!("has the action {}, which fio does not know", quoted(action)).into()),
     }

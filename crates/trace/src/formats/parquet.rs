@@ -18,7 +18,7 @@
 //! | column | type |
 //! |---|---|
 //! | `op` | besides `R` and `W`: `length`, `sync`, `sync-all`, `truncate`, `delete`, `release`, `release-all`, `discard` |
-//! | `by` | string: `memory`, `call`, `direct` (O_DIRECT); `none` if `op` neither reads nor writes |
+//! | `by` | string: `memory`, `call`, `direct` (O_DIRECT), `forced` (a write with force unit access); `none` where `op` neither reads nor writes |
 //! | `address`, `size` | the range; of `length` and `truncate` the size is the file's length |
 //! | `process` (optional) | integer: who calls |
 //! | `time_ns` (optional) | may be null: the event has the time of the previous one |
@@ -348,9 +348,12 @@ impl Cells<'_> {
                 "memory" => Action::Memory { op, address, bytes },
                 "call" => Action::Call { op, offset: address, bytes, process },
                 "direct" => Action::Direct { op, offset: address, bytes },
+                "forced" if op == Op::Write => Action::ForcedWrite { address, bytes },
                 other => {
-                    let reason =
-                        format!("is {}, none of memory, call, direct", quoted(other.as_bytes()));
+                    let reason = format!(
+                        "is {}, none of memory, call, direct, and forced for writes",
+                        quoted(other.as_bytes())
+                    );
                     return Err((BadCellOf::By, reason));
                 }
             });

@@ -357,6 +357,9 @@ impl EventViewBuilder {
             Action::Memory { op, address, bytes } => {
                 self.refer(event, time_ns, 0, op, address, bytes, length);
             }
+            Action::ForcedWrite { address, bytes } => {
+                self.refer(event, time_ns, 0, Op::Write, address, bytes, length);
+            }
             Action::Call { op, offset, bytes, .. } => {
                 self.refer(event, time_ns, CALL, op, offset, bytes, length);
             }

@@ -173,6 +173,7 @@ fn kind_of_label(name: &str) -> Option<ObjectKind> {
 fn end_of(action: &Action) -> Option<u64> {
     match *action {
         Action::Memory { address, bytes, .. }
+        | Action::ForcedWrite { address, bytes }
         | Action::Call { offset: address, bytes, .. }
         | Action::Direct { offset: address, bytes, .. } => address.checked_add(bytes.into()),
         Action::Release { address, bytes } | Action::Discard { address, bytes } => {
@@ -189,6 +190,7 @@ fn line(action: &Action, label: &str) -> String {
         Action::Memory { op, address, bytes } => {
             format!("m{} {label} {address} {bytes}\n", letter(op))
         }
+        Action::ForcedWrite { address, bytes } => format!("fw {label} {address} {bytes}\n"),
         Action::Call { op, offset, bytes, process: 0 } => {
             format!("c{} {label} {offset} {bytes}\n", letter(op))
         }

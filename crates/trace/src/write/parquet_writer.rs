@@ -47,7 +47,7 @@ pub(crate) const EVENT_WORDS: [&str; 10] = [
     "discard",
 ];
 /// The words of the column `by`: how a read or write comes.
-pub(crate) const BY_WORDS: [&str; 4] = ["memory", "call", "direct", "none"];
+pub(crate) const BY_WORDS: [&str; 5] = ["memory", "call", "direct", "none", "forced"];
 
 /// Columns that a file has if its requests have what they hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -354,6 +354,7 @@ fn cells(action: &Action) -> (i8, i8, u64, u64, u32) {
     const NONE: i8 = 3;
     match *action {
         Action::Memory { op, address, bytes } => (word(op), 0, address, bytes.into(), 0),
+        Action::ForcedWrite { address, bytes } => (word(Op::Write), 4, address, bytes.into(), 0),
         Action::Call { op, offset, bytes, process } => (word(op), 1, offset, bytes.into(), process),
         Action::Direct { op, offset, bytes } => (word(op), 2, offset, bytes.into(), 0),
         Action::Length { bytes } => (2, NONE, 0, bytes, 0),

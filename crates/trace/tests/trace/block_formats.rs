@@ -164,11 +164,11 @@ fn what_the_formats_define_as_no_request_is_counted_in_a_note() {
     for (format, note) in [
         (
             "blkparse",
-            "lines of other actions (9), requests without data (3), discards (1), \
+            "lines of other actions (9), syncs (2), discards (1), requests without data (2), \
              lines of the summary (7)",
         ),
-        ("etw", "header lines (7), other events (5)"),
-        ("fio-iolog", "header lines (1), file actions (7), trims (1), syncs (2), waits (1)"),
+        ("etw", "header lines (7), other events (4), syncs (1)"),
+        ("fio-iolog", "header lines (1), file actions (7), discards (1), syncs (2), waits (1)"),
         ("systor17", "header lines (1), records of empty type (2)"),
     ] {
         let (_, path) = excerpts().into_iter().find(|(name, _)| name == format).unwrap();
