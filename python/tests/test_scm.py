@@ -47,10 +47,10 @@ def test_rows_as_the_paper_tells_them_reproduce_its_claims() -> None:
     claims = judge(made_rows(as_told, {1.0: 8192, 10.0: 512, 100.0: 512}))
     verdicts = {claim.key: claim.verdict for claim in claims}
     untested = {name for name, *_ in UNTESTED}
-    assert {key for key, verdict in verdicts.items() if verdict is Verdict.UNTESTED} == untested
+    assert {key for key, verdict in verdicts.items() if verdict is Verdict.UNTESTABLE} == untested
     # All programs were made alike in time, and three of five have the fewest faults there.
-    assert verdicts.pop("access-times-differ") is Verdict.NOT
-    assert verdicts.pop("faults-are-not-time") is Verdict.PARTLY
+    assert verdicts.pop("access-times-differ") is Verdict.CONTRADICTED
+    assert verdicts.pop("faults-are-not-time") is Verdict.CONTRADICTED
     others = {verdict for key, verdict in verdicts.items() if key not in untested}
     assert others == {Verdict.REPRODUCED}
 
@@ -59,7 +59,7 @@ def test_rows_unlike_the_paper_do_not() -> None:
     rows = made_rows(dict.fromkeys(WORKLOADS, 512), {1.0: 512, 10.0: 4096, 100.0: 512})
     verdicts = {claim.key: claim.verdict for claim in judge(rows)}
     for key in ("faults-gqview", "faults-differ", "as-fast-as-memory", "smallest-at-10"):
-        assert verdicts[key] is Verdict.NOT
+        assert verdicts[key] is Verdict.CONTRADICTED
     assert verdicts["smallest-at-100"] is Verdict.REPRODUCED
     assert set(best_pages(rows, "amat_ns", 10.0)["page_bytes"]) == {4096}
 
@@ -70,7 +70,7 @@ def test_every_claim_that_is_not_tested_says_why() -> None:
     assert [claim.place for claim in claims][:5] == [f"Figure {number}" for number in range(1, 6)]
     assert len({claim.key for claim in claims}) == len(claims) == 23
     for claim in claims:
-        if claim.verdict is Verdict.UNTESTED:
+        if claim.verdict is Verdict.UNTESTABLE:
             assert claim.why.endswith(".") and claim.found == "–"
 
 
@@ -97,7 +97,7 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     assert run.code == 0, run.err
     claims = pl.read_csv(tmp_path / "claims.csv")
     assert claims.height == 23
-    assert claims.filter(pl.col("verdict") == "not tested").height == len(UNTESTED)
+    assert claims.filter(pl.col("verdict") == "not testable here").height == len(UNTESTED)
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
         "claims.csv", "fastest-page-size.csv", "rows.csv",
     }  # fmt: skip

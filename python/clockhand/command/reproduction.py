@@ -161,4 +161,4 @@ def _craw_page(made: Reproduction) -> str:
 
 
 def _print_claims(claims: pl.DataFrame, to: Console) -> None:
-    print_table("claims", claims.select("claim", "place", "verdict", "found"), to)
+    print_table("claims", claims.select("claim", "place", "verdict", "paper", "found"), to)

@@ -7,8 +7,8 @@ import polars as pl
 
 from clockhand.report.appearance import PAGE, marks
 from clockhand.report.html import payload, template
-from clockhand.reproduce.claims import Claim, Verdict
-from clockhand.reproduce.report import Lines, draw_part, texts_of, title_of
+from clockhand.reproduce.claims import Claim
+from clockhand.reproduce.report import Lines, draw_part, shown_claims, texts_of, title_of
 from clockhand.studies.ssd.findings import geometry_line
 from clockhand.study.facts import SsdRunFacts, printable, trace_label
 
@@ -101,12 +101,10 @@ def render_clock_dnv(
             trace: [_over_sizes(rows, trace, *panel) for panel in panels] for trace in traces
         }
         parts.append(draw_part(key, title, text, of_traces, labels, everywhere))
-    counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
     tables = {**paper_tables, "CLOCK-DNV's modes: change against its defaults": _modes(ablation)}
     return template(PAGE_TEMPLATE).render(
-        title=title_of("The CLOCK-DNV paper", counts, len(traces)),
-        claims=[printable(vars(claim)) for claim in claims],
-        counts=counts,
+        title=title_of("The CLOCK-DNV paper", claims, len(traces)),
+        claims=shown_claims(claims),
         geometries=[geometry_line(ssd) for ssd in facts["ssds"]],
         paper_tables={name: texts_of(table) for name, table in tables.items()},
         parts=parts,

@@ -135,7 +135,10 @@ def claim_table(claims: list[Claim]) -> pl.DataFrame:
     columns: Mapping[str, Callable[[Claim], str]] = {
         "claim": lambda claim: claim.key,
         "place": lambda claim: claim.place,
+        "reading": lambda claim: claim.reading,
         "verdict": lambda claim: str(claim.verdict),
+        "counted": lambda claim: "no, true by construction" if claim.by_construction else "yes",
+        "paper": lambda claim: claim.paper,
         "found": lambda claim: claim.found,
         "quote": lambda claim: claim.quote,
     }

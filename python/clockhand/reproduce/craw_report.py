@@ -10,8 +10,8 @@ from clockhand.report.appearance import BOUND_DASH, PAGE, Mark, marks
 from clockhand.report.canvas import CANVAS
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.words import number_text
-from clockhand.reproduce.claims import Claim, Verdict
-from clockhand.reproduce.report import Lines, draw_part, texts_of, title_of
+from clockhand.reproduce.claims import Claim
+from clockhand.reproduce.report import Lines, draw_part, shown_claims, texts_of, title_of
 from clockhand.studies.locality.charts import look, panel_chart, panel_records
 from clockhand.studies.locality.panels import topics
 from clockhand.studies.pages.comparison import BASELINE, BOUND, OFFLINE
@@ -52,12 +52,10 @@ def render_reproduction(
     parts = [_locality_part(localities, labels)]
     for key, title, text, panels in _topics(rows, gauges, traces):
         parts.append(draw_part(key, title, text, panels, labels, everywhere))
-    counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
     return template(PAGE_TEMPLATE).render(
-        title=title_of(paper, counts, len(traces)),
+        title=title_of(paper, claims, len(traces)),
         paper=paper,
-        claims=[printable(vars(claim)) for claim in claims],
-        counts=counts,
+        claims=shown_claims(claims),
         paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
         parts=parts,
         facts=printable(facts),

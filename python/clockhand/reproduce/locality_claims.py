@@ -6,13 +6,17 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.words import percent
-from clockhand.reproduce.claims import Claim, graded
+from clockhand.reproduce.claims import CASES_RULE, Claim, Table, judged_cases
 from clockhand.studies.locality.findings import TOP_COLUMNS
 
 STRONG_INVERSION_SHARE = 0.01
 """Up to this share of re-references out of order, a ranking is called monotonic."""
 
+TENTH = "top_10_percent_share"
+
 Ranking = Mapping[str, Any]
+Rankings = Mapping[str, Mapping[tuple[str, str], Ranking]]
+"""Of each trace the rankings, by name and operation."""
 
 
 def locality_claims(summary: pl.DataFrame) -> Iterator[Claim]:
@@ -36,65 +40,61 @@ def locality_claims(summary: pl.DataFrame) -> Iterator[Claim]:
     yield _write_frequency_top(known)
 
 
-def _read_recency(traces: Mapping[str, Mapping[tuple[str, str], Ranking]]) -> Claim:
+def _read_recency(traces: Rankings) -> Claim:
     shares = {trace: of["recency", "read"]["inversion_share"] for trace, of in traces.items()}
     held = [share <= STRONG_INVERSION_SHARE for share in shares.values()]
     return Claim(
         "read-recency-strong",
         "section III.A, Figure 3",
         "read references exhibit strong temporal locality",
-        "The share of re-reads that would have to move to an earlier rank for a curve that never "
-        f"rises: reproduced if at most {percent(STRONG_INVERSION_SHARE)} on every trace, partly "
-        "if on some.",
-        graded(all(held), any(held)),
-        _listed(shares),
-        "The most recently read tenth of the pages takes "
-        + _listed(
-            {trace: of["recency", "read"]["top_10_percent_share"] for trace, of in traces.items()}
-        )
-        + " of the reads.",
+        "Traces on which at most "
+        f"{percent(STRONG_INVERSION_SHARE)} of the re-reads would have to move to an earlier rank "
+        f"for a curve that never rises. {CASES_RULE}",
+        judged_cases(held),
+        f"{sum(held)} of {len(held)} traces",
+        evidence=_table(
+            traces,
+            {
+                "re-reads out of order": ("recency", "read", "inversion_share"),
+                "reads of the most recent tenth": ("recency", "read", TENTH),
+            },
+        ),
     )
 
 
-def _write_recency(traces: Mapping[str, Mapping[tuple[str, str], Ranking]]) -> Claim:
-    inverted, concentrated = {}, {}
-    for trace, of in traces.items():
+def _write_recency(traces: Rankings) -> Claim:
+    held = []
+    for of in traces.values():
         write, read = of["recency", "write"], of["recency", "read"]
-        inverted[trace] = write["inversion_share"] > read["inversion_share"]
-        concentrated[trace] = write["top_10_percent_share"] < read["top_10_percent_share"]
-    both = [inverted[trace] and concentrated[trace] for trace in traces]
-    either = [inverted[trace] or concentrated[trace] for trace in traces]
-    writes, reads = (
-        {trace: of["recency", op]["inversion_share"] for trace, of in traces.items()}
-        for op in ("write", "read")
-    )
+        is_irregular = write["inversion_share"] > read["inversion_share"]
+        held.append(is_irregular and write[TENTH] < read[TENTH])
     return Claim(
         "write-recency-weak",
         "section III.A, Figure 4",
         "unlike read references that exhibit strong temporal locality, the temporal locality of "
         "write references is weak and irregular.",
-        "Against reads by recency, irregular: more re-references are out of order; weak: the most "
-        "recent tenth of the pages takes a smaller share. Reproduced if both on every trace, "
-        "partly if one of them on some.",
-        graded(bool(both) and all(both), any(either)),
-        f"out of order: {_listed(writes)} of re-writes; {_listed(reads)} of re-reads",
-        "The most recently written tenth of the pages takes "
-        + _listed(
-            {trace: of["recency", "write"]["top_10_percent_share"] for trace, of in traces.items()}
-        )
-        + " of the writes.",
+        "Traces on which, against reads by recency, more re-references are out of order "
+        "(irregular), and the most recent tenth of the pages takes a smaller share (weak). "
+        f"{CASES_RULE}",
+        judged_cases(held),
+        f"{sum(held)} of {len(held)} traces",
+        evidence=_table(
+            traces,
+            {
+                "re-writes out of order": ("recency", "write", "inversion_share"),
+                "re-reads out of order": ("recency", "read", "inversion_share"),
+                "writes of the most recent tenth": ("recency", "write", TENTH),
+                "reads of the most recent tenth": ("recency", "read", TENTH),
+            },
+        ),
     )
 
 
-def _write_frequency_order(traces: Mapping[str, Mapping[tuple[str, str], Ranking]]) -> Claim:
-    frequency, recency = (
-        {trace: of[ranking, "write"]["inversion_share"] for trace, of in traces.items()}
-        for ranking in ("frequency", "recency")
-    )
-    ordered = [share <= STRONG_INVERSION_SHARE for share in frequency.values()]
+def _write_frequency_order(traces: Rankings) -> Claim:
     held = [
-        is_ordered and recency[trace] > STRONG_INVERSION_SHARE
-        for trace, is_ordered in zip(traces, ordered, strict=True)
+        of["frequency", "write"]["inversion_share"] <= STRONG_INVERSION_SHARE
+        and of["recency", "write"]["inversion_share"] > STRONG_INVERSION_SHARE
+        for of in traces.values()
     ]
     return Claim(
         "write-frequency-ordered",
@@ -102,41 +102,58 @@ def _write_frequency_order(traces: Mapping[str, Mapping[tuple[str, str], Ranking
         "Unlike the temporal locality of write references, the frequency of write references does "
         "not show the ranking inversion problem.",
         f"The problem is shown if more than {percent(STRONG_INVERSION_SHARE)} of the re-writes are "
-        "out of order: reproduced if recency shows it and frequency does not, on every trace; "
-        "partly if frequency does not on some.",
-        graded(bool(held) and all(held), any(ordered)),
-        f"out of order: by frequency {_listed(frequency)}; by recency {_listed(recency)}",
-        "",
+        f"out of order. Traces on which recency shows it and frequency does not. {CASES_RULE}",
+        judged_cases(held),
+        f"{sum(held)} of {len(held)} traces",
+        evidence=_table(
+            traces,
+            {
+                "out of order by frequency": ("frequency", "write", "inversion_share"),
+                "out of order by recency": ("recency", "write", "inversion_share"),
+            },
+        ),
     )
 
 
-def _write_frequency_top(traces: Mapping[str, Mapping[tuple[str, str], Ranking]]) -> Claim:
-    wins = {
+def _write_frequency_top(traces: Rankings) -> Claim:
+    cuts = {
         trace: sum(
             of["frequency", "write"][column] > of["recency", "write"][column]
             for column in TOP_COLUMNS
         )
         for trace, of in traces.items()
     }
-    tenth = "top_10_percent_share"
-    frequency, recency = (
-        {trace: of[ranking, "write"][tenth] for trace, of in traces.items()}
-        for ranking in ("frequency", "recency")
+    held = [count > len(TOP_COLUMNS) / 2 for count in cuts.values()]
+    heads, *rows = _table(
+        traces,
+        {
+            "top tenth by frequency": ("frequency", "write", TENTH),
+            "top tenth by recency": ("recency", "write", TENTH),
+        },
     )
-    held = [count > len(TOP_COLUMNS) / 2 for count in wins.values()]
     return Claim(
         "write-frequency-better",
         "section III.B, Figure 5",
         "It also exhibits larger reference counts than temporal locality for a certain range of "
         "top ranking.",
         "Share of the writes in the top 1, 10 and 100 ranks and the top 1 % and 10 % of the "
-        "written pages: reproduced if larger by frequency than by recency at most of these cuts "
-        "on every trace, partly if at some cut of some trace.",
-        graded(bool(held) and all(held), any(wins.values())),
-        "; ".join(f"{trace}: larger at {count} of 5 cuts" for trace, count in wins.items()),
-        f"The top tenth takes {_listed(frequency)} by frequency, {_listed(recency)} by recency.",
+        "written pages. Traces on which it is larger by frequency than by recency at most of "
+        f"these cuts. {CASES_RULE}",
+        judged_cases(held),
+        f"{sum(held)} of {len(held)} traces",
+        evidence=(
+            (*heads, "cuts at which frequency is larger"),
+            *((*row, f"{cuts[row[0]]} of {len(TOP_COLUMNS)}") for row in rows),
+        ),
     )
 
 
-def _listed(shares: Mapping[str, float]) -> str:
-    return ", ".join(f"{percent(share)} ({trace})" for trace, share in shares.items())
+def _table(traces: Rankings, columns: Mapping[str, tuple[str, str, str]]) -> Table:
+    """Shares, a row per trace: headings with the ranking, the operation and the column of each."""
+    return (
+        ("trace", *columns),
+        *(
+            (trace, *(percent(of[ranking, op][column]) for ranking, op, column in columns.values()))
+            for trace, of in traces.items()
+        ),
+    )

@@ -1,6 +1,6 @@
 """What the reports of reproductions share: panels of lines, tables and titles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ from clockhand.report.appearance import PAGE, Mark
 from clockhand.report.canvas import ROWS, themed
 from clockhand.report.html import Figure, Part
 from clockhand.report.words import number_text
-from clockhand.reproduce.claims import Verdict
+from clockhand.reproduce.claims import Claim, counted
+from clockhand.study.facts import printable
 
 PANEL_HEIGHT = 190
 
@@ -30,15 +31,18 @@ class Lines:
     doubles_x: bool = False
 
 
-def title_of(paper: str, counts: Mapping[Verdict, int], traces: int) -> str:
+def title_of(paper: str, claims: Collection[Claim], traces: int) -> str:
     """Return the title of a reproduction: how many claims were judged how."""
-    told = sum(counts.values())
     inputs = "1 trace" if traces == 1 else f"{traces} traces"
-    return (
-        f"{paper} on {inputs}: of {told} claims {counts[Verdict.REPRODUCED]} reproduced, "
-        f"{counts[Verdict.PARTLY]} partly, {counts[Verdict.NOT]} not, "
-        f"{counts[Verdict.UNTESTED]} not tested"
-    )
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in counted(claims).items())
+    certain = sum(claim.by_construction for claim in claims)
+    besides = f"; {certain} true by construction, not counted" if certain else ""
+    return f"{paper} on {inputs}: of {len(claims) - certain} claims {counts}{besides}"
+
+
+def shown_claims(claims: Collection[Claim]) -> list[dict[str, Any]]:
+    """Return claims as the page's template takes them."""
+    return [printable(vars(claim)) for claim in claims]
 
 
 def texts_of(table: pl.DataFrame) -> tuple[list[tuple[str, bool]], list[tuple[str, ...]]]:

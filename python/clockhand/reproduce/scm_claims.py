@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from clockhand.report.words import byte_text
-from clockhand.reproduce.claims import Claim, Verdict, graded
+from clockhand.reproduce.claims import (
+    CASES_RULE,
+    Claim,
+    Table,
+    Verdict,
+    judged_cases,
+    untestable,
+)
 
 KIB = 1024
 SAME = 1.0
@@ -77,7 +84,7 @@ def judge(rows: pl.DataFrame) -> list[Claim]:
         rows: Rows of :func:`clockhand.translate` with the column ``workload``, the paper's program
             that the trace stands for; one TLB, and storage by ratios.
     """
-    untested = [_untested(*claim) for claim in UNTESTED]
+    untested = [untestable(key, place, quote, f"{why}.") for key, place, quote, why in UNTESTED]
     tested = [
         _translation_shrinks(rows),
         _translation_flattens(rows),
@@ -110,10 +117,6 @@ def best_pages(rows: pl.DataFrame, value: str, ratio: float) -> pl.DataFrame:
     return order.join(best, on=["workload", "memory"], how="left", maintain_order="left")
 
 
-def _untested(key: str, place: str, quote: str, why: str) -> Claim:
-    return Claim(key, place, quote, "Not testable here.", Verdict.UNTESTED, "–", f"{why}.")
-
-
 def _cells(rows: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
     """The rows of each workload and memory size at ratio 1, by page size."""
     at_one = rows.filter(pl.col("storage_ratio") == SAME).sort("page_bytes")
@@ -130,9 +133,9 @@ def _translation_shrinks(rows: pl.DataFrame) -> Claim:
     return Claim(
         "translation-shrinks", "Figure 6, section 4.1",
         "the latency of memory address translation decreases according as the page size grows",
-        "Reproduced if T_ADDR never rises with the page size, for every program and memory.",
-        graded(all(held), any(held)), _counted(held),
-        "As many entries translate more memory; pages that leave sooner take theirs with them.",
+        f"Programs and memories for which T_ADDR never rises with the page size. {CASES_RULE}",
+        judged_cases(held), _counted(held),
+        why="As many entries translate more memory; pages that leave sooner take theirs with them.",
     )  # fmt: skip
 
 
@@ -144,16 +147,17 @@ def _translation_flattens(rows: pl.DataFrame) -> Claim:
     return Claim(
         "translation-flattens", "Figure 6, section 4.1",
         "the page size does not need to be increased any longer after a certain large size",
-        "Reproduced if the last doubling of the page saves less than half of what the first does, "
-        "for every program and memory.",
-        graded(all(held), any(held)), _counted(held),
-        "Where the working set fits into the TLB's reach, larger pages have nothing left to save.",
+        "Programs and memories for which the last doubling of the page saves less than half of "
+        f"what the first does. {CASES_RULE}",
+        judged_cases(held), _counted(held),
+        why="Where the working set fits into the TLB's reach, larger pages have nothing to save.",
     )  # fmt: skip
 
 
-def _sizes(best: pl.DataFrame) -> str:
-    pairs = best.select("memory", "page_bytes").iter_rows()
-    return ", ".join(f"{byte_text(size)} with {memory}" for memory, size in pairs)
+def _sizes(best: pl.DataFrame) -> Table:
+    """The best page sizes, a row per memory size."""
+    rows = best.select("memory", "page_bytes").iter_rows()
+    return (("memory", "best page"), *((memory, byte_text(size)) for memory, size in rows))
 
 
 def _best_for_faults(rows: pl.DataFrame) -> Iterator[Claim]:
@@ -163,27 +167,28 @@ def _best_for_faults(rows: pl.DataFrame) -> Iterator[Claim]:
         held = [size == kib * KIB for size in best["page_bytes"]]
         yield Claim(
             f"faults-{workload}", "Figure 7, section 4.2", FAULT_QUOTE,
-            f"For {workload}: reproduced if faults are fewest at {kib} KiB with every memory, "
-            "partly if with some.",
-            graded(all(held), any(held)), f"{workload}: {_sizes(best)}",
-            "The best page grows with memory: where there is enough of it, a large page is one "
+            f"Memory sizes with which {workload} has the fewest faults at {kib} KiB. {CASES_RULE}",
+            judged_cases(held), f"at {sum(held)} of {len(held)} memory sizes",
+            paper=f"{kib} KiB for {workload}",
+            why="The best page grows with memory: where there is enough of it, a large page is one "
             "fault instead of many. The paper does not print its memory.",
+            evidence=_sizes(best),
         )  # fmt: skip
 
 
 def _best_differs(rows: pl.DataFrame, value: str, key: str, place: str, quote: str) -> Claim:
-    best = best_pages(rows, value, SAME)
-    by_memory = best.partition_by("memory", maintain_order=True)
-    held = [group["page_bytes"].n_unique() > 1 for group in by_memory]
-    counts = [
-        f"{group['page_bytes'].n_unique()} different sizes with {group['memory'][0]}"
-        for group in by_memory
-    ]
+    by_memory = best_pages(rows, value, SAME).partition_by("memory", maintain_order=True)
+    different = {group["memory"][0]: group["page_bytes"].n_unique() for group in by_memory}
+    held = [count > 1 for count in different.values()]
     return Claim(
         key, place, quote,
-        "Storage as fast as memory. Reproduced if the programs differ with every memory, partly "
-        "if with some.",
-        graded(all(held), any(held)), ", ".join(counts), "",
+        "Storage as fast as memory. Memory sizes with which the programs differ in their best "
+        f"page. {CASES_RULE}",
+        judged_cases(held), f"at {sum(held)} of {len(held)} memory sizes",
+        evidence=(
+            ("memory", "different best pages"),
+            *((memory, str(count)) for memory, count in different.items()),
+        ),
     )  # fmt: skip
 
 
@@ -195,43 +200,48 @@ def _faults_are_not_time(rows: pl.DataFrame) -> Claim:
         "faults-are-not-time", "Figures 7 and 8, section 4.3",
         "the storage access frequency is not the primary factor of performance in case of SCM "
         "storage media",
-        "Storage as fast as memory. Reproduced if the page with the fewest faults is never the "
-        "fastest.",
-        graded(all(held), any(held)), _counted(held),
-        "A fault costs what its page is long.",
+        "Storage as fast as memory. Programs and memories for which the page with the fewest "
+        f"faults is not the fastest. {CASES_RULE}",
+        judged_cases(held), _counted(held), why="A fault costs what its page is long.",
     )  # fmt: skip
 
 
-def _grade_best(
+def _best_is(
     rows: pl.DataFrame, ratio: float, is_as_said: Callable[[int], bool]
-) -> tuple[Verdict, str]:
+) -> tuple[list[bool], Table]:
+    """Where the fastest page is as the paper says, and how often each is the fastest."""
     best = best_pages(rows, "amat_ns", ratio)
-    held = [is_as_said(size) for size in best["page_bytes"]]
     counts = best.group_by("page_bytes").len().sort("page_bytes").iter_rows()
-    shares = ", ".join(f"{byte_text(size)} in {count}" for size, count in counts)
-    return graded(all(held), any(held)), f"{_counted(held)}; best are {shares}"
+    table = (
+        ("fastest page", "programs and memories"),
+        *((byte_text(size), str(count)) for size, count in counts),
+    )
+    return [is_as_said(size) for size in best["page_bytes"]], table
 
 
 def _as_fast_as_memory(rows: pl.DataFrame) -> Claim:
-    verdict, found = _grade_best(rows, SAME, lambda size: size in (4 * KIB, 8 * KIB))
+    held, table = _best_is(rows, SAME, lambda size: size in (4 * KIB, 8 * KIB))
     return Claim(
         "as-fast-as-memory", "Figure 9(a), section 4.4",
         "the memory access time is improved with the page size of 4KB or 8KB",
-        "Reproduced if 4 or 8 KiB is fastest for every program and memory, partly if for some.",
-        verdict, found,
-        "Our captures passed a second-level cache of 2 MiB, which the paper does not say of its "
-        "own: few references are left for each page that is moved, and small pages win.",
+        f"Programs and memories for which 4 or 8 KiB is fastest. {CASES_RULE}",
+        judged_cases(held), _counted(held), paper="4 or 8 KB",
+        why="Our captures passed a second-level cache of 2 MiB, which the paper does not say of "
+        "its own: few references are left for each page that is moved, and small pages win.",
+        evidence=table,
     )  # fmt: skip
 
 
 def _smallest_is_best(rows: pl.DataFrame, ratio: float, place: str) -> Claim:
-    verdict, found = _grade_best(rows, ratio, lambda size: size == 512)
+    held, table = _best_is(rows, ratio, lambda size: size == 512)
     return Claim(
         f"smallest-at-{ratio:g}", f"{place}, section 4.4",
         "The best memory access time can be obtained if we set the page size to 512B for all "
         "cases.",
-        "Reproduced if 512 bytes are fastest for every program and memory, partly if for some.",
-        verdict, found, "Moving pages is nearly all of the time, and small pages move least.",
+        f"Programs and memories for which 512 bytes are fastest. {CASES_RULE}",
+        judged_cases(held), _counted(held), paper="512 B",
+        why="Moving pages is nearly all of the time, and small pages move least.",
+        evidence=table,
     )  # fmt: skip
 
 
@@ -242,7 +252,8 @@ def _usual_page(rows: pl.DataFrame) -> Claim:
     return Claim(
         "usual-page", "Section 4.4",
         "the common page size of 4KB will not be a good choice for all cases",
-        "Reproduced if 4 KiB is not fastest for some program, memory and storage.",
-        graded(any(held), any(held)),
-        f"another page is fastest in {sum(held)} of {len(held)} cases", "",
+        "Reproduced if there is a program, memory and storage for which 4 KiB is not fastest, else "
+        "contradicted.",
+        Verdict.REPRODUCED if any(held) else Verdict.CONTRADICTED,
+        f"another page is fastest in {sum(held)} of {len(held)} cases",
     )  # fmt: skip

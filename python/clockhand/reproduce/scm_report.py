@@ -7,8 +7,8 @@ import polars as pl
 
 from clockhand.report.html import Part, payload, template
 from clockhand.report.words import byte_text
-from clockhand.reproduce.claims import Claim, Verdict
-from clockhand.reproduce.report import Lines, draw_part, texts_of, title_of
+from clockhand.reproduce.claims import Claim
+from clockhand.reproduce.report import Lines, draw_part, shown_claims, texts_of, title_of
 from clockhand.study.facts import Facts, printable, trace_label
 
 PAGE_TEMPLATE = Path(__file__).with_name("scm_report.html.j2")
@@ -64,11 +64,9 @@ def render_scm(
         of_traces = {trace: [_over_pages(rows, trace, *panel) for panel in panels]
                      for trace in traces}  # fmt: skip
         parts.append(draw_part(key, title, text, of_traces, labels, {}))
-    counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
     return template(PAGE_TEMPLATE).render(
-        title=title_of("The SCM paper", counts, len(traces)),
-        claims=[printable(vars(claim)) for claim in claims],
-        counts=counts,
+        title=title_of("The SCM paper", claims, len(traces)),
+        claims=shown_claims(claims),
         paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
         parts=parts,
         facts=printable(facts),

@@ -1,0 +1,37 @@
+"""What reproductions quote stands in the papers, word for word.
+
+The papers are not ours to ship: `CLOCKHAND_PAPERS` names a folder with their texts, whose names
+begin `craw`, `clock-dnv` and `scm`. Without it the test is skipped.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+RESULTS = Path(__file__).resolve().parents[2] / "experiments/results"
+FLOATS = {"best-of-four", "writes-of-write-intensive"}
+"""Claims whose sentences go around a figure in the paper's text."""
+
+
+def letters(text: str) -> str:
+    """Return the letters and digits, without breaks of lines and words, and without marks."""
+    return re.sub(r"[^0-9a-z%]", "", text.lower())
+
+
+@pytest.mark.parametrize("paper", ["craw", "clock-dnv", "scm"])
+def test_claims_quote_their_paper(paper: str) -> None:
+    folder = os.environ.get("CLOCKHAND_PAPERS")
+    if folder is None:
+        pytest.skip(
+            "CLOCKHAND_PAPERS does not name the papers' texts: quotations were not looked up"
+        )
+    text = "".join(letters(path.read_text()) for path in sorted(Path(folder).glob(f"{paper}*.txt")))
+    claims = pl.read_csv(RESULTS / paper / "claims.csv", comment_prefix="#")
+    for claim in claims.iter_rows(named=True):
+        if any(claim["claim"].startswith(name) for name in FLOATS):
+            continue
+        for part in claim["quote"].split("…"):
+            assert letters(part) in text, claim
