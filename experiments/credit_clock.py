@@ -1,21 +1,27 @@
-"""Makes the tables of docs/credit-clock.md: synthetic traces, three sweeps, statistics.
+"""Makes the tables of docs/credit-clock.md and docs/optimum.md: traces, sweeps, statistics.
 
-Run it from the project's folder: ``.venv/bin/python experiments/credit_clock.py``. Cells that were
-computed before are taken from ``experiments/datasets``.
+Run it from the project's folder: ``.venv/bin/python experiments/credit_clock.py [FOLDER]``. Cells
+that were computed before are taken from ``experiments/datasets``. FOLDER has public traces that are
+not in the repository (``PUBLIC``); without it their tables stay as they are.
 """
 
+import datetime
 import random
 import statistics
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import exp, log
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from credit_clock_page import write_tables
 
-from clockhand import _engine, synthesize
-from clockhand.sweep import read_experiment, run_sweep
+from clockhand import Trace, _engine, run_ssd, synthesize
+from clockhand.study.facts import Facts, SsdRunFacts
+from clockhand.sweep import Experiment, read_experiment, run_sweep
+from clockhand.sweep.tables import machine
 
 FOLDER = Path(__file__).parent
 SYNTHETIC = {
@@ -23,6 +29,17 @@ SYNTHETIC = {
     "phases": "zipf:skew=0.8,footprint=32MiB,reads=60% for 100k then loop:footprint=8MiB,reads=80% "
     "for 50k",
 }
+PUBLIC = {
+    "alibaba_replay_52k.log.xz": "heimdall-replay",
+    "cloudPhysicsIO.vscsi.xz": "vscsi",
+    "hplajw_1week.srt.xz": "hp-srt",
+    "msr_cut_rw_20_80.105.trace.xz": "heimdall-raw",
+    "os_gcc.trace.xz": "os-course",
+    "os_swim.trace.xz": "os-course",
+}
+BLOCK_TRACES = tuple(PUBLIC)[:4]
+STAND_INS = ("financial-stand-in", "camwebdev-stand-in", "filebench-random-rw-stand-in")
+BUFFERS = ("lru", "clock", "cflru", "lru-wsr", "craw", "credit-clock", "clock-dnv", "fab", "bplru")
 RESAMPLES = 2000
 SEED = 18
 BASELINE = "clock"
@@ -32,15 +49,72 @@ ENDS = ("bound", "bound:effort=0", "opt-feasible")
 def main() -> None:
     """Make everything that is missing, then write the tables."""
     make_synthetic_traces()
-    flushed = [with_ratios(name) for name in ("credit-clock", "credit-clock-unflushed")]
-    rows = pl.concat(flushed)
-    write("relative-to-clock", relative_to_clock(rows, ["flush_at_end", "device", "policy"]))
+    results = Results()
+    names = ("credit-clock", "credit-clock-unflushed")
+    rows = pl.concat([results.of(experiment(name)) for name in names])
     unit = rows.filter(pl.col("device") == "unit")
-    write("by-trace", by_trace(unit))
-    write("counts", counts(unit))
-    write("bracket", brackets(rows))
-    ablation = with_ratios("credit-clock-ablation")
-    write("ablation", relative_to_clock(ablation, ["policy"]))
+    keys = ["flush_at_end", "device", "policy"]
+    results.add("relative-to-clock", relative_to_clock(rows, keys))
+    results.add("by-trace", by_trace(unit))
+    results.add("counts", counts(unit))
+    results.add("bracket", brackets(rows, ["flush_at_end", "device"]))
+    results.add("bracket-by-trace", brackets(unit, ["flush_at_end", "trace"]))
+    results.add("bracket-widths", widths(results.of(experiment("bracket"))))
+    ablation = results.of(experiment("credit-clock-ablation"))
+    results.add("ablation", relative_to_clock(ablation, ["policy"]))
+    mapped = results.of(experiment("credit-clock-mapped"))
+    results.add("mapped-bits", relative_to_clock(mapped, ["device", "policy"]))
+    results.add("mapped-bits-counts", counts(mapped.filter(pl.col("device") == "unit")))
+    results.add("write-buffer", write_buffers(results))
+    if len(sys.argv) > 1:
+        add_public(results, Path(sys.argv[1]))
+    write_tables(FOLDER.parent / "docs", FOLDER / "results" / "credit-clock")
+
+
+class Results:
+    """Runs experiments, remembers what they were run on, and writes tables that say so."""
+
+    def __init__(self) -> None:
+        self._digests: dict[str, str] = {}
+
+    def of(self, experiment: Experiment) -> pl.DataFrame:
+        """Return the rows of an experiment with their ratios to CLOCK and to the bracket."""
+        print(f"{experiment.path.stem} …", file=sys.stderr)
+        sweep = run_sweep(experiment)
+        self.know(sweep.facts)
+        return with_ratios(sweep.rows)
+
+    def know(self, facts: Facts | SsdRunFacts) -> None:
+        """Remember the traces that were read."""
+        for trace in facts["traces"]:
+            self._digests[short_name(trace["name"])] = trace["sha256"][:12]
+
+    def add(self, name: str, table: pl.DataFrame) -> None:
+        """Write a table with what made it, to four digits."""
+        head = [
+            "command: python experiments/credit_clock.py",
+            f"date: {datetime.datetime.now(datetime.UTC).date()}",
+            f"version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
+            f"machine: {machine()}",
+            f"seeds: synthetic traces {SEED}, bootstrap {SEED}, policies 0, drives 1",
+            *(f"trace: {trace}, SHA-256 {digest}" for trace, digest in self._digests.items()),
+        ]
+        rounded = table.with_columns(pl.selectors.float().round_sig_figs(4))
+        path = FOLDER / "results" / "credit-clock" / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        comment = "".join(f"# {line}\n" for line in head)
+        path.write_text(comment + rounded.write_csv(), encoding="utf-8")
+        print(path)
+
+
+def experiment(name: str) -> Experiment:
+    """Return the experiment of this name."""
+    return read_experiment(FOLDER / f"{name}.toml")
+
+
+def short_name(trace: str) -> str:
+    """Return the name of a trace's file without its endings."""
+    return Path(trace).name.partition(".")[0]
 
 
 def make_synthetic_traces() -> None:
@@ -53,12 +127,10 @@ def make_synthetic_traces() -> None:
             synthesize(recipe, path, requests=500_000, seed=SEED)
 
 
-def with_ratios(name: str) -> pl.DataFrame:
-    """Return the rows of an experiment with their I/O time and write I/Os over those of CLOCK."""
-    print(f"{name} …", file=sys.stderr)
-    rows = run_sweep(read_experiment(FOLDER / f"{name}.toml")).rows
+def with_ratios(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with their I/O time over CLOCK's, and the times of both ends."""
     rows = rows.with_columns(
-        pl.col("trace").str.split("/").list.last().str.strip_suffix(".parquet"),
+        pl.col("trace").map_elements(short_name, return_dtype=pl.String),
         pl.col("device").str.split("/").list.last().str.strip_suffix(".toml"),
     )
     place = ["trace", "frames", "device", "flush_at_end"]
@@ -134,17 +206,16 @@ def counts(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def brackets(rows: pl.DataFrame) -> pl.DataFrame:
+def brackets(rows: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     """Return how wide the bracket is, and how far below it the bound without prices."""
     table: list[dict[str, Any]] = []
-    for key, group in rows.group_by("flush_at_end", "device", maintain_order=True):
+    for key, group in rows.group_by(keys, maintain_order=True):
         feasible = group.filter((pl.col("policy") == "opt-feasible") & (pl.col("bound_us") > 0))
         plain = group.filter((pl.col("policy") == "bound:effort=0") & (pl.col("io_time_us") > 0))
         gaps = (100 * (feasible["io_time_us"] / feasible["bound_us"] - 1)).to_list()
         rise = geometric_mean((plain["bound_us"] / plain["io_time_us"]).to_list()) - 1
         table.append({
-            "flush_at_end": key[0],
-            "device": key[1],
+            **dict(zip(keys, key, strict=True)),
             "cells": len(gaps),
             "closed": sum(gap == 0 for gap in gaps),
             "median_gap_percent": statistics.median(gaps),
@@ -155,17 +226,95 @@ def brackets(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(table)
 
 
-def write(name: str, table: pl.DataFrame) -> None:
-    """Write a table with what made it, to four digits."""
-    rounded = table.with_columns(pl.selectors.float().round_sig_figs(4))
-    head = (
-        f"# Made by: python experiments/credit_clock.py\n# Version: {_engine.__version__}, "
-        f"numbers {_engine.NUMBERS_VERSION}\n"
+def widths(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return by how many percent both ends differ, a row per trace and a column per memory size."""
+    percent = (100 * pl.col("memory_share")).round(0).cast(pl.Int64).cast(pl.String)
+    feasible = rows.filter(pl.col("policy") == "opt-feasible").select(
+        "trace",
+        (percent + " %").alias("memory"),
+        (100 * (pl.col("io_time_us") / pl.col("bound_us") - 1)).alias("gap_percent"),
     )
-    path = FOLDER / "results" / "credit-clock" / f"{name}.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(head + rounded.write_csv(), encoding="utf-8")
-    print(path)
+    return feasible.pivot("memory", index="trace", values="gap_percent")
+
+
+def write_buffers(results: Results) -> pl.DataFrame:
+    """Return what write buffers make of the stand-ins of the CLOCK-DNV paper's traces."""
+    rows = []
+    for recipe in STAND_INS:
+        print(f"{recipe} …", file=sys.stderr)
+        run = run_ssd(
+            synthesize(recipe),
+            buffers=sized(("16MiB", "32MiB", "64MiB", "128MiB")),
+            ssds="dnv-textbook:size=1GiB",
+            precondition="random",
+            drain=True,
+            seed=1,
+        )
+        results.know(run.facts)
+        rows.append(run.rows)
+    return over_lru(pl.concat(rows))
+
+
+def sized(totals: Sequence[str]) -> list[str]:
+    """Return the buffers in all sizes."""
+    return [f"{buffer}:total={total}" for total in totals for buffer in BUFFERS]
+
+
+def over_lru(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return hit ratios and geometric means over LRU's of what the drive was written and erased."""
+    rows = rows.with_columns(pl.col("buffer").str.split(":").list.first())
+    place = ["trace", "buffer_pages"]
+    counted = ("host_writes", "flash_reads", "flash_programs", "erases")
+    lru = rows.filter(pl.col("buffer") == "lru")
+    lru = lru.select(*place, *(pl.col(name).alias(f"lru_{name}") for name in counted))
+    rows = rows.join(lru, on=place, how="left", maintain_order="left")
+    rows = rows.with_columns(
+        pl.col("trace").map_elements(short_name, return_dtype=pl.String),
+        *((pl.col(name) / pl.col(f"lru_{name}")).alias(f"{name}_over_lru") for name in counted),
+    )
+    every = rows.with_columns(pl.lit("all").alias("trace"))
+    return (
+        pl.concat([rows, every])
+        .group_by("trace", "buffer", maintain_order=True)
+        .agg(
+            pl.len().alias("cells"),
+            pl.col("hit_ratio").mean(),
+            *(
+                ratio_of.filter(ratio_of.is_finite()).mean().exp().alias(f"{name}_over_lru")
+                for name in counted
+                for ratio_of in [pl.col(f"{name}_over_lru").log()]
+            ),
+            pl.col("host_writes_over_lru").max().alias("worst_host_writes_over_lru"),
+        )
+    )
+
+
+def add_public(results: Results, folder: Path) -> None:
+    """Write tables about public traces that are not in the repository."""
+    template = experiment("credit-clock")
+    unit = tuple(setting for setting in template.settings if setting.device == "unit")
+    rows = [
+        results.of(replace(template, traces=(str(path),), trace_format=PUBLIC[name], settings=unit))
+        for name in PUBLIC
+        if (path := folder / name).exists()
+    ]
+    results.add("public-traces", by_trace(pl.concat(rows)))
+    results.add("public-traces-relative-to-clock", relative_to_clock(pl.concat(rows), ["policy"]))
+    runs = []
+    for name in BLOCK_TRACES:
+        print(f"{name} …", file=sys.stderr)
+        run = run_ssd(
+            Trace(folder / name, format=PUBLIC[name]),
+            buffers=sized(("1%", "2%", "5%", "10%")),
+            ssds="dnv-textbook:size=4GiB",
+            precondition="random",
+            map="compact",
+            drain=True,
+            seed=1,
+        )
+        results.know(run.facts)
+        runs.append(run.rows)
+    results.add("write-buffer-public-traces", over_lru(pl.concat(runs)))
 
 
 if __name__ == "__main__":

@@ -123,6 +123,45 @@ def test_a_sweep_takes_an_effort_and_keeps_cells_of_different_efforts_apart(
     assert refused.code == 2 and "out of range" in refused.err
 
 
+def test_without_effort_the_bound_so_far_is_told(clockhand: Clockhand, tmp_path: Path) -> None:
+    numbers = np.random.default_rng(5)
+    lines = [f"{'RW'[int(is_write)]},{page * 4096},4096" for page, is_write in zip(
+        numbers.integers(0, 40, 500), numbers.random(500) < 0.4, strict=True
+    )]  # fmt: skip
+    (tmp_path / "mixed.csv").write_text("\n".join(["op,address,size", *lines]))
+    command = ["simulate", "mixed.csv", "--frames", "8", "--policy", "bound,opt-feasible"]
+    for more in ([], ["--write-miss", "blind"], ["--flush-at-end"]):
+        run = clockhand(*command, "--bound-effort", "0", *more)
+        assert run.code == 0, run.err
+        assert " % apart at 8 frames." in run.out.decode()
+
+
+def test_a_ratio_below_one_is_one_sentence(clockhand: Clockhand, tmp_path: Path) -> None:
+    (tmp_path / "cheap.toml").write_text(
+        'summary = "s"\nsource = "s"\nlimits = "l"\ncharged = "per-page"\n'
+        "[read]\ntime_us = 2\n[write]\ntime_us = 1\n"
+    )
+    (tmp_path / "t.csv").write_text("op,address,size\nR,0,4096\nW,4096,4096\nR,8192,4096\n")
+    command = ["simulate", "t.csv", "--frames", "2", "--policy"]
+    for words in (["credit-clock:c=0.9"], ["credit-clock", "--device", "cheap.toml"]):
+        refused = clockhand(*command, *words)
+        assert (refused.code, refused.out) == (2, b"")
+        assert "from 1" in refused.err and refused.err.count("\n") == 1
+    ends = clockhand(*command, "bound,opt-feasible", "--device", "cheap.toml")
+    assert ends.code == 0 and "The optimum is between" in ends.out.decode()
+
+
+def test_a_trace_of_more_than_2_32_steps_is_one_sentence(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    # 600 requests of 2^23 pages each; their steps alone would take 20 GB.
+    (tmp_path / "long.csv").write_text("op,address,size\n" + "R,0,4294967295\n" * 600)
+    words = ["--page-size", "512", "--frames", "3", "--policy", "bound", "--memory-limit", "64MiB"]
+    run = clockhand("simulate", "long.csv", *words)
+    assert (run.code, run.out) == (1, b"")
+    assert "memory limit" in run.err and run.err.count("\n") == 1
+
+
 def with_ends(bound_us: float, feasible_us: float | None) -> pl.DataFrame:
     rows = [{**bound_row("t", 64), "io_time_us": bound_us}]
     if feasible_us is not None:

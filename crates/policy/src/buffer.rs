@@ -51,6 +51,7 @@ pub(crate) mod clc;
 pub(crate) mod clock;
 pub(crate) mod clock_dnv;
 pub(crate) mod craw;
+pub(crate) mod credit_clock;
 pub(crate) mod fab;
 pub(crate) mod lb_clock;
 pub(crate) mod lru;

@@ -271,7 +271,8 @@ impl CellsOf<'_> {
         let policy_frames = self.policy_frames(frames);
         let resolved = policy.resolve(policy_frames, self.pricing.device_ratio)?;
         let view = self.views.folded(folding_for(&resolved));
-        let next_use = (policy.entry().kind == Kind::Offline).then(|| view.next_use());
+        let next_use =
+            (policy.entry().kind == Kind::Offline).then(|| view.next_use()).transpose()?;
         let options = self.experiment.options;
         let cell = Cell { view: view.pages(), next_use, frames: policy_frames, options, progress };
         let Some(observation) = self.experiment.observation else {

@@ -352,7 +352,7 @@ impl TranslateStudy<'_> {
         let replay = Replay {
             view: view.pages(),
             space,
-            next_use: is_offline.then(|| view.next_use()),
+            next_use: is_offline.then(|| view.next_use()).transpose()?,
             frames: cell.frames,
             rules: PagingRules {
                 prefetch: experiment.prefetch,

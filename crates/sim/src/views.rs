@@ -8,7 +8,7 @@ use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_trace::{Folding, PageView, PageViewBuilder, ReadReport};
 
-use crate::next_use::next_use;
+use crate::next_use::{check_steps, next_use};
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 
 /// The period of a policy, if it wants ticks.
@@ -75,9 +75,10 @@ impl View {
         &self.pages
     }
 
-    pub(crate) fn next_use(&self) -> &[u32] {
-        let compute = || next_use(self.pages.records(), self.pages.footprint_pages());
-        self.next_use.get_or_init(compute)
+    pub(crate) fn next_use(&self) -> Result<&[u32], SimError> {
+        let records = self.pages.records();
+        check_steps(records.len())?;
+        Ok(self.next_use.get_or_init(|| next_use(records, self.pages.footprint_pages())))
     }
 }
 

@@ -96,7 +96,7 @@ pub trait BufferTwin {
 }
 
 /// Names of the buffers that have a twin, as the command writes them.
-pub const BUFFERS: [&str; 11] = [
+pub const BUFFERS: [&str; 12] = [
     "clock-dnv",
     "fab",
     "cbm",
@@ -108,6 +108,7 @@ pub const BUFFERS: [&str; 11] = [
     "cflru",
     "lru-wsr",
     "craw",
+    "credit-clock",
 ];
 
 /// Builds the twin of `buffer` (a name of [`BUFFERS`]).
@@ -128,7 +129,7 @@ pub fn build_buffer(
         "fab" | "bplru" | "clc" | "lb-clock" => {
             Box::new(dram::DramBuffer::new(buffer, pages, &mut parameters))
         }
-        "lru" | "clock" | "cflru" | "lru-wsr" | "craw" => {
+        "lru" | "clock" | "cflru" | "lru-wsr" | "craw" | "credit-clock" => {
             return Box::new(page_level::PageLevel::new(buffer, pages, given));
         }
         _ => panic!("there is no twin of write buffer `{buffer}`"),

@@ -48,7 +48,7 @@
 //! | `bplru` | `padding` (`on` or `off`), `compensation` (true) |
 //! | `clc` | `alpha` (1/10) |
 //! | `lb-clock` | `clear_sequential` (false) |
-//! | `lru`, `clock`, `cflru`, `lru-wsr`, `craw` | the policy's own, `cache_reads` (true); reads and writes only |
+//! | `lru`, `clock`, `cflru`, `lru-wsr`, `craw`, `credit-clock` | the policy's own, `cache_reads` (true); reads and writes only |
 //!
 //! The write buffers of blocks also take `commands` (`paper` or `safe`).
 //!

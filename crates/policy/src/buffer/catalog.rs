@@ -78,6 +78,7 @@ catalog! {
     super::cflru::Cflru;
     super::lru_wsr::LruWsr;
     super::craw::Craw;
+    super::credit_clock::CreditClock;
 }
 
 /// The entry of this name.

@@ -79,7 +79,7 @@ fn pages_in_lists(state: &Value, other: &Value) -> Vec<(String, Vec<Value>)> {
 }
 
 /// Page-level buffers have the page policies' twins, which know reads and writes alone.
-const PAGE_LEVEL: [&str; 5] = ["lru", "clock", "cflru", "lru-wsr", "craw"];
+const PAGE_LEVEL: [&str; 6] = ["lru", "clock", "cflru", "lru-wsr", "craw", "credit-clock"];
 
 fn has_twin(variant: &str) -> bool {
     let is_page_level = PAGE_LEVEL.contains(&variants::buffer_name(variant));

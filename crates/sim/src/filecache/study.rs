@@ -176,7 +176,8 @@ impl FileCacheStudy<'_> {
             _ => Folding::None,
         };
         let view = at.views.folded(folding);
-        let next_use = (policy.entry().kind == Kind::Offline).then(|| view.next_use());
+        let next_use =
+            (policy.entry().kind == Kind::Offline).then(|| view.next_use()).transpose()?;
         let (frames, options) = (cell.capacity, self.options());
         let replayed = Cell { view: view.pages(), next_use, frames, options, progress };
         match cell.rule {

@@ -17,7 +17,6 @@ mod tests;
 use clockhand_trace::Record;
 use num_rational::Ratio;
 
-use crate::next_use::NEVER;
 use crate::{Counts, Progress, ReplayOptions, SimError, WriteMiss};
 use ascent::Ascent;
 pub use effort::Effort;
@@ -115,12 +114,6 @@ pub(crate) fn bracket(
     effort: Effort,
     progress: &Progress,
 ) -> Result<Bracket, SimError> {
-    if problem.records.len() >= NEVER as usize {
-        return Err(SimError::Usage(
-            "the trace has more than 2^32 steps, which the bracket of the optimum cannot number; take a part of it"
-                .to_owned(),
-        ));
-    }
     let mut search = Search {
         problem,
         lower_shares: known_shares,

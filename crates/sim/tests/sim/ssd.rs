@@ -553,7 +553,7 @@ fn a_flush_and_a_forced_write_reach_the_buffer_that_heeds_them() {
 
 /// The page-level buffers' twins know no drain and ask for write-backs in another order.
 fn is_of_blocks(buffer: &str) -> bool {
-    !["lru", "clock", "cflru", "lru-wsr", "craw"].contains(&buffer)
+    !["lru", "clock", "cflru", "lru-wsr", "craw", "credit-clock"].contains(&buffer)
 }
 
 proptest! {

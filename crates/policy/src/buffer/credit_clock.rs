@@ -1,0 +1,47 @@
+//! # CREDIT-CLOCK: a clock that looks at a page again only when its credit has run out, page by page
+//!
+//! **What it keeps.** What the page policy of this name keeps: `2K + R + 1` FIFO lists of pages in DRAM in a circle, the hand in one
+//! of them; a reference bit and a level per page.
+//!
+//! **Victim.** As in the page policy. A dirty one is written to flash, a batch of one page, a clean one is dropped.
+//!
+//! **On a write.** A hit sets the reference bit as a read does. A page that a write loads begins with credit `K`.
+//!
+//! **Parameters.** `c`: the cost of a page write over that of a page read (default: the drive's ratio). `k`: `K` itself, in its
+//! place. `clean_levels`, `dirty_levels`, `new_dirty_share`: as in the page policy (default 4, 2 and 1). `cache_reads`: a read miss brings its page into the buffer (default true).
+//! `cluster`: a dirty victim leaves alone (`page`, default), or takes the other dirty pages of its block along
+//! in one batch, which stay and are clean (`block`). `commands`: `paper` (default) ignores FLUSH and FUA;
+//! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
+//! writes an FUA page through.
+//!
+//! **Cost per hit and per victim.** One look-up and an OR; constant on average. Beside the policy's own, 13 bytes per page in the buffer, and 29 to
+//! 51 and 4 per distinct page that ever needed or may need one, since the page policy knows dense numbers.
+//!
+//! **Deviations from the paper.** There is none; `docs/credit-clock.md` says where it helps. A trimmed page stays in its
+//! place, clean.
+//!
+//! **Reference.** Clockhand, docs/credit-clock.md, 2026.
+
+use super::BufferSize;
+use super::catalog::Cataloged;
+use super::mechanism::paged::{ByBits, OWN_PARAMETERS_LEN, PageBuffer, with_own_parameters};
+use crate::catalog::{self, Description};
+use crate::page;
+use crate::parameters::{Parameter, Settings};
+
+/// The page policy of the same name as a write buffer.
+pub(crate) type CreditClock = PageBuffer<page::credit_clock::CreditClock, ByBits>;
+
+const POLICY: Description = <page::credit_clock::CreditClock as catalog::Cataloged>::DESCRIPTION;
+
+const PARAMETERS: [Parameter; POLICY.parameters.len() + OWN_PARAMETERS_LEN] =
+    with_own_parameters(POLICY.parameters);
+
+impl Cataloged for CreditClock {
+    const DESCRIPTION: Description =
+        Description { parameters: &PARAMETERS, source: include_str!("credit_clock.rs"), ..POLICY };
+
+    fn build(settings: &Settings, size: BufferSize) -> Self {
+        PageBuffer::with_policy(settings, size)
+    }
+}
