@@ -223,7 +223,9 @@ def widths(path: Path) -> list[str]:
     rows = rows_of(path)
 
     def told(value: float) -> str:
-        return "closed" if value == 0 else f"{value:.1f} %"
+        if value == 0:
+            return "closed"
+        return "< 0.1 %" if value < 0.05 else f"{value:.1f} %"
 
     body = [[row.pop("trace"), *map(told, row.values())] for row in rows]
     return markdown(["trace", *rows[0]], body)

@@ -3,7 +3,7 @@
 //! **What it keeps.** What the page policy of this name keeps: `2K + R + 1` FIFO lists of pages in DRAM in a circle, the hand in one
 //! of them; a reference bit and a level per page.
 //!
-//! **Victim.** As in the page policy. A dirty one is written to flash, a batch of one page, a clean one is dropped.
+//! **Victim.** As in the page policy. A dirty one is written to flash as a batch of one page, a clean one is dropped.
 //!
 //! **On a write.** A hit sets the reference bit as a read does. A page that a write loads begins with credit `K`.
 //!
@@ -14,8 +14,9 @@
 //! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
 //! writes an FUA page through.
 //!
-//! **Cost per hit and per victim.** One look-up and an OR; constant on average. Beside the policy's own, 13 bytes per page in the buffer, and 29 to
-//! 51 and 4 per distinct page that ever needed or may need one, since the page policy knows dense numbers.
+//! **Cost per hit and per victim.** One look-up and an OR; constant on average. Besides the policy's own
+//! memory, 13 bytes per page in the buffer, 29 to 51 per distinct page that has needed a dense number and 4 per page that
+//! may need one, since the page policy works with dense numbers.
 //!
 //! **Deviations from the paper.** There is none; `docs/credit-clock.md` says where it helps. A trimmed page stays in its
 //! place, clean.
