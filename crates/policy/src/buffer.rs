@@ -1,8 +1,8 @@
 //! Write buffers of flash drives: which pages are held back in DRAM and NVM, and which go to flash together.
 //!
-//! A write buffer decides; its driver, a simulator or a block device, carries out. The driver brings each
-//! [`Request`] in two parts. First it asks [`WriteBuffer::next_step`] until there is none, carries each
-//! [`Step`] out and says so with [`WriteBuffer::commit`]. Then the request can be served at once:
+//! A write buffer decides; its driver, a simulator or a block device, carries the decisions out. The driver handles
+//! each [`Request`] in two parts. First it calls [`WriteBuffer::next_step`] until there are no more steps, carries
+//! each [`Step`] out and confirms it with [`WriteBuffer::commit`]. Then the request can be served at once:
 //!
 //! ```
 //! use clockhand_policy::buffer::{BufferSize, PagesPerBlock, Request, WriteBuffer, catalog};
@@ -33,9 +33,9 @@
 //! assert_eq!(fab.build(CountBatches), 1, "block 0 leaves when page 65 comes");
 //! ```
 //!
-//! **A step is a proposal.** What it names stays in the buffer, and readable there, until it is committed. A
-//! driver whose write to flash fails asks again and is given the same step: clocks and lists have moved and
-//! are not asked twice. A request that has begun must be finished before another one comes.
+//! **A step is a proposal.** The pages that it names stay in the buffer, readable, until it is committed. A
+//! driver whose write to flash fails asks again and gets the same step: clocks and lists have moved and
+//! are not asked twice. A request that has begun must be finished before the next one.
 //!
 //! Pages have their original addresses ([`LogicalPage`]): block = page / pages per block.
 
@@ -60,7 +60,7 @@ pub(crate) mod mechanism;
 
 pub(crate) use mechanism::block::BlockSlot;
 
-/// What the host wants of the drive, page by page.
+/// What the host asks of the drive, page by page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A page is read.
@@ -70,10 +70,10 @@ pub enum Request {
     /// A page is written with *force unit access*: it must be persistent before the host is answered. With
     /// `commands=paper` it is a write like any other.
     ForceUnitAccess(LogicalPage),
-    /// All that was written before must be persistent before the host is answered. With `commands=paper`
+    /// Everything written before must be persistent before the host is answered. With `commands=paper`
     /// nothing happens.
     Flush,
-    /// A page's content is no longer needed. It leaves the buffer, or stays clean where a place cannot be given
+    /// A page's content is no longer needed. It leaves the buffer, or stays as a clean page if its place cannot be given
     /// back out of turn; then the driver clears its content.
     Trim(LogicalPage),
     /// Every dirty page goes to flash, whatever the commands mode: the end of a run, or a power-down.
@@ -135,7 +135,7 @@ pub struct Step<'a> {
     pub pages: &'a [StepPage],
 }
 
-/// What serving a request meant for the buffer.
+/// The effect of serving a request on the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Where the page was when the request began, if it was buffered. A read that hits nowhere reads flash.
@@ -166,7 +166,7 @@ pub struct Capacity {
 
 /// A write buffer.
 pub trait WriteBuffer {
-    /// How many pages it has place for.
+    /// How many pages it has room for.
     fn capacity(&self) -> Capacity;
 
     /// How many pages it holds.
@@ -317,7 +317,7 @@ impl core::error::Error for BadPagesPerBlock {}
 /// What a buffer is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferSize {
-    /// All its memory, DRAM and NVM together, in pages; at least 1.
+    /// Its total memory, DRAM and NVM together, in pages; at least 1.
     pub pages: u32,
     /// How pages are grouped.
     pub pages_per_block: PagesPerBlock,

@@ -11,7 +11,7 @@ use crate::Ratio;
 use crate::page::{self, AccessDriven, BitDriven, Offline, PagePolicy};
 use crate::parameters::{self, Parameter, Settings, SettingsError, Value};
 
-/// What a policy's own file says of it.
+/// What a policy's own file says about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
     /// The name in the command, with hyphens.
@@ -61,7 +61,7 @@ pub fn built<P: Cataloged>(
     Ok(P::build(resolved.settings(), size))
 }
 
-/// What a policy must be told, and so where it can be used.
+/// What a policy must be told, which determines where it can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Told of faults only; can drive real memory.
@@ -111,9 +111,9 @@ pub fn page_of(source: &str) -> String {
     page
 }
 
-/// Receives a policy in its own type, so that what uses it is compiled for it.
+/// Receives a policy as its concrete type, so that the code that uses it is compiled for it.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result.
     type Output;
     /// The policy is bit-driven.
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output;
@@ -135,7 +135,7 @@ macro_rules! catalog {
         ];
 
         impl ResolvedPolicy {
-            /// Builds the policy for a memory and hands it to `visitor`.
+            /// Builds the policy for a memory and passes it to `visitor`.
             pub fn build<V: Visitor>(&self, size: Size, visitor: V) -> V::Output {
                 let name = self.entry.description.name;
                 $(if name == <$policy as Cataloged>::DESCRIPTION.name {

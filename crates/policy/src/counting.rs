@@ -7,9 +7,9 @@ use crate::{Frame, Frames, PageId};
 
 /// Frames as a policy sees them, with a count of those that it examines.
 ///
-/// A frame is examined when one of its bits, or its dirty or pinned state, is looked at; looking at the same
+/// A frame is examined when one of its bits, or its dirty or pinned state, is read; reading the same
 /// frame again at once is the same examination. For a clock this is a movement of its hand. Clearing and setting
-/// bits counts nothing, as no hand changes a frame that it does not look at.
+/// bits is not counted, since no hand changes a frame that it does not read.
 pub(crate) struct CountingFrames<'a, F> {
     frames: &'a mut F,
     last: Cell<Frame>,

@@ -63,7 +63,7 @@ pub trait Frames {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitBits {
     /// There is one bit for both, and the policy asks only whether a page [is referenced](Frames::is_referenced). Real
-    /// memory need not show it the writes to a page that is dirty anyhow.
+    /// memory need not show it the writes to a page that is dirty anyway.
     Reference,
     /// A read sets the read bit, a write the write bit.
     Separate,
@@ -92,7 +92,7 @@ impl HitBits {
     }
 }
 
-/// What the mechanism does with the frames, beyond what a policy may: the source of the bits.
+/// What the mechanism may do with the frames and a policy may not: it is the source of the bits.
 ///
 /// The simulator's is a [`FrameTable`]. A pager's also drops the translations of real memory where bits are cleared.
 pub trait PageTable: Frames {

@@ -1,4 +1,4 @@
-//! The words of the trade: a page, the frame that holds it, what a reference does to it, and the page's
+//! The basic terms: a page, the frame that holds it, what a reference does to it, and the page's
 //! address on a drive.
 
 /// A page frame: an index from 0 to the number of frames.

@@ -3,9 +3,9 @@
 //! A *policy* ([`page`]) is a pure state machine that says which page leaves; the *mechanism* ([`Memory`])
 //! owns the page table, the dirty and pinned state and the pending victim, and carries decisions out.
 //! A *write buffer* ([`buffer`]) decides which pages a flash drive holds back and which go to flash together.
-//! None does I/O, reads a clock, counts, logs or allocates on a reference, so that a simulator, a
-//! user-space pager, a kernel or a firmware can use the same code. The [`catalog`] is the one table of
-//! what there is.
+//! None of them does I/O, reads a clock, counts, logs or allocates on a reference, so that a simulator, a
+//! user-space pager, a kernel or a firmware can use the same code. The [`catalog`] is the table of
+//! all policies.
 //!
 //! # A driver in twenty lines
 //!
@@ -43,9 +43,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Policies that are told of every hit, such as [`page::lru::Lru`], take `memory.access(op, frame)` in place of `hit`. Where the
-//! policy is chosen at run time, [`catalog::PolicySpec`] parses its name and hands it to a
-//! [`catalog::Visitor`] in its own type.
+//! Policies that are told of every hit, such as [`page::lru::Lru`], take `memory.access(op, frame)` instead of `hit`. If
+//! the policy is chosen at run time, [`catalog::PolicySpec`] parses its name and passes it to a
+//! [`catalog::Visitor`] as its concrete type.
 #![no_std]
 #![forbid(unsafe_code)]
 

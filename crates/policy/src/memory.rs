@@ -1,8 +1,8 @@
 //! The mechanism: page table, frame allocation, dirty and pinned state, and the pending victim.
 //!
-//! A victim is a proposal. [`Memory::propose_victim`] asks the policy once and holds the answer until
-//! [`Memory::commit_eviction`]: a driver whose write-back fails asks again and is given the same page,
-//! because the policy's hand has moved and must not be asked twice.
+//! A victim is a proposal. [`Memory::propose_victim`] asks the policy once and keeps the answer until
+//! [`Memory::commit_eviction`]: a driver whose write-back fails asks again and gets the same page,
+//! because the policy's hand has moved and the policy must not be asked twice.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -55,7 +55,7 @@ pub struct Memory<P, T = FrameTable> {
     frames: T,
     /// Frames from here on have never held a page.
     used_frames: u32,
-    /// Frames that have held one and are free; the one that became free last is used first.
+    /// Frames that have held a page and are free; the one that became free last is used first.
     free: Vec<Frame>,
     victim: Option<Frame>,
     /// What is left of the last batch of a policy that reclaims in batches.
@@ -312,8 +312,8 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         page
     }
 
-    /// The page in `frame` leaves at once, out of turn, and is not written: its file was deleted, or its memory given
-    /// back. Says whether it was dirty.
+    /// The page in `frame` leaves at once, out of turn, and is not written: its file was deleted, or its memory was
+    /// freed. Returns whether it was dirty.
     ///
     /// # Panics
     ///
@@ -333,8 +333,8 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         was_dirty
     }
 
-    /// The page in `frame` differs from the backing store without having been referenced: what a truncated file
-    /// leaves of its last page.
+    /// The page in `frame` differs from the backing store without having been referenced: the last page of a truncated
+    /// file.
     pub fn make_dirty(&mut self, frame: Frame) {
         self.frames.set_dirty(frame);
         self.policy.made_dirty(frame, &self.frames);
@@ -373,8 +373,8 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     ///
     /// # Errors
     ///
-    /// [`PinRefused`] for the pending victim, whose write-back may be under way, for what else leaves in its batch, and
-    /// for a free frame.
+    /// [`PinRefused`] for the pending victim, whose write-back may be under way, for other pages that leave in its batch,
+    /// and for a free frame.
     pub fn pin(&mut self, frame: Frame) -> Result<(), PinRefused> {
         let leaves = self.victim == Some(frame) || self.steps.contains(&Step::Evict(frame));
         if leaves || !self.holds_page(frame) {

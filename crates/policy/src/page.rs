@@ -1,7 +1,7 @@
-//! Page-replacement policies: one file each, and the traits that they are.
+//! Page-replacement policies: one file each, and the traits that they implement.
 //!
-//! Two kinds exist, and the difference is the heart of the field. A *bit-driven* policy is told of faults
-//! only: on a hit the hardware, simulated or real, sets a bit, and the policy reads and clears the bits
+//! There are two kinds, and the difference is central to the field. A *bit-driven* policy is told only of
+//! faults: on a hit the hardware, simulated or real, sets a bit, and the policy reads and clears the bits
 //! while its hand moves. An *access-driven* policy must be told of every hit, which real memory cannot do.
 
 use alloc::collections::VecDeque;
@@ -97,12 +97,12 @@ impl Fault {
 ///
 /// A policy decides on a fault before the reference sets the page's dirty state.
 pub trait PagePolicy {
-    /// Whether [`peek_victim`](PagePolicy::peek_victim) answers: the choice of a victim changes nothing but that the
+    /// Whether [`peek_victim`](PagePolicy::peek_victim) answers: the choice of a victim changes nothing except that the
     /// victim leaves.
     const CAN_PEEK: bool = false;
 
-    /// A fault on `page` is about to make a page leave: told once before
-    /// [`choose_victim`](PagePolicy::choose_victim), for policies whose choice depends on the page that comes.
+    /// A fault on `page` is about to make a page leave: called once before
+    /// [`choose_victim`](PagePolicy::choose_victim), for policies whose choice depends on the incoming page.
     fn make_room_for(&mut self, page: PageId) {
         let _ = page;
     }
@@ -142,11 +142,11 @@ pub trait PagePolicy {
     /// The page of `fault` has been loaded into `frame`, with both its bits 0.
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F);
 
-    /// The page in `frame` leaves at once and out of turn, since its file was deleted or its memory given back. It
-    /// goes out of every list and becomes no ghost; ghosts that exist stay. `frames` still show the page.
+    /// The page in `frame` leaves at once and out of turn, since its file was deleted or its memory freed. It
+    /// leaves every list and does not become a ghost; existing ghosts stay. `frames` still show the page.
     fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F);
 
-    /// The mapping of the page in `frame` is gone, since a program gave the range back; the page stays.
+    /// The mapping of the page in `frame` is gone, since the program unmapped the range; the page stays.
     fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
         let _ = (frame, frames);
     }
@@ -190,7 +190,7 @@ pub trait PagePolicy {
     }
 }
 
-/// A policy that needs no word of a hit but the bits that it sets, and so can drive real memory.
+/// A policy that learns of hits only from the bits that they set, and so can drive real memory.
 pub trait BitDriven: PagePolicy {
     /// Which bits a hit sets.
     const HIT_BITS: HitBits;
@@ -213,7 +213,7 @@ pub trait BitDriven: PagePolicy {
     }
 }
 
-/// A policy that must see every hit.
+/// A policy that must be told of every hit.
 pub trait AccessDriven: PagePolicy {
     /// Whether repeating a hit at once changes something: such a policy is told of every reference of a run
     /// to the same page, and must treat reads and writes alike, since a run does not keep their order.

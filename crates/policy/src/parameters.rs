@@ -77,7 +77,7 @@ pub enum Default {
     },
     /// The seed of the run.
     Seed,
-    /// None: the parameter takes the place of another one, which then has no value.
+    /// None: the parameter replaces another one, which then has no value.
     InsteadOf(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! What policies are put together from.
+//! The building blocks of policies.
 
 mod address_map;
 mod circle;

@@ -13,7 +13,7 @@ pub struct Ratio {
     denominator: u32,
 }
 
-/// Why a text or a pair of numbers is no [`Ratio`].
+/// Why a text or a pair of numbers is not a [`Ratio`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RatioError {
     /// Not of the form `8`, `13.3` or `1/3`.

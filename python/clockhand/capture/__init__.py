@@ -169,7 +169,7 @@ def _run(tool: FrontEnd, program: Program, run: Run) -> tuple[int, bool]:
 
 @contextmanager
 def _held_back() -> Iterator[list[int]]:
-    """Give a list that takes the signals to end which come meanwhile, in place of their effect."""
+    """Give a list that collects signals to end that come meanwhile, instead of their effect."""
     came: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():

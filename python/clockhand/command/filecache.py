@@ -130,7 +130,7 @@ def _filecache(
     *,
     reading: Reading,
 ) -> None:
-    """Put a file cache before devices: does it pay, with which admission, and from which hit on?"""
+    """Put a file cache in front of devices: does it pay, with which admission, after which hit?"""
     if not device:
         raise UsageError("no device is given; add --device NAME")
     check_outputs(out, report, plots)

@@ -50,7 +50,7 @@ class LiveView:
         self._seconds = 0.0
 
     def shown(self, seconds: float, statistics: Sequence[Statistics]) -> Group:
-        """Take statistics in, and return what there is to see."""
+        """Take statistics in, and return what is shown."""
         passed = max(seconds - self._seconds, LIVE_INTERVAL_SECONDS / 10)
         self._seconds = seconds
         running = [process for process in statistics if process["running"]]

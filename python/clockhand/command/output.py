@@ -20,10 +20,10 @@ from clockhand.study.facts import printable
 from clockhand.study.files import check_places, publish
 
 UNKNOWN = "–"
-"""What stands for a value that is not known."""
+"""What is printed for an unknown value."""
 
 NEVER_FOLDED = 20
-"""Characters of a table's cell that stand in one line, however narrow the terminal is."""
+"""Characters of a table's cell that stay on one line, however narrow the terminal is."""
 
 COLUMN_GAP = 3
 """Characters between two columns of a table."""
@@ -85,7 +85,7 @@ def print_markdown(page: str) -> None:
 
 
 def print_table(title: str, rows: pl.DataFrame, into: Console | None = None) -> None:
-    """Print rows as a table; numbers stand right, and nothing is cut."""
+    """Print rows as a table; numbers are right-aligned, and nothing is cut."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     least_width = 0
     for column in rows:
@@ -116,7 +116,7 @@ def format_for(format: Format | None, out: Path | None) -> Format:
 def encoded(
     rows: pl.DataFrame, format: Format, print_for_people: Callable[[Console], None]
 ) -> bytes:
-    """Return rows in a format, as they stand in a file; ``print_for_people`` prints the table."""
+    """Return rows in a format, as written to a file; ``print_for_people`` prints the table."""
     match format:
         case Format.TABLE:
             text = io.StringIO()

@@ -154,7 +154,7 @@ def _simulate(
 
 
 def encoded_gauges(gauges: pl.DataFrame, path: Path) -> bytes:
-    """Return gauges as they stand in a file, whose name says how; Parquet if it does not."""
+    """Return gauges as written to a file, in the format of its name; Parquet if it has none."""
     format = format_for(None, path)
     return encoded(gauges, Format.PARQUET if format is Format.TABLE else format, lambda _: None)
 
@@ -214,7 +214,7 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 SUMMARY_SIZES = 12
-"""Memory sizes that fit beside each other on a terminal."""
+"""Memory sizes that fit side by side on a terminal."""
 
 
 def summaries_for_people(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -11,7 +11,7 @@ INSTALLING = ("--install-completion", "--show-completion")
 def install_for_named_shell(words: list[str]) -> bool:
     """Install or show completion for a shell that the command names; false if it names none.
 
-    Typer's own option looks which shell it runs in and takes a name after it for nothing.
+    Typer's own option looks which shell it runs in and ignores a name after it.
 
     Raises:
         UsageError: there is no such shell.

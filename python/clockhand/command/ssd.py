@@ -86,7 +86,7 @@ def _ssd(
     *,
     reading: Reading,
 ) -> None:
-    """Put write buffers before flash drives: hits, pages to flash, erases, write amplification."""
+    """Put write buffers in front of flash drives: hits, pages to flash, erases, amplification."""
     check_outputs(out, report, plots)
     with shown_progress() as watch:
         run = run_ssd(

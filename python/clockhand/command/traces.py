@@ -96,7 +96,7 @@ def _stream_facts(info: dict[str, Any]) -> dict[str, str]:
 
 
 def _object_text(counts: dict[str, Any]) -> str:
-    """Return what the trace tells of a stream that is an object of a page cache."""
+    """Return what the trace says about a stream that is an object of a page cache."""
     if counts["kind"] is None:
         return ""
     if counts["file_bytes"] is None:
@@ -146,7 +146,7 @@ def _event_text(info: dict[str, Any]) -> str:
 
 
 def _captured_facts(info: dict[str, Any]) -> dict[str, str]:
-    """Return what only captured traces tell."""
+    """Return facts that only captured traces have."""
     facts = {}
     if info["anonymous_pages"] is not None:
         mib = info["anonymous_pages"] * 4096 / 2**20

@@ -126,7 +126,7 @@ def profile_text(
 
 
 def _operation(line: Line) -> list[str]:
-    """Whole nanoseconds, or thousandths below a microsecond: long fractions would be no ratio."""
+    """Whole nanoseconds, or thousandths below a microsecond: long fractions do not fit a ratio."""
     digits = 3 if line.setup_ns + line.unit_ns >= 1000 else 6
     smallest = 10.0**-digits
     unit_us = max(line.unit_ns / 1000, smallest)

@@ -20,7 +20,7 @@ MAXIMUM_OPERATIONS = 1_000_000
 RAM_DISK_BYTES = 64 << 20
 
 Watch = Callable[[str, int, int], None]
-"""Is told what is measured, how many steps are done, and of how many."""
+"""Called with what is measured, how many steps are done, and how many there are."""
 
 
 @dataclass(frozen=True)

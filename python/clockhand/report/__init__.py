@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clockhand.studies.pages.charts import figures, pictures, write_plots
     from clockhand.studies.pages.report import render, write_report
 
-# The rooms that use the kit stand above it, so that they are opened when someone asks for them.
+# The packages that use the kit are above it, so they are imported when they are first needed.
 ROOMS = {
     "figures": "clockhand.studies.pages.charts",
     "pictures": "clockhand.studies.pages.charts",

@@ -20,14 +20,14 @@ KIT = Path(__file__).parent
 
 
 def script_json(value: Any) -> str:
-    """Return JSON that may stand inside a ``<script>`` element, whatever texts it holds."""
+    """Return JSON that is safe inside a ``<script>`` element, whatever texts it contains."""
     return escaped_json(
         json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     )
 
 
 def escaped_json(text: str) -> str:
-    """Return the same JSON, such that it may stand inside a ``<script>`` element."""
+    """Return the same JSON, made safe inside a ``<script>`` element."""
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text

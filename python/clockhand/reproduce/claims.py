@@ -1,4 +1,4 @@
-"""A claim of a paper, and what became of it.
+"""A claim of a paper, and its verdict.
 
 The rules are the same for all papers. A number is *reproduced* if ours lies within a tenth of the
 paper's, above or below; a range if both of its ends do. A statement about all cases is *reproduced*
@@ -37,7 +37,7 @@ Table = tuple[tuple[str, ...], ...]
 
 
 class Verdict(StrEnum):
-    """What our numbers say to a claim."""
+    """What our numbers say about a claim."""
 
     REPRODUCED = "reproduced"
     DIRECTION = "direction only"

@@ -48,7 +48,7 @@ ABLATION = ("hit_ratio", "host_writes", "batches", "nvm_writes", "erases")
 
 @dataclass(frozen=True)
 class RealTraces:
-    """Traces that are taken along where they are at hand: file names with their formats."""
+    """Traces that are also run if they are available: file names with their formats."""
 
     files: tuple[tuple[str, str], ...]
     totals: tuple[str, ...]

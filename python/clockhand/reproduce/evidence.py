@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 MOST_SHARE = 0.995
-"""From this share of the footprint on nothing is replaced, and only equality is of interest."""
+"""From this share of the footprint on nothing is replaced, and only equality matters."""
 
 
 @dataclass(frozen=True)

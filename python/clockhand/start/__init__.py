@@ -13,7 +13,7 @@ FAILED = 1
 TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = b"clockhand: interrupted; nothing was written\n"
 LEAST_DESCRIPTORS = 32
-"""What a run under the pager takes, with room; libraries break without a word of ours below 14."""
+"""What a run under the pager takes, with a margin; below 14, libraries break without a message."""
 TOO_FEW_DESCRIPTORS = b"clockhand: it takes %d descriptors and may have %d: raise `ulimit -n`\n"
 COMPLETION = "_CLOCKHAND_COMPLETE"
 """The variable by which a shell asks for the words that can follow."""
@@ -53,7 +53,7 @@ def _handle(handler: object) -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """End at once: nothing has been begun that would have to be taken back."""
+    """End at once: nothing has been started that would have to be undone."""
     os.write(2, INTERRUPTED)
     os._exit(FAILED)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 LIBRARIES = ("altair", "jinja2", "numpy", "polars", "pydantic", "rich", "vl_convert")
 NEEDED = ("clockhand", "clockhand._engine", "clockhand.command", "clockhand.start")
-"""What there is of ours all the same, with what is in it."""
+"""The modules of ours that exist here all the same, with their contents."""
 
 
 class _Anything(ModuleType):
@@ -69,7 +69,7 @@ class _Loader:
 def stand_in_for_libraries() -> None:
     """Have imports of the libraries give modules that have everything and do nothing."""
     sys.meta_path.insert(0, _Finder)
-    # Typer would have rich, of which there is nothing, take the markup out of descriptions.
+    # Typer would use rich, which is empty here, to take the markup out of descriptions.
     os.environ["TYPER_USE_RICH"] = "0"
     descriptions: Any = ModuleType("typer.rich_utils")
     descriptions.rich_render_text = str

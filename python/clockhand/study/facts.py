@@ -182,7 +182,7 @@ def origin_of(labels: Iterable[Sequence[str]]) -> Origin:
 
 
 def synthetic_mark(origin: Origin) -> str:
-    """Return what stands behind the name of a trace; nothing if it was captured."""
+    """Return what follows the name of a trace; nothing if it was captured."""
     if not origin["synthetic"]:
         return ""
     return "(synthetic stand-in)" if origin.get("stand_in") else "(synthetic)"

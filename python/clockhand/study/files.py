@@ -21,7 +21,7 @@ from typing import BinaryIO
 from clockhand._engine import UsageError
 
 PARTIAL_PATTERN = ".clockhand-*.partial"
-"""The names of files that are being written, of which a killed process leaves its own behind."""
+"""The names of files that are being written; a killed process leaves its own behind."""
 
 LEFTOVERS = (PARTIAL_PATTERN, ".clockhand-*.unfinished", ".clockhand-capture-*")
 """The same, with those of traces, and the folders of captures that hold a lock."""

@@ -17,7 +17,7 @@ def parsed_bytes(option: str, text: str) -> int:
 
 
 def bytes_text(size_bytes: float) -> str:
-    """Return a size in the largest unit of which it is at least one, with four digits."""
+    """Return a size in the largest unit in which it is at least 1, with four digits."""
     for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if size_bytes >= unit:
             return f"{size_bytes / unit:,.4g} {name}"

@@ -1,4 +1,4 @@
-"""Experiments as files: a grid of simulations, kept cell by cell, and what is made of them.
+"""Experiments as files: a grid of simulations, kept cell by cell, and their analyses.
 
 * :func:`read_experiment` reads and checks a TOML file (``docs/sweeps.md`` describes it).
 * :func:`run_sweep` computes what the experiment's dataset lacks and gives its rows.

@@ -27,7 +27,7 @@ KEYS = ("title", "value", "relative_to", "rows", "columns", "summary", "where")
 
 @dataclass(frozen=True)
 class Analysis:
-    """One table that is made of the rows.
+    """One table made from the rows.
 
     Attributes:
         title: What stands above it.

@@ -179,7 +179,7 @@ def _damaged(part: Path) -> ClockhandError:
 
 
 def _merged(facts: Iterable[Facts]) -> Facts:
-    """The facts of all parts: lists are joined, and what differs is told with all its values."""
+    """The facts of all parts: lists are joined, and what differs is given with all its values."""
     listed = sorted(facts, key=lambda fact: fact["created"])
     merged: dict[str, Any] = {**listed[-1]}
     merged["command"] = " ; ".join(dict.fromkeys(fact["command"] for fact in listed))

@@ -1,4 +1,4 @@
-"""An experiment: a TOML file that says what is asked, what is simulated, and what is made of it."""
+"""An experiment: a TOML file that says what is asked, what is simulated, and how it is analysed."""
 
 import glob
 import itertools

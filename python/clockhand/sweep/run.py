@@ -356,7 +356,7 @@ def _missing(
 
 
 def _footprints(known: pl.DataFrame, sha256: str, trace_format: str) -> dict[tuple[str, int], int]:
-    """The pages of a trace by view and page size, as far as kept cells tell."""
+    """The pages of a trace by view and page size, as far as the kept cells say."""
     of_trace = known.filter(
         (pl.col("trace_sha256") == sha256) & (pl.col("trace_format") == trace_format)
     )
@@ -376,6 +376,6 @@ def _sha256(path: str) -> str:
 
 
 def _device_sha256(device: str) -> str:
-    """What tells two devices of the same name apart: the digest of a profile of the user's own."""
+    """What distinguishes two devices of the same name: the digest of the user's own profile."""
     path = device if os.path.isfile(device) else device.rpartition(":")[0]
     return _sha256(path) if os.path.isfile(path) else BUILT_IN

@@ -209,7 +209,7 @@ class Trace:
         return trace
 
     def check(self, *, watch: Watch | None = None) -> dict[str, Any]:
-        """Read the trace to its end and tell what the reader met, as fast as it can be read.
+        """Read the trace to its end, as fast as possible, and return what the reader found.
 
         Returns:
             Format, hash, requests, skipped records with the first three reasons, requests that a
@@ -222,7 +222,7 @@ class Trace:
         return _engine.read_trace(self._source, watch)
 
     def info(self, *, page_size: int | str = 4096, watch: Watch | None = None) -> dict[str, Any]:
-        """Read the trace to its end and tell what it is like.
+        """Read the trace to its end and return what it is like.
 
         Args:
             page_size: Bytes, a power of two, or text such as ``"4KiB"``, for the counts of

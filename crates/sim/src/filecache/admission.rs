@@ -1,5 +1,5 @@
-//! Admission: which blocks that were not in the cache may enter it. It stands before the memory and its policy, which
-//! never learn of a block that was refused.
+//! Admission: which blocks that were not in the cache may enter it. It comes before the memory and its policy, which
+//! never learn of a refused block.
 
 use clockhand_policy::page::PagePolicy;
 use clockhand_policy::{Frames, Memory, Op, PageId};
@@ -13,9 +13,9 @@ use crate::SimError;
 pub enum AdmissionRule {
     /// Every miss enters.
     Always,
-    /// A block enters that was referenced often enough before.
+    /// A block enters if it was referenced often enough before.
     SecondTouch,
-    /// A block enters that was lately referenced more often than the one it would replace.
+    /// A block enters if it was recently referenced more often than the one it would replace.
     TinyLfu,
     /// Reads enter, writes do not.
     WriteAround,
@@ -57,7 +57,7 @@ impl AdmissionRule {
     }
 }
 
-/// What second-touch is told beside its name.
+/// The options of second-touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecondTouch {
     /// A block enters when it has been referenced this often before.
@@ -85,9 +85,9 @@ impl SecondTouch {
     }
 }
 
-/// What stands before a memory.
+/// What decides on admission to a memory.
 pub(crate) trait Admission {
-    /// A reference to a block, before anyone looks whether it is in the cache.
+    /// A reference to a block, before it is known whether the block is in the cache.
     fn referenced(&mut self, block: PageId);
     /// The block is in the cache.
     fn hit(&mut self, block: PageId);
@@ -134,7 +134,7 @@ impl<'a> Selective<'a> {
                 settings,
                 history: History::new(keys.len() as u32, settings.history),
             },
-            // Where every block finds a free frame, none is ever compared.
+            // If every block finds a free frame, no blocks are ever compared.
             AdmissionRule::TinyLfu if capacity as usize >= keys.len() => Selective::Always,
             AdmissionRule::TinyLfu => Selective::TinyLfu { sketch: Sketch::new(capacity), keys },
         }

@@ -13,7 +13,7 @@ use crate::{Counts, SimError};
 /// What writes cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Writes {
-    /// The same as reads, and a dirty block leaves for nothing: the paper's rule.
+    /// The same as reads, and a dirty block leaves at no cost: the paper's rule.
     #[default]
     Free,
     /// The device's write cost where a block is written to it.
@@ -46,7 +46,7 @@ pub struct FileCacheCosts {
 impl FileCacheCosts {
     /// DRAM as the paper takes it: 50 ns per 64 bytes.
     pub const CACHE_DEVICE: &'static str = "scm:ratio=1";
-    /// The largest share of the software stack, and of an insertion in seconds: more is a slip of the finger.
+    /// The largest share of the software stack, and of an insertion in seconds: more is taken for a mistake.
     const STACK_SHARE_MAX: u128 = 1_000_000;
     const INSERT_NS_MAX: u64 = 1_000_000_000_000;
 

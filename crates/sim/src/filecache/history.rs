@@ -15,7 +15,7 @@ pub(crate) struct History {
 impl History {
     /// An empty history of blocks numbered below `blocks`, with at most `records` records.
     pub(crate) fn new(blocks: u32, records: Option<u32>) -> Self {
-        // More records than blocks are no limit.
+        // A limit above the number of blocks has no effect.
         let records = records.filter(|&records| records < blocks);
         History {
             references: vec![0; blocks as usize],

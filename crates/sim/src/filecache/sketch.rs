@@ -1,4 +1,4 @@
-//! What tinylfu remembers: roughly how often each block was referenced lately, in few bits.
+//! What tinylfu remembers: roughly how often each block was referenced recently, in few bits.
 
 /// Rows of counters.
 const ROWS: u64 = 4;

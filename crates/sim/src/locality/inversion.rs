@@ -9,7 +9,7 @@ pub struct InvertedRange {
     pub last_rank: u64,
     /// References to these ranks.
     pub references: u64,
-    /// How many of them stand above the range's mean count, and would have to move to an earlier rank.
+    /// How many of them exceed the range's mean count, and would have to move to an earlier rank.
     pub displaced_references: f64,
 }
 

@@ -5,7 +5,7 @@ use crate::stack_distance::LruCounts;
 
 /// LRU at several memory sizes; entry `i` of each column belongs to the same size.
 ///
-/// A write fault reads its page, and dirty pages that are still in memory in the end are not written.
+/// A write fault reads its page, and dirty pages that are still in memory at the end are not written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MissCurve {
     /// Memory sizes in page frames, ascending.

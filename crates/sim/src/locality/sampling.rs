@@ -1,8 +1,8 @@
 //! The miss curve from a random share of the pages (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015).
 //!
-//! A page belongs to the sample if the hash of its stream and number is below a threshold; with probability R, that
-//! is. All its references are followed. Between two of them stand R times as many sampled pages as pages, so that a
-//! distance d on the sample's list stands for 1 + (d - 1) / R, and each counted reference for 1 / R. With a fixed
+//! A page belongs to the sample if the hash of its stream and number is below a threshold, that is with
+//! probability R. All its references are followed. Between two of them there are R times as many sampled pages as
+//! pages, so a distance d on the sample's list stands for 1 + (d - 1) / R, and each counted reference for 1 / R. With a fixed
 //! number of pages, R starts at 1; whenever there is one page too many, the page with the largest hash leaves, and its
 //! hash becomes the threshold. The references of the whole trace are counted; that is the adjustment of SHARDS-adj: what
 //! the sample has too many or too few counts as hits.

@@ -23,9 +23,9 @@
 //! numbers and rounded up to a multiple of the unit of which all costs are multiples, so that it is never above the
 //! optimum.
 //!
-//! **Parameters.** `effort`: seconds that a memory size may take about (default 2, or --bound-effort). They stand for a
-//! number of steps that depends on trace and memory size alone, not on the machine, so that results can be
-//! repeated: on a slow machine it takes longer. The prices climb no further when the bracket is closed.
+//! **Parameters.** `effort`: the approximate seconds that a memory size may take (default 2, or --bound-effort). They
+//! stand for a number of steps that depends only on trace and memory size, not on the machine, so that results can be
+//! repeated: on a slow machine it takes longer. The search stops when the bracket is closed.
 //!
 //! **Cost.** For each memory size, a logarithm of the number of references for each of them, and the effort.
 //!

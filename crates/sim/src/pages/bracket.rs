@@ -2,8 +2,8 @@
 //! above.
 //!
 //! While a page is referenced, at most `frames - 1` others can stay in memory. With a price on each such place, every
-//! page can be served for itself at the least cost; what all pages cost then, less the prices of the places that there
-//! are, is never more than any policy costs, whatever the prices. Costs and prices are whole numbers, so
+//! page can be considered by itself at the least cost; the total cost of all pages, less the prices of all existing
+//! places, is never more than any policy costs, whatever the prices. Costs and prices are whole numbers, so
 //! that a bound is exact for its prices.
 
 mod ascent;

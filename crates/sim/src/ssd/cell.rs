@@ -8,10 +8,10 @@ use super::course::{Course, Repeat};
 use super::placement::{Placed, PlacedCommand};
 use crate::{Progress, SimError};
 
-/// Requests between two looks at whether the run is to end.
+/// Requests between two checks whether the run is to end.
 const LOOK_EVERY: usize = 1 << 14;
 
-/// What a cell counts. Unit: pages, but for batches.
+/// What a cell counts. Unit: pages, except for batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BufferCounts {
     pub(super) read_hits: u64,

@@ -1,9 +1,9 @@
 //! How often a trace is repeated on a drive, and whether what the drive does has become steady.
 //!
-//! A run that writes little says how the drive was aged and nothing of the trace. So its writes are looked at in
+//! A run that writes little reflects how the drive was aged and not the trace. So its writes are divided into
 //! *windows* of a drive write or a little more: it is steady once the write amplification of a window differs by less
-//! than 1 % from that of the window before. In a run that repeats the trace, windows are whole repetitions, so that
-//! the phases of a trace are not taken for unrest.
+//! than 1 % from that of the previous window. In a run that repeats the trace, windows are whole repetitions, so that
+//! the phases of a trace are not taken for unsteadiness.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,9 +21,9 @@ const MOST_REPETITIONS: u32 = 1_000_000;
 /// How often the trace is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// So often.
+    /// This many times.
     Times(u32),
-    /// Until two windows are alike, but for at most 100 windows.
+    /// Until two windows are alike, but at most 100 windows.
     UntilSteady,
 }
 

@@ -47,7 +47,7 @@ impl ByteRange {
     }
 }
 
-/// What a drive is told beside reads and writes.
+/// What a drive is told besides reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// All that was written before must be persistent.
@@ -72,7 +72,7 @@ pub(super) struct Command {
     pub(super) told: Told,
 }
 
-/// A trace in memory, with what was met while it was read.
+/// A trace in memory, with what was found while it was read.
 pub(super) struct RequestList {
     /// The requests in their order.
     pub(super) requests: Vec<ByteRange>,

@@ -15,7 +15,7 @@ UNITS_US = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 
 
 def time_text(time_us: float) -> str:
-    """Return a time in the largest unit of which it is at least one, with three digits."""
+    """Return a time in the largest unit in which it is at least 1, with three digits."""
     for unit_us, name in UNITS_US:
         if time_us >= unit_us:
             return f"{time_us / unit_us:,.4g} {name}"

@@ -82,7 +82,7 @@ def filecache(
     command: str | None = None,
     **reading: Unpack[Reading],
 ) -> FileCacheRun:
-    """Put file caches before devices, and tell what all references take with and without them.
+    """Put file caches in front of devices, and return the time of all references with and without.
 
     Names may be lists with commas, ``all`` or patterns.
 

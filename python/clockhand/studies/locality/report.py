@@ -97,7 +97,7 @@ def pictures(tables: Tables, folder: str | Path, facts: Facts) -> dict[Path, byt
 
 
 def _part(topic: Topic, labels: Sequence[str], before: int) -> Part:
-    """Return a topic as it stands on the page; ``before`` figures have been counted."""
+    """Return a topic as it appears on the page; ``before`` figures have been counted."""
     rows: list[tuple[str, list[Figure]]] = []
     records: list[dict[str, Any]] = []
     for index, (label, row) in enumerate(zip(labels, topic.rows, strict=True)):

@@ -1,4 +1,4 @@
-"""Locality: how a program uses its pages, for reads and writes apart."""
+"""Locality: how a program uses its pages, separately for reads and writes."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence

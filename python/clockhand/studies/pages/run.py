@@ -40,7 +40,7 @@ GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
 """Names, order and types of the columns of gauges: a row per sample of one value."""
 
 DEFAULT_BOUND_EFFORT = 2
-"""Seconds that the bracket of the optimum may take about for a memory size."""
+"""Approximate seconds that the bracket of the optimum may take for a memory size."""
 
 GAUGES_FILE = "gauges.parquet"
 """Where the command of the facts writes gauges, which the library gives as a table."""

@@ -84,7 +84,7 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
         raise ValueError(f"the result rows lack the columns {', '.join(missing)}: add them")
     records = [_clean(record) for record in rows.with_columns(io_time_over_bound(rows)).to_dicts()]
     bounds = _narrowest(records, BOUND)
-    # Without a bound there is no bracket, and the schedule stands for itself.
+    # Without a bound there is no bracket, and the schedule is a row by itself.
     feasibles = _narrowest(records, FEASIBLE) if bounds else []
     ends = (BOUND, FEASIBLE) if bounds else (BOUND,)
     policy_records = [record for record in records if end_of_bracket(record["policy"]) not in ends]

@@ -7,7 +7,7 @@ from clockhand.report.words import number_text, unique
 from clockhand.studies.pages.comparison import SETTING_COLUMNS, io_time_over_bound
 from clockhand.study.facts import Facts, printable, trace_label
 
-# What the reader came for stands first; any other column follows in the order of the rows.
+# What the reader is looking for comes first; other columns follow in the order of the rows.
 LEADING_COLUMNS = (
     "trace", "policy", "frames", "memory_share", "io_time_us", "io_time_over_bound",
     "read_ios", "write_ios", "hit_ratio", "misses", "read_misses", "write_misses",

@@ -183,7 +183,7 @@ def medians(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def comparison_findings(rows: pl.DataFrame) -> list[str]:
-    """Return who was fastest, who wrote least, and how they stand to the kernel."""
+    """Return who was fastest, who wrote least, and how they compare with the kernel."""
     known = [row for row in medians(rows).to_dicts() if row["seconds"] is not None]
     if len(known) < 2:
         return []

@@ -52,7 +52,7 @@ class LeftToProgram:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Take something back as a whole: what would end us meanwhile is not heard."""
+    """Undo something as a whole: signals that would end us meanwhile are ignored."""
     before = _handled(signal.SIG_IGN)
     try:
         yield

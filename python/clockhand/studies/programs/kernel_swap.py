@@ -21,7 +21,7 @@ HEADER_OFFSET = 1024
 NAME = ".clockhand-kernel-swap-"
 PREFER = 0x8000
 HIGHEST_PRIORITY = 32767
-"""So that no other swap area of the machine takes the pages."""
+"""A high priority, so that no other swap area of the machine takes the pages."""
 
 LARGEST_PAGES = 2**32 - 1
 
@@ -125,7 +125,7 @@ def _call(name: str, path: Path, *arguments: int) -> None:
 
 
 def kernel_settings() -> dict[str, str]:
-    """Return what the kernel is told about swapping, as it was found."""
+    """Return the kernel's settings for swapping, as they were found."""
     found = {}
     for name, path in SETTINGS.items():
         with suppress(OSError):

@@ -85,7 +85,7 @@ class MemoryGroup:
         (self.folder / "cgroup.procs").write_bytes(b"0")
 
     def set_limit(self, limit_bytes: int) -> None:
-        """Let the group have no more memory; what it has beyond goes to swap."""
+        """Limit the group's memory; what it has beyond the limit goes to swap."""
         name = "memory.max" if self.version == 2 else "memory.limit_in_bytes"
         (self.folder / name).write_text(str(limit_bytes))
 
@@ -167,7 +167,7 @@ def memory_group() -> Iterator[MemoryGroup]:
             continue
         group = MemoryGroup(folder, version)
         try:
-            # By a lock that is free another run knows a leftover.
+            # Another run recognizes a leftover by its free lock.
             with suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield group

@@ -42,7 +42,7 @@ MOST_PROCESSES = 4
 """How many processes have figures of their own."""
 
 PAUSE_SECONDS = 0.25
-"""A process of which nothing new is known for so long made no fault."""
+"""A process that has had no new statistics for this long has made no fault."""
 
 FAULTS = {
     "misses": "misses",
@@ -181,7 +181,7 @@ class _Page:
             if panel.is_drawable():
                 records += panel_records(panel, identity)
                 chart = draw(panel, identity, CANVAS).to_dict()
-            # A bar is labelled where it stands.
+            # Each bar is labelled in place.
             legend = panel.series if draw is line_chart else []
             series = [(line.name, line.color, line.dash) for line in legend]
             figures.append(

@@ -1,4 +1,4 @@
-"""What a pager counts, looked at while a program runs."""
+"""What a pager counts, sampled while a program runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -57,7 +57,7 @@ def opened(live: Live | None) -> AbstractContextManager[LiveWatch | None]:
 
 
 class Countable(Protocol):
-    """Something that says how its processes are."""
+    """Something that reports the state of its processes."""
 
     def statistics(self) -> Sequence[Statistics]:
         """Return a mapping per process, in the order in which they came."""

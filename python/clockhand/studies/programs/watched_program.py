@@ -88,7 +88,7 @@ def run_program(
 def _wait(
     process: subprocess.Popen[bytes], start: float, look: Callable[[float], float] | None
 ) -> None:
-    """Wait for the end at the moment at which it comes, and look on meanwhile."""
+    """Wait until the moment of the end, and watch meanwhile."""
     descriptor = os.pidfd_open(process.pid)
     try:
         poll = select.poll()

@@ -1,4 +1,4 @@
-"""Write buffers on flash drives: what they make of traces, at the traces' own addresses."""
+"""Write buffers on flash drives: what traces turn into, at the traces' own addresses."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -76,7 +76,7 @@ def run_ssd(
     command: str | None = None,
     **reading: Unpack[Reading],
 ) -> SsdRun:
-    """Put write buffers before flash drives and count what becomes of traces.
+    """Put write buffers in front of flash drives and count what traces turn into.
 
     Args:
         traces: One trace or several, as :class:`Trace` or as paths. Addresses are the trace's own;

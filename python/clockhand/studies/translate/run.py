@@ -1,4 +1,4 @@
-"""Address translation and paging: what TLBs, page sizes and memory make of traces."""
+"""Address translation and paging: traces under TLBs, page sizes and memory sizes."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""How policies go about it, step by step: ``watch``."""
+"""How policies decide, step by step: ``watch``."""
