@@ -127,7 +127,7 @@ fn course(
     let policy = policy.clone().with_seed(watching.seed);
     let resolved = policy.resolve(watching.frames, pricing.device_ratio)?;
     let view = views.folded(Folding::None);
-    let next_use = (policy.entry().kind == Kind::Offline).then(|| view.next_use());
+    let next_use = (policy.entry().kind == Kind::Offline).then(|| view.next_use()).transpose()?;
     let options =
         ReplayOptions { bits: watching.bits, write_miss: watching.write_miss, flush_at_end: false };
     let frames = watching.frames;
