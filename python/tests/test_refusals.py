@@ -150,6 +150,8 @@ REFUSALS = (
     Refusal(RUN + "--frames 64 --swap swap -- true", WRONG_USAGE, "--swap FILE or --swap-in-ram"),
     Refusal("run --policy clock --frames 64 -- true", WRONG_USAGE, "--swap FILE or --swap-in-ram"),
     Refusal(RUN + "--frames 64 --swap-limit 1GiB -- true", WRONG_USAGE, "give --swap FILE"),
+    Refusal(RUN + "--frames 64 --address-space 16TiB -- true", WRONG_USAGE, "out of range"),
+    Refusal(RUN + "--frames 64 --address-space 0 -- true", WRONG_USAGE, "out of range"),
     Refusal("run --frames 64 --swap-in-ram -- true", WRONG_USAGE, "--compare"),
     Refusal(RAM + "--policy lru -- true", WRONG_USAGE, "told of every hit"),
     Refusal(RAM + "--policy min -- true", WRONG_USAGE, "know the future"),

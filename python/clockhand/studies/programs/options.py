@@ -11,6 +11,9 @@ from clockhand.study.sizes import bytes_text, parsed_bytes
 
 PAGE_BYTES = 4096
 
+LARGEST_ADDRESS_SPACE_BYTES = 2**31 * PAGE_BYTES
+"""What the pager's numbers of pages hold."""
+
 LARGEST_RESERVE = 64
 LARGEST_READ_AHEAD = 64
 LEAST_TO_READ_AHEAD = 64
@@ -84,9 +87,7 @@ class ProgramSettings:
             swap_limit_bytes=None if limit is None else parsed_bytes("--swap-limit", limit),
             reserve=reserve,
             read_ahead=read_ahead,
-            address_space_bytes=parsed_bytes(
-                "--address-space", options.get("address_space", "8GiB")
-            ),
+            address_space_bytes=_address_space(options.get("address_space", "8GiB")),
             device=os.fspath(options.get("device", "slc-nand")),
             seed=seed,
         )
@@ -114,6 +115,17 @@ def _frames_to_read_ahead(frames: int, reserve: int) -> int:
     if frames < LEAST_TO_READ_AHEAD or reserve > frames // 2:
         return 0
     return min(LARGEST_READ_AHEAD, frames // FRAMES_PER_RESERVED)
+
+
+def _address_space(text: str) -> int:
+    """Return the bytes that a process can have paged."""
+    size_bytes = parsed_bytes("--address-space", text)
+    if not PAGE_BYTES <= size_bytes <= LARGEST_ADDRESS_SPACE_BYTES:
+        largest = bytes_text(LARGEST_ADDRESS_SPACE_BYTES)
+        raise _engine.UsageError(
+            f"--address-space {text} is out of range; give a size from 4 KiB to {largest}"
+        )
+    return size_bytes
 
 
 def _frames(memory: str | None, frames: int | None) -> int:
