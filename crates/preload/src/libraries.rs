@@ -1,8 +1,8 @@
 //! Which calls come from the C library and the dynamic loader themselves.
 //!
-//! Between the system call of `fork` and the first of the child's fork handlers the C library touches what it keeps for
-//! itself: open files (their locks), thread-specific data, the loader's tables. The child has no paged memory yet, so
-//! that these must lie outside of it.
+//! Between the system call of `fork` and the first of the child's fork handlers the C library uses its own data:
+//! open files (their locks), thread-specific data, the loader's tables. The child has no paged memory yet, so these
+//! must be outside of it.
 
 use core::ffi::c_void;
 use core::mem::zeroed;
@@ -26,7 +26,7 @@ static C_LIBRARY: Image = Image { end: AtomicUsize::new(0), start: AtomicUsize::
 static LOADER: Image = Image { end: AtomicUsize::new(0), start: AtomicUsize::new(0) };
 
 impl Image {
-    /// Does this address, of a function or in one, lie in the library that also holds `symbol`?
+    /// Whether this address, of a function or in one, is in the library that also contains `symbol`.
     fn contains(&self, address: usize, symbol: *const c_void) -> bool {
         if self.end.load(Ordering::Acquire) == 0 {
             self.find(symbol);

@@ -1,4 +1,4 @@
-//! The program's paged memory: where it lies, its lock, and what of it is used for what. The heap is in `memory/heap.rs`,
+//! The program's paged memory: where it is, its lock, and what each part is used for. The heap is in `memory/heap.rs`,
 //! the anonymous mappings are in `memory/mappings.rs`.
 
 mod heap;
@@ -41,7 +41,7 @@ pub fn overlaps(address: usize, bytes: usize) -> bool {
         && address.saturating_add(bytes) > START.load(Ordering::Relaxed)
 }
 
-/// What the lock guards. Its own data lie outside of the paged memory; the heap's blocks carry their sizes in it.
+/// What the lock guards. Its own data are outside of the paged memory; the heap's blocks have their sizes in it.
 pub struct Memory {
     heap: Heap,
 }
@@ -62,13 +62,13 @@ static LOCKED: Locked = Locked {
     ranges: UnsafeCell::new(RangeTable::empty()),
 };
 
-/// Takes the lock, which stays taken until [`unlock`]: a fork holds it all the time.
+/// Takes the lock, which stays taken until [`unlock`]: a fork holds it throughout.
 pub fn lock() {
     // SAFETY: a mutex that was initialised when the library was built. An ordinary one cannot fail to lock.
     unsafe { libc::pthread_mutex_lock(LOCKED.lock.get()) };
 }
 
-/// Gives back what [`lock`] took; also in a child that was forked meanwhile.
+/// Releases the lock that [`lock`] took; also in a child that was forked meanwhile.
 pub fn unlock() {
     // SAFETY: as in `lock`; the calling thread holds it, or is the forked copy of the one that does.
     unsafe { libc::pthread_mutex_unlock(LOCKED.lock.get()) };
@@ -83,10 +83,10 @@ pub fn with<T>(work: impl FnOnce(&mut Memory) -> T) -> T {
     result
 }
 
-/// Works with the table of ranges. The heap comes here on its own while [`with`] has the memory in use.
+/// Works with the table of ranges. The heap calls this by itself while [`with`] has the memory in use.
 ///
 /// # Safety
-/// The caller holds the lock, and `work` does not come here again.
+/// The caller holds the lock, and `work` does not call this function again.
 unsafe fn with_ranges<T>(work: impl FnOnce(&mut RangeTable) -> T) -> T {
     // SAFETY: as the caller promises.
     work(unsafe { &mut *LOCKED.ranges.get() })

@@ -1,4 +1,4 @@
-//! Which pages of the memory are used, and for what. No I/O, no allocation: the table lies in storage that its owner
+//! Which pages of the memory are used, and for what. No I/O, no allocation: the table is in storage that its owner
 //! provides.
 
 /// What a range of pages is used for.
@@ -149,7 +149,7 @@ impl RangeTable {
         self.used -= 1;
     }
 
-    /// Lengthens the range that ends at `end_page`, if what follows is free: whether it did.
+    /// Lengthens the range that ends at `end_page` if what follows is free; returns whether it did.
     pub fn extend(&mut self, end_page: u32, pages: u32) -> bool {
         let index = self.ranges().partition_point(|range| range.end_page() < end_page);
         let limit = self.ranges().get(index + 1).map_or(self.pages, |range| range.first_page);

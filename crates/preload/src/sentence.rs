@@ -1,4 +1,4 @@
-//! What the library says on standard error: one sentence, written at once.
+//! The library's messages on standard error: one sentence, written at once.
 
 use core::fmt::{Arguments, Write};
 
@@ -15,10 +15,10 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    /// Without words.
+    /// An empty sentence.
     pub const EMPTY: Sentence = Sentence { bytes: [0; 512], used: 0 };
 
-    /// With these words.
+    /// A sentence with this text.
     pub fn new(words: Arguments) -> Sentence {
         let mut sentence = Sentence::EMPTY;
         // Writing into the array cannot fail.
@@ -26,7 +26,7 @@ impl Sentence {
         sentence
     }
 
-    /// With the words of a packet, which is filled up with zeros.
+    /// The sentence in a packet, which is filled up with zeros.
     pub fn of_packet(bytes: &[u8]) -> Sentence {
         let mut sentence = Sentence::EMPTY;
         sentence.append(bytes.split(|byte| *byte == 0).next().unwrap_or_default());
@@ -49,7 +49,7 @@ impl Sentence {
         system::write(descriptor, &line.bytes[..line.used]);
     }
 
-    /// Says it on standard error and ends the program.
+    /// Writes it to standard error and ends the program.
     pub fn end_program(&self, code: i32) -> ! {
         self.write_to(libc::STDERR_FILENO);
         system::exit(code)

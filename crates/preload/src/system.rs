@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_long, c_void};
 
 use libc::{iovec, msghdr};
 
-/// What a system call failed with, as `errno` would say it.
+/// The error number of a failed system call, as in `errno`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorNumber(pub c_int);
 
@@ -18,7 +18,7 @@ pub type SignalSet = u64;
 /// The kernel's size of [`SignalSet`].
 const SIGNAL_SET_BYTES: usize = size_of::<SignalSet>();
 
-/// The current thread, in place of a descriptor of a process.
+/// The current thread, instead of a descriptor of a process.
 const PIDFD_SELF_THREAD: c_int = -10_000;
 
 /// Makes a system call.
@@ -64,7 +64,7 @@ unsafe fn call_to_the_end(number: c_long, arguments: [usize; 6]) -> Result<usize
     }
 }
 
-/// Tells the program what its call failed with.
+/// Sets the program's `errno`.
 pub fn set_errno(error: ErrorNumber) {
     // SAFETY: the C library's own location for this thread.
     unsafe { *libc::__errno_location() = error.0 }
@@ -154,7 +154,7 @@ pub fn inode_of_socket(descriptor: c_int) -> Result<u64> {
 /// `sendmsg`, without `SIGPIPE`.
 ///
 /// # Safety
-/// What the message names must be there to read.
+/// The memory that the message refers to is readable.
 pub unsafe fn send(socket: c_int, message: &msghdr) -> Result<usize> {
     let pointer = &raw const *message as usize;
     let arguments = [socket as usize, pointer, libc::MSG_NOSIGNAL as usize, 0, 0, 0];
@@ -165,7 +165,7 @@ pub unsafe fn send(socket: c_int, message: &msghdr) -> Result<usize> {
 /// `recvmsg`; descriptors that come are closed on exec.
 ///
 /// # Safety
-/// What the message names must be there to write.
+/// The memory that the message refers to is writable.
 pub unsafe fn receive(socket: c_int, message: &mut msghdr) -> Result<usize> {
     let pointer = &raw mut *message as usize;
     let arguments = [socket as usize, pointer, libc::MSG_CMSG_CLOEXEC as usize, 0, 0, 0];
@@ -182,11 +182,11 @@ pub fn duplicate_to(descriptor: c_int, number: c_int, flags: c_int) -> Result<c_
 
 /// `close`, of a descriptor of ours.
 pub fn close(descriptor: c_int) {
-    // SAFETY: takes no addresses. That the descriptor is gone afterwards is so even after an error.
+    // SAFETY: takes no addresses. The descriptor is gone afterwards, even after an error.
     let _ = unsafe { call(libc::SYS_close, [descriptor as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Closes the descriptors from `first` to `last`, both included, or does to them what the flags say.
+/// Closes the descriptors from `first` to `last`, inclusive, or does what the flags say to them.
 pub fn close_range(first: u32, last: u32, flags: u32) -> Result<()> {
     // SAFETY: takes no addresses; whose descriptors they are is the caller's matter.
     unsafe {
@@ -195,7 +195,7 @@ pub fn close_range(first: u32, last: u32, flags: u32) -> Result<()> {
     Ok(())
 }
 
-/// Writes to a descriptor what can be written.
+/// Writes as much as possible to a descriptor.
 pub fn write(descriptor: c_int, bytes: &[u8]) {
     let arguments = [descriptor as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0];
     // SAFETY: the bytes lie where the slice says. An error cannot be reported to anyone.
@@ -246,7 +246,7 @@ pub fn set_thread_name(name: &[u8; 16]) {
     let _ = unsafe { call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, pointer, 0, 0, 0, 0]) };
 }
 
-/// Blocks all signals of the calling thread, and says which were blocked before.
+/// Blocks all signals of the calling thread, and returns which were blocked before.
 pub fn block_signals() -> SignalSet {
     let all = SignalSet::MAX;
     let mut before: SignalSet = 0;
@@ -271,7 +271,7 @@ pub fn restore_signals(signals: SignalSet) {
     let _ = unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
 }
 
-/// Waits while the word has this value; it may return for no reason.
+/// Waits while the word has this value; it may also return spuriously.
 pub fn wait_while(word: &core::sync::atomic::AtomicU32, value: u32) {
     let arguments = [word.as_ptr() as usize, libc::FUTEX_WAIT as usize, value as usize, 0, 0, 0];
     // SAFETY: the word lives as long as the reference. Errors are among the reasons to return.

@@ -1,4 +1,4 @@
-//! `run`: paged memory for programs, and what became of it.
+//! `run`: paged memory for programs, and its statistics.
 
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};

@@ -18,7 +18,7 @@ pub(crate) fn next_use(records: &[Record], pages: u32) -> Vec<u32> {
     next
 }
 
-/// Whether so many records can be numbered.
+/// Whether this many records can be numbered.
 pub(crate) fn check_steps(records: usize) -> Result<(), SimError> {
     if records < NEVER as usize {
         return Ok(());

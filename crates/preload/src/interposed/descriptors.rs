@@ -1,6 +1,6 @@
 //! What programs do to descriptors that they do not know. Many close all of them but the first three, before they start
 //! another program or as soon as they have been started; the inherited socket must stay open then, or nothing that they start is
-//! paged. To them it is as if its number were free and could not be had.
+//! paged. To them its number appears to be free, but cannot be taken.
 
 use core::ffi::{c_int, c_uint, c_ulong};
 

@@ -14,7 +14,7 @@ use crate::system::{self, ErrorNumber, Result, set_errno};
 /// Smaller mappings are left to the kernel.
 const SMALLEST_BYTES: usize = 128 * 1024;
 
-/// A mapping with any of these is not what the heap of a program is made of, or cannot be paged.
+/// A mapping with any of these is not typical of a program's heap, or cannot be paged.
 const NOT_PAGED: c_int = libc::MAP_FIXED
     | libc::MAP_FIXED_NOREPLACE
     | libc::MAP_STACK
@@ -198,7 +198,7 @@ unsafe fn remap(
         .ok_or(ErrorNumber(libc::ENOMEM))
 }
 
-/// `madvise`. Of the paged memory pages can be forgotten; other advice is the pager's matter.
+/// `madvise`. Pages of the paged memory can be forgotten; other advice is left to the pager.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn madvise(address: *mut c_void, bytes: size_t, advice: c_int) -> c_int {
     let address = address as usize;

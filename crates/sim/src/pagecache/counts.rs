@@ -1,6 +1,6 @@
 //! What one replay of a page cache counts.
 
-/// Counts in pages, but for the times.
+/// Counts in pages, except for the times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PageCacheCounts {
     /// Read references that missed.
@@ -33,9 +33,9 @@ pub struct PageCacheCounts {
     pub flusher_writes: u64,
     /// Pages written that stayed, for other reasons: as the policy asked, or before O_DIRECT.
     pub early_write_backs: u64,
-    /// Dirty pages that left without being written: their file was cut or deleted, or their memory given back.
+    /// Dirty pages that left without being written: their file was cut or deleted, or their memory freed.
     pub dropped_dirty: u64,
-    /// Clean pages that left so.
+    /// Clean pages that left in this way.
     pub dropped_clean: u64,
     /// Pages read past the cache.
     pub direct_read_ios: u64,

@@ -66,7 +66,7 @@ pub(super) struct DirtyFiles {
     count: u64,
     /// The most there were at any moment.
     pub(super) peak: u64,
-    /// The largest age that was looked at.
+    /// The largest age that was seen.
     pub(super) age_max: u64,
 }
 
@@ -111,7 +111,7 @@ impl DirtyFiles {
         self.age_max = self.age_max.max(now.saturating_sub(self.became_dirty[page as usize]));
     }
 
-    /// Looks at all pages that are still dirty at the end.
+    /// Records the ages of all pages that are still dirty at the end.
     pub(super) fn end(&mut self, now: u64) {
         if self.ends.first != NONE {
             self.look_at(self.ends.first, now);

@@ -40,7 +40,7 @@ pub struct Flusher {
     pub unit: FlushUnit,
     /// It runs at multiples of this, at least 1.
     pub every: u64,
-    /// What became dirty so long ago is written.
+    /// Pages that have been dirty for this long are written.
     pub age: u64,
     /// More dirty pages than this share of the frames are written, the oldest first.
     pub dirty_limit: Option<Ratio>,

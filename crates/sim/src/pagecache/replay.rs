@@ -73,7 +73,7 @@ pub(super) enum Happened {
     Written(u32),
 }
 
-/// What watches a replay; the loop is compiled for each, so that not watching costs nothing.
+/// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
 pub(super) trait Watch {
     fn happened(&mut self, what: Happened);
     /// An event has been served.
@@ -233,7 +233,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// When what happens now happens: for a page that becomes dirty.
+    /// The present time, for a page that becomes dirty.
     #[inline]
     fn stamp(&self) -> u64 {
         if self.times_ns.is_some() { self.now } else { self.references }
@@ -317,7 +317,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         }
     }
 
-    /// Tells who watches that the event before has been served.
+    /// Tells the observer that the previous event has been served.
     #[inline]
     fn end_event(&mut self) {
         if self.clock.has_begun {
@@ -357,7 +357,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         }
     }
 
-    /// Who makes the call that is served, and the number of the page in its file.
+    /// The caller of the call that is served, and the number of the page in its file.
     fn caller_and_page(&self, reference: Reference) -> (u32, u64) {
         let view = self.cell.view;
         let caller = view.callers().get(self.clock.event - 1).copied().unwrap_or_default();
@@ -658,7 +658,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         self.watch.happened(Happened::Dropped(page, was_dirty));
     }
 
-    /// A call past the cache: what it meets there is written first, and gone after a write.
+    /// A call past the cache: dirty pages in its range are written first, and a write drops the pages.
     fn direct(&mut self, mark: &Mark, op: clockhand_trace::Op, pages: u64) {
         let is_write = op == clockhand_trace::Op::Write;
         let count = if is_write {

@@ -1,4 +1,4 @@
-//! Where anonymous pages stand in the swap: the lowest free slot each.
+//! Where anonymous pages are in the swap: each takes the lowest free slot.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -41,7 +41,7 @@ impl SwapSlots {
         self.slot_of_page[page as usize] = slot;
     }
 
-    /// The content of the page's slot is not needed any more.
+    /// The content of the page's slot is no longer needed.
     pub(super) fn release(&mut self, page: u32) {
         let slot = std::mem::replace(&mut self.slot_of_page[page as usize], NONE);
         if slot != NONE {

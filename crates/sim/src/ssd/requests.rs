@@ -20,7 +20,7 @@ pub(super) struct ByteRange {
 const WRITES: u32 = 1 << 31;
 const FORCES: u32 = 1 << 30;
 const OP: u32 = WRITES | FORCES;
-/// So many streams a trace may have.
+/// The most streams of a trace.
 const LIMIT_STREAMS: usize = FORCES as usize;
 
 impl ByteRange {

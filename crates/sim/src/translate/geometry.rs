@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::SimError;
 
-/// Which entry of a set gives way to a new one.
+/// Which entry of a set is replaced by a new one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Replacement {
     /// The one that was used least recently.

@@ -1,6 +1,6 @@
-//! The driver: one memory under one policy, and the TLBs that are told of every page that comes and goes.
+//! The driver: one memory under one policy, and the TLBs that are told of every page that is loaded or leaves.
 //!
-//! What memory does depends on no TLB, so that all TLBs of a grid share one replay. A reference goes through look-ups
+//! Memory does not depend on TLBs, so all TLBs of a grid share one replay. A reference goes through look-ups
 //! and walk, reference bit or fault, TLB insertion and promotion, in this order.
 
 use clockhand_policy::page::{Fault, PagePolicy};
@@ -24,7 +24,7 @@ pub(crate) struct PagingRules {
     pub(crate) flush_on_switch: bool,
 }
 
-/// What memory counted, in pages but for promotions, demotions (regions) and kills (streams).
+/// What memory counted, in pages except for promotions, demotions (regions) and kills (streams).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PagingCounts {
     pub(crate) page_faults: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Paging<'a, P, T, W> {
     counts: PagingCounts,
     space: &'a Space,
     rules: PagingRules,
-    /// All frames of the cell, also those that are more than there are pages.
+    /// All frames of the cell, even those beyond the number of pages.
     frames: u32,
     promotions: Option<Promotions<'a>>,
     /// By page: prefetched, and not referenced since. Empty without prefetch.

@@ -1,4 +1,4 @@
-//! What counts mean in time: exact rationals, rounded once.
+//! Times from counts: exact rationals, rounded once.
 
 use clockhand_device::{Device, Exact, PageCost};
 use clockhand_policy::Ratio;

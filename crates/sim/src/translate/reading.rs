@@ -93,7 +93,7 @@ fn finished(builder: PageViewBuilder) -> Result<Option<PageView>, SimError> {
     }
 }
 
-/// A trace that numbers pages or objects says nothing of what is within one.
+/// A trace that numbers pages or objects says nothing about addresses within one.
 fn check_addresses(
     experiment: &TranslateExperiment,
     input: &TraceInput,

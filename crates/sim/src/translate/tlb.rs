@@ -1,4 +1,4 @@
-//! One level of a TLB: which translations it holds, and which gives way to a new one.
+//! One level of a TLB: which translations it holds, and which one is replaced.
 //!
 //! A translation is known by its *key*, a dense number, so that a look-up is one load from a table. The number
 //! that chooses the set is given when it is inserted. The cache of upper page-table entries is one of these too.
