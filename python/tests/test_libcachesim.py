@@ -123,8 +123,6 @@ def workload(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     else:
         if not SHARED_TRACE.exists():
             pytest.skip("the trace cloudPhysicsIO.vscsi.xz is not here")
-        if "vscsi" not in clockhand.formats()["name"]:
-            pytest.skip("the format vscsi is not known yet")
         pages, frames = requested_pages(SHARED_TRACE, folder), [100, 1_000, 10_000]
     file = folder / "pages.oracleGeneral"
     write_with_future(pages, file)
