@@ -36,8 +36,8 @@ torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (S
 lint: setup .venv/test.stamp ## Check format, lints and types
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
-	$(BIN)/ruff format --check python benches traces
-	$(BIN)/ruff check python benches traces
+	$(BIN)/ruff format --check python benches traces notebooks
+	$(BIN)/ruff check python benches traces notebooks
 	$(BIN)/mypy
 
 # Zig links against an old C library. The preloaded library of the package is then this one; the installed command can use it as well.

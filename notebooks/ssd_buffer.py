@@ -1,0 +1,117 @@
+"""A write buffer in front of a flash drive: what reaches the flash, and how long it lasts.
+
+Open it with `marimo edit notebooks/ssd_buffer.py`, or run it as a script.
+"""
+
+import marimo
+
+app = marimo.App(width="medium")
+
+
+@app.cell
+def _():
+    import altair as alt
+    import marimo as mo
+    import polars as pl
+
+    import clockhand
+
+    return alt, clockhand, mo, pl
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    # A write buffer in an SSD
+
+    A drive holds writes back in DRAM (and NVM) and writes them in an order that suits flash. Fewer and more sequential writes mean
+    less garbage collection, so that fewer blocks are erased and the drive lives longer. The workload is **synthetic**: small writes, most of
+    them to a tenth of 64 MiB.
+    """)
+    return
+
+
+@app.cell
+def _(clockhand):
+    workload = clockhand.synthesize(
+        "zipf:skew=1.1,footprint=64MiB,reads=30%", requests=60_000, seed=3
+    )
+    run = clockhand.run_ssd(
+        workload,
+        buffers=[
+            f"{name}:total={size}MiB"
+            for name in ("fab", "cbm", "clock-dnv", "lru")
+            for size in (1, 2, 4, 8)
+        ],
+        ssds="dnv-textbook:size=128MiB",
+        precondition="random:2",
+    )
+    run.rows.select(
+        "buffer", "buffer_pages", "host_writes", "flash_programs", "erases", "waf"
+    ).head(8)
+    return (run,)
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    `host_writes` are the pages that the buffer gave to the flash, `flash_programs` those that the flash wrote, with the copies of
+    garbage collection; `waf` is their ratio, the write amplification.
+    """)
+    return
+
+
+@app.cell
+def _(alt, pl, run):
+    shown = run.rows.with_columns(
+        pl.col("buffer").str.split(":").list.first().alias("name"),
+        (pl.col("buffer_pages") * pl.col("page_bytes") / 2**20).alias("MiB"),
+    )
+    (
+        alt.Chart(shown)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("MiB", title="buffer (MiB)", scale=alt.Scale(type="log", base=2)),
+            y=alt.Y("erases", title="blocks erased"),
+            color="name",
+            tooltip=["buffer", "host_writes", "erases", "waf"],
+        )
+        .properties(width=520, height=300)
+    )
+    return (shown,)
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    ## What a drive's spare space is worth
+
+    The same writes on drives with more over-provisioning: garbage collection finds emptier blocks.
+    """)
+    return
+
+
+@app.cell
+def _(clockhand, workload):
+    spare = clockhand.run_ssd(
+        workload,
+        buffers="lru:total=1MiB",
+        ssds=[f"small:over_provisioning={share}%" for share in (10, 20, 40)],
+        precondition="random:2",
+        map="wrap",
+    ).rows
+    spare.select("ssd", "waf", "erases")
+    return (spare,)
+
+
+@app.cell
+def _(run, shown, spare):
+    _erases = shown.filter(shown["name"] == "clock-dnv").sort("MiB")["erases"]
+    assert _erases.is_sorted(descending=True), "a larger buffer erases no more"
+    assert spare["waf"].is_sorted(descending=True), "spare space lowers write amplification"
+    assert len(run.rows) == 16
+    return
+
+
+if __name__ == "__main__":
+    app.run()
