@@ -16,7 +16,7 @@ from conftest import Clockhand
 
 ROOT = Path(__file__).resolve().parents[2]
 
-FOLDERS = ("benches", "crates", "docs", "experiments", "fuzz", "python", "traces")
+FOLDERS = ("benches", "crates", "docs", "experiments", "fuzz", "notebooks", "python", "traces")
 """The folders with documentation and what it speaks of; a path in it begins with one of them."""
 
 GENERATED = ("experiments/datasets", "fuzz/artifacts", "fuzz/corpus", "python/clockhand/_engine")
