@@ -1,4 +1,4 @@
-//! A map from sparse addresses to dense slots, for what cannot have an array with one entry per page.
+//! A map from sparse addresses to dense slots, for data that cannot have an array with one entry per page.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! How often pages were referenced lately, approximately and in a few bits.
+//! How often pages were referenced recently, approximately and in a few bits.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -164,6 +164,6 @@ mod tests {
         assert_eq!(after(1), [2, 0], "and counted once");
         assert_eq!(after(2), [2, 1]);
         assert_eq!(after(1), [3, 1]);
-        assert_eq!(after(1), [1, 0], "3 counted is 1 halved, and the door is open again");
+        assert_eq!(after(1), [1, 0], "3 counted is 1 halved, and the doorkeeper is clear again");
     }
 }

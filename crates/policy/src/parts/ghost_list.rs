@@ -1,4 +1,4 @@
-//! Ghosts: the numbers of pages that have left, in the order of their leaving.
+//! Ghosts: the numbers of pages that have left, in the order in which they left.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,8 +12,8 @@ const REMOVED: PageId = PageId(u32::MAX);
 
 /// A first-in, first-out list of pages with constant-time look-up and removal.
 ///
-/// The ghosts stand in a ring in the order of their leaving. One that is removed leaves a hole, so that no other ghost
-/// is touched; there are never holes at the oldest end. Costs 4 bytes per page of the footprint and on average 8, at
+/// The ghosts are in a ring in the order in which their pages left. One that is removed leaves a hole, so that no other
+/// ghost is touched; there are never holes at the oldest end. Costs 4 bytes per page of the footprint and on average 8, at
 /// most 16, per ghost that was ever remembered at the same time.
 #[derive(Clone, Debug)]
 pub(crate) struct GhostList {
@@ -93,7 +93,7 @@ impl GhostList {
         self.next_turn = next_turn;
     }
 
-    /// Forgets `page`; says whether it was here.
+    /// Forgets `page`; returns whether it was here.
     #[inline]
     pub(crate) fn remove(&mut self, page: PageId) -> bool {
         let turn = core::mem::replace(&mut self.turn_of_page[page.index()], NONE);

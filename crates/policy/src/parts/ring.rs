@@ -30,7 +30,7 @@ pub(crate) struct LinkedRing {
     list: FrameList,
 }
 
-/// A ring in place as long as each page that leaves makes room for the next one that comes, and linked from then on.
+/// A ring in place as long as each page that leaves makes room for the next one that is loaded, and linked from then on.
 #[derive(Clone, Debug)]
 pub(crate) enum Ring {
     InPlace(FrameRing),
@@ -63,7 +63,7 @@ impl FrameRing {
         self.has_gap = false;
     }
 
-    /// The hand takes the page in `frame` and stands behind it.
+    /// The hand takes the page in `frame` and moves behind it.
     #[inline]
     pub(crate) fn take_and_stand_behind(&mut self, frame: Frame) {
         self.hand = next_position(frame.0, self.frames);
@@ -111,7 +111,7 @@ impl LinkedRing {
         self.list.head()
     }
 
-    /// The hand takes `frame`, and stands at the page behind it: what it has passed is reached last.
+    /// The hand takes `frame`, and moves to the page behind it: pages that it has passed are reached last.
     pub(crate) fn take_and_stand_behind(&mut self, frame: Frame) {
         self.list.turn_to(&mut self.links, frame);
         self.list.remove(&mut self.links, frame);

@@ -60,7 +60,7 @@ impl ClockD {
     }
 
     /// Chooses the page to leave: from the hand, a page with reference bit 1 gets bit 0, the first one with bit
-    /// 0 departs.
+    /// 0 leaves.
     pub(super) fn choose_victim(&mut self, blocks: &mut BlockTable<Block>) {
         loop {
             let frame = self.ring.head();

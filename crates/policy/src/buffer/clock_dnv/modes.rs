@@ -51,7 +51,7 @@ pub(super) enum NvmWriteHit {
     DramCopy,
 }
 
-/// What becomes of dirty pages in DRAM whose block is flushed.
+/// What happens to dirty pages in DRAM whose block is flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Padding {
     Remove,

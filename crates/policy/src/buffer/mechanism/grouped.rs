@@ -1,4 +1,4 @@
-//! The mechanism of the DRAM buffers that evict whole blocks: which pages are here, which are dirty, what is
+//! The mechanism of the DRAM buffers that evict whole blocks: which pages are here, which are dirty, which are
 //! flushed. The order in which blocks leave is that of a [`BlockOrder`].
 
 use super::block::{BlockSlot, BlockTable};
@@ -94,7 +94,7 @@ pub(crate) trait BlockOrder {
     fn check_invariants(&self, groups: &Groups) -> usize;
 }
 
-/// What is written beside the dirty pages of a block that leaves.
+/// What is written together with the dirty pages of a block that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Padding {
     /// Nothing.
@@ -249,7 +249,7 @@ impl<O: BlockOrder> GroupedBuffer<O> {
         }
     }
 
-    /// The pages in `mask` leave the buffer; says whether the block still has others.
+    /// The pages in `mask` leave the buffer; returns whether the block still has others.
     fn remove_pages(&mut self, slot: BlockSlot, mask: u64) -> bool {
         self.set_dirty(slot, self.groups.table[slot].dirty & !mask);
         let group = &mut self.groups.table[slot];
