@@ -74,11 +74,47 @@ def test_for_a_pager_only_bit_driven_policies_are_taken(program: Path) -> None:
 
 def test_with_memory_for_everything_all_policies_are_equal(program: Path) -> None:
     answer = recommend(program, memory="100%")
-    assert answer.sentences[0].startswith("All ")
+    assert answer.sentences[0].startswith("Everything fits: memory holds all ")
     assert "lower bound" in answer.sentences[1]
 
 
-def test_the_command_answers_in_three_sentences_and_draws_a_figure(
+def test_the_choice_of_the_first_half_is_tried_on_the_second(program: Path) -> None:
+    def best_of(part: clockhand.Trace) -> tuple[str, dict[str, float]]:
+        names = candidates("bit-driven") + candidates("access-driven")
+        rows = clockhand.simulate(part, policies=names, frames=16)
+        times = dict(rows.select("policy", "io_time_us").iter_rows())
+        return min(names, key=times.__getitem__), times
+
+    requests = clockhand.run_simulation(program, policies="lru", frames=1).facts["traces"][0][
+        "requests"
+    ]
+    half = requests // 2
+    chosen, _ = best_of(clockhand.Trace(program, limit=half))
+    best, times = best_of(clockhand.Trace(program, skip=half))
+    sentence = recommend(program, frames=16).sentences[3]
+    assert chosen in sentence
+    if times[chosen] == times[best]:
+        assert "is the best on the second" in sentence
+    else:
+        more = 100 * (times[chosen] / times[best] - 1)
+        assert f"{more:.1f}" in sentence and f"more than {best}" in sentence
+
+
+def test_a_trace_that_cannot_be_read_twice_is_not_split(
+    program: Path, clockhand: Clockhand
+) -> None:
+    run = clockhand("recommend", "-", "--frames", "16", input=program.read_bytes())
+    assert run.code == 0, run.err
+    assert "first half" not in run.out.decode()
+
+
+def test_the_command_names_every_policy(program: Path, clockhand: Clockhand) -> None:
+    shown = clockhand("recommend", program, "--frames", "16").out.decode()
+    assert " others from " in shown
+    assert all(name in shown for name in candidates("bit-driven", "access-driven"))
+
+
+def test_the_command_answers_in_sentences_and_draws_a_figure(
     program: Path, tmp_path: Path, clockhand: Clockhand
 ) -> None:
     run = clockhand("recommend", program, "--memory", "20%", "--figure", "f.svg")

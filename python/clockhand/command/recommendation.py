@@ -127,4 +127,11 @@ def _print_bars(answer: Recommendation, to: Console) -> None:
         bar = "█" * max(1, round(BAR_WIDTH * time_s / longest_s))
         mark = "→" if policy == answer.policy else " "
         to.print(Text(f"{mark} {policy:<{width}}  {bar} {time_s:,.4g}"))
+    others = times.join(shown, on="policy", how="anti")
+    if len(others):
+        times_s = others["io_time_us"].to_list()  # From the least to the most.
+        names = ", ".join(others["policy"])
+        to.print(
+            Text(f"  {len(others)} others from {times_s[0]:,.4g} to {times_s[-1]:,.4g}: {names}")
+        )
     to.print()

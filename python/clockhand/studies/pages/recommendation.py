@@ -22,6 +22,8 @@ DOUBLE_MEMORY = "double the memory"
 HALF_RATIO = "half the write/read ratio"
 DOUBLE_RATIO = "double the write/read ratio"
 
+STANDARD_INPUT = "-"
+
 COST_RATIO = "c"
 """The parameter whose default is the device's write/read ratio."""
 
@@ -53,7 +55,8 @@ class Recommendation:
 
     Attributes:
         policy: The recommended policy.
-        sentences: Three: the choice and by how much; how far the bound is; how robust it is.
+        sentences: The choice and by how much; how far the bound is; how robust it is; and, where
+            the trace can be read again, how the choice of its first half does on the second.
         situations: One row for the question as asked and for each of its variations, with the
             columns of :data:`SITUATION_SCHEMA`: what the recommended policy and the best one need
             there. The first row's ``answer`` has the sentences.
@@ -62,7 +65,7 @@ class Recommendation:
     """
 
     policy: str
-    sentences: tuple[str, str, str]
+    sentences: tuple[str, ...]
     situations: pl.DataFrame
     rows: pl.DataFrame
     warnings: list[str]
@@ -198,7 +201,37 @@ class _Question:
             situations.append(_Situation(name, asked, float(ratio * factor), times_us))
         shown = pl.DataFrame([rows[name, asked] for name in names], schema=SCHEMA)
         warnings = [f"{source.name}: {note}" for note in reading_notes(facts)]
-        return _told(self, situations, candidates, shown, warnings)
+        halves = self._halves(source, facts["requests"], asked, candidates, watch)
+        return _told(self, situations, candidates, shown, warnings, halves)
+
+    def _halves(
+        self,
+        source: _engine.TraceSource,
+        requests: int,
+        frames: int,
+        candidates: Sequence[str],
+        watch: Watch | None,
+    ) -> tuple[_Situation, _Situation] | None:
+        """Every candidate on the first and on the second half of the requests.
+
+        None of standard input, which cannot be read again, and of a single request.
+        """
+        if source.name == STANDARD_INPUT or requests < 2:
+            return None
+        first = requests // 2
+
+        def of_part(name: str, part: _engine.TraceSource) -> _Situation:
+            prepared = _engine.PreparedTrace.read(
+                part, list(candidates), [self.device], [self.page_bytes], watch
+            )
+            rows = self._run(prepared, [(policy, frames) for policy in candidates], watch)
+            times_us = {policy: rows[policy, frames]["io_time_us"] for policy in candidates}
+            return _Situation(name, frames, 0.0, times_us)
+
+        return (
+            of_part("first half", source.part(limit=first)),
+            of_part("second half", source.part(skip=first, limit=requests - first)),
+        )
 
     def _run(
         self,
@@ -251,6 +284,7 @@ def _told(
     candidates: Sequence[str],
     rows: pl.DataFrame,
     warnings: list[str],
+    halves: tuple[_Situation, _Situation] | None,
 ) -> Recommendation:
     asked = situations[0]
     policy = _most_robust(situations, candidates)
@@ -259,6 +293,7 @@ def _told(
         _choice(asked, policy, candidates, place),
         _distance(asked, policy),
         _robustness(situations[1:], policy, candidates),
+        *([_regret(*halves, candidates)] if halves else []),
     )
     table = [
         {
@@ -305,6 +340,12 @@ def _choice(
     time_us = asked.times_us[policy]
     others = [name for name in candidates if asked.times_us[name] > time_us]
     equal = [name for name in candidates if asked.times_us[name] == time_us and name != policy]
+    footprint_pages = place["footprint_pages"]
+    if asked.frames >= footprint_pages:
+        return (
+            f"Everything fits: memory holds all {footprint_pages:,} pages {where}, nothing is "
+            f"replaced, and all {len(candidates)} policies need the same I/O time; {policy} will do."
+        )
     if not others:
         return f"All {len(candidates)} policies need the same I/O time {where}; {policy} will do."
     second = min(others, key=asked.times_us.__getitem__)
@@ -349,6 +390,21 @@ def _robustness(situations: Sequence[_Situation], policy: str, candidates: Seque
     if not stays:
         return f"It is best only there: {_listed(loses)}."
     return f"It stays the best {_listed(stays)}; {_listed(loses)}."
+
+
+def _regret(first: _Situation, second: _Situation, candidates: Sequence[str]) -> str:
+    """How the choice of the first half does on the second: what trusting a trace may cost."""
+    chosen = first.best(candidates)
+    best = second.best(candidates, chosen)
+    if best == chosen:
+        return (
+            f"Chosen by the first half of the requests alone, {chosen} is the best on the second."
+        )
+    more = percent(second.over_best(chosen, candidates) - 1)
+    return (
+        f"Chosen by the first half of the requests, it would be {chosen}, which on the second "
+        f"needs {more} more than {best}, the best there."
+    )
 
 
 def _less(time_us: float, other_us: float) -> str:
