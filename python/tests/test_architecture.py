@@ -98,7 +98,7 @@ ALLOWED_ROOMS = {
     "command": {"study", "traces", "report", "capture", "measure", "studies", "sweep", "reproduce"},
     "start": {"command"},
 }
-"""What each room of the package may import, besides itself and the engine."""
+"""What each folder of the package may import, besides itself and the engine."""
 
 STUDIES = sorted(path.name for path in (PACKAGE / "studies").iterdir() if path.is_dir()
                  and path.name != "__pycache__")  # fmt: skip
@@ -106,7 +106,7 @@ READERS_OF_ROWS = ("charts", "findings", "report")
 
 
 def _rooms(path: Path) -> set[str]:
-    """The rooms that a module imports something from; those of the package alone."""
+    """The folders of the package that a module imports something from."""
     parts = (name.split(".") for name in _imports(path))
     return {part[1] for part in parts if part[0] == "clockhand" and len(part) > 1}
 
