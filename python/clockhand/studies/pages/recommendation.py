@@ -344,7 +344,7 @@ def _choice(
     if asked.frames >= footprint_pages:
         return (
             f"Everything fits: memory holds all {footprint_pages:,} pages {where}, nothing is "
-            f"replaced, and all {len(candidates)} policies need the same I/O time; {policy} will do."
+            f"replaced, and all {len(candidates)} policies need as much I/O time; {policy} will do."
         )
     if not others:
         return f"All {len(candidates)} policies need the same I/O time {where}; {policy} will do."
