@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -21,6 +22,7 @@ from clockhand.reproduce.claims import (
 )
 from clockhand.reproduce.evidence import Evidence
 from clockhand.reproduce.locality_claims import locality_claims
+from clockhand.reproduce.noise import inversion
 from clockhand.sweep import read_experiment
 from conftest import Clockhand, assert_one_sentence
 from test_report_browser import unavailable
@@ -165,32 +167,76 @@ def test_tables_one_and_two_stand_beside_ours(made: Reproduction) -> None:
     assert made.workloads["workload"].to_list()[-2:] == ["tar_gzip (paper)", "tar-gzip"]
 
 
-def test_verdicts_on_locality_follow_from_the_summary() -> None:
-    def ranking(name: str, op: str, inverted: float, tenth: float) -> dict[str, object]:
-        shares = dict.fromkeys(("top_1_share", "top_10_share", "top_100_share"), tenth)
-        return {
-            "trace": "t", "ranking": name, "op": op, "re_references": 100,
-            "inversion_share": inverted, **shares,
-            "top_1_percent_share": tenth, "top_10_percent_share": tenth,
-        }  # fmt: skip
+def locality_tables(
+    curves: dict[tuple[str, str], list[int]], tenths: dict[tuple[str, str], float]
+) -> dict[str, pl.DataFrame]:
+    """Tables of one trace: references by rank, and the share of the top tenth, of each ranking."""
+    summary = [
+        {
+            "trace": "t", "ranking": ranking, "op": op, "re_references": sum(counts),
+            "inversion_share": 0.0, "top_10_percent_share": tenths[ranking, op],
+            **dict.fromkeys(
+                ("top_1_share", "top_10_share", "top_100_share", "top_1_percent_share"),
+                tenths[ranking, op],
+            ),
+        }
+        for (ranking, op), counts in curves.items()
+    ]  # fmt: skip
+    ranks = [
+        {"trace": "t", "ranking": ranking, "op": op, "rank": rank + 1, "references": count}
+        for (ranking, op), counts in curves.items()
+        for rank, count in enumerate(counts)
+    ]
+    return {"summary": pl.DataFrame(summary), "ranks": pl.DataFrame(ranks)}
 
-    def verdicts(write_inverted: float, write_tenth: float) -> list[Verdict]:
-        summary = pl.DataFrame(
-            [
-                ranking("recency", "read", 0.001, 0.9),
-                ranking("recency", "write", write_inverted, write_tenth),
-                ranking("frequency", "write", 0.0, 0.8),
-            ]
-        )
-        return [made.verdict for made in locality_claims(summary)]
 
-    assert verdicts(0.2, 0.5) == [Verdict.REPRODUCED] * 4
-    assert verdicts(0.0, 0.95) == [
+def test_verdicts_on_locality_follow_from_the_tables() -> None:
+    falling = [1000, 500, 250, 125, 60]
+    rising = [60, 1000, 125, 500, 250]
+
+    def verdicts(write_recency: list[int], write_tenth: float) -> list[Verdict]:
+        keys = (("recency", "read"), ("recency", "write"), ("frequency", "write"))
+        curves = dict(zip(keys, (falling, write_recency, falling), strict=True))
+        tables = locality_tables(curves, dict(zip(keys, (0.9, write_tenth, 0.8), strict=True)))
+        return [made.verdict for made in locality_claims({"paper": tables})]
+
+    assert verdicts(rising, 0.5) == [Verdict.REPRODUCED] * 4
+    assert verdicts(falling, 0.95) == [
         Verdict.REPRODUCED,
         Verdict.CONTRADICTED,
-        Verdict.CONTRADICTED,
+        Verdict.REPRODUCED,
         Verdict.CONTRADICTED,
     ]
+
+
+def test_each_view_is_a_reading_of_its_own(made: Reproduction) -> None:
+    keys = {claim.key for claim in made.claims}
+    for key in ("read-recency-strong", "write-recency-weak", "write-frequency-ordered"):
+        assert {f"{key}-{view}" for view in ("paper", "bus", "fault")} <= keys
+    paper, fault = claim(made, "write-recency-weak-paper"), claim(made, "write-recency-weak-fault")
+    assert paper.reading != fault.reading and paper.evidence != fault.evidence
+
+
+def test_inversions_are_those_of_the_engine(made: Reproduction) -> None:
+    summary, ranks = made.localities["summary"], made.localities["ranks"]
+    for row in summary.filter(pl.col("op") != "all").iter_rows(named=True):
+        of_ranking = ranks.filter(
+            (pl.col("ranking") == row["ranking"]) & (pl.col("op") == row["op"])
+        )
+        counts = of_ranking.sort("rank")["references"].to_list()
+        assert inversion(counts).share == pytest.approx(row["inversion_share"])
+
+
+def test_noise_alone_is_within_the_null_and_a_rise_is_not() -> None:
+    falling = [1000 // (rank + 1) for rank in range(200)]
+    random = np.random.default_rng(1)
+    within = [inversion(random.poisson(falling).tolist()).is_within_noise for _ in range(40)]
+    assert sum(within) >= 34, "about 39 of 40"
+    assert inversion(falling) == inversion(falling), "the same each time"
+    swapped = [*falling[:10], *falling[100:150], *falling[10:100]]
+    assert not inversion(swapped).is_within_noise
+    assert inversion(falling).share == 0.0 < inversion(falling).null_mean
+    assert inversion([]).share == inversion([0, 0]).share == 0.0
 
 
 def test_sizes_with_the_same_frames_weigh_once() -> None:

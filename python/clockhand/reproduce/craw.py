@@ -11,13 +11,15 @@ from clockhand import _engine
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw_claims import SMALL_MEMORY, policy_claims
 from clockhand.reproduce.evidence import Evidence
-from clockhand.reproduce.locality_claims import locality_claims
+from clockhand.reproduce.locality_claims import VIEWS, locality_claims
 from clockhand.studies.locality.run import TABLES, locality
 from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
 from clockhand.study.facts import Facts
 from clockhand.sweep import Experiment, analyse, run_sweep
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
+
+DEFAULT_VIEW = "paper"
 
 GAUGE_SAMPLES = 400
 """Samples of a gauge that a figure can show."""
@@ -103,7 +105,10 @@ def reproduce_craw(
     localities = {name: _renamed(found.table(name), names) for name in TABLES}
     for trace in sweep.facts["traces"]:
         trace["name"] = names[trace["name"]]
-    claims = [*locality_claims(localities["summary"]), *policy_claims(Evidence(rows), gauges)]
+    in_views = {found.facts["traces"][0]["view"] or "as it is": localities}
+    if all(trace["view"] for trace in found.facts["traces"]):
+        in_views |= _other_views(experiment, names)
+    claims = [*locality_claims(in_views), *policy_claims(Evidence(rows), gauges)]
     tables = [Table(item.title, item.slug, analyse(rows, item)) for item in experiment.analyses]
     return Reproduction(
         claims=claims,
@@ -116,6 +121,25 @@ def reproduce_craw(
         facts=sweep.facts,
         warnings=sweep.warnings,
     )
+
+
+def _other_views(
+    experiment: Experiment, names: Mapping[str, str]
+) -> dict[str, dict[str, pl.DataFrame]]:
+    """The rankings of captured traces in the views that the sweep does not have."""
+    setting = experiment.settings[0]
+    tables = {}
+    for view in VIEWS:
+        if view == DEFAULT_VIEW:
+            continue
+        found = locality(
+            list(experiment.traces),
+            page_size=setting.page_bytes,
+            device=setting.device,
+            view=view,
+        )
+        tables[view] = {name: _renamed(found.table(name), names) for name in ("summary", "ranks")}
+    return tables
 
 
 def _short_names(traces: Sequence[str]) -> dict[str, str]:

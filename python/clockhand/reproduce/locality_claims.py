@@ -1,159 +1,226 @@
-"""The claims of the CRAW paper on locality, section III, and the rules that judge them."""
+"""The claims of the CRAW paper on locality, section III, and the rules that judge them.
 
-from collections.abc import Iterator, Mapping
+What counts as a write of a captured program depends on the view of its records, which the paper
+does not state in these terms: each view is a reading. Whether a curve is ordered is held against
+chance: a curve that never rises, redrawn with Poisson noise, is a little out of order too.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from clockhand.report.words import percent
 from clockhand.reproduce.claims import CASES_RULE, Claim, Table, judged_cases
+from clockhand.reproduce.noise import DRAWS, QUANTILE, Inversion, inversion
 from clockhand.studies.locality.findings import TOP_COLUMNS
 
-STRONG_INVERSION_SHARE = 0.01
-"""Up to this share of re-references out of order, a ranking is called monotonic."""
-
 TENTH = "top_10_percent_share"
+VIEWS = {
+    "paper": "a store miss is no reference, a write-back is a write",
+    "bus": "a store miss reads, a write-back is a write",
+    "fault": "a store miss is a write",
+}
+"""The views of a captured trace, and what they make of a store that misses the cache."""
 
-Ranking = Mapping[str, Any]
-Rankings = Mapping[str, Mapping[tuple[str, str], Ranking]]
-"""Of each trace the rankings, by name and operation."""
+NOISE_RULE = (
+    "A curve is ordered if no more of its references are out of order than the "
+    f"{percent(QUANTILE)} quantile of {DRAWS} redrawings of the closest curve that never rises, "
+    "with Poisson noise."
+)
+
+Key = tuple[str, str]
+"""A ranking and an operation, such as recency and write."""
 
 
-def locality_claims(summary: pl.DataFrame) -> Iterator[Claim]:
+@dataclass(frozen=True)
+class Trace:
+    """The rankings of one trace in one view."""
+
+    name: str
+    summary: Mapping[Key, Mapping[str, Any]]
+    order: Mapping[Key, Inversion]
+
+
+def locality_claims(views: Mapping[str, Mapping[str, pl.DataFrame]]) -> Iterator[Claim]:
     """Judge the claims of section III.
 
     Args:
-        summary: The summary of a locality analysis of all traces, one row per trace and ranking.
+        views: For each view that the traces have, the tables ``summary`` and ``ranks`` of a
+            locality analysis of all traces. Traces without views have one, of any name.
     """
-    traces: dict[str, dict[tuple[str, str], Ranking]] = {}
-    for row in summary.iter_rows(named=True):
-        traces.setdefault(row["trace"], {})[row["ranking"], row["op"]] = row
-    # A trace without a second write says nothing of writes.
-    known = {
-        trace: rankings
-        for trace, rankings in traces.items()
-        if rankings["recency", "write"]["re_references"]
-    }
-    yield _read_recency(known)
-    yield _write_recency(known)
-    yield _write_frequency_order(known)
-    yield _write_frequency_top(known)
+    known = {view: _traces(tables) for view, tables in views.items()}
+    for judge in (_read_recency, _write_recency, _write_frequency_order, _write_frequency_top):
+        for view, traces in known.items():
+            yield judge(view, traces)
 
 
-def _read_recency(traces: Rankings) -> Claim:
-    shares = {trace: of["recency", "read"]["inversion_share"] for trace, of in traces.items()}
-    held = [share <= STRONG_INVERSION_SHARE for share in shares.values()]
+def _traces(tables: Mapping[str, pl.DataFrame]) -> list[Trace]:
+    """The traces with a second write; without one a trace says nothing of writes."""
+    traces = []
+    for name in tables["summary"]["trace"].unique(maintain_order=True):
+        rows = tables["summary"].filter(pl.col("trace") == name).to_dicts()
+        summary = {(row["ranking"], row["op"]): row for row in rows}
+        if not summary["recency", "write"]["re_references"]:
+            continue
+        ranks = tables["ranks"].filter(pl.col("trace") == name)
+        order = {
+            (ranking, op): inversion(
+                ranks.filter((pl.col("ranking") == ranking) & (pl.col("op") == op))
+                .sort("rank")["references"]
+                .to_list()
+            )
+            for ranking, op in (("recency", "read"), ("recency", "write"), ("frequency", "write"))
+        }
+        traces.append(Trace(name, summary, order))
+    return traces
+
+
+def _claim(
+    key: str,
+    place: str,
+    quote: str,
+    rule: str,
+    view: str,
+    traces: Sequence[Trace],
+    holds: Callable[[Trace], bool],
+    evidence: Table,
+) -> Claim:
+    held = [holds(trace) for trace in traces]
     return Claim(
+        f"{key}-{view}",
+        place,
+        quote,
+        f"{rule} {CASES_RULE}",
+        judged_cases(held),
+        f"{sum(held)} of {len(held)} traces",
+        reading=f"the view {view}: {VIEWS[view]}" if view in VIEWS else "",
+        evidence=evidence,
+    )
+
+
+def _read_recency(view: str, traces: Sequence[Trace]) -> Claim:
+    return _claim(
         "read-recency-strong",
         "section III.A, Figure 3",
         "read references exhibit strong temporal locality",
-        "Traces on which at most "
-        f"{percent(STRONG_INVERSION_SHARE)} of the re-reads would have to move to an earlier rank "
-        f"for a curve that never rises. {CASES_RULE}",
-        judged_cases(held),
-        f"{sum(held)} of {len(held)} traces",
-        evidence=_table(
-            traces,
-            {
-                "re-reads out of order": ("recency", "read", "inversion_share"),
-                "reads of the most recent tenth": ("recency", "read", TENTH),
-            },
+        f"Traces whose re-reads by recency are ordered. {NOISE_RULE}",
+        view,
+        traces,
+        lambda trace: trace.order["recency", "read"].is_within_noise,
+        _joined(
+            _order(traces, ("recency", "read"), "re-reads"),
+            _shares(traces, {"reads of the most recent tenth": ("recency", "read")}),
         ),
     )
 
 
-def _write_recency(traces: Rankings) -> Claim:
-    held = []
-    for of in traces.values():
-        write, read = of["recency", "write"], of["recency", "read"]
-        is_irregular = write["inversion_share"] > read["inversion_share"]
-        held.append(is_irregular and write[TENTH] < read[TENTH])
-    return Claim(
+def _write_recency(view: str, traces: Sequence[Trace]) -> Claim:
+    def is_weak_and_irregular(trace: Trace) -> bool:
+        write, read = trace.summary["recency", "write"], trace.summary["recency", "read"]
+        return not trace.order["recency", "write"].is_within_noise and write[TENTH] < read[TENTH]
+
+    return _claim(
         "write-recency-weak",
         "section III.A, Figure 4",
         "unlike read references that exhibit strong temporal locality, the temporal locality of "
         "write references is weak and irregular.",
-        "Traces on which, against reads by recency, more re-references are out of order "
-        "(irregular), and the most recent tenth of the pages takes a smaller share (weak). "
-        f"{CASES_RULE}",
-        judged_cases(held),
-        f"{sum(held)} of {len(held)} traces",
-        evidence=_table(
-            traces,
-            {
-                "re-writes out of order": ("recency", "write", "inversion_share"),
-                "re-reads out of order": ("recency", "read", "inversion_share"),
-                "writes of the most recent tenth": ("recency", "write", TENTH),
-                "reads of the most recent tenth": ("recency", "read", TENTH),
-            },
+        "Traces whose re-writes by recency are not ordered (irregular) and on which the most "
+        f"recent tenth of the pages takes a smaller share of the writes than of the reads (weak). "
+        f"{NOISE_RULE}",
+        view,
+        traces,
+        is_weak_and_irregular,
+        _joined(
+            _order(traces, ("recency", "write"), "re-writes"),
+            _shares(
+                traces,
+                {
+                    "writes of the most recent tenth": ("recency", "write"),
+                    "reads of the most recent tenth": ("recency", "read"),
+                },
+            ),
         ),
     )
 
 
-def _write_frequency_order(traces: Rankings) -> Claim:
-    held = [
-        of["frequency", "write"]["inversion_share"] <= STRONG_INVERSION_SHARE
-        and of["recency", "write"]["inversion_share"] > STRONG_INVERSION_SHARE
-        for of in traces.values()
-    ]
-    return Claim(
+def _write_frequency_order(view: str, traces: Sequence[Trace]) -> Claim:
+    return _claim(
         "write-frequency-ordered",
         "section III.B, Figure 5",
         "Unlike the temporal locality of write references, the frequency of write references does "
         "not show the ranking inversion problem.",
-        f"The problem is shown if more than {percent(STRONG_INVERSION_SHARE)} of the re-writes are "
-        f"out of order. Traces on which recency shows it and frequency does not. {CASES_RULE}",
-        judged_cases(held),
-        f"{sum(held)} of {len(held)} traces",
-        evidence=_table(
-            traces,
-            {
-                "out of order by frequency": ("frequency", "write", "inversion_share"),
-                "out of order by recency": ("recency", "write", "inversion_share"),
-            },
-        ),
-    )
-
-
-def _write_frequency_top(traces: Rankings) -> Claim:
-    cuts = {
-        trace: sum(
-            of["frequency", "write"][column] > of["recency", "write"][column]
-            for column in TOP_COLUMNS
-        )
-        for trace, of in traces.items()
-    }
-    held = [count > len(TOP_COLUMNS) / 2 for count in cuts.values()]
-    heads, *rows = _table(
+        f"Traces whose re-writes by frequency are ordered. {NOISE_RULE}",
+        view,
         traces,
-        {
-            "top tenth by frequency": ("frequency", "write", TENTH),
-            "top tenth by recency": ("recency", "write", TENTH),
-        },
+        lambda trace: trace.order["frequency", "write"].is_within_noise,
+        _order(traces, ("frequency", "write"), "re-writes by frequency"),
     )
-    return Claim(
+
+
+def _write_frequency_top(view: str, traces: Sequence[Trace]) -> Claim:
+    def cuts(trace: Trace) -> int:
+        by_frequency, by_recency = (
+            trace.summary[ranking, "write"] for ranking in ("frequency", "recency")
+        )
+        return sum(by_frequency[column] > by_recency[column] for column in TOP_COLUMNS)
+
+    counts: Table = (
+        ("trace", "cuts at which frequency is larger"),
+        *((trace.name, f"{cuts(trace)} of {len(TOP_COLUMNS)}") for trace in traces),
+    )
+    return _claim(
         "write-frequency-better",
         "section III.B, Figure 5",
         "It also exhibits larger reference counts than temporal locality for a certain range of "
         "top ranking.",
         "Share of the writes in the top 1, 10 and 100 ranks and the top 1 % and 10 % of the "
         "written pages. Traces on which it is larger by frequency than by recency at most of "
-        f"these cuts. {CASES_RULE}",
-        judged_cases(held),
-        f"{sum(held)} of {len(held)} traces",
-        evidence=(
-            (*heads, "cuts at which frequency is larger"),
-            *((*row, f"{cuts[row[0]]} of {len(TOP_COLUMNS)}") for row in rows),
+        "these cuts.",
+        view,
+        traces,
+        lambda trace: cuts(trace) > len(TOP_COLUMNS) / 2,
+        _joined(
+            _shares(
+                traces,
+                {
+                    "top tenth by frequency": ("frequency", "write"),
+                    "top tenth by recency": ("recency", "write"),
+                },
+            ),
+            counts,
         ),
     )
 
 
-def _table(traces: Rankings, columns: Mapping[str, tuple[str, str, str]]) -> Table:
-    """Shares, a row per trace: headings with the ranking, the operation and the column of each."""
+def _order(traces: Sequence[Trace], key: Key, what: str) -> Table:
+    """How far each trace's curve is out of order, and its null."""
+    return (
+        ("trace", f"{what} out of order", "by chance, on average", "by chance, at most"),
+        *(
+            (
+                trace.name,
+                percent(trace.order[key].share),
+                percent(trace.order[key].null_mean),
+                percent(trace.order[key].null_high),
+            )
+            for trace in traces
+        ),
+    )
+
+
+def _shares(traces: Sequence[Trace], columns: Mapping[str, Key]) -> Table:
+    """Shares of the top tenth, a row per trace."""
     return (
         ("trace", *columns),
         *(
-            (trace, *(percent(of[ranking, op][column]) for ranking, op, column in columns.values()))
-            for trace, of in traces.items()
+            (trace.name, *(percent(trace.summary[key][TENTH]) for key in columns.values()))
+            for trace in traces
         ),
     )
+
+
+def _joined(left: Table, right: Table) -> Table:
+    """Two tables with a row per trace as one."""
+    return tuple((*mine, *others[1:]) for mine, others in zip(left, right, strict=True))
