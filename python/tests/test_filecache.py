@@ -187,12 +187,14 @@ def test_a_report_has_every_figure_and_row(tmp_path: Path) -> None:
     )
     run.write_report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<figure ") == 2 * 2 * 4
+    of_each_part = 4 + 1
+    assert page.count("<figure ") == 2 * 2 * of_each_part + 1
     assert page.count("<tr><td") >= run.rows.height
     run = clockhand.filecache(loop(), capacity="1%,2%", devices="hdd,scm:ratio=1")
     run.write_plots(tmp_path / "plots")
     names = {path.name for path in (tmp_path / "plots").iterdir()}
-    keys = ("required-hits", "hit-ratio", "time-hdd", "time-scm-ratio-1")
+    keys = ("required-hits", "hit-ratio", "time-hdd", "time-scm-ratio-1", "time_ranking",
+            "time_heat_map")  # fmt: skip
     assert names == {f"{key}.{suffix}" for key in keys for suffix in ("svg", "png")}
 
 

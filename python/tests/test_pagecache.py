@@ -225,7 +225,7 @@ def test_the_report_and_the_pictures(events: Path, tmp_path: Path) -> None:
     for path, content in run.report_files(page, plots).items():
         path.write_bytes(content)
     html = page.read_text()
-    for words in ("Clockhand report on page caches", "I/O time (s)", "What became of dirty pages"):
+    for words in ("Clockhand report on page caches", "I/O time (ms)", "What became of dirty pages"):
         assert words in html
     assert {path.name for path in plots.iterdir()} >= {"io_time.svg", "reasons.png"}
 

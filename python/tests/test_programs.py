@@ -1,8 +1,6 @@
 """What is made of a pager's statistics: rows, findings, tables, reports, comparisons."""
 
 import itertools
-import json
-import re
 from typing import Any
 
 import polars as pl
@@ -33,6 +31,7 @@ from clockhand.studies.programs.report import render, render_comparison
 from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures
 from clockhand.studies.programs.samples import MOST_SAMPLES, Moments, Samples
 from programs_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
+from report_example import unpacked
 
 HOSTILE = "<script>document.title='taken'</script>"
 
@@ -247,8 +246,7 @@ def test_blocks_and_bars_are_shares() -> None:
 
 
 def data_of(page: str) -> list[dict[str, Any]]:
-    (text,) = re.findall(r'id="report-data">(.*?)</script>', page, re.DOTALL)
-    data: list[dict[str, Any]] = json.loads(text)
+    data: list[dict[str, Any]] = unpacked(page)["parts"]
     return data
 
 

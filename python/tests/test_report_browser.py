@@ -3,14 +3,19 @@
 Without Chromium these tests are skipped with a reason, unless ``CI=true``: then they fail.
 """
 
+import base64
+import gzip
 import http.server
+import json
 import os
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+import polars as pl
 import pytest
 
 from clockhand import Trace, filecache, locality, run_ssd
@@ -20,6 +25,8 @@ from conftest import scattered_pages
 from programs_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
 from report_example import example_facts, example_rows
 
+TIME = pl.col("io_time_us")
+CLOCK_TIME = TIME.filter(pl.col("policy") == "clock", pl.col("frames") == 2048).first()
 HOSTILE = "<script>document.title='taken'</script>"
 FLAGS = (
     "--headless=new",
@@ -70,6 +77,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     two = example_rows(traces, policies=("lru", "craw"))
     write_report(two, example_facts(traces), folder / "traces.html")
     write_report(example_rows(sizes=(2048,)), example_facts(), folder / "bars.html")
+    slow = pl.when(pl.col("policy") == "lru", pl.col("frames") == 2048)
+    outlier = example_rows().with_columns(
+        slow.then(150.0 * CLOCK_TIME).otherwise(TIME).alias("io_time_us")
+    )
+    write_report(outlier, example_facts(), folder / "outlier.html")
+    names = [f"trace-{number}" for number in range(6)]
+    write_report(example_rows(names), example_facts(names), folder / "many.html")
     pages = scattered_pages(3000, distinct=300)
     writing = Trace.from_arrays(
         [page % 3 == 0 for page in pages], [page * 4096 for page in pages], name="writing"
@@ -186,7 +200,7 @@ def test_every_figure_is_drawn_and_the_console_stays_silent(
         });"""
     )
     assert len(drawn) == count
-    assert all(marks > 1 and width > 200 and height > 100 for marks, width, height in drawn)
+    assert all(marks > 1 and width > 200 and height > 60 for marks, width, height in drawn)
     assert page.get_log("browser") == []
     assert page.find_elements("css selector", ".problem[role=alert]") == []
 
@@ -279,21 +293,111 @@ def test_the_filters_leave_the_rows_of_one_trace_and_policy(opened: Open) -> Non
     assert page.find_element("css selector", ".count").text == "6 of 36 rows"
 
 
-def test_the_legend_highlights_a_policy_in_every_figure_from_the_keyboard(opened: Open) -> None:
+COLOURED = """return [...document.querySelectorAll('.chart')].map((chart) =>
+  [...chart.querySelectorAll('.mark-line path')].filter((path) =>
+    /--series|--ink/.test(path.getAttribute('stroke'))
+  ).length);"""
+"""How many lines each figure emphasises: the lower bound and grey lines are not among them."""
+
+
+def test_at_first_the_best_and_the_baseline_are_emphasised_and_the_others_grey(
+    opened: Open,
+) -> None:
+    page = opened("lines")
+    assert page.execute_script(COLOURED) == [4] * 6
+    others = page.find_element("css selector", ".legend summary")
+    assert others.text.strip().endswith("4 others, grey")
+
+
+def test_the_legend_emphasises_a_policy_in_every_figure_from_the_keyboard(opened: Open) -> None:
     from selenium.webdriver.common.keys import Keys
 
     page = opened("lines")
-    faded = """return [...document.querySelectorAll('.chart')].map((chart) =>
-      [...chart.querySelectorAll('.mark-line path')]
-        .filter((path) => Number(path.getAttribute('stroke-opacity') ?? path.getAttribute('opacity')
-          ?? getComputedStyle(path).opacity) < 0.5).length);"""
-    assert page.execute_script(faded) == [0] * 6
     button = page.find_element("css selector", '[data-policy="craw"]')
     button.send_keys(Keys.ENTER)
     assert button.get_attribute("aria-pressed") == "true"
-    assert page.execute_script(faded) == [7] * 6
-    page.find_element("css selector", ".everything").click()
-    assert page.execute_script(faded) == [0] * 6
+    assert page.execute_script(COLOURED) == [1] * 6
+    page.find_element("css selector", ".everything").send_keys(Keys.SPACE)
+    assert button.get_attribute("aria-pressed") == "false"
+    assert page.execute_script(COLOURED) == [4] * 6
+
+
+def test_a_grey_line_is_emphasised_from_the_keyboard_too(opened: Open) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page = opened("lines")
+    page.find_element("css selector", ".legend summary").send_keys(Keys.ENTER)
+    button = page.find_element("css selector", 'details [data-policy="lru"]')
+    button.send_keys(Keys.SPACE)
+    assert page.execute_script(COLOURED) == [1] * 6
+
+
+def test_a_grey_line_is_named_under_the_pointer(opened: Open) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    page = opened("lines")
+    names = set()
+    for line in page.find_elements("css selector", ".chart .hit_marks path")[:8]:
+        middle = page.execute_script(
+            """const path = arguments[0];
+            path.scrollIntoView({ block: 'center' });
+            const point = path.getPointAtLength(path.getTotalLength() * 0.45)
+              .matrixTransform(path.getScreenCTM());
+            return [Math.round(point.x), Math.round(point.y)];""",
+            line,
+        )
+        pointer = ActionChains(page)
+        for left in (middle[0] - 1, middle[0]):
+            pointer.w3c_actions.pointer_action.move_to_location(left, middle[1])
+        pointer.perform()
+        names.add(page.find_element("css selector", ".name-tip").text)
+    assert {"lru", "lru-wsr", "car"} <= names
+    ActionChains(page).click().perform()
+    pressed = page.find_elements("css selector", '[data-policy][aria-pressed="true"]')
+    assert [button.get_attribute("data-policy") for button in pressed] == ["min"]
+
+
+def test_an_outlier_is_cut_at_the_edge_with_its_number(opened: Open) -> None:
+    page = opened("outlier")
+    chart = page.find_element("css selector", '[data-figure$="io_time_relative_to_clock"]')
+    texts = [text.text for text in chart.find_elements("css selector", ".mark-text text")]
+    assert any("lru 150" in text for text in texts), texts
+    ticks = chart.find_elements("css selector", ".role-axis-label text")
+    numbers_on_axis = [float(tick.text) for tick in ticks if tick.text.replace(".", "").isdigit()]
+    assert max(number for number in numbers_on_axis if number < 100) < 5
+    assert "at most: lru 150" in page.find_element("css selector", "main").text
+
+
+def test_the_ranking_and_the_heat_map_stand_first_with_the_least_mean_on_top(opened: Open) -> None:
+    page = opened("traces")
+    [first, *_] = page.find_elements("css selector", "main table")
+    means = [float(cell.text) for cell in first.find_elements("css selector", "td.mean")]
+    assert len(means) == 3
+    assert means == sorted(means)
+
+
+def test_a_wide_table_keeps_its_first_column_and_shows_that_it_goes_on(opened: Open) -> None:
+    page = opened("lines", 390)
+    script = """const scroller = document.querySelector('.overview .scroll');
+      const name = scroller.querySelector('tbody th');
+      const at = () => Math.round(name.getBoundingClientRect().left);
+      const before = [at(), scroller.classList.contains('goes-on-right')];
+      scroller.scrollLeft = scroller.scrollWidth;
+      return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() =>
+        resolve([...before, at(), scroller.classList.contains('goes-on-right')]))));"""
+    left, goes_on, left_later, goes_on_later = page.execute_script(script)
+    assert (goes_on, goes_on_later) == (True, False)
+    assert abs(left - left_later) <= 1
+
+
+def test_rows_beyond_those_of_the_page_are_added_when_they_are_asked_for(opened: Open) -> None:
+    page = opened("many")
+    assert page.find_element("css selector", ".count").text == "200 of 324 rows"
+    page.find_element("css selector", ".more").click()
+    assert len(column_texts(page, "misses")) == 324
+    head_button(page, "misses").click()
+    shown = numbers(column_texts(page, "misses"))
+    assert shown == sorted(shown)
 
 
 def test_a_point_shows_all_its_numbers(opened: Open) -> None:
@@ -303,6 +407,8 @@ def test_a_point_shows_all_its_numbers(opened: Open) -> None:
     height = "return document.documentElement.scrollHeight"
     before = page.execute_script(height)
     points = page.find_elements("css selector", ".chart .mark-symbol path")
+    # Scrolling to the last one, as a reader would, hides nothing of it below the legend.
+    page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", points[-1])
     ActionChains(page).move_to_element(points[-1]).perform()
     tooltip = page.find_element("css selector", "#vg-tooltip-element")
     for text in ("example-gcc (synthetic)", "Memory (MiB)", "Dirty evictions", "Energy (µJ)"):
@@ -360,10 +466,12 @@ def test_locality_panels_follow_the_colour_scheme(opened: Open) -> None:
 
 def test_a_figure_that_cannot_be_drawn_says_so(opened: Open, folder: Path) -> None:
     text = (folder / "lines.html").read_text(encoding="utf-8")
-    assert '"type":"line"' in text
-    (folder / "broken.html").write_text(
-        text.replace('"type":"line"', '"type":"unknown"', 1), encoding="utf-8"
-    )
+    packed = re.findall(r'id="report-data">([^<]*)', text)[0]
+    data = json.loads(gzip.decompress(base64.b64decode(packed)))
+    data["parts"][0]["figures"][0]["specification"]["layer"][0]["mark"]["type"] = "unknown"
+    broken = base64.b64encode(gzip.compress(json.dumps(data).encode())).decode()
+    whole = text.replace(packed, broken)
+    (folder / "broken.html").write_text(whole, encoding="utf-8")
     page = opened("broken")
     [problem] = page.find_elements("css selector", ".problem[role=alert]")
     assert problem.text.startswith("This figure could not be drawn:")

@@ -27,6 +27,14 @@ OutputFormat = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
 Report = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
+Highlight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--highlight",
+        help="Emphasise these in figures with many lines, besides the best and the baseline: names "
+        "with commas, or a pattern; at most six.",
+    ),
+]
 Plots = Annotated[Path | None, typer.Option(help="Write the figures as SVG and PNG.")]
 
 

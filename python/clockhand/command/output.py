@@ -4,7 +4,7 @@ import io
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from rich.text import Text
 from clockhand._engine import UsageError
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places, publish
+from clockhand.study.selections import highlighted
 
 UNKNOWN = "–"
 """What is printed for an unknown value."""
@@ -167,6 +168,19 @@ def check_outputs(
     if out is not None and out == report:
         raise UsageError(f"--out and --report both name {out}; give them different names")
     check_places([path for path in (out, report, *others) if path is not None], folder=plots)
+
+
+def check_highlight(
+    highlight: Sequence[str] | None, given: Sequence[str], *figures: Path | None
+) -> list[str]:
+    """Return what figures emphasise, which is among what is run; there must be figures.
+
+    Raises:
+        UsageError: no figure is written, or an entry matches nothing that is run.
+    """
+    if highlight and not any(figures):
+        raise UsageError("--highlight is about figures; add --report FILE.html")
+    return highlighted(highlight, given)
 
 
 def deliver(

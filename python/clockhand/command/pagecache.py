@@ -11,6 +11,7 @@ from rich.text import Text
 from clockhand.command.options import (
     Device,
     Frames,
+    Highlight,
     Jobs,
     Memory,
     Out,
@@ -21,12 +22,21 @@ from clockhand.command.options import (
     Seed,
     Traces,
 )
-from clockhand.command.output import check_outputs, command_line, deliver, print_table, say
+from clockhand.command.output import (
+    check_highlight,
+    check_outputs,
+    command_line,
+    deliver,
+    print_table,
+    say,
+)
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.studies.pagecache.findings import findings
 from clockhand.studies.pagecache.run import PageCacheRun, run_pagecache
+from clockhand.study.catalogs import policies
 from clockhand.study.facts import printable, trace_label
+from clockhand.study.selections import expanded
 from clockhand.traces import Reading
 
 Policies = Annotated[
@@ -114,11 +124,14 @@ def _pagecache(
     out: Out = None,
     report: Report = None,
     plots: Plots = None,
+    highlight: Highlight = None,
     *,
     reading: Reading,
 ) -> None:
     """Run one page cache for processes and files, with calls, syncs, a flusher and read-ahead."""
     check_outputs(out, report, plots)
+    given = expanded("--policy", policy, policies()["name"].to_list())
+    marked = check_highlight(highlight, given, report, plots)
     with shown_progress() as watch:
         run = run_pagecache(
             traces,
@@ -142,7 +155,7 @@ def _pagecache(
         )
     for warning in run.warnings:
         say(warning)
-    files = run.report_files(report, plots)
+    files = run.report_files(report, plots, marked)
     deliver(run.rows, format, out, partial(_print_tables, run), files, plots)
 
 

@@ -13,6 +13,7 @@ from clockhand import UsageError
 from clockhand.command.options import (
     Device,
     Frames,
+    Highlight,
     Jobs,
     Memory,
     Out,
@@ -25,6 +26,7 @@ from clockhand.command.options import (
 )
 from clockhand.command.output import (
     Format,
+    check_highlight,
     check_outputs,
     command_line,
     deliver,
@@ -41,7 +43,9 @@ from clockhand.studies.pages.comparison import (
     io_time_over_bound,
 )
 from clockhand.studies.pages.run import run_simulation
+from clockhand.study.catalogs import policies
 from clockhand.study.facts import Facts, trace_label
+from clockhand.study.selections import expanded
 from clockhand.traces import Reading
 
 Policies = Annotated[
@@ -114,6 +118,7 @@ def _simulate(
     out: Out = None,
     report: Report = None,
     plots: Plots = None,
+    highlight: Highlight = None,
     *,
     reading: Reading,
 ) -> None:
@@ -123,6 +128,8 @@ def _simulate(
     if gauges is not None and gauges in (out, report):
         raise UsageError(f"--gauges names {gauges}, as another option does; give another name")
     check_outputs(out, report, plots, gauges)
+    given = expanded("--policy", policy, policies()["name"].to_list())
+    marked = check_highlight(highlight, given, report, plots)
     with shown_progress() as watch:
         simulation = run_simulation(
             traces,
@@ -146,7 +153,7 @@ def _simulate(
         )
     for warning in simulation.warnings:
         say(warning)
-    files = simulation.report_files(report, plots)
+    files = simulation.report_files(report, plots, marked)
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
     print_for_people = partial(print_rows, simulation.rows, simulation.facts)

@@ -89,10 +89,11 @@ def _recommend(
 
 
 def _picture(answer: Recommendation, path: Path) -> bytes:
-    from clockhand.report.canvas import picture  # Altair takes a while to import.
-    from clockhand.studies.pages.charts import figures
+    from clockhand.report.canvas import picture  # What draws takes a while to import.
+    from clockhand.studies.pages.charts import recommendation_chart
 
-    return picture(figures(answer.rows)["io_time"], path.suffix.lower().removeprefix("."))
+    figure = recommendation_chart(answer.rows, answer.policy)
+    return picture(figure, path.suffix.lower().removeprefix("."))
 
 
 def _print_answer(answer: Recommendation, to: Console) -> None:

@@ -8,13 +8,22 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.options import Jobs, Out, OutputFormat, Plots, Report, Traces
-from clockhand.command.output import check_outputs, command_line, deliver, print_table, say
+from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report, Traces
+from clockhand.command.output import (
+    check_highlight,
+    check_outputs,
+    command_line,
+    deliver,
+    print_table,
+    say,
+)
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.studies.ssd.findings import findings, geometry_line
 from clockhand.studies.ssd.run import SsdRun, run_ssd
+from clockhand.study.catalogs import write_buffers
 from clockhand.study.facts import printable, trace_label
+from clockhand.study.selections import expanded
 from clockhand.traces import Reading
 
 Buffers = Annotated[
@@ -83,11 +92,14 @@ def _ssd(
     out: Out = None,
     report: Report = None,
     plots: Plots = None,
+    highlight: Highlight = None,
     *,
     reading: Reading,
 ) -> None:
     """Put write buffers in front of flash drives: hits, pages to flash, erases, amplification."""
     check_outputs(out, report, plots)
+    given = expanded("--buffer", buffer, write_buffers()["name"].to_list())
+    marked = check_highlight(highlight, given, report, plots)
     with shown_progress() as watch:
         run = run_ssd(
             traces,
@@ -106,7 +118,7 @@ def _ssd(
         )
     for warning in run.warnings:
         say(warning)
-    files = run.report_files(report, plots)
+    files = run.report_files(report, plots, marked)
     deliver(run.rows, format, out, partial(_print_tables, run), files, plots)
 
 

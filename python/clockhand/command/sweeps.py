@@ -1,6 +1,6 @@
 """``clockhand sweep`` and ``report``: experiments as files, and what their datasets hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 
-from clockhand.command.options import Jobs, Out, OutputFormat
-from clockhand.command.output import command_line, deliver, print_table, say
+from clockhand.command.options import Highlight, Jobs, Out, OutputFormat
+from clockhand.command.output import check_highlight, command_line, deliver, print_table, say
 from clockhand.command.pages import print_rows
 from clockhand.command.progress import progress_bar
 from clockhand.study.facts import Facts, printable
@@ -42,6 +42,7 @@ def _sweep(
     dataset: DatasetFolder = None,
     jobs: Jobs = None,
     html: Html = None,
+    highlight: Highlight = None,
     tables: Tables = None,
     format: OutputFormat = None,
     out: Out = None,
@@ -55,6 +56,7 @@ def _sweep(
         {option: path for option, path in written.items() if path is not None},
         [*read.traces, *devices],
     )
+    marked = check_highlight(highlight, read.policies, html)
     with sweep_progress() as watch:
         sweep = run_sweep(read, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
     for warning in sweep.warnings:
@@ -64,25 +66,30 @@ def _sweep(
     made = [Table(item.title, item.slug, analyse(sweep.rows, item)) for item in read.analyses]
     files = {} if tables is None else table_files(tables, made, sweep.facts)
     if html is not None:
-        files[html] = _rendered(sweep.rows, sweep.facts)
+        files[html] = _rendered(sweep.rows, sweep.facts, marked)
     print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts)
     deliver(sweep.rows, format, out, print_for_people, files, tables)
 
 
 def _report(
-    dataset: ReportedFolder, html: Html = None, format: OutputFormat = None, out: Out = None
+    dataset: ReportedFolder,
+    html: Html = None,
+    highlight: Highlight = None,
+    format: OutputFormat = None,
+    out: Out = None,
 ) -> None:
     """Show what a dataset holds: a table per trace and setting, and a report as HTML."""
     check_places([path for path in (out, html) if path is not None])
     rows, facts = Dataset(dataset).report()
-    files = {} if html is None else {html: _rendered(rows, facts)}
+    marked = check_highlight(highlight, rows["policy"].unique(maintain_order=True).to_list(), html)
+    files = {} if html is None else {html: _rendered(rows, facts, marked)}
     deliver(rows, format, out, partial(print_rows, rows, facts), files)
 
 
-def _rendered(rows: pl.DataFrame, facts: Facts) -> bytes:
-    from clockhand.report import render  # Altair takes a while to import.
+def _rendered(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str]) -> bytes:
+    from clockhand.report import render  # What draws takes a while to import.
 
-    return render(rows, facts).encode()
+    return render(rows, facts, highlight).encode()
 
 
 def _print_analyses(tables: list[Table], rows: pl.DataFrame, facts: Facts, to: Console) -> None:

@@ -26,23 +26,37 @@ BOUND_DASH = (3, 3)
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours of a page or a picture."""
+    """The colours of a page or a picture.
+
+    ``faint`` is for bars that are not emphasised; ``less`` and ``more`` are the ends of heat maps,
+    blue and orange, on which the ink can be read.
+    """
 
     background: str
     ink: str
     muted: str
     grid: str
+    faint: str
+    less: str
+    more: str
     series: tuple[str, ...]
 
 
-LIGHT = Theme("#ffffff", "#1b1f24", "#5a636e", "#e3e6ea", SERIES_LIGHT)
-DARK = Theme("#15181d", "#e8eaed", "#9aa4b0", "#2b3138", SERIES_DARK)
+LIGHT = Theme(
+    "#ffffff", "#1b1f24", "#5a636e", "#e3e6ea", "#bfc5cc", "#7fb2e8", "#f2a65e", SERIES_LIGHT
+)
+DARK = Theme(
+    "#15181d", "#e8eaed", "#9aa4b0", "#2b3138", "#4b545f", "#1f5c99", "#8f4d10", SERIES_DARK
+)
 # On the page the colours are CSS variables, so that dark mode and print re-theme a drawn figure.
 PAGE = Theme(
     "var(--background)",
     "var(--ink)",
     "var(--muted)",
     "var(--grid)",
+    "var(--faint)",
+    "var(--less)",
+    "var(--more)",
     tuple(f"var(--series-{index})" for index in range(len(SERIES_LIGHT))),
 )
 

@@ -1,18 +1,28 @@
 """Where charts are drawn, their sizes and their type, and how a picture becomes a file."""
 
-import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
+import vl_convert
 
 from clockhand.report.appearance import LIGHT, PAGE, Theme
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Spec = dict[str, Any]
+"""A figure, or a part of one, in Vega-Lite's own words."""
+
+SCHEMA_VERSION = "6.4.1"
+VEGA_LITE = "6.4"
+"""The version that both the page and the pictures are drawn with; Altair's, as a test holds."""
 
 # The names by which the script of the page reaches into a figure.
 HIGHLIGHT = "highlight"
 ROWS = "rows"
 FADED_OPACITY = 0.12
-# A value axis that spans more than this factor is unreadable on a linear scale.
-LOGARITHMIC_SPAN = 50
 PICTURE_WIDTH = 560
 PICTURE_HEIGHT = 340
 PICTURE_PPI = 192
@@ -27,41 +37,102 @@ class Canvas:
     on_page: bool
 
 
-PICTURE = Canvas(LIGHT, on_page=False)
+def picture_files(folder: str | Path, figures: Mapping[str, Spec]) -> dict[Path, bytes]:
+    """Return each figure, by its key, as the content of an SVG and of a PNG file in a folder."""
+    files = {}
+    for key, figure in figures.items():
+        text = vl_convert.vegalite_to_svg(figure, vl_version=VEGA_LITE)
+        files[Path(folder) / f"{key}.svg"] = text.encode()
+        files[Path(folder) / f"{key}.png"] = _png(text)
+    return files
 
 
-def picture(figure: alt.LayerChart, suffix: str) -> bytes:
-    """Return a chart as the content of an SVG or a PNG file."""
-    if suffix == "svg":
-        text = io.StringIO()
-        figure.save(text, format="svg")
-        return text.getvalue().encode()
-    image = io.BytesIO()
-    figure.save(image, format="png", ppi=PICTURE_PPI)
-    return image.getvalue()
+def picture(figure: Spec, suffix: str) -> bytes:
+    """Return a figure as the content of an SVG or a PNG file."""
+    text: str = vl_convert.vegalite_to_svg(figure, vl_version=VEGA_LITE)
+    return text.encode() if suffix == "svg" else _png(text)
 
 
-def themed(figure: alt.LayerChart, theme: Theme) -> alt.LayerChart:
-    """Return a chart in the colours and the type of the page."""
-    themed: alt.LayerChart = (
-        figure.configure(background=theme.background, font=FONT, padding=6)
-        .configure_view(stroke=None)
-        .configure_axis(
-            domainColor=theme.muted,
-            gridColor=theme.grid,
-            labelColor=theme.muted,
-            labelFontSize=11,
-            tickColor=theme.muted,
-            titleColor=theme.ink,
-            titleFontSize=12,
-            titleFontWeight="normal",
-        )
-        .configure_legend(labelColor=theme.ink, labelFontSize=12, titleColor=theme.ink)
-        .configure_title(
-            color=theme.ink, fontSize=15, subtitleColor=theme.muted, subtitleFontSize=12, offset=12
-        )
-    )
-    return themed
+def _png(svg: str) -> bytes:
+    image: bytes = vl_convert.svg_to_png(svg, ppi=PICTURE_PPI, scale=1)
+    return image
+
+
+def framed(
+    layers: Sequence[Spec],
+    records: Sequence[dict[str, Any]],
+    canvas: Canvas,
+    *,
+    title: str,
+    label: str,
+    height: float,
+    description: str | None = None,
+) -> Spec:
+    """Return layers as one figure: of the page, whose records it shares, or a picture with all.
+
+    Args:
+        layers: What is drawn, the lowest first.
+        records: The values; the page has them once for all figures of a part.
+        canvas: Where it is drawn.
+        title: What stands above a picture; the page writes its own.
+        label: What the values are of.
+        height: Pixels of the area of the values.
+        description: What a screen reader says; title and label if not given.
+    """
+    figure: Spec = {
+        "$schema": f"https://vega.github.io/schema/vega-lite/v{SCHEMA_VERSION}.json",
+        "config": _configuration(canvas.theme),
+        "description": description or f"{title} on {label}.",
+        "height": height,
+        "layer": list(layers),
+    }
+    if canvas.on_page:
+        figure |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+        figure["data"] = {"name": ROWS}
+    else:
+        figure |= {"width": PICTURE_WIDTH, "data": {"values": list(records)}}
+        figure["title"] = {"text": title, "subtitle": label, "anchor": "start"}
+    return figure
+
+
+def as_spec(figure: "alt.LayerChart", theme: Theme) -> Spec:
+    """Return a chart of Altair as a figure, in the colours and the type of the page."""
+    return {**figure.to_dict(validate=False), "config": _configuration(theme)}
+
+
+def as_layers(figure: "alt.LayerChart") -> list[Spec]:
+    """Return the layers of a chart of Altair whose data the figure around them has."""
+    layers = figure.to_dict(validate=False)["layer"]
+    return [{name: part for name, part in layer.items() if name != "data"} for layer in layers]
+
+
+def _configuration(theme: Theme) -> Spec:
+    """Return the colours and the type of all figures."""
+    return {
+        "background": theme.background,
+        "font": FONT,
+        "padding": 6,
+        "view": {"stroke": None},
+        "axis": {
+            "domainColor": theme.muted,
+            "gridColor": theme.grid,
+            "labelColor": theme.muted,
+            "labelFontSize": 11,
+            "tickColor": theme.muted,
+            "titleColor": theme.ink,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+        },
+        "legend": {"labelColor": theme.ink, "labelFontSize": 12, "titleColor": theme.ink},
+        "title": {
+            "color": theme.ink,
+            "fontSize": 15,
+            "subtitleColor": theme.muted,
+            "subtitleFontSize": 12,
+            "offset": 12,
+        },
+    }
 
 
 CANVAS = Canvas(PAGE, on_page=True)
+PICTURE = Canvas(LIGHT, on_page=False)

@@ -1,29 +1,31 @@
 """The page that all reports share: its template, style and script."""
 
+import base64
 import functools
+import gzip
+import hashlib
+import importlib.metadata
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import jinja2
 import vl_convert
 
 from clockhand.report.appearance import DARK, LIGHT, Mark
-from clockhand.report.canvas import ROWS
-from clockhand.report.words import number_text
+from clockhand.report.canvas import ROWS, VEGA_LITE
+from clockhand.report.overview import RANGE_HEIGHT, RANGE_WIDTH, Overview
+from clockhand.report.table import Table
+from clockhand.report.words import number_text, unique
 from clockhand.study.facts import synthetic_mark
+from clockhand.study.files import cache_folder, publish
 
 KIT = Path(__file__).parent
-
-
-def script_json(value: Any) -> str:
-    """Return JSON that is safe inside a ``<script>`` element, whatever texts it contains."""
-    return escaped_json(
-        json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    )
+AXIS_HEIGHT = 66
+"""Pixels that a figure takes below and above the area of its values."""
 
 
 def escaped_json(text: str) -> str:
@@ -41,7 +43,7 @@ class Figure:
         identity: Its name on the page, which no other figure has.
         title: What stands above it.
         caption: What it shows, in a sentence.
-        specification: The chart; none where there is nothing to draw.
+        specification: The figure; none where there is nothing to draw.
         number: Its place among the figures that are counted.
         missing: Why there is nothing to draw.
         series: The looks of its lines, for a legend: name, colour and dash.
@@ -60,6 +62,12 @@ class Figure:
         """Whether there is a chart."""
         return self.specification is not None
 
+    @property
+    def height(self) -> int:
+        """The pixels that the page keeps free for it, so that nothing moves when it is drawn."""
+        height = (self.specification or {}).get("height")
+        return AXIS_HEIGHT + int(height) if isinstance(height, int | float) else 0
+
 
 @dataclass(frozen=True)
 class Part:
@@ -72,6 +80,10 @@ class Part:
         rows: Labels with the figures that stand beside each other; one row has no label.
         records: The data of all charts.
         looks: How what the figures compare looks, where a legend stands above them.
+        focus: Which of them are emphasised at first; all if none is named.
+        word: What one of them is, such as a policy.
+        overviews: Rankings with heat maps, which stand above the figures.
+        bound_dash: The dash of the lower bound, where the legend has one.
     """
 
     slug: str
@@ -80,6 +92,25 @@ class Part:
     rows: Sequence[tuple[str, Sequence[Figure]]]
     records: Sequence[dict[str, Any]]
     looks: Sequence[Mark] = ()
+    focus: Sequence[str] = ()
+    word: str = "series"
+    overviews: Sequence[Overview] = ()
+    bound_dash: Sequence[int] = ()
+
+    @property
+    def plural(self) -> str:
+        """What several of them are."""
+        return f"{self.word[:-1]}ies" if self.word.endswith("y") else f"{self.word}s"
+
+    @property
+    def emphasised(self) -> list[Mark]:
+        """The looks of what is emphasised at first."""
+        return [look for look in self.looks if not self.focus or look.policy in self.focus]
+
+    @property
+    def others(self) -> list[Mark]:
+        """The looks of what is grey at first."""
+        return [look for look in self.looks if self.focus and look.policy not in self.focus]
 
     @property
     def figures(self) -> list[Figure]:
@@ -87,21 +118,47 @@ class Part:
         return [figure for _, figures in self.rows for figure in figures]
 
 
-def payload(parts: Iterable[Part]) -> str:
-    """Return the data and charts of all parts as the script of the page reads them."""
-    return script_json(
-        [
-            {
-                ROWS: part.records,
-                "figures": [
-                    {"identity": figure.identity, "specification": figure.specification}
-                    for figure in part.figures
-                    if figure.is_drawn
-                ],
-            }
-            for part in parts
-        ]
-    )
+def payload(parts: Iterable[Part], tables: Mapping[str, Table] | None = None) -> str:
+    """Return what the script of the page reads: gzipped JSON, as text.
+
+    Args:
+        parts: The parts, in the order of the page.
+        tables: Tables by the name of their heading; only rows that the page itself lacks are in it.
+    """
+    drawn = [
+        {
+            ROWS: _columns(part.records),
+            "figures": [
+                {"identity": figure.identity, "specification": figure.specification}
+                for figure in part.figures
+                if figure.is_drawn
+            ],
+        }
+        for part in parts
+    ]
+    more = {
+        name: list(zip(*table.more_rows, strict=True))
+        for name, table in (tables or {}).items()
+        if table.more_rows
+    }
+    value = {"parts": drawn, "tables": more}
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return records column by column, which is packed far better than row by row.
+
+    What a record lacks is null; numbers have so many digits as a figure can show.
+    """
+    return {
+        name: [_rounded(record.get(name)) for record in records]
+        for name in unique(name for record in records for name in record)
+    }
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.7g}") if isinstance(value, float) else value
 
 
 def template(page: Path) -> jinja2.Template:
@@ -125,6 +182,8 @@ def template(page: Path) -> jinja2.Template:
         "style": _resource("page.css"),
         "script": _resource("page.js"),
         "library": _library(),
+        "range_width": RANGE_WIDTH,
+        "range_height": RANGE_HEIGHT,
     }
     return environment.get_template(page.name, globals=everywhere)
 
@@ -133,12 +192,34 @@ def _resource(name: str) -> str:
     return (KIT / name).read_text(encoding="utf-8")
 
 
+SNIPPET = "window.vegaEmbed = vegaEmbed;"
+
+
 @functools.cache
 def _library() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, which a report holds once."""
-    bundle: str = vl_convert.javascript_bundle(
-        snippet="window.vegaEmbed = vegaEmbed;", vl_version=alt.SCHEMA_VERSION.rsplit(".", 1)[0]
-    )
+    """Return Vega, Vega-Lite and Vega-Embed as one script, which a report holds once.
+
+    Putting it together takes longer than all else of a report, so that it is kept in the user's
+    cache folder, named after what it is made of.
+    """
+    made_of = f"{importlib.metadata.version('vl-convert-python')} {VEGA_LITE} {SNIPPET}"
+    digest = hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    kept = cache_folder() / f"vega-{digest}.js"
+    with suppress(OSError, UnicodeDecodeError):
+        text = kept.read_text(encoding="utf-8")
+        if text.endswith(_mark(text)):
+            return text
+    bundle: str = vl_convert.javascript_bundle(snippet=SNIPPET, vl_version=VEGA_LITE)
     if "</script" in bundle.lower():
         raise RuntimeError("the Vega bundle closes its own script element: pin vl-convert-python")
+    bundle += _mark(bundle)
+    with suppress(OSError):  # A report needs no cache.
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        publish({kept: bundle.encode()})
     return bundle
+
+
+def _mark(bundle: str) -> str:
+    """Return the last line of a kept bundle: the digest of what stands before it."""
+    content = bundle.rpartition("\n// SHA-256 ")[0] or bundle
+    return f"\n// SHA-256 {hashlib.sha256(content.encode()).hexdigest()}"

@@ -1,7 +1,28 @@
 "use strict";
 
 (() => {
-  const parts = JSON.parse(document.getElementById("report-data").textContent);
+  /* The data is gzipped JSON in base64, since it would be most of the page otherwise. */
+  async function unpack() {
+    const text = document.getElementById("report-data").textContent;
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    const unzipped = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(unzipped).text());
+  }
+
+  /* Records and rows are packed column by column. */
+  function recordsOf(columns) {
+    const names = Object.keys(columns);
+    const count = names.length === 0 ? 0 : columns[names[0]].length;
+    return Array.from({ length: count }, (_, place) =>
+      Object.fromEntries(
+        names.filter((name) => columns[name][place] !== null).map((name) => [name, columns[name][place]]),
+      ),
+    );
+  }
+
+  function rowsOf(columns) {
+    return (columns[0] ?? []).map((_, place) => columns.map((column) => column[place]));
+  }
 
   function drawnInto(identity) {
     return document.querySelector(`[data-figure="${CSS.escape(identity)}"]`);
@@ -17,31 +38,50 @@
     console.error(`figure ${identity}:`, error);
   }
 
-  async function draw(figure, rows) {
+  /* Names at the ends of lines take a third of a narrow figure: the legend names them too. */
+  const WIDE = 480;
+
+  function fitted(specification, width) {
+    if (width >= WIDE || !specification.layer?.some((layer) => layer.name === "labels")) {
+      return specification;
+    }
+    const layer = specification.layer.filter((each) => each.name !== "labels");
+    return { ...specification, layer };
+  }
+
+  async function draw(figure, place, rows) {
     try {
       const { view } = await vegaEmbed(
-        drawnInto(figure.identity),
-        { ...figure.specification, datasets: { rows } },
+        place,
+        { ...fitted(figure.specification, place.clientWidth), datasets: { rows } },
         { actions: false, renderer: "svg", tooltip: { disableDefaultStyle: true } },
       );
       return view;
     } catch (error) {
       showProblem(figure.identity, error);
       return null;
+    } finally {
+      place.style.minHeight = "";
     }
   }
 
+  /* Pressed names are emphasised in place of those of the start; every other line is grey. */
   function connectLegend(section, views) {
     const legend = section.querySelector(".legend");
-    const buttons = [...(legend?.querySelectorAll("[data-policy]") ?? [])];
-    const everything = legend?.querySelector(".everything");
+    if (legend === null) return;
+    const buttons = [...legend.querySelectorAll("[data-policy]")];
+    const everything = legend.querySelector(".everything");
+    const atFirst = JSON.parse(legend.dataset.focus);
     const update = () => {
       const chosen = buttons
         .filter((button) => button.getAttribute("aria-pressed") === "true")
         .map((button) => button.dataset.policy);
       legend.classList.toggle("choosing", chosen.length > 0);
       everything.hidden = chosen.length === 0;
-      for (const view of views) view.signal("highlight", chosen).run();
+      const focus = chosen.length > 0 ? chosen : atFirst;
+      for (const view of views) {
+        if ("highlight" in view.getState().signals) view.signal("highlight", focus).run();
+      }
     };
     for (const button of buttons) {
       button.addEventListener("click", () => {
@@ -49,58 +89,116 @@
         update();
       });
     }
-    everything?.addEventListener("click", () => {
+    everything.addEventListener("click", () => {
       for (const button of buttons) button.setAttribute("aria-pressed", "false");
       update();
       buttons[0].focus();
     });
   }
 
-  async function drawAll() {
+  /* Every line tells its name under the pointer, and a click on it presses its name. */
+  function connectLines(section) {
+    const tip = document.createElement("p");
+    tip.className = "name-tip";
+    tip.hidden = true;
+    section.append(tip);
+    const lineAt = (event) => event.target.closest?.(".hit_marks path") ?? null;
+    section.addEventListener("pointermove", (event) => {
+      const line = lineAt(event);
+      tip.hidden = line === null;
+      if (line === null) return;
+      tip.textContent = line.getAttribute("aria-label");
+      const left = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8);
+      tip.style.transform = `translate(${left}px, ${event.clientY + 14}px)`;
+    });
+    section.addEventListener("pointerleave", () => {
+      tip.hidden = true;
+    });
+    section.addEventListener("click", (event) => {
+      const name = lineAt(event)?.getAttribute("aria-label");
+      if (name === undefined) return;
+      section.querySelector(`[data-policy="${CSS.escape(name)}"]`)?.click();
+    });
+  }
+
+  /* What is looked at is drawn first, and the rest after it, so that a print has all. */
+  async function drawAll(parts) {
+    const near = new Set();
+    const observer = new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        if (entry.isIntersecting) near.add(entry.target);
+        else near.delete(entry.target);
+      }
+    });
+    const waiting = [];
     for (const section of document.querySelectorAll("[data-part]")) {
-      const { rows, figures } = parts[Number(section.dataset.part)];
+      const part = parts[Number(section.dataset.part)];
+      const rows = recordsOf(part.rows);
       const views = [];
-      for (const figure of figures) {
-        const view = await draw(figure, rows);
-        if (view !== null) views.push(view);
+      for (const figure of part.figures) {
+        const place = drawnInto(figure.identity);
+        waiting.push({ figure, place, rows, views });
+        observer.observe(place);
       }
       connectLegend(section, views);
+      connectLines(section);
+    }
+    while (waiting.length > 0) {
+      /* A turn for scrolling and clicks, and for the observer, before each figure. */
+      await new Promise((resume) => setTimeout(resume));
+      const found = waiting.findIndex(({ place }) => near.has(place));
+      const [{ figure, place, rows, views }] = waiting.splice(Math.max(found, 0), 1);
+      const view = await draw(figure, place, rows);
+      if (view !== null) views.push(view);
+      observer.unobserve(place);
     }
     document.documentElement.dataset.figures = "drawn";
   }
 
-  function connectTable(table) {
+  function connectTable(table, moreRows) {
     const body = table.tBodies[0];
     const heads = [...table.tHead.rows[0].cells];
     const filters = [...document.querySelectorAll("[data-filter]")];
     const count = document.querySelector(".count");
     const more = document.querySelector(".more");
     let limit = Number(table.dataset.shown);
-    let rows = [...body.rows];
+    const texts = [...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent));
+    const rows = [...texts, ...moreRows].map((cells, place) => ({ cells, element: body.rows[place] }));
+    const styles = heads.map((head) => head.className.trim());
     const columnOf = (name) => heads.findIndex((head) => head.dataset.column === name);
-    const textOf = (row, column) => row.cells[column].textContent;
+
+    /* Rows beyond those of the page become elements when they are shown. */
+    function elementOf(row) {
+      if (row.element === undefined) {
+        row.element = document.createElement("tr");
+        row.cells.forEach((text, column) => {
+          const cell = row.element.insertCell();
+          cell.textContent = text;
+          cell.className = styles[column];
+        });
+      }
+      return row.element;
+    }
 
     function show() {
       const tests = filters
         .filter((filter) => filter.value !== "")
         .map((filter) => [columnOf(filter.dataset.filter), filter.value]);
-      let matching = 0;
-      for (const row of rows) {
-        const matches = tests.every(([column, value]) => textOf(row, column) === value);
-        if (matches) matching += 1;
-        row.hidden = !matches || matching > limit;
-      }
+      const matching = rows.filter((row) =>
+        tests.every(([column, value]) => row.cells[column] === value),
+      );
+      const shown = matching.slice(0, limit);
+      body.replaceChildren(...shown.map(elementOf));
       if (count === null) return;
-      const shown = Math.min(matching, limit);
-      count.textContent = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows`;
-      more.hidden = matching <= limit;
+      count.textContent = `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows`;
+      more.hidden = matching.length <= limit;
     }
 
     /* What is not known stands last in both directions. */
     function compare(column, numeric, sign) {
       const keys = new Map();
       for (const row of rows) {
-        const text = textOf(row, column);
+        const text = row.cells[column];
         const number = numeric ? Number(text.replaceAll(",", "")) : text;
         keys.set(row, text === "–" || Number.isNaN(number) ? null : number);
       }
@@ -118,7 +216,6 @@
       head.setAttribute("aria-sort", order);
       const sign = order === "ascending" ? 1 : -1;
       rows.sort(compare(heads.indexOf(head), head.classList.contains("n"), sign));
-      body.append(...rows);
       show();
     }
 
@@ -131,6 +228,40 @@
     show();
   }
 
-  for (const table of document.querySelectorAll("table.rows")) connectTable(table);
-  drawAll();
+  /* Columns that stay in place while a table scrolls stand one beside the other. */
+  function freeze(table) {
+    const first = table.tHead.rows[0].cells;
+    let left = 0;
+    for (let column = 0; column < first.length && first[column].classList.contains("p"); column++) {
+      table.style.setProperty(`--left-${column}`, `${left}px`);
+      left += first[column].offsetWidth;
+    }
+  }
+
+  /* A table that goes on to the right fades there. */
+  function showsMore(scroller) {
+    const update = () => {
+      const rest = scroller.scrollWidth - scroller.clientWidth - scroller.scrollLeft;
+      scroller.classList.toggle("goes-on-right", rest > 1);
+    };
+    scroller.addEventListener("scroll", update, { passive: true });
+    new ResizeObserver(update).observe(scroller);
+    update();
+  }
+
+  async function start() {
+    const { parts, tables } = await unpack();
+    for (const table of document.querySelectorAll("table.rows")) {
+      connectTable(table, rowsOf(tables[table.dataset.table] ?? []));
+    }
+    for (const table of document.querySelectorAll(".scroll table")) freeze(table);
+    for (const scroller of document.querySelectorAll(".scroll")) showsMore(scroller);
+    await drawAll(parts);
+  }
+
+  start().catch((error) => {
+    for (const place of document.querySelectorAll("[data-figure]:empty")) {
+      showProblem(place.dataset.figure, error);
+    }
+  });
 })();

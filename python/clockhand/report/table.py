@@ -1,5 +1,6 @@
 """The table of all rows, with every number printed for reading."""
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ import polars as pl
 from clockhand.report.words import UNKNOWN, number_text
 from clockhand.study.facts import Facts, SsdRunFacts, trace_label
 
-# More rows than this are in the page but not laid out until they are asked for.
-SHOWN_ROWS = 400
+# More rows than this are laid out when they are asked for; until then they are packed data.
+SHOWN_ROWS = 200
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,22 @@ class Table:
     policies: list[str]
     has_filter: bool
     shown_rows: int
+
+    @property
+    def frozen(self) -> int:
+        """How many columns stay in place while the others scroll: the names of a row, at most 2."""
+        names = itertools.takewhile(lambda column: not column.numeric, self.columns)
+        return len(list(names)[:2])
+
+    @property
+    def page_rows(self) -> list[tuple[str, ...]]:
+        """The rows that stand in the page, for readers without scripts too."""
+        return self.rows[: self.shown_rows]
+
+    @property
+    def more_rows(self) -> list[tuple[str, ...]]:
+        """The rows that the page's script adds when they are asked for."""
+        return self.rows[self.shown_rows :]
 
 
 def table_without_filter(

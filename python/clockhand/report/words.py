@@ -13,6 +13,14 @@ def unique(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
+def thinned(values: Sequence[Any], count: int) -> list[Any]:
+    """Return so many of the values at most, evenly from the first to the last."""
+    if len(values) <= count:
+        return list(values)
+    last = len(values) - 1
+    return unique(values[round(last * place / (count - 1))] for place in range(count))
+
+
 def byte_text(size_bytes: int) -> str:
     """Return a size such as ``4 KiB``; sizes that are not whole KiB or MiB stay in bytes."""
     for unit_bytes, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
@@ -58,3 +66,12 @@ def percent(share: float) -> str:
     """Return a share for reading, with a space that does not break."""
     percentage = 100 * share
     return f"{percentage:.1f}\u00a0%" if abs(percentage) >= 0.1 else f"{percentage:.2g}\u00a0%"
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return the names of files without folders and endings, where they still differ then."""
+    without_folders = (re.sub(r"^\S*/(?=\S)", "", name) for name in names)
+    short = [
+        re.sub(r"(?<=\w)(\.[A-Za-z]\w{0,7}){1,2}(?= |$)", "", name) for name in without_folders
+    ]
+    return short if len(set(short)) == len(set(names)) else list(names)

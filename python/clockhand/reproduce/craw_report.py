@@ -184,7 +184,7 @@ def _locality_part(localities: Mapping[str, pl.DataFrame], labels: Mapping[str, 
         for panel in row.panels:
             identity = f"figures-2-5-{index}-{panel.key}"
             records += panel_records(panel, identity)
-            chart = panel_chart(panel, identity, CANVAS).to_dict()
+            chart = panel_chart(panel, identity, CANVAS)
             series = [(name, *look(name, PAGE)) for name in panel.series]
             figures.append(Figure(identity, panel.title, panel.caption, chart, series=series))
         rows.append((label, figures))

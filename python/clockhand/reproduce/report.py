@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import PAGE, Mark
-from clockhand.report.canvas import ROWS, themed
+from clockhand.report.canvas import ROWS, Spec, as_spec
 from clockhand.report.html import Figure, Part
 from clockhand.report.words import number_text
 from clockhand.reproduce.claims import Claim, counted
@@ -71,7 +71,7 @@ def draw_part(
             series = [
                 (name, color, dash) for name, (color, dash) in zip(lines.series, looks, strict=True)
             ]
-            chart = _chart(lines, identity, looks).to_dict()
+            chart = _chart(lines, identity, looks)
             figures.append(Figure(identity, lines.title, lines.caption, chart, series=series))
         rows.append((labels[trace], figures))
     return Part(key, title, text, rows, records)
@@ -94,9 +94,7 @@ def _x(lines: Lines) -> alt.X:
     return alt.X("x:Q", title=lines.x_title, scale=scale, axis=axis)
 
 
-def _chart(
-    lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ...]]]
-) -> alt.LayerChart:
+def _chart(lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ...]]]) -> Spec:
     base = alt.Chart().transform_filter(alt.datum.panel == identity)
     x = _x(lines)
     scale = alt.Scale(type="log", nice=False) if lines.is_logarithmic else alt.Scale(zero=True)
@@ -126,4 +124,4 @@ def _chart(
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
         description=f"{lines.title}: {lines.y_title} over {lines.x_title}.",
     )
-    return themed(figure, PAGE)
+    return as_spec(figure, PAGE)

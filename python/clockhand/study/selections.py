@@ -59,3 +59,49 @@ def _matching(option: str, entry: str, names: Sequence[str]) -> list[str]:
     if not matched:
         raise UsageError(f"{option} {entry!r} matches nothing; there are: {', '.join(names)}")
     return [f"{name}{colon}{parameters}" for name in matched]
+
+
+MOST_HIGHLIGHTED = 6
+"""More lines than these cannot be told apart at a glance."""
+
+
+def highlighted(texts: Sequence[str] | None, given: Sequence[str]) -> list[str]:
+    """Return the entries of ``--highlight``, each of which matches something that is run.
+
+    Args:
+        texts: What the user gave: names, with or without parameters, and patterns; commas too.
+        given: What is run.
+
+    Raises:
+        UsageError: an entry matches nothing, or all of them together too much.
+    """
+    entries = [entry for text in texts or () for entry in _entries("--highlight", text)]
+    for entry in entries:
+        if not matching([entry], given):
+            raise UsageError(
+                f"--highlight {entry!r} is none of those that are run; there are "
+                f"{', '.join(dict.fromkeys(given))}"
+            )
+    if len(matching(entries, given)) > MOST_HIGHLIGHTED:
+        raise UsageError(
+            f"--highlight names {len(matching(entries, given))} of those that are run; give at "
+            f"most {MOST_HIGHLIGHTED}"
+        )
+    return entries
+
+
+def matching(entries: Iterable[str], given: Sequence[str]) -> list[str]:
+    """Return what is meant by entries of ``--highlight``, in their order, each once.
+
+    An entry means what is written like it, else everything whose name it is or whose name or text
+    its pattern fits.
+    """
+    found: dict[str, None] = {}
+    for entry in entries:
+        if entry in given:
+            found[entry] = None
+            continue
+        for text in given:
+            if fnmatchcase(text, entry) or fnmatchcase(text.partition(":")[0], entry):
+                found[text] = None
+    return list(found)

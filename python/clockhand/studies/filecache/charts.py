@@ -1,19 +1,28 @@
 """The figures of file caches, as Vega-Lite charts."""
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import Mark
-from clockhand.report.canvas import FADED_OPACITY, HIGHLIGHT, ROWS, Canvas, themed
+from clockhand.report.bars import bars_chart
+from clockhand.report.canvas import Canvas, Spec, framed
+from clockhand.report.lines import (
+    Compared,
+    Record,
+    SizeAxis,
+    exact_tooltip,
+    lines_chart,
+    quantity,
+)
+from clockhand.report.overview import Overview, Place, overview
+from clockhand.report.scales import Kind, Measure
+from clockhand.report.series import first_spellings
 from clockhand.studies.filecache.findings import UNITS_US, required_text
 from clockhand.study.facts import printable
 
-WIDTH = 560
-HEIGHT = 320
 BAR_HEIGHT = 34
 
 NO_CACHE = "no cache"
@@ -23,10 +32,8 @@ NEVER = "never"
 FEW_HITS = 10
 """Up to here every whole number has a tick."""
 
-Record = dict[str, Any]
 
-
-def series(row: dict[str, Any], several_policies: bool) -> str:
+def series(row: Record, several_policies: bool) -> str:
     """Return the line that a row belongs to: its admission, and its policy if there are several."""
     admission = str(row["admission"])
     return f"{printable(row['policy'])}, {admission}" if several_policies else admission
@@ -34,23 +41,39 @@ def series(row: dict[str, Any], several_policies: bool) -> str:
 
 def cell_records(rows: pl.DataFrame) -> list[Record]:
     """Return the values that figures show: a record per cell, and the time without a cache."""
-    several = rows["policy"].n_unique() > 1
-    records: list[Record] = []
+    names = _one_name(rows)
+    records: dict[tuple[str, str, int], Record] = {}
     for row in rows.sort("capacity", maintain_order=True).to_dicts():
-        shared = {
-            "device": printable(row["device"]),
-            "capacity": row["capacity"],
-            "share": row["capacity_share"],
-        }
-        line = series(row, several)
-        records.append(
-            {**shared, "policy": line, "time_us": row["time_us"], "hit_ratio": row["hit_ratio"],
-             "admitted": row["admitted"]}
-        )  # fmt: skip
-        without = {**shared, "policy": NO_CACHE, "time_us": row["time_without_cache_us"]}
-        if without not in records[-8:]:
-            records.append(without)
-    return records
+        device, capacity = printable(row["device"]), row["capacity"]
+        shared = {"device": device, "capacity": capacity, "share": row["capacity_share"]}
+        line = names[row["policy"], row["admission"]]
+        cell = {**shared, "policy": line, "hit_ratio": row["hit_ratio"]}
+        records.setdefault((line, device, capacity), {**cell, **_times(row["time_us"])})
+        without = {**shared, "policy": NO_CACHE, **_times(row["time_without_cache_us"])}
+        records.setdefault((NO_CACHE, device, capacity), without)
+    return list(records.values())
+
+
+def _one_name(rows: pl.DataFrame) -> dict[tuple[str, str], str]:
+    """Return the line of each policy and admission: the first spelling that means the same."""
+    several = rows["policy"].n_unique() > 1
+    spelled = {
+        (row["policy"], row["admission"]): series(row, several)
+        for row in rows.unique(["policy", "admission"], maintain_order=True).to_dicts()
+    }
+    first = first_spellings(
+        (
+            spelled[row["policy"], row["admission"]],
+            (row["device"], row["capacity"]),
+            (row["policy_resolved"], row["admission_resolved"]),
+        )
+        for row in rows.to_dicts()
+    )
+    return {pair: first[name] for pair, name in spelled.items()}
+
+
+def _times(time_us: float) -> Record:
+    return {"time_us": time_us} | {name: time_us / unit_us for name, unit_us in TIME_FIELDS.items()}
 
 
 def break_even_records(rows: pl.DataFrame) -> list[Record]:
@@ -67,169 +90,141 @@ def break_even_records(rows: pl.DataFrame) -> list[Record]:
     ]
 
 
-def break_even_chart(
-    records: Sequence[Record], title: str, canvas: Canvas, label: str
-) -> alt.LayerChart:
+def break_even_chart(records: Sequence[Record], title: str, canvas: Canvas, label: str) -> Spec:
     """Draw required hits as bars, one per device."""
     drawn = [record for record in records if "required_on" in record]
     most = max(record["required_hits"] for record in drawn)
-    axis = alt.Axis(format=",d")
+    axis: Spec = {"format": ",d"}
     if most <= FEW_HITS:
-        axis = alt.Axis(format="d", values=list(range(most + 1)))
-    base = (
-        alt.Chart()
-        .transform_filter("isValid(datum.required_on)")
-        .encode(
-            y=alt.Y(
-                "required_on:N",
-                title=None,
-                sort=None,
-                axis=alt.Axis(labelLimit=220, ticks=False, domain=False),
-            ),
-            x=alt.X(
-                "required_hits:Q",
-                title="Hits",
-                scale=alt.Scale(zero=True, nice=True),
-                axis=axis,
-            ),
-            tooltip=[
-                alt.Tooltip("required_on:N", title="Device"),
-                alt.Tooltip("required_text:N", title="Hits"),
-            ],
-        )
-    )
-    bar = base.mark_bar(height={"band": 0.6}, color=canvas.theme.series[0])
-    text = base.mark_text(align="left", dx=5, color=canvas.theme.ink).encode(
-        text="required_label:N"
-    )
-    height = BAR_HEIGHT * len(drawn) + 50
-    return _figure([bar, text], records, canvas, title, label, height)
-
-
-def hit_chart(
-    records: Sequence[Record], title: str, looks: Sequence[Mark], canvas: Canvas, label: str
-) -> alt.LayerChart:
-    """Draw the hit ratio over capacities, a line per admission; devices share it."""
-    device = next(record["device"] for record in records if "device" in record)
-    wanted = f"datum.device == {json.dumps(device)} && isValid(datum.hit_ratio)"
-    base = _lines(records, wanted, canvas)
-    encoded = base.encode(
-        y=alt.Y(
-            "hit_ratio:Q",
-            title=None if canvas.on_page else title,
-            scale=alt.Scale(zero=True, nice=True),
-            axis=alt.Axis(format=".0%", tickCount=5),
-        )
-    )
-    tooltip = alt.Tooltip("hit_ratio:Q", title="Hit ratio", format=".2%")
-    layers = _marked(encoded, [look for look in looks if look.policy != NO_CACHE], canvas, tooltip)
-    return _figure(layers, records, canvas, title, label, HEIGHT)
-
-
-def time_chart(
-    records: Sequence[Record],
-    device: str,
-    title: str,
-    looks: Sequence[Mark],
-    canvas: Canvas,
-    label: str,
-) -> alt.LayerChart:
-    """Draw the time of all references over capacities on a device, a line per admission."""
-    times = [record["time_us"] for record in records if record.get("device") == device]
-    unit_us, unit = next(
-        ((unit_us, name) for unit_us, name in UNITS_US if max(times) >= unit_us), UNITS_US[-1]
-    )
-    base = _lines(records, f"datum.device == {json.dumps(device)}", canvas)
-    encoded = base.transform_calculate(shown_time=f"datum.time_us / {unit_us}").encode(
-        y=alt.Y(
-            "shown_time:Q",
-            title=f"Time ({unit})",
-            scale=alt.Scale(zero=True, nice=True),
-            axis=alt.Axis(format="~r", tickCount=5),
-        )
-    )
-    tooltip = alt.Tooltip("shown_time:Q", title=f"Time ({unit})", format=",.4~r")
-    return _figure(_marked(encoded, looks, canvas, tooltip), records, canvas, title, label, HEIGHT)
-
-
-def _lines(records: Sequence[Record], wanted: str, canvas: Canvas) -> alt.Chart:
-    shares = [record["share"] for record in records if "share" in record]
-    scale = alt.Scale(domain=[0, max(*shares, 1.0)], nice=False)
-    return (
-        alt.Chart()
-        .transform_filter(wanted)
-        .encode(
-            x=alt.X(
-                "share:Q",
-                title="Capacity of the footprint",
-                scale=scale,
-                axis=alt.Axis(format=".0%", grid=False),
-            ),
-            opacity=_opacity(canvas),
-        )
-    )
-
-
-def _marked(
-    encoded: alt.Chart, looks: Sequence[Mark], canvas: Canvas, tooltip: alt.Tooltip
-) -> list[alt.Chart]:
-    color = alt.Color(
-        "policy:N",
-        scale=alt.Scale(
-            domain=[look.policy for look in looks], range=[look.color for look in looks]
-        ),
-        legend=None if canvas.on_page else alt.Legend(title="Admission", labelLimit=260),
-    )
-    line = encoded.mark_line(strokeWidth=1.9).encode(
-        color=color,
-        strokeDash=_scaled(alt.StrokeDash, looks, [list(look.dash) for look in looks]),
-    )
-    point = encoded.mark_point(filled=True, size=42).encode(
-        color=color,
-        shape=_scaled(alt.Shape, looks, [look.shape for look in looks]),
-        tooltip=[
-            alt.Tooltip("policy:N", title="Admission"),
-            alt.Tooltip("capacity:Q", title="Blocks", format=","),
-            tooltip,
+        axis = {"format": "d", "values": list(range(most + 1))}
+    names = {"labelLimit": 190, "ticks": False, "domain": False}
+    encoding: Spec = {
+        "y": {"field": "required_on", "type": "nominal", "title": None, "sort": None,
+              "axis": names},
+        "x": quantity("required_hits", title="Hits", scale={"zero": True}, axis=axis),
+        "tooltip": [
+            {"field": "required_on", "type": "nominal", "title": "Device"},
+            {"field": "required_text", "type": "nominal", "title": "Hits"},
         ],
+    }  # fmt: skip
+    base: Spec = {"transform": [{"filter": "isValid(datum.required_on)"}]}
+    bar = {"type": "bar", "height": {"band": 0.6}, "color": canvas.theme.series[0]}
+    number = {"type": "text", "align": "left", "dx": 5, "color": canvas.theme.ink}
+    text: Spec = {"field": "required_label", "type": "nominal"}
+    layers: list[Spec] = [
+        {**base, "mark": bar, "encoding": encoding},
+        {**base, "mark": number, "encoding": {**encoding, "text": text}},
+    ]
+    height = BAR_HEIGHT * len(drawn) + 20
+    return framed(layers, records, canvas, title=title, label=label, height=height)
+
+
+HIT_RATIO = Measure(
+    "hit-ratio", "hit_ratio", "Hit ratio",
+    "Share of references that the cache serves; refused blocks are misses.", Kind.SHARE,
+)  # fmt: skip
+
+
+def compared_of(
+    records: Sequence[Record], looks: Sequence[Mark], focus: Sequence[str], label: str
+) -> Compared:
+    """Return what the figures over capacities share."""
+    cells = [record for record in records if "policy" in record]
+    sizes = sorted({record["share"] for record in cells})
+    return Compared(
+        label=label,
+        word="Admission",
+        records=cells,
+        sizes=SizeAxis(
+            "share", "Capacity of the footprint", sizes, "format(100 * datum.value, '.3~r') + ' %'"
+        ),
+        looks=looks,
+        focus=focus,
+        anchors=(NO_CACHE,),
     )
-    return [line, point.add_params(_highlight(canvas))]
 
 
-def _figure(
-    layers: list[alt.Chart],
-    records: Sequence[Record],
-    canvas: Canvas,
-    title: str,
-    label: str,
-    height: int,
-) -> alt.LayerChart:
-    described = f"{title}, {label}."
-    if canvas.on_page:
-        figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
-            width="container", autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
-        )
-    else:
-        figure = alt.LayerChart(layer=layers, data=alt.InlineData(values=list(records)))
-        heading = alt.TitleParams(title, subtitle=label, anchor="start")
-        figure = figure.properties(width=WIDTH, title=heading)
-    return themed(figure.properties(height=height, description=described), canvas.theme)
+def hit_chart(compared: Compared, canvas: Canvas) -> Spec:
+    """Draw the hit ratio over capacities, a line per admission; devices share it."""
+    device = next(record["device"] for record in compared.records)
+    shown = _on(compared, device, "isValid(datum.hit_ratio)")
+    cells = [record for record in shown.records if record["policy"] != NO_CACHE]
+    looks = [look for look in shown.looks if look.policy != NO_CACHE]
+    focus = [name for name in shown.focus if name != NO_CACHE]
+    tooltip = [*TOOLTIP, exact_tooltip(HIT_RATIO)]
+    of_caches = replace(shown, records=cells, looks=looks, focus=focus, tooltip=tooltip)
+    return _drawn(of_caches, HIT_RATIO, canvas)
 
 
-def _scaled(channel: Any, looks: Sequence[Mark], values: list[Any]) -> Any:
-    scale = alt.Scale(domain=[look.policy for look in looks], range=values)
-    return channel("policy:N", scale=scale, legend=None)
+def time_chart(compared: Compared, device: str, canvas: Canvas) -> tuple[str, Spec]:
+    """Draw the time of all references over capacities on a device, a line per admission.
+
+    Returns:
+        The title, with the unit, and the figure.
+    """
+    shown = _on(compared, device)
+    longest_us = max(record["time_us"] for record in shown.records)
+    unit_us, unit = next(
+        ((unit_us, name) for unit_us, name in UNITS_US if longest_us >= unit_us), UNITS_US[-1]
+    )
+    field = next(name for name, own_us in TIME_FIELDS.items() if own_us == unit_us)
+    title = f"Time of all references on {device} ({unit})"
+    measure = Measure("time", field, title, "", Kind.NUMBER)
+    shown = replace(shown, tooltip=[*TOOLTIP, exact_tooltip(measure)])
+    return title, _drawn(shown, measure, canvas)
 
 
-def _highlight(canvas: Canvas) -> alt.Parameter:
-    """The lines in focus: the page sets them in all figures, a picture from its legend."""
-    if canvas.on_page:
-        return alt.param(name=HIGHLIGHT, value=[])
-    return alt.selection_point(name=HIGHLIGHT, fields=["policy"], bind="legend")
+TIME_FIELDS = {f"time_{number}": unit_us for number, (unit_us, _) in enumerate(UNITS_US)}
+"""Columns of records with the time in each unit: devices differ too much to share one."""
+
+TOOLTIP = (("policy", "Admission", None), ("capacity", "Blocks", ","))
 
 
-def _opacity(canvas: Canvas) -> Any:
-    test: Any = f"length({HIGHLIGHT}) == 0 || indexof({HIGHLIGHT}, datum.policy) >= 0"
-    if not canvas.on_page:
-        test = _highlight(canvas)
-    return alt.when(test).then(alt.value(1)).otherwise(alt.value(FADED_OPACITY))
+def _on(compared: Compared, device: str, *tests: str) -> Compared:
+    """Return what is compared on one device alone."""
+    where = " && ".join([f"datum.device == {json.dumps(device)}", *tests])
+    records = [record for record in compared.records if record["device"] == device]
+    return replace(compared, records=records, where=where)
+
+
+def _drawn(compared: Compared, measure: Measure, canvas: Canvas) -> Spec:
+    draw = lines_chart if len(compared.sizes.sizes) > 1 else bars_chart
+    return draw(compared, measure, canvas)
+
+
+def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:
+    """Return a ranking with a heat map: time with a cache over the time without one.
+
+    A device is a part of the label, as prices decide what pays.
+    """
+    values: dict[tuple[str, Place], float] = {}
+    for label, records in records_by_label.items():
+        cells = [record for record in records if "policy" in record]
+        devices = {record["device"] for record in cells}
+        without = {
+            (record["device"], record["capacity"]): record["time_us"]
+            for record in cells
+            if record["policy"] == NO_CACHE
+        }
+        for record in cells:
+            device, capacity = record["device"], record["capacity"]
+            where = label if len(records_by_label) == 1 else f"{label} · {device}"
+            if len(records_by_label) == 1 and len(devices) > 1:
+                where = device
+            if without.get((device, capacity)):
+                place = Place(where, capacity, record["share"])
+                values[record["policy"], place] = record["time_us"] / without[device, capacity]
+    if not values:
+        return []
+    summed = overview(
+        values,
+        key="time",
+        title="Which admission, where, by how much",
+        unit="Time of all references over the time without a cache",
+        word="Admission",
+        size_word="capacity",
+        size_text=lambda size: f"{size:,.0f}",
+        notes={NO_CACHE: "baseline"},
+        place_word="device" if len(records_by_label) == 1 else "trace and device",
+    )
+    return [summed] if summed is not None and summed.has_ranges else []

@@ -3,22 +3,26 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import altair as alt
 import polars as pl
 
-from clockhand.report.appearance import Mark, marks
-from clockhand.report.canvas import CANVAS, PICTURE, ROWS, Canvas, picture
-from clockhand.report.html import script_json, template
+from clockhand.report.appearance import marks
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec, picture_files
+from clockhand.report.emphasis import emphasised
+from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.lines import Compared, Record, series_of
+from clockhand.report.overview_charts import overview_charts
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug
 from clockhand.studies.filecache.charts import (
+    HIT_RATIO,
     NO_CACHE,
     break_even_chart,
     break_even_records,
     cell_records,
+    compared_of,
     hit_chart,
+    overviews,
     time_chart,
 )
 from clockhand.studies.filecache.findings import findings, group_label, groups, headline
@@ -46,117 +50,111 @@ HEADINGS = {
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure of the page; ``number`` counts them."""
-
-    identity: str
-    number: int
-    title: str
-    caption: str
-
-
-@dataclass(frozen=True)
-class Part:
-    """One trace at one block size."""
-
-    slug: str
-    label: str
-    summary: str
-    figures: list[Figure]
-    looks: list[Mark]
-
-
-@dataclass(frozen=True)
 class _Drawing:
     """A figure before it is numbered."""
 
     key: str
     title: str
     caption: str
-    chart: alt.LayerChart
+    chart: Spec
 
 
-def render(rows: pl.DataFrame, facts: Facts) -> str:
+def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> str:
     """Return the report of result rows as HTML text.
 
     Args:
         rows: Result rows, as :func:`clockhand.filecache` gives them.
         facts: How the rows were made; it describes every trace that the rows name.
+        highlight: Admissions that are emphasised, besides the best.
     """
     parts: list[Part] = []
-    payload: list[dict[str, Any]] = []
-    number = 0
+    together = {}
     for group in groups(rows):
         label = group_label(rows, group, facts)
         slug = free_slug(label, [part.slug for part in parts])
         records = cell_records(group) + break_even_records(group)
-        looks = _looks(records, CANVAS)
-        figures, drawn = [], []
-        for drawing in _drawings(group, records, looks, CANVAS, label):
-            number += 1
-            identity = f"{slug}-{drawing.key}"
-            figures.append(Figure(identity, number, drawing.title, drawing.caption))
-            drawn.append({"identity": identity, "specification": drawing.chart.to_dict()})
-        parts.append(Part(slug, label, _summary(group), figures, looks))
-        payload.append({ROWS: records, "figures": drawn})
-    sentences = findings(rows, facts)
+        compared = _compared(records, CANVAS, label, highlight)
+        before = sum(len(part.figures) for part in parts)
+        figures = [
+            Figure(f"{slug}-{drawing.key}", drawing.title, drawing.caption, drawing.chart, number)
+            for number, drawing in enumerate(
+                _drawings(group, records, compared, CANVAS), before + 1
+            )
+        ]
+        together[label] = records
+        part = Part(
+            slug=slug,
+            title=label,
+            text=_summary(group),
+            rows=[("", figures)],
+            records=records,
+            looks=compared.looks,
+            focus=compared.focus,
+            word="admission",
+            overviews=overviews({label: records}),
+        )
+        parts.append(part)
+    table = table_without_filter(rows, facts, HEADINGS)
     return template(PAGE_TEMPLATE).render(
         title=headline(rows, facts),
-        sentences=sentences,
+        sentences=findings(rows, facts),
         parts=parts,
+        leading=overviews(together) if len(together) > 1 else [],
         facts=printable(facts),
-        table=table_without_filter(rows, facts, HEADINGS),
-        payload=script_json(payload),
+        table=table,
+        payload=payload(parts, {"rows-heading": table}),
     )
 
 
-def pictures(rows: pl.DataFrame, folder: str | Path, facts: Facts) -> dict[Path, bytes]:
+def pictures(
+    rows: pl.DataFrame, folder: str | Path, facts: Facts, highlight: Sequence[str] = ()
+) -> dict[Path, bytes]:
     """Return every figure as SVG and PNG: the content of each file in ``folder``."""
-    files = {}
     slugs: list[str] = []
     split = groups(rows)
+    drawn: dict[str, Spec] = {}
     for group in split:
         label = group_label(rows, group, facts)
         slugs.append(free_slug(label, slugs))
         prefix = f"{slugs[-1]}-" if len(split) > 1 else ""
         records = cell_records(group) + break_even_records(group)
-        for drawing in _drawings(group, records, _looks(records, PICTURE), PICTURE, label):
-            for suffix in ("svg", "png"):
-                path = Path(folder) / f"{prefix}{drawing.key}.{suffix}"
-                files[path] = picture(drawing.chart, suffix)
-    return files
+        compared = _compared(records, PICTURE, label, highlight)
+        for summed in overviews({label: records}):
+            for key, chart in overview_charts(summed, PICTURE, label).items():
+                drawn[prefix + key] = chart
+        for drawing in _drawings(group, records, compared, PICTURE):
+            drawn[prefix + drawing.key] = drawing.chart
+    return picture_files(folder, drawn)
 
 
 def _drawings(
-    group: pl.DataFrame,
-    records: Sequence[dict[str, Any]],
-    looks: Sequence[Mark],
-    canvas: Canvas,
-    label: str,
+    group: pl.DataFrame, records: Sequence[Record], compared: Compared, canvas: Canvas
 ) -> Iterator[_Drawing]:
     title = "Hits that pay for caching a block"
     caption = (
         "The fewest hits after which a block in the cache has cost less than without one, by "
         "device; fewer hits, better for the cache."
     )
-    chart = break_even_chart(records, title, canvas, label)
+    chart = break_even_chart(records, title, canvas, compared.label)
     yield _Drawing("required-hits", title, caption, chart)
-    title = "Hit ratio"
-    caption = "Share of references that the cache serves; refused blocks are misses."
-    yield _Drawing("hit-ratio", title, caption, hit_chart(records, title, looks, canvas, label))
+    yield _Drawing(HIT_RATIO.key, HIT_RATIO.title, HIT_RATIO.note, hit_chart(compared, canvas))
     slugs: list[str] = []
     for device in group["device"].unique(maintain_order=True):
         shown = printable(device)
         slugs.append(free_slug(shown, slugs))
-        title = f"Time of all references on {shown}"
         caption = "With a cache, by admission, and without one; lower is better."
-        chart = time_chart(records, shown, title, looks, canvas, label)
+        title, chart = time_chart(compared, shown, canvas)
         yield _Drawing(f"time-{slugs[-1]}", title, caption, chart)
 
 
-def _looks(records: Sequence[dict[str, Any]], canvas: Canvas) -> list[Mark]:
-    lines = [str(record["policy"]) for record in records if "policy" in record]
-    return marks(list(dict.fromkeys(lines)), (NO_CACHE,), (), canvas.theme)
+def _compared(
+    records: Sequence[Record], canvas: Canvas, label: str, highlight: Sequence[str]
+) -> Compared:
+    series = series_of(record for record in records if "policy" in record)
+    summed = overviews({label: records})
+    best_first = [entry.name for entry in summed[0].entries] if summed else series
+    focus = emphasised(series, best_first, (NO_CACHE,), highlight)
+    return compared_of(records, marks(series, (NO_CACHE,), (), canvas.theme), focus, label)
 
 
 def _summary(group: pl.DataFrame) -> str:

@@ -49,15 +49,15 @@ class FileCacheRun(Reported):
     facts: Facts
     warnings: list[str]
 
-    def _rendered(self) -> str:
-        from clockhand.studies.filecache.report import render  # Altair takes a while to import.
+    def _rendered(self, highlight: Sequence[str]) -> str:
+        from clockhand.studies.filecache.report import render
 
-        return render(self.rows, self.facts)
+        return render(self.rows, self.facts, highlight)
 
-    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
         from clockhand.studies.filecache.report import pictures
 
-        return pictures(self.rows, folder, self.facts)
+        return pictures(self.rows, folder, self.facts, highlight)
 
 
 def filecache(

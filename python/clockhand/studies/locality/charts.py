@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from clockhand.report.appearance import SOLID, Theme
-from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, themed
+from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, Spec, as_spec
 from clockhand.studies.locality.panels import BOTH, BY_FREQUENCY, READS, WRITES, Panel, Record
 
 PANEL_HEIGHT = 190
@@ -32,7 +32,7 @@ def panel_records(panel: Panel, identity: str) -> list[Record]:
     return lines + shaded
 
 
-def panel_chart(panel: Panel, identity: str, canvas: Canvas, subtitle: str = "") -> alt.LayerChart:
+def panel_chart(panel: Panel, identity: str, canvas: Canvas, subtitle: str = "") -> Spec:
     """Draw a panel, on the page or as a picture of its own."""
     drawing = _Drawing(panel, identity, canvas)
     data: Any = alt.NamedData(name=ROWS)
@@ -49,7 +49,7 @@ def panel_chart(panel: Panel, identity: str, canvas: Canvas, subtitle: str = "")
         title = alt.TitleParams(panel.title, subtitle=subtitle, anchor="start")
         figure = figure.properties(width=PICTURE_WIDTH, height=PICTURE_HEIGHT, title=title)
     described = figure.properties(description=f"{panel.title}. {panel.caption}")
-    return themed(described, canvas.theme)
+    return as_spec(described, canvas.theme)
 
 
 def _logarithmic_axis(first: float, last: float, *, grid: bool = True) -> alt.Axis:

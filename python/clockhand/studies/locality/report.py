@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.appearance import PAGE
-from clockhand.report.canvas import CANVAS, PICTURE, picture
+from clockhand.report.canvas import CANVAS, PICTURE, picture_files
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import Table, table_without_filter
 from clockhand.report.words import free_slug, unique
@@ -84,16 +84,14 @@ def pictures(tables: Tables, folder: str | Path, facts: Facts) -> dict[Path, byt
     slugs: list[str] = []
     for label in labels:
         slugs.append(free_slug(label, slugs))
-    files = {}
+    drawn = {}
     for topic in topics(tables, traces):
         for slug, label, row in zip(slugs, labels, topic.rows, strict=True):
             prefix = f"{slug}-" if len(traces) > 1 else ""
             for panel in row.panels:
                 chart = panel_chart(panel, panel.key, PICTURE, subtitle=label)
-                for suffix in ("svg", "png"):
-                    path = Path(folder) / f"{prefix}{panel.key}.{suffix}"
-                    files[path] = picture(chart, suffix)
-    return files
+                drawn[prefix + panel.key] = chart
+    return picture_files(folder, drawn)
 
 
 def _part(topic: Topic, labels: Sequence[str], before: int) -> Part:
@@ -106,7 +104,7 @@ def _part(topic: Topic, labels: Sequence[str], before: int) -> Part:
             identity = f"{topic.key}-{index}-{panel.key}"
             records += panel_records(panel, identity)
             is_drawn = any(record["y"] for record in panel.records)
-            chart = panel_chart(panel, identity, CANVAS).to_dict() if is_drawn else None
+            chart = panel_chart(panel, identity, CANVAS) if is_drawn else None
             before += 1
             series = [(name, *look(name, PAGE)) for name in panel.series]
             figures.append(

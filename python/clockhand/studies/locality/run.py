@@ -146,12 +146,12 @@ class Locality(Reported):
         rows: pl.DataFrame = getattr(self, name.replace("-", "_"))
         return rows
 
-    def _rendered(self) -> str:
-        from clockhand.studies.locality.report import render  # Altair takes a while to import.
+    def _rendered(self, highlight: Sequence[str]) -> str:
+        from clockhand.studies.locality.report import render
 
         return render(self._tables(), self.facts)
 
-    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
         from clockhand.studies.locality.report import pictures
 
         return pictures(self._tables(), folder, self.facts)

@@ -1,49 +1,48 @@
 """The figures of page caches, as Vega-Lite charts."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import Mark
-from clockhand.report.canvas import FADED_OPACITY, HIGHLIGHT, LOGARITHMIC_SPAN, ROWS, Canvas, themed
+from clockhand.report.bars import BAR_HEIGHT, bars_chart, bars_note
+from clockhand.report.canvas import Canvas, Spec, framed
+from clockhand.report.lines import (
+    Compared,
+    Record,
+    SizeAxis,
+    cut_note,
+    exact_tooltip,
+    lines_chart,
+    quantity,
+)
+from clockhand.report.overview import Overview, Place, overview
+from clockhand.report.scales import Kind, Measure, label_expression
+from clockhand.report.series import first_spellings
+from clockhand.report.words import time_unit
+from clockhand.studies.pagecache.findings import OFFLINE
 from clockhand.study.facts import printable
 
-WIDTH = 560
-HEIGHT = 320
-BAR_HEIGHT = 28
-
-Record = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One quantity that has a figure: its key, its column, and how to print it."""
-
-    key: str
-    field: str
-    title: str
-    note: str
-    number_format: str
-
+BASELINES = ("clock", "lru")
+"""What the others are compared with: the first of them that was run."""
 
 MEASURES = (
-    Measure("io_time", "io_time_s", "I/O time (s)",
-            "Reads and writes of both devices, priced; lower is better.", "~s"),
+    Measure("io_time", "io_time", "I/O time",
+            "Reads and writes of both devices, priced; lower is better.", Kind.NUMBER),
     Measure("write_ios", "write_ios", "Pages written",
-            "Evictions, syncs, the flusher and other write-backs.", "~s"),
+            "Evictions, syncs, the flusher and other write-backs.", Kind.COUNT),
     Measure("read_ios", "read_ios", "Pages read",
-            "Misses that read, and what is read ahead.", "~s"),
+            "Misses that read, and what is read ahead.", Kind.COUNT),
     Measure("hit_ratio", "hit_ratio", "Hit ratio",
-            "Share of page references that found their page.", ".1%"),
+            "Share of page references that found their page.", Kind.SHARE),
     Measure("energy", "energy_j", "I/O energy (J)",
-            "Reads and writes of both devices.", "~s"),
+            "Reads and writes of both devices.", Kind.NUMBER),
     Measure("dirty_peak", "dirty_pages_peak", "Dirty pages of files, at most",
-            "What a power failure would have lost at the worst moment.", "~s"),
+            "What a power failure would have lost at the worst moment.", Kind.COUNT),
     Measure("dirty_mean", "dirty_pages_mean", "Dirty pages of files, on average",
-            "What a power failure would have lost at a moment like any other.", "~s"),
+            "What a power failure would have lost at a moment like any other.", Kind.NUMBER),
 )  # fmt: skip
 
 REASONS = {
@@ -57,12 +56,18 @@ REASONS = {
 REASONS_TITLE = "What became of dirty pages"
 
 
-def cell_records(rows: pl.DataFrame) -> list[Record]:
-    """Return the values that figures show, one record per policy and size, the first of doubles."""
+def cell_records(rows: pl.DataFrame) -> tuple[list[Record], str]:
+    """Return the values that figures show, and the unit of I/O times.
+
+    There is one record per policy and size, the first of doubles; policies that mean the same with
+    all defaults filled in are one.
+    """
+    unit, unit_us = time_unit(rows["io_time_us"])
     shown = rows.select(
-        "policy",
+        _named(rows),
         "frames",
-        (pl.col("io_time_us") / 1e6).alias("io_time_s"),
+        "memory_share",
+        (pl.col("io_time_us") / unit_us).alias("io_time"),
         (pl.col("energy_uj") / 1e6).alias("energy_j"),
         "write_ios",
         "read_ios",
@@ -70,13 +75,19 @@ def cell_records(rows: pl.DataFrame) -> list[Record]:
         "dirty_pages_peak",
         "dirty_pages_mean",
     ).unique(["policy", "frames"], keep="first", maintain_order=True)
-    return [printable(record) for record in shown.to_dicts()]
+    return [printable(record) for record in shown.to_dicts()], unit
+
+
+def _named(rows: pl.DataFrame) -> pl.Expr:
+    spelled = rows.select("policy", "frames", "policy_resolved")
+    return pl.col("policy").replace_strict(first_spellings(spelled.iter_rows()))
 
 
 def reason_records(rows: pl.DataFrame) -> list[Record]:
     """Return what became of dirty pages at the smallest memory, a record per policy and reason."""
     smallest = rows.filter(pl.col("frames") == pl.col("frames").min())
-    cells = smallest.unique("policy", keep="first", maintain_order=True)
+    named = smallest.with_columns(_named(rows))
+    cells = named.unique("policy", keep="first", maintain_order=True)
     records = [
         {
             "policy": cell["policy"],
@@ -91,182 +102,134 @@ def reason_records(rows: pl.DataFrame) -> list[Record]:
     return [printable(record) for record in records]
 
 
-def is_drawable(records: Sequence[Record], measure: Measure) -> bool:
-    """Tell whether a measure has a value other than 0."""
-    return any(record[measure.field] for record in records)
-
-
-def measure_chart(
+def compared_of(
     records: Sequence[Record],
-    measure: Measure,
+    unit: str,
     looks: Sequence[Mark],
-    canvas: Canvas,
+    focus: Sequence[str],
     label: str,
-) -> alt.LayerChart:
+) -> Compared:
+    """Return what the figures of a trace share."""
+    sizes = sorted({record["frames"] for record in records})
+    tooltip = [("policy", "Policy", None), ("frames", "Frames", ",")]
+    measured = [exact_tooltip(_titled(measure, unit)) for measure in drawable(records)]
+    baseline = baseline_of(records)
+    return Compared(
+        label=label,
+        word="Policy",
+        records=records,
+        sizes=SizeAxis("frames", "Page frames", sizes),
+        looks=looks,
+        focus=focus,
+        anchors=() if baseline is None else (baseline,),
+        tooltip=[*tooltip, *measured],
+    )
+
+
+def baseline_of(records: Sequence[Record]) -> str | None:
+    """Return the policy that the others are compared with, if it was run."""
+    present = {record["policy"] for record in records}
+    return next((name for name in BASELINES if name in present), None)
+
+
+def drawable(records: Sequence[Record]) -> list[Measure]:
+    """Return the measures that have a value other than 0."""
+    return [measure for measure in MEASURES if any(record[measure.field] for record in records)]
+
+
+def _titled(measure: Measure, unit: str) -> Measure:
+    return replace(measure, title=f"I/O time ({unit})") if measure.key == "io_time" else measure
+
+
+def measure_chart(compared: Compared, measure: Measure, unit: str, canvas: Canvas) -> Spec:
     """Draw one measure: lines over memory sizes, or bars at a single size."""
-    frames = sorted({record["frames"] for record in records})
-    base = alt.Chart().transform_filter(f"isValid(datum.{measure.field})")
-    tooltip = [
-        alt.Tooltip("policy:N", title="Policy"),
-        alt.Tooltip("frames:Q", title="Frames", format=","),
-        alt.Tooltip(f"{measure.field}:Q", title=measure.title, format=_exact(measure)),
-    ]
-    if len(frames) == 1:
-        layers = _bars(base, measure, looks, canvas, tooltip)
-        height = BAR_HEIGHT * len(looks) + 60
-        return _figure(layers, records, canvas, measure.title, label, height)
-    is_wide = frames[-1] / frames[0] >= LOGARITHMIC_SPAN
-    scale = alt.Scale(type="log" if is_wide else "linear", zero=False, nice=False, padding=14)
-    encoded = base.encode(
-        x=alt.X(
-            "frames:Q",
-            title="Page frames",
-            scale=scale,
-            axis=alt.Axis(format="~s", grid=False, tickCount=6),
-        ),
-        y=alt.Y(
-            f"{measure.field}:Q",
-            title=None if canvas.on_page else measure.title,
-            scale=_value_scale(records, measure),
-            axis=alt.Axis(format=measure.number_format, tickCount=5),
-        ),
-        opacity=_opacity(canvas),
+    draw = lines_chart if len(compared.sizes.sizes) > 1 else bars_chart
+    return draw(compared, _titled(measure, unit), canvas)
+
+
+def note(compared: Compared, measure: Measure) -> str:
+    """Return the caption of a figure, with what is cut at its edge."""
+    cut = cut_note if len(compared.sizes.sizes) > 1 else bars_note
+    return f"{measure.note} {cut(compared, measure)}".rstrip()
+
+
+def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:
+    """Return the ranking with the heat map of I/O time; none where nothing can be compared."""
+    baselines = {baseline_of(records) for records in records_by_label.values()}
+    baseline = baselines.pop() if len(baselines) == 1 else None
+    values: dict[tuple[str, Place], float] = {}
+    for label, records in records_by_label.items():
+        reference = _references(records, baseline)
+        for record in records:
+            frames, time = record["frames"], record["io_time"]
+            if time and frames in reference:
+                place = Place(label, frames, record["memory_share"])
+                values[record["policy"], place] = time / reference[frames]
+    names = {name for name, _ in values}
+    if len(names) < 2:
+        return []
+    notes = {name: "reads the future" for name in names if name.partition(":")[0] == OFFLINE}
+    if baseline is not None:
+        notes[baseline] = "baseline"
+    summed = overview(
+        values,
+        key="io_time",
+        title="Which policy, where, by how much",
+        unit=f"I/O time over {'the best policy of each size' if baseline is None else baseline}",
+        word="Policy",
+        size_word="memory",
+        size_text=lambda size: f"{size:,.0f}",
+        notes=notes,
     )
-    line = encoded.mark_line(strokeWidth=1.9).encode(
-        color=_color(looks, canvas),
-        strokeDash=_scaled(alt.StrokeDash, looks, [list(look.dash) for look in looks]),
-    )
-    point = encoded.mark_point(filled=True, size=48).encode(
-        color=_color(looks, canvas),
-        shape=_scaled(alt.Shape, looks, [look.shape for look in looks]),
-        tooltip=tooltip,
-    )
-    layers = [line, point.add_params(_highlight(canvas))]
-    return _figure(layers, records, canvas, measure.title, label, HEIGHT)
+    return [summed] if summed is not None and summed.has_ranges else []
+
+
+def _references(records: Sequence[Record], baseline: str | None) -> dict[int, float]:
+    """Return what times are divided by, at each size."""
+    times: dict[int, float] = {}
+    for record in records:
+        is_one = record["policy"] == baseline
+        if baseline is None:
+            is_one = record["policy"].partition(":")[0] != OFFLINE
+        if is_one and record["io_time"]:
+            frames = record["frames"]
+            times[frames] = min(record["io_time"], times.get(frames, record["io_time"]))
+    return times
 
 
 def reasons_chart(
     records: Sequence[Record], looks: Sequence[Mark], canvas: Canvas, label: str
-) -> alt.LayerChart:
+) -> Spec:
     """Draw what became of dirty pages: a bar per policy, divided by reason."""
     theme = canvas.theme
-    colors = [theme.ink, *theme.series[:3], theme.muted]
-    present = {record["reason"] for record in records}
-    reasons = [reason for reason in REASONS.values() if reason in present]
-    by_reason = dict(zip(REASONS.values(), colors, strict=True))
-    bar = (
-        alt.Chart()
-        .transform_filter("isValid(datum.pages)")
-        .mark_bar(height={"band": 0.7})
-        .encode(
-            y=alt.Y(
-                "policy:N",
-                title=None,
-                sort=[look.policy for look in looks],
-                axis=alt.Axis(labelLimit=220, ticks=False, domain=False),
-            ),
-            x=alt.X("sum(pages):Q", title="Pages", axis=alt.Axis(format="~s", tickCount=5)),
-            color=alt.Color(
-                "reason:N",
-                scale=alt.Scale(domain=reasons, range=[by_reason[reason] for reason in reasons]),
-                legend=alt.Legend(title=None, orient="top", labelLimit=260),
-            ),
-            order=alt.Order("reason_order:Q"),
-            opacity=_opacity(canvas),
-            tooltip=[
-                alt.Tooltip("policy:N", title="Policy"),
-                alt.Tooltip("reason:N", title="Became"),
-                alt.Tooltip("pages:Q", title="Pages", format=","),
+    colors = dict(zip(REASONS.values(), [theme.ink, *theme.series[:3], theme.muted], strict=True))
+    reasons = [name for name in REASONS.values() if name in {r["reason"] for r in records}]
+    names = {"labelLimit": 190, "ticks": False, "domain": False}
+    axis = {"labelExpr": label_expression(Kind.COUNT), "tickCount": 5, "labelOverlap": "greedy"}
+    series = [look.policy for look in looks]
+    bar: Spec = {
+        "transform": [
+            {"filter": "isValid(datum.pages)"},
+            {"calculate": f"indexof({json.dumps(reasons)}, datum.reason)", "as": "reason_order"},
+        ],
+        "mark": {"type": "bar", "height": {"band": 0.74}},
+        "encoding": {
+            "y": {"field": "policy", "type": "nominal", "title": None, "sort": series,
+                  "axis": names},
+            "x": quantity("pages", aggregate="sum", title="Pages", axis=axis),
+            "color": {
+                "field": "reason",
+                "type": "nominal",
+                "scale": {"domain": reasons, "range": [colors[reason] for reason in reasons]},
+                "legend": {"title": None, "orient": "top", "labelLimit": 260},
+            },
+            "order": quantity("reason_order"),
+            "tooltip": [
+                {"field": "policy", "type": "nominal", "title": "Policy"},
+                {"field": "reason", "type": "nominal", "title": "Became"},
+                quantity("pages", title="Pages", format=","),
             ],
-        )
-        .transform_calculate(reason_order=f"indexof({reasons}, datum.reason)")
-    )
-    layers = [bar.add_params(_highlight(canvas))]
-    height = BAR_HEIGHT * len(looks) + 60
-    return _figure(layers, records, canvas, REASONS_TITLE, label, height)
-
-
-def _value_scale(records: Sequence[Record], measure: Measure) -> alt.Scale:
-    known = [record[measure.field] for record in records if record[measure.field] is not None]
-    if min(known) > 0 and max(known) / min(known) >= LOGARITHMIC_SPAN:
-        return alt.Scale(type="log", nice=True)
-    return alt.Scale(zero=True, nice=True)
-
-
-def _bars(
-    base: alt.Chart,
-    measure: Measure,
-    looks: Sequence[Mark],
-    canvas: Canvas,
-    tooltip: Sequence[alt.Tooltip],
-) -> list[alt.Chart]:
-    encoded = base.encode(
-        y=alt.Y(
-            "policy:N",
-            title=None,
-            sort=[look.policy for look in looks],
-            axis=alt.Axis(labelLimit=220, ticks=False, domain=False),
-        ),
-        x=alt.X(
-            f"{measure.field}:Q",
-            title=None if canvas.on_page else measure.title,
-            scale=alt.Scale(zero=True, nice=True),
-            axis=alt.Axis(format=measure.number_format, tickCount=5),
-        ),
-        tooltip=list(tooltip),
-        opacity=_opacity(canvas),
-    )
-    bar = encoded.mark_bar(height={"band": 0.7}).encode(color=_color(looks, canvas))
-    text = encoded.mark_text(align="left", dx=5, color=canvas.theme.ink).encode(
-        text=alt.Text(f"{measure.field}:Q", format=_exact(measure))
-    )
-    return [bar.add_params(_highlight(canvas)), text]
-
-
-def _figure(
-    layers: list[alt.Chart],
-    records: Sequence[Record],
-    canvas: Canvas,
-    title: str,
-    label: str,
-    height: int,
-) -> alt.LayerChart:
-    described = f"{title} on {label}."
-    if canvas.on_page:
-        figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
-            width="container", autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
-        )
-    else:
-        figure = alt.LayerChart(layer=layers, data=alt.InlineData(values=list(records)))
-        heading = alt.TitleParams(title, subtitle=label, anchor="start")
-        figure = figure.properties(width=WIDTH, title=heading)
-    return themed(figure.properties(height=height, description=described), canvas.theme)
-
-
-def _exact(measure: Measure) -> str:
-    return {".1%": ".2%"}.get(measure.number_format, ",.4~r")
-
-
-def _scaled(channel: Any, looks: Sequence[Mark], values: list[Any]) -> Any:
-    scale = alt.Scale(domain=[look.policy for look in looks], range=values)
-    return channel("policy:N", scale=scale, legend=None)
-
-
-def _color(looks: Sequence[Mark], canvas: Canvas) -> alt.Color:
-    scale = alt.Scale(domain=[look.policy for look in looks], range=[look.color for look in looks])
-    legend = None if canvas.on_page else alt.Legend(title="Policy", labelLimit=260)
-    return alt.Color("policy:N", scale=scale, legend=legend)
-
-
-def _highlight(canvas: Canvas) -> alt.Parameter:
-    """The policies in focus: the page sets them in all figures, a picture from its legend."""
-    if canvas.on_page:
-        return alt.param(name=HIGHLIGHT, value=[])
-    return alt.selection_point(name=HIGHLIGHT, fields=["policy"], bind="legend")
-
-
-def _opacity(canvas: Canvas) -> Any:
-    test: Any = f"length({HIGHLIGHT}) == 0 || indexof({HIGHLIGHT}, datum.policy) >= 0"
-    if not canvas.on_page:
-        test = _highlight(canvas)
-    return alt.when(test).then(alt.value(1)).otherwise(alt.value(FADED_OPACITY))
+        },
+    }  # fmt: skip
+    height = BAR_HEIGHT * len(looks) + 8
+    return framed([bar], records, canvas, title=REASONS_TITLE, label=label, height=height)

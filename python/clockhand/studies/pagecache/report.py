@@ -5,21 +5,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import Mark, marks
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, picture
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec, picture_files
+from clockhand.report.emphasis import emphasised
 from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.lines import Compared, series_of
+from clockhand.report.overview_charts import overview_charts
 from clockhand.report.table import table_without_filter
-from clockhand.report.words import free_slug
+from clockhand.report.words import free_slug, unique
 from clockhand.studies.pagecache.charts import (
-    MEASURES,
+    BASELINES,
     REASONS_TITLE,
-    Measure,
+    baseline_of,
     cell_records,
-    is_drawable,
+    compared_of,
+    drawable,
     measure_chart,
+    note,
+    overviews,
     reason_records,
     reasons_chart,
 )
@@ -27,8 +32,6 @@ from clockhand.studies.pagecache.findings import OFFLINE, findings
 from clockhand.study.facts import Facts, printable, trace_label
 
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
-
-BASELINES = ("lru",)
 
 
 @dataclass(frozen=True)
@@ -39,51 +42,58 @@ class _Section:
     label: str
     summary: str
     records: list[dict[str, Any]]
+    unit: str
     reasons: list[dict[str, Any]]
 
-    def measures(self) -> list[Measure]:
-        return [measure for measure in MEASURES if is_drawable(self.records, measure)]
 
-
-def render(rows: pl.DataFrame, facts: Facts) -> str:
+def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> str:
     """Return the report of result rows as HTML text.
 
     Args:
         rows: Result rows, one per trace, memory size and policy, in the order given.
         facts: How the rows were made; it describes every trace that the rows name.
+        highlight: Policies that are emphasised, besides the best and the baseline.
     """
     split = _sections(rows, facts)
+    everywhere = _looks(split, CANVAS)
     parts: list[Part] = []
     for section in split:
-        parts.append(_part(section, sum(len(part.figures) for part in parts)))
+        before = sum(len(part.figures) for part in parts)
+        parts.append(_part(section, everywhere, highlight, before))
     sentences = findings(rows, facts)
+    table = table_without_filter(rows, facts, {})
+    together = {section.label: section.records for section in split}
     return template(PAGE_TEMPLATE).render(
         title=_title(split, sentences),
         sentences=sentences,
         parts=parts,
+        leading=overviews(together) if len(split) > 1 else [],
         facts=printable(facts),
-        table=table_without_filter(rows, facts, {}),
-        payload=payload(parts),
+        table=table,
+        payload=payload(parts, {"rows-heading": table}),
     )
 
 
-def pictures(rows: pl.DataFrame, folder: str | Path, facts: Facts) -> dict[Path, bytes]:
+def pictures(
+    rows: pl.DataFrame, folder: str | Path, facts: Facts, highlight: Sequence[str] = ()
+) -> dict[Path, bytes]:
     """Return every figure as SVG and PNG: the content of each file in ``folder``."""
     split = _sections(rows, facts)
-    files = {}
+    everywhere = _looks(split, PICTURE)
+    label = split[0].label if len(split) == 1 else f"{len(split)} inputs"
+    drawn: dict[str, Spec] = {}
+    for summed in overviews({section.label: section.records for section in split}):
+        drawn |= overview_charts(summed, PICTURE, label)
     for section in split:
         prefix = f"{section.slug}-" if len(split) > 1 else ""
-        looks = _looks(section, PICTURE)
-        charts = {
-            measure.key: measure_chart(section.records, measure, looks, PICTURE, section.label)
-            for measure in section.measures()
-        }
+        compared = _compared(section, everywhere, highlight)
+        for measure in drawable(section.records):
+            chart = measure_chart(compared, measure, section.unit, PICTURE)
+            drawn[prefix + measure.key] = chart
         if section.reasons:
-            charts["reasons"] = reasons_chart(section.reasons, looks, PICTURE, section.label)
-        for key, chart in charts.items():
-            for suffix in ("svg", "png"):
-                files[Path(folder) / f"{prefix}{key}.{suffix}"] = picture(chart, suffix)
-    return files
+            chart = reasons_chart(section.reasons, compared.looks, PICTURE, section.label)
+            drawn[f"{prefix}reasons"] = chart
+    return picture_files(folder, drawn)
 
 
 def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
@@ -98,35 +108,63 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
             f"{first['read_ahead']} · flusher {first['flusher'] or 'none'}"
         )
         slug = free_slug(label, [section.slug for section in result])
-        section = _Section(slug, label, summary, cell_records(group), reason_records(group))
-        result.append(section)
+        records, unit = cell_records(group)
+        result.append(_Section(slug, label, summary, records, unit, reason_records(group)))
     return result
 
 
-def _looks(section: _Section, canvas: Canvas) -> list[Mark]:
-    policies = list(dict.fromkeys(record["policy"] for record in section.records))
-    return marks(policies, BASELINES, (OFFLINE,), canvas.theme)
+def _looks(split: Sequence[_Section], canvas: Canvas) -> list[Mark]:
+    names = unique(record["policy"] for section in split for record in section.records)
+    offline = [name for name in names if name.partition(":")[0] == OFFLINE]
+    return marks(names, BASELINES, offline, canvas.theme)
 
 
-def _part(section: _Section, before: int) -> Part:
+def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence[str]) -> Compared:
+    series = series_of(section.records)
+    best_first = [
+        entry.name
+        for summed in overviews({section.label: section.records})
+        for entry in summed.entries
+        if entry.name.partition(":")[0] != OFFLINE
+    ]
+    baseline = baseline_of(section.records)
+    always = [] if baseline is None else [baseline]
+    focus = emphasised(series, best_first or series, always, highlight)
+    looks = [look for look in everywhere if look.policy in series]
+    return compared_of(section.records, section.unit, looks, focus, section.label)
+
+
+def _part(
+    section: _Section, everywhere: Sequence[Mark], highlight: Sequence[str], before: int
+) -> Part:
     figures: list[Figure] = []
-    looks = _looks(section, CANVAS)
+    compared = _compared(section, everywhere, highlight)
 
-    def add(key: str, title: str, caption: str, chart: alt.LayerChart) -> None:
+    def add(key: str, title: str, caption: str, specification: Spec) -> None:
         identity = f"{section.slug}-{key}"
         number = before + len(figures) + 1
-        figures.append(Figure(identity, title, caption, chart.to_dict(), number))
+        figures.append(Figure(identity, title, caption, specification, number))
 
-    for measure in section.measures():
-        chart = measure_chart(section.records, measure, looks, CANVAS, section.label)
-        add(measure.key, measure.title, measure.note, chart)
+    for measure in drawable(section.records):
+        title = f"I/O time ({section.unit})" if measure.key == "io_time" else measure.title
+        chart = measure_chart(compared, measure, section.unit, CANVAS)
+        add(measure.key, title, note(compared, measure), chart)
     if section.reasons:
         frames = section.reasons[0]["at_frames"]
         caption = f"With {frames:,} frames; pages that are dirty at the end are not in it."
-        chart = reasons_chart(section.reasons, looks, CANVAS, section.label)
+        chart = reasons_chart(section.reasons, compared.looks, CANVAS, section.label)
         add("reasons", REASONS_TITLE, caption, chart)
-    records = section.records + section.reasons
-    return Part(section.slug, section.label, section.summary, [("", figures)], records, looks)
+    return Part(
+        slug=section.slug,
+        title=section.label,
+        text=section.summary,
+        rows=[("", figures)],
+        records=section.records + section.reasons,
+        looks=compared.looks,
+        focus=compared.focus,
+        word="policy",
+        overviews=overviews({section.label: section.records}),
+    )
 
 
 def _title(split: Sequence[_Section], sentences: Sequence[str]) -> str:

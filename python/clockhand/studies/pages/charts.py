@@ -1,82 +1,87 @@
-"""The figures, as Vega-Lite charts through Altair: data is inside, nothing is fetched."""
+"""The figures of simulations, in Vega-Lite: data is inside, nothing is fetched."""
 
-import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
 
-from clockhand.report.appearance import BOUND_DASH, Mark, Theme, marks
-from clockhand.report.canvas import (
-    FADED_OPACITY,
-    HIGHLIGHT,
-    LOGARITHMIC_SPAN,
-    PICTURE,
-    PICTURE_HEIGHT,
-    PICTURE_WIDTH,
-    ROWS,
-    Canvas,
-    picture,
-    themed,
-)
+from clockhand.report.appearance import Mark, Theme, marks
+from clockhand.report.bars import bars_chart, bars_note
+from clockhand.report.canvas import PICTURE, Canvas, Spec, picture_files
+from clockhand.report.emphasis import emphasised
+from clockhand.report.lines import Compared, SizeAxis, cut_note, is_drawable, lines_chart
+from clockhand.report.overview import Overview, Place, overview
+from clockhand.report.overview_charts import overview_charts
+from clockhand.report.scales import Kind, Measure
 from clockhand.report.words import byte_text, unique
-from clockhand.studies.pages.comparison import BASELINE, BOUND, OFFLINE
-from clockhand.studies.pages.sections import (
-    Record,
-    Section,
-    resolved_name,
-    sections,
-)
+from clockhand.studies.pages.comparison import BASELINE, BOUND, FEASIBLE, OFFLINE
+from clockhand.studies.pages.findings import finding
+from clockhand.studies.pages.sections import Record, Section, resolved_name, sections
 from clockhand.study.facts import Facts
 from clockhand.study.files import publish
+from clockhand.study.selections import matching
 
-# With more memory sizes than this, point shapes would hide the lines.
-MAXIMUM_SHAPED_SIZES = 24
-MAXIMUM_LABELLED_SIZES = 12
-BAR_HEIGHT = 26
-BAND_OPACITY = 0.2
+if TYPE_CHECKING:
+    import altair as alt
 
-
-@dataclass(frozen=True)
-class Measure:
-    """One quantity that has a figure: its key in the API, its column, and how to print it."""
-
-    key: str
-    field: str
-    title: str
-    note: str
-    number_format: str
-    counts_from_zero: bool
-    has_bound: bool
-
+LOWER_BOUND = "lower bound"
+WHICH = "Which policy, where, by how much"
+OVER_BOUND = "How far from the lower bound"
 
 MEASURES = (
     Measure("io_time", "io_time", "I/O time",
             "What all reads and writes of the device take together; lower is better.",
-            "~s", True, True),
+            Kind.NUMBER, True),
     Measure("io_time_relative_to_clock", "relative_io_time", "I/O time relative to CLOCK",
             "Below 1 is less I/O time than CLOCK at the same memory size.",
-            ".2~f", False, True),
+            Kind.RATIO, True),
     Measure("io_time_over_bound", "io_time_over_bound", "I/O time over the lower bound",
             "How many times the I/O time that no policy can go below at the same memory size.",
-            ".2~f", False, False),
+            Kind.RATIO),
     Measure("read_ios", "read_ios", "Read I/Os",
-            "Pages read from the device; lower is better.", "~s", True, True),
+            "Pages read from the device; lower is better.", Kind.COUNT, True),
     Measure("write_ios", "write_ios", "Write I/Os",
-            "Pages written to the device; lower is better.", "~s", True, True),
+            "Pages written to the device; lower is better.", Kind.COUNT, True),
     Measure("hit_ratio", "hit_ratio", "Hit ratio",
             "Share of references that found their page in memory; higher is better.",
-            ".0~%", False, False),
+            Kind.SHARE),
 )  # fmt: skip
 
+TOOLTIP: tuple[tuple[str, str, str | None], ...] = (
+    ("trace", "Trace", None),
+    ("policy", "Policy", None),
+    ("policy_resolved", "With defaults", None),
+    ("frames", "Memory (frames)", ","),
+    ("memory_percent", "Memory (% of footprint)", ".3~r"),
+    ("memory_mib", "Memory (MiB)", ",.3~f"),
+    ("io_time", "I/O time", ",.6~r"),
+    ("relative_io_time", "I/O time relative to CLOCK", ".4f"),
+    ("io_time_over_bound", "I/O time over the lower bound", ".4f"),
+    ("read_ios", "Read I/Os", ","),
+    ("write_ios", "Write I/Os", ","),
+    ("hit_ratio", "Hit ratio", ".2%"),
+    ("misses", "Misses", ","),
+    ("read_misses", "Read misses", ","),
+    ("write_misses", "Write misses", ","),
+    ("clean_evictions", "Clean evictions", ","),
+    ("dirty_evictions", "Dirty evictions", ","),
+    ("energy_uj", "Energy (µJ)", ",.6~r"),
+)
+"""What a point tells; everything else stands in the table of all rows."""
 
-def figures(rows: pl.DataFrame, facts: Facts | None = None) -> dict[str, alt.LayerChart]:
+
+def figures(
+    rows: pl.DataFrame, facts: Facts | None = None, highlight: Sequence[str] = ()
+) -> "dict[str, alt.LayerChart]":
     """Draw the figures of result rows.
 
-    With one trace the keys are ``io_time``, ``io_time_relative_to_clock`` (only where CLOCK was
+    First come ``io_time_ranking`` and ``io_time_heat_map``, the ranking of all policies over
+    everything that can be compared, with the range over traces, and the heat map; where the bound
+    was computed, ``over_bound_ranking`` and ``over_bound_heat_map`` too. With one trace the other
+    keys are ``io_time``, ``io_time_relative_to_clock`` (only where CLOCK was
     run), ``io_time_over_bound`` (only where the bound was computed), ``read_ios``, ``write_ios``
     and ``hit_ratio``; with several, each is preceded by the name
     of the trace, as in ``os-gcc-io_time``. Clicking a policy in a legend highlights it.
@@ -84,18 +89,48 @@ def figures(rows: pl.DataFrame, facts: Facts | None = None) -> dict[str, alt.Lay
     Args:
         rows: result rows, one per trace, memory size and policy.
         facts: what is known about the run; a trace that it calls synthetic is labelled so.
+        highlight: policies that are emphasised, besides the best and CLOCK.
 
     Raises:
         ValueError: the rows lack a column or hold no policy.
     """
+    import altair as alt
+
+    drawn = specifications(rows, facts, highlight)
+    return {key: alt.LayerChart.from_dict(figure) for key, figure in drawn.items()}
+
+
+def specifications(
+    rows: pl.DataFrame, facts: Facts | None, highlight: Sequence[str] = ()
+) -> dict[str, Spec]:
+    """Return the figures as Vega-Lite, by the keys of :func:`figures`."""
     parts = sections(rows, facts)
-    everywhere = looks(parts, PICTURE.theme)
-    charts = {}
+    everywhere = looks(parts, PICTURE.theme, highlight)
+    label = parts[0].label if len(parts) == 1 else f"{len(parts)} inputs"
+    charts: dict[str, Spec] = {}
+    for summed in overviews(parts):
+        charts |= overview_charts(summed, PICTURE, label)
     for section in parts:
         prefix = f"{section.slug}-" if len(parts) > 1 else ""
+        compared = compared_of(section, everywhere, PICTURE, highlight)
         for measure in drawable_measures(section):
-            charts[prefix + measure.key] = chart(section, measure, everywhere, PICTURE)
+            charts[prefix + measure.key] = chart(section, compared, measure, PICTURE)
     return charts
+
+
+def recommendation_chart(rows: pl.DataFrame, policy: str) -> Spec:
+    """Draw the I/O time of all policies at one memory size: the recommended one stands out."""
+    [section] = sections(rows, None)
+    everywhere = looks([section], PICTURE.theme, [policy])
+    shown = [policy, *([section.baseline] if section.baseline else [])]
+    compared = replace(compared_of(section, everywhere, PICTURE, [policy]), focus=shown)
+    titled = _titled(section, MEASURES[0])
+    found = finding(section)
+    heading = replace(titled, title=f"{titled.title}: take {policy}")
+    figure = bars_chart(compared, heading, PICTURE)
+    lines = [compared.label, found.lead, bars_note(compared, titled)]
+    figure["title"]["subtitle"] = [line for line in lines if line]
+    return figure
 
 
 def write_plots(rows: pl.DataFrame, folder: str | Path, facts: Facts | None = None) -> None:
@@ -111,40 +146,56 @@ def write_plots(rows: pl.DataFrame, folder: str | Path, facts: Facts | None = No
 
 
 def pictures(
-    rows: pl.DataFrame, folder: str | Path, facts: Facts | None = None
+    rows: pl.DataFrame,
+    folder: str | Path,
+    facts: Facts | None = None,
+    highlight: Sequence[str] = (),
 ) -> dict[Path, bytes]:
     """Return what :func:`write_plots` would write: the content of each file in ``folder``.
 
     Raises:
         ValueError: the rows lack a column or hold no policy.
     """
-    return {
-        Path(folder) / f"{key}.{suffix}": picture(figure, suffix)
-        for key, figure in figures(rows, facts).items()
-        for suffix in ("svg", "png")
-    }
+    return picture_files(folder, specifications(rows, facts, highlight))
 
 
-def looks(parts: Sequence[Section], theme: Theme) -> list[Mark]:
-    """Return the look of every policy of all sections, so that it is the same everywhere."""
+def is_offline(section: Section) -> set[str]:
+    """Return the policies of a section that read the future."""
+    return {record["policy"] for record in section.records if resolved_name(record) in OFFLINE}
+
+
+def looks(parts: Sequence[Section], theme: Theme, highlight: Sequence[str] = ()) -> list[Mark]:
+    """Return the look of every policy of all sections, so that it is the same everywhere.
+
+    What is emphasised somewhere gets its look first: these are the most different ones.
+    """
     policies = unique(policy for section in parts for policy in section.policies)
+    focused = {name for section in parts for name in focus(section, highlight)}
     baselines = {section.baseline for section in parts if section.baseline}
-    offline = {
-        record["policy"]
-        for section in parts
-        for record in section.records
-        if resolved_name(record) in OFFLINE
-    }
-    return marks(policies, baselines, offline, theme)
+    offline = {name for section in parts for name in is_offline(section)}
+    first = [name for name in policies if name in focused]
+    ordered = [*first, *(name for name in policies if name not in focused)]
+    drawn = {look.policy: look for look in marks(ordered, baselines, offline, theme)}
+    return [drawn[policy] for policy in policies]
+
+
+def focus(section: Section, highlight: Sequence[str]) -> list[str]:
+    """Return the policies that are emphasised in the figures of a section."""
+    always = [section.baseline] if section.baseline else []
+    return emphasised(section.policies, ranked(section), always, highlight)
+
+
+def ranked(section: Section) -> list[str]:
+    """Return the policies that can run, the one with the least relative I/O time first."""
+    offline = is_offline(section)
+    summed = _overview([section], "ranking", "relative")
+    names = [entry.name for entry in summed.entries] if summed else section.policies
+    return [name for name in names if name in section.policies and name not in offline]
 
 
 def drawable_measures(section: Section) -> list[Measure]:
     """Return the measures that a section has values for."""
-    return [
-        measure
-        for measure in MEASURES
-        if any(record[measure.field] is not None for record in section.records)
-    ]
+    return [measure for measure in MEASURES if is_drawable(section.records, measure)]
 
 
 def measure_title(section: Section, measure: Measure) -> str:
@@ -156,301 +207,142 @@ def measure_title(section: Section, measure: Measure) -> str:
     return measure.title
 
 
-def has_bound(section: Section, measure: Measure) -> bool:
-    """Tell whether the lower bound is drawn in a figure."""
-    return measure.has_bound and any(bound[measure.field] is not None for bound in section.bounds)
-
-
-def chart(
-    section: Section, measure: Measure, everywhere: Sequence[Mark], canvas: Canvas
-) -> alt.LayerChart:
-    """Draw one measure of one section: lines over memory sizes, or bars at a single size.
+def compared_of(
+    section: Section, everywhere: Sequence[Mark], canvas: Canvas, highlight: Sequence[str]
+) -> Compared:
+    """Return what the figures of a section share.
 
     ``everywhere`` has the look of at least the policies of this section.
     """
     present = set(section.policies)
-    here = [look for look in everywhere if look.policy in present]
-    drawing = _Drawing(section, measure, here, canvas)
-    layers = drawing.bars() if len(section.sizes) == 1 else drawing.lines()
-    figure = alt.LayerChart(layer=layers, data=drawing.data())
-    if canvas.on_page:
-        figure = figure.properties(
-            width="container", autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
-        )
-    else:
-        figure = figure.properties(
-            width=PICTURE_WIDTH,
-            title=alt.TitleParams(
-                measure_title(section, measure), subtitle=drawing.subtitle(), anchor="start"
-            ),
-        )
-    height = PICTURE_HEIGHT if len(section.sizes) > 1 else BAR_HEIGHT * len(here)
-    described = figure.properties(height=height, description=drawing.description())
-    return themed(described, canvas.theme)
+    emphasised_here = focus(section, highlight)
+    best = ranked(section)[:1]
+    baseline = [section.baseline] if section.baseline else []
+    named = matching(highlight, section.policies)
+    tooltip = [
+        (name, f"{title} ({section.time_unit})" if name == "io_time" else title, form)
+        for name, title, form in TOOLTIP
+    ]
+    return Compared(
+        label=section.label if canvas.on_page else _subtitle(section),
+        word="Policy",
+        records=section.records,
+        sizes=_memory(section),
+        looks=[look for look in everywhere if look.policy in present],
+        focus=emphasised_here,
+        anchors=[*baseline, *best, *named],
+        tooltip=tooltip,
+        bounds=section.bounds,
+        bound=BOUND,
+    )
 
 
-@dataclass(frozen=True)
-class _Drawing:
-    """One chart in the making."""
-
-    section: Section
-    measure: Measure
-    looks: list[Mark]
-    canvas: Canvas
-
-    def values(self) -> list[Record]:
-        return self.section.records + self.section.bounds
-
-    def data(self) -> alt.InlineData | alt.NamedData:
-        """The rows themselves in a picture; on the page a name, as its figures share the rows."""
-        if self.canvas.on_page:
-            return alt.NamedData(name=ROWS)
-        return alt.InlineData(values=self.values())
-
-    def subtitle(self) -> str:
-        page = byte_text(self.section.setting["page_bytes"])
-        parts = [self.section.label, f"{self.section.setting['device']}", f"{page} pages"]
-        if len(self.section.sizes) == 1:
-            parts.append(f"{self.section.sizes[0]:,} frames")
-        return " · ".join(unique(parts))
-
-    def description(self) -> str:
-        sizes = self.section.sizes
-        over = f"{sizes[0]:,} frames"
-        if len(sizes) > 1:
-            over = f"{len(sizes)} memory sizes from {sizes[0]:,} to {sizes[-1]:,} frames"
-        names = ", ".join(look.policy for look in self.looks)
-        title = measure_title(self.section, self.measure)
-        return f"{title} on {self.section.label} at {over} for {names}."
-
-    def lines(self) -> list[alt.Chart]:
-        shaped = len(self.section.sizes) <= MAXIMUM_SHAPED_SIZES
-        base = (
-            alt.Chart()
-            .transform_filter(alt.datum.policy != BOUND)
-            .encode(x=self._memory(), y=self._value(alt.Y), opacity=self._opacity())
-        )
-        line = base.mark_line(strokeWidth=1.9, clip=True).encode(
-            color=self._scale(alt.Color, lambda look: look.color, "policy:N"),
-            strokeDash=self._scale(
-                alt.StrokeDash, lambda look: list(look.dash), "policy:N", legend=None
-            ),
-        )
-        point = base.mark_point(filled=True, size=48 if shaped else 14, clip=False).encode(
-            color=self._scale(alt.Color, lambda look: look.color, "policy:N"),
-            shape=self._scale(alt.Shape, lambda look: look.shape, "policy:N"),
-            tooltip=self._tooltip(),
-        )
-        return [*self._bound_line(), line, point.add_params(self._highlight())]
-
-    def bars(self) -> list[alt.Chart]:
-        """Bars from zero, shortest I/O time first in every figure, so that figures line up."""
-        order = sorted(
-            self.section.records,
-            key=lambda record: (record["io_time"] is None, record["io_time"] or 0),
-        )
-        base = (
-            alt.Chart()
-            .transform_filter(alt.datum.policy != BOUND)
-            .encode(
-                x=self._value(alt.X),
-                y=alt.Y(
-                    "policy:N",
-                    title=None,
-                    sort=unique(record["policy"] for record in order),
-                    axis=alt.Axis(labelLimit=150, ticks=False, domain=False),
-                ),
-                tooltip=self._tooltip(),
-            )
-        )
-        bar = base.mark_bar(height={"band": 0.72}).encode(
-            color=self._scale(alt.Color, lambda look: look.color, "policy:N", legend=None)
-        )
-        text = base.mark_text(align="left", dx=5, color=self.canvas.theme.ink).encode(
-            text=alt.Text(f"{self.measure.field}:Q", format=self._label_format())
-        )
-        return [bar, text, *self._bound_rule()]
-
-    def _label_format(self) -> str:
-        return {
-            "relative_io_time": ".3f",
-            "io_time_over_bound": ".2f",
-            "hit_ratio": ".1%",
-            "io_time": ",.4r",
-        }.get(self.measure.field, ",")
-
-    def _memory(self) -> alt.X:
-        sizes = self.section.sizes
-        logarithmic = _evenly_spaced_in_ratio(sizes)
-        page = byte_text(self.section.setting["page_bytes"])
-        axis = alt.Axis(
-            labelExpr=self._memory_label(),
-            labelOverlap="greedy",
-            labelFlush=False,
-            grid=False,
-            values=sizes if len(sizes) <= MAXIMUM_LABELLED_SIZES else alt.Undefined,
-        )
-        scale = alt.Scale(type="log", base=2) if logarithmic else alt.Scale(type="linear")
-        scale.nice = False
-        scale.domain = [sizes[0], sizes[-1]]
-        scale.padding = 14
-        share = "" if self.section.footprint_pages is None else ", share of footprint"
-        return alt.X("frames:Q", title=f"Memory (frames of {page}{share})", scale=scale, axis=axis)
-
-    def _memory_label(self) -> str:
-        """Frames, and under them the share of the footprint."""
-        footprint_pages = self.section.footprint_pages
-        if footprint_pages is None:
-            return "format(datum.value, ',')"
-        share = f"datum.value / {footprint_pages!r}"
-        return f"[format(datum.value, ','), format(100 * {share}, '.2~r') + '\u00a0%']"
-
-    def _value(self, channel: Callable[..., Any]) -> Any:
-        in_bars = len(self.section.sizes) == 1
-        zero = in_bars or self.measure.counts_from_zero
-        known = [
-            record[self.measure.field]
-            for record in self.values()
-            if record[self.measure.field] is not None
-        ]
-        scale = alt.Scale(zero=zero, nice=True)
-        least = min(known, default=0)
-        if not in_bars and zero and least > 0 and max(known) / least >= LOGARITHMIC_SPAN:
-            scale = alt.Scale(type="log", nice=True)
-        if in_bars:
-            # Room for the number at the end of the longest bar.
-            scale = alt.Scale(domain=[0, max(known) * 1.18 or 1], nice=False)
-        axis = alt.Axis(format=self.measure.number_format, tickCount=5)
-        title = None if self.canvas.on_page else measure_title(self.section, self.measure)
-        return channel(f"{self.measure.field}:Q", title=title, scale=scale, axis=axis)
-
-    def _scale(
-        self,
-        channel: Callable[..., Any],
-        look_of: Callable[[Mark], Any],
-        field: str,
-        **options: Any,
-    ) -> Any:
-        if not options:
-            options["legend"] = (
-                None if self.canvas.on_page else alt.Legend(title="Policy", labelLimit=260)
-            )
-        scale = alt.Scale(
-            domain=[look.policy for look in self.looks],
-            range=[look_of(look) for look in self.looks],
-        )
-        return channel(field, scale=scale, **options)
-
-    def _highlight(self) -> alt.Parameter:
-        """The policies in focus: the page sets them in all figures, a picture from its legend."""
-        if self.canvas.on_page:
-            return alt.param(name=HIGHLIGHT, value=[])
-        return alt.selection_point(name=HIGHLIGHT, fields=["policy"], bind="legend")
-
-    def _opacity(self) -> Any:
-        if self.canvas.on_page:
-            test = f"length({HIGHLIGHT}) == 0 || indexof({HIGHLIGHT}, datum.policy) >= 0"
-            return alt.when(test).then(alt.value(1)).otherwise(alt.value(FADED_OPACITY))
-        return alt.when(self._highlight()).then(alt.value(1)).otherwise(alt.value(FADED_OPACITY))
-
-    def _tooltip(self) -> list[alt.Tooltip]:
-        fields = [
-            ("trace:N", "Trace", None),
-            ("policy:N", "Policy", None),
-            ("policy_resolved:N", "With defaults", None),
-            ("frames:Q", "Memory (frames)", ","),
-            ("memory_percent:Q", "Memory (% of footprint)", ".3~r"),
-            ("memory_mib:Q", "Memory (MiB)", ",.3~f"),
-            ("io_time:Q", f"I/O time ({self.section.time_unit})", ",.6~r"),
-            ("relative_io_time:Q", "I/O time relative to CLOCK", ".4f"),
-            ("io_time_over_bound:Q", "I/O time over the lower bound", ".4f"),
-            ("read_ios:Q", "Read I/Os", ","),
-            ("write_ios:Q", "Write I/Os", ","),
-            ("hit_ratio:Q", "Hit ratio", ".2%"),
-            ("references:Q", "References", ","),
-            ("read_references:Q", "Read references", ","),
-            ("write_references:Q", "Write references", ","),
-            ("hits:Q", "Hits", ","),
-            ("misses:Q", "Misses", ","),
-            ("read_misses:Q", "Read misses", ","),
-            ("write_misses:Q", "Write misses", ","),
-            ("clean_evictions:Q", "Clean evictions", ","),
-            ("dirty_evictions:Q", "Dirty evictions", ","),
-            ("energy_uj:Q", "Energy (µJ)", ",.6~r"),
-        ]
-        return self._known(fields, self.section.records)
-
-    def _known(
-        self, fields: Sequence[tuple[str, str, str | None]], records: Sequence[Record]
-    ) -> list[alt.Tooltip]:
-        """Leave out what some row does not know: Vega would print a null number as 0."""
-        return [
-            alt.Tooltip(field, title=title, format=form or alt.Undefined)
-            for field, title, form in fields
-            if all(record[field.partition(":")[0]] is not None for record in records)
-        ]
-
-    def _bound(self) -> alt.Chart:
-        tooltip = self._known(
-            [
-                ("trace:N", "Trace", None),
-                ("policy:N", "Lower bound of every policy", None),
-                ("frames:Q", "Memory (frames)", ","),
-                (
-                    f"{self.measure.field}:Q",
-                    measure_title(self.section, self.measure),
-                    ",.6~r",
-                ),
-            ],
-            self.section.bounds,
-        )
-        return alt.Chart().transform_filter(alt.datum.policy == BOUND).encode(tooltip=tooltip)
-
-    def _bound_line(self) -> list[alt.Chart]:
-        if not has_bound(self.section, self.measure):
-            return []
-        base = self._bound().encode(x=self._memory(), y=self._value(alt.Y))
-        muted = self.canvas.theme.muted
-        line = base.mark_line(strokeWidth=1.2, strokeDash=list(BOUND_DASH), color=muted)
-        band = [
-            base.mark_area(opacity=BAND_OPACITY, color=muted).encode(y2=alt.Y2(upper))
-            for upper in self._upper_ends()
-        ]
-        if self.canvas.on_page:
-            return [*band, line]
-        # The legend of a picture has no entry for it, so the line bears its name.
-        first = min(bound["frames"] for bound in self.section.bounds)
-        label = (
-            base.transform_filter(alt.datum.frames == first)
-            .mark_text(align="left", dy=13, fontStyle="italic", color=muted)
-            .encode(text=alt.value(BOUND))
-        )
-        return [*band, line, label]
-
-    def _upper_ends(self) -> list[str]:
-        """The field with the upper end of the bracket, where this measure has one."""
-        field = f"{self.measure.field}_feasible"
-        return [field] if any(bound.get(field) for bound in self.section.bounds) else []
-
-    def _bound_rule(self) -> list[alt.Chart]:
-        if not has_bound(self.section, self.measure):
-            return []
-        base = self._bound().encode(x=self._value(alt.X))
-        theme = self.canvas.theme
-        # The halo keeps the thin line visible on bars of any colour.
-        halo = base.mark_rule(strokeWidth=4, color=theme.background)
-        rule = base.mark_rule(strokeWidth=1.4, strokeDash=list(BOUND_DASH), color=theme.ink)
-        band = [
-            base.mark_rect(opacity=BAND_OPACITY, color=theme.ink).encode(x2=alt.X2(upper))
-            for upper in self._upper_ends()
-        ]
-        return [*band, halo, rule]
+def chart(section: Section, compared: Compared, measure: Measure, canvas: Canvas) -> Spec:
+    """Draw one measure of one section: lines over memory sizes, or bars at a single size."""
+    titled = _titled(section, measure)
+    if len(section.sizes) > 1:
+        return lines_chart(compared, titled, canvas)
+    return bars_chart(compared, titled, canvas, by="io_time")
 
 
-def _evenly_spaced_in_ratio(sizes: Sequence[int]) -> bool:
-    """Tell whether memory sizes look more even on a logarithmic axis than on a linear one."""
-    if len(sizes) < 3 or sizes[0] <= 0:
-        return False
-    ratios = [after / before for before, after in itertools.pairwise(sizes)]
-    steps = [after - before for before, after in itertools.pairwise(sizes)]
-    return max(ratios) / min(ratios) < max(steps) / min(steps)
+def note(section: Section, compared: Compared, measure: Measure) -> str:
+    """Return the caption of a figure, with what is cut at its edge."""
+    titled = _titled(section, measure)
+    cut = cut_note if len(section.sizes) > 1 else bars_note
+    return f"{measure.note} {cut(compared, titled)}".rstrip()
+
+
+def _titled(section: Section, measure: Measure) -> Measure:
+    return replace(measure, title=measure_title(section, measure))
+
+
+def _subtitle(section: Section) -> str:
+    page = byte_text(section.setting["page_bytes"])
+    parts = [section.label, f"{section.setting['device']}", f"{page} pages"]
+    if len(section.sizes) == 1:
+        parts.append(f"{section.sizes[0]:,} frames")
+    return " · ".join(unique(parts))
+
+
+def _memory(section: Section) -> SizeAxis:
+    page = byte_text(section.setting["page_bytes"])
+    footprint_pages = section.footprint_pages
+    share, label = "", "format(datum.value, ',')"
+    if footprint_pages is not None:
+        # Frames, and under them the share of the footprint.
+        share = ", share of footprint"
+        part = f"100 * datum.value / {footprint_pages!r}"
+        label = f"[format(datum.value, ','), format({part}, '.2~r') + '\u00a0%']"
+    return SizeAxis("frames", f"Memory (frames of {page}{share})", section.sizes, label)
+
+
+def overviews(parts: Sequence[Section]) -> list[Overview]:
+    """Return the rankings with heat maps of sections together: over CLOCK, and over the bound."""
+    over = [_overview(parts, "io_time", "relative"), _overview(parts, "over_bound", "bound")]
+    return [summed for summed in over if summed is not None and summed.has_ranges]
+
+
+def _feasible(bound: Record) -> Record:
+    """Return the record of the schedule that is known to work, as far as the bound's has it."""
+    time, reached = bound["io_time"], bound.get("io_time_feasible")
+    return {
+        **bound,
+        "io_time": reached,
+        "relative_io_time": bound.get("relative_io_time_feasible"),
+        "io_time_over_bound": reached / time if time and reached else None,
+    }
+
+
+def _overview(parts: Sequence[Section], key: str, kind: str) -> Overview | None:
+    baselines = {section.baseline for section in parts}
+    has_baseline = None not in baselines
+    values: dict[tuple[str, Place], float] = {}
+    notes: dict[str, str] = {}
+    for section in parts:
+        notes |= dict.fromkeys(is_offline(section), "reads the future")
+        if section.baseline:
+            notes[section.baseline] = "baseline"
+        for name, place, value in _ratios(section, kind, has_baseline):
+            values.setdefault((name, place), value)
+    notes |= {LOWER_BOUND: "no policy can pass it", FEASIBLE: "knows the future"}
+    over = "CLOCK" if has_baseline else "the best policy of each size"
+    if len(baselines) == 1 and has_baseline and BASELINE not in baselines:
+        over = str(*baselines)
+    unit = "I/O time over the lower bound" if kind == "bound" else f"I/O time over {over}"
+    return overview(
+        values,
+        key=key,
+        title=OVER_BOUND if kind == "bound" else WHICH,
+        unit=unit,
+        word="Policy",
+        size_word="memory (frames and share)" if len(parts) == 1 else "memory",
+        size_text=lambda size: f"{size:,.0f}",
+        notes=notes,
+        is_diverging=kind != "bound",
+    )
+
+
+def _ratios(section: Section, kind: str, has_baseline: bool) -> list[tuple[str, Place, float]]:
+    """Return the ratios of a section, those of the lower bound among them."""
+    field = "relative_io_time" if kind == "relative" else "io_time_over_bound"
+    least: dict[int, float] = {}
+    if kind == "relative" and not has_baseline:
+        offline = is_offline(section)
+        for record in section.records:
+            if record["io_time"] and record["policy"] not in offline:
+                frames = record["frames"]
+                least[frames] = min(record["io_time"], least.get(frames, record["io_time"]))
+    listed = [(record, str(record["policy"])) for record in section.records]
+    if kind == "relative":
+        listed += [(bound, LOWER_BOUND) for bound in section.bounds]
+    listed += [(_feasible(bound), FEASIBLE) for bound in section.bounds]
+    result = []
+    for record, name in listed:
+        value: Any = record[field]
+        if least:
+            value = (record["io_time"] or 0) / least.get(record["frames"], math.inf)
+        if value and record["frames"] in section.sizes:
+            percentage = record["memory_percent"]
+            share = None if percentage is None else percentage / 100
+            result.append((name, Place(section.label, record["frames"], share), value))
+    return result

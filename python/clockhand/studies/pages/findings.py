@@ -1,5 +1,6 @@
 """The finding of a section in words: which policy needs the least I/O time, and by how much."""
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ class Finding:
 def finding(section: Section) -> Finding:
     """Compare the policies of a section by their mean relative I/O time over its memory sizes.
 
-    The mean is arithmetic, over the memory sizes that every compared policy was run at. Policies
+    The mean is geometric, over the memory sizes that every compared policy was run at. Policies
     that read the future, and the lower bound, are left out.
     """
     times_us = _times_us(section)
@@ -158,7 +159,8 @@ def _sizes_text(section: Section, sizes: Sequence[int]) -> str:
     if len(sizes) == 1:
         return f"At {sizes[0]:,} frames{_share_text(section, sizes[0], sizes[0])}."
     share = _share_text(section, sizes[0], sizes[-1])
-    return f"Mean over {len(sizes)} memory sizes, {sizes[0]:,} to {sizes[-1]:,} frames{share}."
+    span = f"{sizes[0]:,} to {sizes[-1]:,} frames{share}"
+    return f"Geometric mean over {len(sizes)} memory sizes, {span}."
 
 
 def _share_text(section: Section, smallest: int, largest: int) -> str:
@@ -199,6 +201,6 @@ def _change(ratio: float) -> str:
     return f"{_percent(abs(ratio - 1))} {'less' if ratio < 1 else 'more'}"
 
 
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed)
+def _mean(ratios: Iterable[float]) -> float:
+    """Return the geometric mean, as half and double are to cancel each other."""
+    return statistics.geometric_mean(ratios)

@@ -9,21 +9,30 @@ import polars as pl
 from clockhand.report.appearance import BOUND_DASH, PAGE, Mark
 from clockhand.report.canvas import CANVAS
 from clockhand.report.html import Figure, Part, payload, template
-from clockhand.report.words import byte_text
+from clockhand.report.overview import Overview
+from clockhand.report.scales import Measure
+from clockhand.report.words import byte_text, percent
 from clockhand.studies.pages.charts import (
     MEASURES,
-    Measure,
+    TOOLTIP,
     chart,
+    compared_of,
     drawable_measures,
-    has_bound,
     looks,
     measure_title,
+    note,
+    overviews,
 )
-from clockhand.studies.pages.findings import Finding, finding
-from clockhand.studies.pages.sections import Section, sections
+from clockhand.studies.pages.findings import NOTICEABLE, Finding, finding
+from clockhand.studies.pages.sections import Record, Section, sections
 from clockhand.studies.pages.table import table
 from clockhand.study.facts import Facts, printable
 from clockhand.study.files import publish
+
+DRAWN = (
+    *(name for name, _, _ in TOOLTIP), "io_time_feasible", "relative_io_time_feasible",
+)  # fmt: skip
+"""Columns of records that figures show."""
 
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
@@ -34,8 +43,6 @@ class SectionPart(Part):
 
     section: Section = field(kw_only=True)
     finding: Finding = field(kw_only=True)
-    has_legend: bool = field(kw_only=True)
-    has_bound: bool = field(kw_only=True)
 
 
 def write_report(rows: pl.DataFrame, facts: Facts, path: str | Path) -> None:
@@ -55,37 +62,53 @@ def write_report(rows: pl.DataFrame, facts: Facts, path: str | Path) -> None:
     publish({Path(path): render(rows, facts).encode()})
 
 
-def render(rows: pl.DataFrame, facts: Facts) -> str:
-    """Return the report as HTML text."""
+def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> str:
+    """Return the report as HTML text.
+
+    Args:
+        rows: result rows, one per trace, memory size and policy, in the order given.
+        facts: how the rows were made; it describes every trace that the rows name.
+        highlight: policies that are emphasised, besides the best and CLOCK.
+    """
     split = sections(rows, facts)
-    everywhere = looks(split, PAGE)
+    everywhere = looks(split, PAGE, highlight)
     parts: list[SectionPart] = []
     drawn = 0
     for section in split:
-        part = _part(section, everywhere, drawn)
+        part = _part(section, everywhere, highlight, drawn)
         drawn += sum(figure.is_drawn for figure in part.figures)
         parts.append(part)
+    laid_out = table(rows, facts)
+    leading = overviews(split) if len(split) > 1 else []
     return template(PAGE_TEMPLATE).render(
-        title=_title(parts),
+        title=_title(parts, leading),
         parts=parts,
+        leading=leading,
         facts=printable(facts),
-        table=table(rows, facts),
-        everywhere=everywhere,
-        bound_dash=BOUND_DASH,
-        payload=payload(parts),
+        table=laid_out,
+        payload=payload(parts, {"rows-heading": laid_out}),
     )
 
 
-def _title(parts: Sequence[SectionPart]) -> str:
+def _title(parts: Sequence[SectionPart], leading: Sequence[Overview]) -> str:
     if len(parts) == 1:
         return parts[0].finding.lead.rstrip(".")
-    return f"Memory-replacement policies compared on {len(parts)} inputs"
+    inputs = f"{len(parts)} inputs"
+    best = (
+        next((entry for entry in leading[0].entries if not entry.note), None) if leading else None
+    )
+    if best is not None and best.mean < 1 - NOTICEABLE and leading[0].unit.endswith("CLOCK"):
+        return f"{best.name} needs {percent(1 - best.mean)} less I/O time than CLOCK over {inputs}"
+    return f"Memory-replacement policies compared on {inputs}"
 
 
-def _part(section: Section, everywhere: Sequence[Mark], drawn: int) -> SectionPart:
+def _part(
+    section: Section, everywhere: Sequence[Mark], highlight: Sequence[str], drawn: int
+) -> SectionPart:
     figures: list[Figure] = []
     number = drawn
     drawable = drawable_measures(section)
+    compared = compared_of(section, everywhere, CANVAS, highlight)
     for measure in MEASURES:
         identity = f"{section.slug}-{measure.key}"
         if measure not in drawable:
@@ -93,22 +116,30 @@ def _part(section: Section, everywhere: Sequence[Mark], drawn: int) -> SectionPa
             figures.append(Figure(identity, measure.title, "", None, missing=missing))
             continue
         number += 1
-        specification = chart(section, measure, everywhere, CANVAS).to_dict()
+        specification = chart(section, compared, measure, CANVAS)
         title = measure_title(section, measure)
-        figures.append(Figure(identity, title, measure.note, specification, number))
-    present = set(section.policies)
+        caption = note(section, compared, measure)
+        figures.append(Figure(identity, title, caption, specification, number))
+    bounded = any(compared.has_bound(measure) for measure in drawable)
     return SectionPart(
         slug=section.slug,
         title=section.label,
         text=_summary(section),
         rows=[("", figures)],
-        records=section.records + section.bounds,
-        looks=[look for look in everywhere if look.policy in present],
+        records=[_drawn(record) for record in compared.everything()],
+        looks=compared.looks if len(section.sizes) > 1 else [],
+        focus=compared.focus,
+        word="policy",
+        overviews=overviews([section]),
+        bound_dash=BOUND_DASH if bounded else (),
         section=section,
         finding=finding(section),
-        has_legend=len(section.sizes) > 1,
-        has_bound=any(has_bound(section, measure) for measure in MEASURES),
     )
+
+
+def _drawn(record: Record) -> Record:
+    """Return what figures show of a record, which is far less than there is."""
+    return {name: record[name] for name in DRAWN if record.get(name) is not None}
 
 
 def _missing(section: Section, measure: Measure) -> str:

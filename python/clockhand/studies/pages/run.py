@@ -64,15 +64,15 @@ class Simulation(Reported):
     warnings: list[str]
     gauges: pl.DataFrame
 
-    def _rendered(self) -> str:
-        from clockhand.report import render  # Altair takes a while to import.
+    def _rendered(self, highlight: Sequence[str]) -> str:
+        from clockhand.report import render
 
-        return render(self.rows, self.facts)
+        return render(self.rows, self.facts, highlight)
 
-    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
         from clockhand.report import pictures
 
-        return pictures(self.rows, folder, self.facts)
+        return pictures(self.rows, folder, self.facts, highlight)
 
 
 class Options(Reading, total=False):

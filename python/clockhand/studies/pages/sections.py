@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
+from clockhand.report.series import first_spellings
 from clockhand.report.words import byte_text, free_slug, time_unit, unique
 from clockhand.studies.pages.comparison import (
     BASELINE,
@@ -48,12 +50,12 @@ class Section:
     baseline: str | None
     time_unit: str
 
-    @property
+    @cached_property
     def sizes(self) -> list[int]:
         """The memory sizes in frames, ascending, each once."""
         return sorted({record["frames"] for record in self.records})
 
-    @property
+    @cached_property
     def policies(self) -> list[str]:
         """The policies as the user wrote them, in the order of the rows, each once."""
         return unique(record["policy"] for record in self.records)
@@ -101,7 +103,8 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
     varying = [column for position, column in enumerate(settings, 1)
                if len({key[position] for key in groups}) > 1]  # fmt: skip
     result: list[Section] = []
-    for key, group in groups.items():
+    for key, spelled in groups.items():
+        group = _each_series_once(spelled)
         setting = dict(zip(settings, key[1:], strict=True))
         label = " · ".join(
             [trace_label(key[0], facts), *(_setting_text(name, setting[name]) for name in varying)]
@@ -114,6 +117,18 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
         slug = free_slug(label, [section.slug for section in result])
         result.append(_section(slug, label, setting, group, matching))
     return result
+
+
+def _each_series_once(group: Sequence[Record]) -> list[Record]:
+    """Return records whose policies have one name for each meaning, the first of doubles."""
+    names = first_spellings(
+        (record["policy"], record["frames"], record["policy_resolved"]) for record in group
+    )
+    once: dict[tuple[str, int], Record] = {}
+    for record in group:
+        name = names[record["policy"]]
+        once.setdefault((name, record["frames"]), {**record, "policy": name})
+    return list(once.values())
 
 
 def _narrowest(records: Sequence[Record], end: str) -> list[Record]:

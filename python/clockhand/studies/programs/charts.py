@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from clockhand.report.appearance import Theme
-from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, themed
+from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, Spec, as_spec
 
 LINE_HEIGHT = 230
 BAR_HEIGHT = 30
@@ -62,7 +62,7 @@ def panel_records(panel: Panel, identity: str) -> list[Record]:
     return [{"panel": identity, **record} for record in panel.records]
 
 
-def line_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
+def line_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
     """Draw values over the seconds since the program began."""
     base = _base(identity).encode(
         x=alt.X(
@@ -95,7 +95,7 @@ def line_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
     return _figure([line, point], panel, identity, canvas, LINE_HEIGHT)
 
 
-def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> alt.LayerChart:
+def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
     """Draw a bar per contender, with the range of its runs where there are several."""
     base = _base(identity).encode(
         y=alt.Y(
@@ -147,7 +147,7 @@ def _color(panel: Panel, canvas: Canvas, *, has_legend: bool = True) -> alt.Colo
 
 def _figure(
     layers: list[alt.Chart], panel: Panel, identity: str, canvas: Canvas, height: int
-) -> alt.LayerChart:
+) -> Spec:
     """Put layers together: on the page, or as a picture of its own that holds its records."""
     if canvas.on_page:
         figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
@@ -163,4 +163,4 @@ def _figure(
             title=alt.TitleParams(panel.title, subtitle=panel.caption, anchor="start"),
         )
     described = figure.properties(description=f"{panel.title}. {panel.caption}")
-    return themed(described, canvas.theme)
+    return as_spec(described, canvas.theme)

@@ -97,14 +97,14 @@ class PagedComparison(Reported):
     exit_code: int
     interrupted: bool
 
-    def _rendered(self) -> str:
+    def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.programs.report import (
-            render_comparison,  # Altair takes a while to import.
+            render_comparison,
         )
 
         return render_comparison(self.rows, self.samples, self.facts)
 
-    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
         from clockhand.studies.programs.report import comparison_pictures
 
         return comparison_pictures(self.rows, self.samples, folder)

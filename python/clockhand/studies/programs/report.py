@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import LIGHT, PAGE, SOLID, Theme, marks
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, picture
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec, picture_files
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import Table, plain_table
 from clockhand.studies.programs.charts import (
@@ -51,7 +50,7 @@ FAULTS = {
 }
 TRANSFERS = {"pages_read": "pages read", "pages_written": "pages written"}
 
-Draw = Callable[[Panel, str, Canvas], alt.LayerChart]
+Draw = Callable[[Panel, str, Canvas], Spec]
 
 
 @dataclass(frozen=True)
@@ -155,12 +154,12 @@ def comparison_pictures(
 
 
 def _files(folder: Path, prefix: str, panels: Iterable[Panel], draw: Draw) -> dict[Path, bytes]:
-    return {
-        folder / f"{prefix}{panel.key}.{suffix}": picture(draw(panel, panel.key, PICTURE), suffix)
+    drawn = {
+        prefix + panel.key: draw(panel, panel.key, PICTURE)
         for panel in panels
         if panel.is_drawable()
-        for suffix in ("svg", "png")
     }
+    return picture_files(folder, drawn)
 
 
 class _Page:
@@ -180,7 +179,7 @@ class _Page:
             chart = None
             if panel.is_drawable():
                 records += panel_records(panel, identity)
-                chart = draw(panel, identity, CANVAS).to_dict()
+                chart = draw(panel, identity, CANVAS)
             # Each bar is labelled in place.
             legend = panel.series if draw is line_chart else []
             series = [(line.name, line.color, line.dash) for line in legend]

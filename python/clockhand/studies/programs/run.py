@@ -58,12 +58,12 @@ class PagedRun(Reported):
     exit_code: int
     interrupted: bool
 
-    def _rendered(self) -> str:
-        from clockhand.studies.programs.report import render  # Altair takes a while to import.
+    def _rendered(self, highlight: Sequence[str]) -> str:
+        from clockhand.studies.programs.report import render
 
         return render(self.rows, self.samples, self.gauges, self.facts)
 
-    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
         from clockhand.studies.programs.report import pictures
 
         return pictures(self.rows, self.samples, self.gauges, folder)

@@ -10,10 +10,16 @@ GIB = 1 << 30
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
 
-FAMILY = (
-    pl.col("buffer").str.replace(r"total=[^,]*,?", "").str.strip_chars_end(",:").alias("policy")
-)
+
+def _without_size(column: str) -> pl.Expr:
+    return pl.col(column).str.replace(r"total=[^,]*,?", "").str.strip_chars_end(",:")
+
+
+FAMILY = _without_size("buffer").alias("policy")
 """A buffer without its size: what a line of a figure is, over sizes."""
+
+FAMILY_RESOLVED = _without_size("buffer_resolved").alias("meaning")
+"""The same with every default."""
 
 
 def geometry_line(ssd: SsdFacts) -> str:

@@ -5,24 +5,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import Mark, marks
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, picture
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec, picture_files
+from clockhand.report.emphasis import emphasised
 from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.lines import Compared, series_of
+from clockhand.report.overview_charts import overview_charts
 from clockhand.report.table import table_without_filter
-from clockhand.report.words import free_slug
+from clockhand.report.words import free_slug, unique
 from clockhand.studies.ssd.charts import (
-    MEASURES,
-    Measure,
     cell_records,
-    is_drawable,
+    compared_of,
+    drawable,
     measure_chart,
+    note,
+    one_name,
+    overviews,
     wear_chart,
     wear_records,
 )
-from clockhand.studies.ssd.findings import FAMILY, findings, geometry_line
+from clockhand.studies.ssd.findings import findings, geometry_line
 from clockhand.study.facts import SsdRunFacts, printable, trace_label
 
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
@@ -62,55 +66,62 @@ class _Section:
     records: list[dict[str, Any]]
     wear: list[dict[str, Any]]
 
-    def measures(self) -> list[Measure]:
-        return [measure for measure in MEASURES if is_drawable(self.records, measure)]
 
-
-def render(rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts) -> str:
+def render(
+    rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts, highlight: Sequence[str] = ()
+) -> str:
     """Return the report of result rows as HTML text.
 
     Args:
         rows: Result rows, one per trace, drive and buffer, in the order given.
         wear: How many blocks of each row's drive were erased how often.
         facts: How the rows were made; it describes every trace that the rows name.
+        highlight: Buffers, without their sizes, that are emphasised besides the best.
     """
     split = _sections(rows, wear, facts)
-    everywhere = _looks(rows, CANVAS)
+    everywhere = _looks(split, CANVAS)
     parts: list[Part] = []
     for section in split:
-        parts.append(_part(section, everywhere, sum(len(part.figures) for part in parts)))
+        before = sum(len(part.figures) for part in parts)
+        parts.append(_part(section, everywhere, highlight, before))
     sentences = findings(rows, facts)
+    table = table_without_filter(rows, facts, HEADINGS)
+    together = {section.label: section.records for section in split}
     return template(PAGE_TEMPLATE).render(
         title=_title(split, sentences),
         sentences=sentences,
         geometries=[geometry_line(ssd) for ssd in _once(facts["ssds"])],
         parts=parts,
+        leading=overviews(together) if len(split) > 1 else [],
         facts=printable({**facts, "ssds": _once(facts["ssds"])}),
-        table=table_without_filter(rows, facts, HEADINGS),
-        payload=payload(parts),
+        table=table,
+        payload=payload(parts, {"rows-heading": table}),
     )
 
 
 def pictures(
-    rows: pl.DataFrame, wear: pl.DataFrame, folder: str | Path, facts: SsdRunFacts
+    rows: pl.DataFrame,
+    wear: pl.DataFrame,
+    folder: str | Path,
+    facts: SsdRunFacts,
+    highlight: Sequence[str] = (),
 ) -> dict[Path, bytes]:
     """Return every figure as SVG and PNG: the content of each file in ``folder``."""
     split = _sections(rows, wear, facts)
-    everywhere = _looks(rows, PICTURE)
-    files = {}
+    everywhere = _looks(split, PICTURE)
+    together = {section.label: section.records for section in split}
+    label = split[0].label if len(split) == 1 else f"{len(split)} inputs"
+    drawn: dict[str, Spec] = {}
+    for summed in overviews(together):
+        drawn |= overview_charts(summed, PICTURE, label)
     for section in split:
         prefix = f"{section.slug}-" if len(split) > 1 else ""
-        looks = _present(everywhere, section)
-        charts = {
-            measure.key: measure_chart(section.records, measure, looks, PICTURE, section.label)
-            for measure in section.measures()
-        }
+        compared = _compared(section, everywhere, highlight)
+        for measure in drawable(section.records):
+            drawn[prefix + measure.key] = measure_chart(compared, measure, PICTURE)
         if section.wear:
-            charts["wear"] = wear_chart(section.wear, WEAR_TITLE, looks, PICTURE, section.label)
-        for key, chart in charts.items():
-            for suffix in ("svg", "png"):
-                files[Path(folder) / f"{prefix}{key}.{suffix}"] = picture(chart, suffix)
-    return files
+            drawn[f"{prefix}wear"] = wear_chart(section.wear, compared, WEAR_TITLE, PICTURE)
+    return picture_files(folder, drawn)
 
 
 def _once(ssds: Sequence[Any]) -> list[Any]:
@@ -134,39 +145,55 @@ def _sections(rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts) -> lis
         )
         of_group = wear.filter((pl.col("trace") == trace) & (pl.col("ssd") == ssd))
         slug = free_slug(label, [section.slug for section in result])
-        result.append(_Section(slug, label, summary, cell_records(group), wear_records(of_group)))
+        records = cell_records(group)
+        worn = wear_records(of_group, list(one_name(group).values()))
+        result.append(_Section(slug, label, summary, records, worn))
     return result
 
 
-def _looks(rows: pl.DataFrame, canvas: Canvas) -> list[Mark]:
-    families = rows.select(FAMILY)["policy"].unique(maintain_order=True).to_list()
-    return marks([printable(family) for family in families], (), (), canvas.theme)
+def _looks(split: Sequence[_Section], canvas: Canvas) -> list[Mark]:
+    names = unique(record["policy"] for section in split for record in section.records)
+    return marks(names, (), (), canvas.theme)
 
 
-def _present(everywhere: Sequence[Mark], section: _Section) -> list[Mark]:
-    present = {record["policy"] for record in section.records}
-    return [look for look in everywhere if look.policy in present]
+def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence[str]) -> Compared:
+    series = series_of(section.records)
+    summed = overviews({section.label: section.records})
+    best_first = [entry.name for entry in summed[0].entries] if summed else series
+    focus = emphasised(series, best_first, (), highlight)
+    looks = [look for look in everywhere if look.policy in series]
+    return compared_of(section.records, looks, focus, section.label)
 
 
-def _part(section: _Section, everywhere: Sequence[Mark], before: int) -> Part:
+def _part(
+    section: _Section, everywhere: Sequence[Mark], highlight: Sequence[str], before: int
+) -> Part:
     figures: list[Figure] = []
-    looks = _present(everywhere, section)
+    compared = _compared(section, everywhere, highlight)
 
-    def add(key: str, title: str, caption: str, chart: alt.LayerChart) -> None:
+    def add(key: str, title: str, caption: str, specification: Spec) -> None:
         identity = f"{section.slug}-{key}"
         number = before + len(figures) + 1
-        figures.append(Figure(identity, title, caption, chart.to_dict(), number))
+        figures.append(Figure(identity, title, caption, specification, number))
 
-    for measure in section.measures():
-        chart = measure_chart(section.records, measure, looks, CANVAS, section.label)
-        add(measure.key, measure.title, measure.note, chart)
+    for measure in drawable(section.records):
+        specification = measure_chart(compared, measure, CANVAS)
+        add(measure.key, measure.title, note(compared, measure), specification)
     if section.wear:
         size = section.wear[0]["buffer_pages"]
         caption = f"With {size:,} pages of buffer; ageing is not counted."
-        chart = wear_chart(section.wear, WEAR_TITLE, looks, CANVAS, section.label)
-        add("wear", WEAR_TITLE, caption, chart)
-    records = section.records + section.wear
-    return Part(section.slug, section.label, section.summary, [("", figures)], records, looks)
+        add("wear", WEAR_TITLE, caption, wear_chart(section.wear, compared, WEAR_TITLE, CANVAS))
+    return Part(
+        slug=section.slug,
+        title=section.label,
+        text=section.summary,
+        rows=[("", figures)],
+        records=section.records + section.wear,
+        looks=compared.looks,
+        focus=compared.focus,
+        word="buffer",
+        overviews=overviews({section.label: section.records}),
+    )
 
 
 def _title(split: Sequence[_Section], sentences: Sequence[str]) -> str:

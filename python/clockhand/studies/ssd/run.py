@@ -49,15 +49,15 @@ class SsdRun(Reported):
     facts: SsdRunFacts
     warnings: list[str]
 
-    def _rendered(self) -> str:
-        from clockhand.studies.ssd.report import render  # Altair takes a while to import.
+    def _rendered(self, highlight: Sequence[str]) -> str:
+        from clockhand.studies.ssd.report import render
 
-        return render(self.rows, self.wear, self.facts)
+        return render(self.rows, self.wear, self.facts, highlight)
 
-    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
         from clockhand.studies.ssd.report import pictures
 
-        return pictures(self.rows, self.wear, folder, self.facts)
+        return pictures(self.rows, self.wear, folder, self.facts, highlight)
 
 
 def run_ssd(

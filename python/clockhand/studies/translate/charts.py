@@ -8,12 +8,11 @@ import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import Mark, Theme, marks
-from clockhand.report.canvas import ROWS, Canvas, themed
+from clockhand.report.canvas import Canvas, Spec, as_layers, framed
 from clockhand.report.words import byte_text, unique
 from clockhand.studies.translate.findings import storage_text, tlb_text
 from clockhand.study.facts import printable
 
-WIDTH = 560
 HEIGHT = 300
 
 ADDRESS = "address translation"
@@ -153,7 +152,7 @@ def looks(panel: Panel, theme: Theme) -> list[Mark]:
     return marks(panel.series, (), (), theme)
 
 
-def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> alt.LayerChart:
+def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> Spec:
     """Draw a figure, as a picture or from the page's records of this identity."""
     marked = looks(panel, canvas.theme)
     base = alt.Chart()
@@ -170,17 +169,15 @@ def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> alt.
         shape = _scaled(alt.Shape, marked, [mark.shape for mark in marked])
         point = base.mark_point(filled=True, size=44).encode(color=color, shape=shape)
         layers = [line, point]
-    if canvas.on_page:
-        figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
-            width="container", autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
-        )
-    else:
-        records = panel_records(panel, identity)
-        heading = alt.TitleParams(panel.title, subtitle=f"{label}. {panel.caption}", anchor="start")
-        figure = alt.LayerChart(layer=layers, data=alt.InlineData(values=records))
-        figure = figure.properties(width=WIDTH, title=heading)
-    described = f"{panel.title} on {label}."
-    return themed(figure.properties(height=HEIGHT, description=described), canvas.theme)
+    return framed(
+        as_layers(alt.LayerChart(layer=layers)),
+        panel_records(panel, identity),
+        canvas,
+        title=panel.title,
+        label=f"{label}. {panel.caption}",
+        height=HEIGHT,
+        description=f"{panel.title} on {label}.",
+    )
 
 
 def panel_records(panel: Panel, identity: str) -> list[Record]:

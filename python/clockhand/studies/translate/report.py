@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.report.appearance import Mark
-from clockhand.report.canvas import CANVAS, PICTURE, ROWS, picture
-from clockhand.report.html import script_json, template
+from clockhand.report.appearance import PAGE
+from clockhand.report.canvas import CANVAS, PICTURE, picture_files
+from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, unique
 from clockhand.studies.translate.charts import Panel, looks, panel_chart, panel_records, panels
@@ -45,27 +45,6 @@ HEADINGS = {
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure of the page; ``number`` counts them."""
-
-    identity: str
-    number: int
-    title: str
-    caption: str
-    looks: list[Mark]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One trace under one policy."""
-
-    slug: str
-    label: str
-    summary: str
-    figures: list[Figure]
-
-
-@dataclass(frozen=True)
 class _Section:
     """The rows of one trace and policy, ready to be drawn."""
 
@@ -83,39 +62,35 @@ def render(rows: pl.DataFrame, facts: Facts) -> str:
         facts: How the rows were made; it describes every trace that the rows name.
     """
     parts: list[Part] = []
-    payload: list[dict[str, Any]] = []
     for section in _sections(rows, facts):
-        part, data = _part(section, sum(len(part.figures) for part in parts))
-        parts.append(part)
-        payload.append(data)
+        parts.append(_part(section, sum(len(part.figures) for part in parts)))
     sentences = findings(rows, facts)
-    labels = unique(part.label for part in parts)
+    labels = unique(part.title for part in parts)
     what = labels[0] if len(labels) == 1 else f"{len(labels)} inputs"
     title = f"Page size and address translation on {what}"
     if len(sentences) == 1:
         title = sentences.pop().rstrip(".")
     shown = rows.select(column for column in rows if column.null_count() < len(column))
+    table = table_without_filter(shown, facts, HEADINGS)
     return template(PAGE_TEMPLATE).render(
         title=title,
         sentences=sentences,
         parts=parts,
         facts=printable(facts),
-        table=table_without_filter(shown, facts, HEADINGS),
-        payload=script_json(payload),
+        table=table,
+        payload=payload(parts, {"rows-heading": table}),
     )
 
 
 def pictures(rows: pl.DataFrame, folder: str | Path, facts: Facts) -> dict[Path, bytes]:
     """Return every figure as SVG and PNG: the content of each file in ``folder``."""
     split = _sections(rows, facts)
-    files = {}
+    drawn = {}
     for section in split:
         prefix = f"{section.slug}-" if len(split) > 1 else ""
         for panel in section.panels:
-            chart = panel_chart(panel, panel.key, PICTURE, section.label)
-            for suffix in ("svg", "png"):
-                files[Path(folder) / f"{prefix}{panel.key}.{suffix}"] = picture(chart, suffix)
-    return files
+            drawn[prefix + panel.key] = panel_chart(panel, panel.key, PICTURE, section.label)
+    return picture_files(folder, drawn)
 
 
 def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
@@ -137,17 +112,20 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
     return result
 
 
-def _part(section: _Section, before: int) -> tuple[Part, dict[str, Any]]:
+def _part(section: _Section, before: int) -> Part:
     figures: list[Figure] = []
-    drawn: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
     for number, panel in enumerate(section.panels, before + 1):
         identity = f"{section.slug}-{panel.key}"
-        chart = panel_chart(panel, identity, CANVAS, section.label)
-        marked = looks(panel, CANVAS.theme)
-        caption = f"{panel.y_title}. {panel.caption}"
-        figures.append(Figure(identity, number, panel.title, caption, marked))
-        drawn.append({"identity": identity, "specification": chart.to_dict()})
+        figures.append(
+            Figure(
+                identity,
+                panel.title,
+                f"{panel.y_title}. {panel.caption}",
+                panel_chart(panel, identity, CANVAS, section.label),
+                number,
+                series=[(look.policy, look.color, look.dash) for look in looks(panel, PAGE)],
+            )
+        )
         records += panel_records(panel, identity)
-    part = Part(section.slug, section.label, section.summary, figures)
-    return part, {ROWS: records, "figures": drawn}
+    return Part(section.slug, section.label, section.summary, [("", figures)], records)

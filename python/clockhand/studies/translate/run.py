@@ -48,12 +48,12 @@ class Translation(Reported):
     facts: Facts
     warnings: list[str]
 
-    def _rendered(self) -> str:
-        from clockhand.studies.translate.report import render  # Altair takes a while to import.
+    def _rendered(self, highlight: Sequence[str]) -> str:
+        from clockhand.studies.translate.report import render
 
         return render(self.rows, self.facts)
 
-    def _pictures(self, folder: Path) -> dict[Path, bytes]:
+    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
         from clockhand.studies.translate.report import pictures
 
         return pictures(self.rows, folder, self.facts)

@@ -1,0 +1,159 @@
+"""Bars at a single size, shortest first: what lines are over several sizes."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from clockhand.report.appearance import BOUND_DASH
+from clockhand.report.canvas import Canvas, Spec, framed
+from clockhand.report.lines import (
+    BAND_OPACITY,
+    Compared,
+    Record,
+    bound_tooltip,
+    known_tooltip,
+    quantity,
+)
+from clockhand.report.scales import Kind, Measure, exact_format, label_expression, ratio_text
+from clockhand.report.words import unique
+
+BAR_HEIGHT = 24
+GREY_OPACITY = 0.55
+OUTLIER = 3
+"""A bar that is so many times as long as all but the longest quarter is cut."""
+
+ROOM = 1.22
+"""The axis goes on behind the longest bar, for its number."""
+
+
+def bars_chart(
+    compared: Compared, measure: Measure, canvas: Canvas, *, by: str | None = None
+) -> Spec:
+    """Draw a measure as bars from zero, a bar per series.
+
+    Args:
+        compared: The values, at one size.
+        measure: What is drawn.
+        canvas: Where it is drawn.
+        by: The column whose least value comes first, so that figures line up; the measure's own
+            if not given.
+    """
+    order = _order(compared.records, by or measure.field)
+    edge = _edge(compared, measure)
+    base = _base(compared, measure, order, edge)
+    tooltip = known_tooltip(compared.tooltip, compared.records)
+    bar = _with(base, {"type": "bar", "height": {"band": 0.74}}, tooltip=tooltip)
+    # Grey where a bar is not emphasised: its name stands beside it, so that colours are no code.
+    looks = [
+        (look.policy, look.color if look.policy in compared.focus else canvas.theme.faint)
+        for look in compared.looks
+    ]
+    scale = {"domain": [name for name, _ in looks], "range": [color for _, color in looks]}
+    bar["encoding"]["color"] = {
+        "field": "policy", "type": "nominal", "scale": scale, "legend": None,
+    }  # fmt: skip
+    text = _with(
+        base,
+        {"type": "text", "align": "left", "dx": 5, "color": canvas.theme.ink},
+        tooltip=tooltip,
+        text={"field": "bar_text", "type": "nominal"},
+    )
+    sizes = compared.sizes.sizes
+    return framed(
+        [bar, text, *_rule(compared, measure, canvas, edge)],
+        compared.everything(),
+        canvas,
+        title=measure.title,
+        label=compared.label,
+        height=BAR_HEIGHT * len(order) + 8,
+        description=f"{measure.title} on {compared.label} at {sizes[0]:,.6g} for "
+        f"{', '.join(order)}.",
+    )
+
+
+def bars_note(compared: Compared, measure: Measure) -> str:
+    """Say that bars are cut, if some are."""
+    edge = _edge(compared, measure)
+    if max(compared.known(measure.field), default=0) <= edge:
+        return ""
+    shown = f"{100 * edge:.3g} %" if measure.kind is Kind.SHARE else f"{edge:,.3g}"
+    if measure.kind is Kind.RATIO:
+        shown = ratio_text(edge)
+    return f"Bars are cut at {shown}; their numbers are not."
+
+
+def _order(records: Sequence[Record], field: str) -> list[str]:
+    known = sorted(records, key=lambda record: (record[field] is None, record[field] or 0))
+    return unique(str(record["policy"]) for record in known)
+
+
+def _edge(compared: Compared, measure: Measure) -> float:
+    """Return where bars end at the latest."""
+    known = sorted(compared.known(measure.field)) or [0.0]
+    longest_usual = known[(3 * (len(known) - 1)) // 4]
+    anchors = compared.known(measure.field, compared.anchors)
+    edge = max([OUTLIER * longest_usual, *anchors])
+    return edge if 0 < edge < known[-1] / 1.2 else known[-1]
+
+
+def _with(base: Spec, mark: Spec, **encoding: Any) -> Spec:
+    return {**base, "mark": mark, "encoding": {**base["encoding"], **encoding}}
+
+
+def _base(compared: Compared, measure: Measure, order: list[str], edge: float) -> Spec:
+    field = f"datum.{measure.field}"
+    tests = [f"datum.policy != {json.dumps(compared.bound)}", f"isValid({field})"]
+    if compared.where is not None:
+        tests.append(compared.where)
+    number = f"format({field}, '{_format(measure)}')"
+    names = {"labelLimit": 190, "ticks": False, "domain": False}
+    return {
+        "transform": [
+            {"filter": " && ".join(tests)},
+            {"calculate": f"min({field}, {edge!r})", "as": "bar_end"},
+            {"calculate": f"({field} > {edge!r} ? '▸ ' : '') + {number}", "as": "bar_text"},
+        ],
+        "encoding": {
+            "x": _value("bar_end", edge, measure),
+            "y": {"field": "policy", "type": "nominal", "title": None, "sort": order,
+                  "axis": names},
+        },
+    }  # fmt: skip
+
+
+def _format(measure: Measure) -> str:
+    return ".1%" if measure.kind is Kind.SHARE else exact_format(measure.kind).replace("~f", "f")
+
+
+def _value(field: str, edge: float, measure: Measure) -> Spec:
+    return quantity(
+        field,
+        title=None,
+        scale={"domain": [0, edge * ROOM or 1], "nice": False},
+        axis={
+            "labelExpr": label_expression(measure.kind), "tickCount": 5, "labelOverlap": "greedy",
+        },
+    )  # fmt: skip
+
+
+def _rule(compared: Compared, measure: Measure, canvas: Canvas, edge: float) -> list[Spec]:
+    """The lower bound as a line through all bars, with the band up to what is known to work."""
+    if not compared.has_bound(measure):
+        return []
+    theme = canvas.theme
+    base: Spec = {
+        "transform": [{"filter": f"datum.policy == {json.dumps(compared.bound)}"}],
+        "encoding": {
+            "x": _value(measure.field, edge, measure),
+            "tooltip": bound_tooltip(compared, measure),
+        },
+    }
+    # The halo keeps the thin line visible on bars of any colour.
+    halo = _with(base, {"type": "rule", "strokeWidth": 4, "color": theme.background})
+    dash = {"strokeWidth": 1.4, "strokeDash": list(BOUND_DASH), "color": theme.ink}
+    rule = _with(base, {"type": "rule", **dash})
+    upper = f"{measure.field}_feasible"
+    if not any(bound.get(upper) for bound in compared.bounds):
+        return [halo, rule]
+    shade = {"type": "rect", "opacity": BAND_OPACITY, "color": theme.ink}
+    return [_with(base, shade, x2={"field": upper}), halo, rule]

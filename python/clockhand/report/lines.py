@@ -1,0 +1,431 @@
+"""Lines over sizes, the figure that most reports have: few are emphasised, the others grey."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clockhand.report.appearance import BOUND_DASH, Mark
+from clockhand.report.canvas import FADED_OPACITY, HIGHLIGHT, PICTURE_HEIGHT, Canvas, Spec, framed
+from clockhand.report.scales import (
+    Kind,
+    Measure,
+    ValueAxis,
+    exact_format,
+    is_spread,
+    ratio_text,
+    value_axis,
+)
+from clockhand.report.words import thinned, unique
+
+Record = dict[str, Any]
+
+# With more sizes than this, point shapes would hide the lines: so many of them have one.
+MAXIMUM_SHAPED_SIZES = 24
+MAXIMUM_LABELLED_SIZES = 12
+LINE_WIDTH = 1.9
+GREY_WIDTH = 1
+HIT_WIDTH = 9
+GREY_OPACITY = 0.45
+BAND_OPACITY = 0.2
+LABEL_GAP = 13
+"""Pixels between two labels at the ends of lines."""
+
+FARTHEST_LABEL = 15
+"""Pixels that a label may be moved away from the end of its line; farther ones are left out."""
+
+LABEL_SIZE = 11
+LONGEST_LABEL = 22
+MOST_NOTES = 4
+"""Outliers that a figure tells at its edge; its caption has more of them."""
+
+# Layers that the page's script and style reach: what only wide figures have room for, and what
+# answers to the pointer.
+LABELS = "labels"
+HIT = "hit"
+
+
+@dataclass(frozen=True)
+class SizeAxis:
+    """The axis of sizes.
+
+    Attributes:
+        field: Its column in the records.
+        title: What stands below it.
+        sizes: The sizes, ascending.
+        label: The Vega expression of a tick's label.
+    """
+
+    field: str
+    title: str
+    sizes: Sequence[float]
+    label: str = "format(datum.value, ',')"
+
+    def channel(self) -> Spec:
+        """Return it as Vega-Lite's channel."""
+        scale: Spec = {"type": "log", "base": 2} if is_spread(self.sizes) else {"type": "linear"}
+        scale |= {"nice": False, "domain": [self.sizes[0], self.sizes[-1]], "padding": 14}
+        axis: Spec = {
+            "labelExpr": self.label,
+            "labelOverlap": "greedy",
+            "labelFlush": False,
+            "labelSeparation": 6,
+            "grid": False,
+        }
+        if len(self.sizes) <= MAXIMUM_LABELLED_SIZES:
+            axis["values"] = list(self.sizes)
+        return quantity(self.field, title=self.title, scale=scale, axis=axis)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the figures of one part share.
+
+    Attributes:
+        label: What the values are of, such as a trace.
+        word: What a series is: a policy, a buffer.
+        records: The values: ``policy`` names their series.
+        sizes: The sizes.
+        looks: How each series looks, in the order of the legend.
+        focus: The series that are emphasised at first.
+        anchors: Those that stay inside of a figure where outliers are cut.
+        tooltip: Column, title and d3 format of what a point tells; those that a record lacks are
+            left out.
+        bounds: Records of a lower bound, which ``bound`` names; a column that ends in
+            ``_feasible`` is the upper end of a band.
+        bound: The value of their column ``policy``.
+        where: A Vega expression that the records of these figures fulfil.
+    """
+
+    label: str
+    word: str
+    records: Sequence[Record]
+    sizes: SizeAxis
+    looks: Sequence[Mark]
+    focus: Sequence[str]
+    anchors: Sequence[str] = ()
+    tooltip: Sequence[tuple[str, str, str | None]] = ()
+    bounds: Sequence[Record] = field(default=())
+    bound: str = ""
+    where: str | None = None
+
+    def everything(self) -> list[Record]:
+        """Return the values and the bounds."""
+        return [*self.records, *self.bounds]
+
+    def known(self, column: str, series: Iterable[str] | None = None) -> list[float]:
+        """Return the values that are known of a column, of all series or of some."""
+        wanted = None if series is None else set(series)
+        return [
+            record[column]
+            for record in self.records
+            if record.get(column) is not None and (wanted is None or record["policy"] in wanted)
+        ]
+
+    def has_bound(self, measure: Measure) -> bool:
+        """Tell whether the lower bound is drawn in a figure."""
+        return measure.has_bound and any(
+            bound.get(measure.field) is not None for bound in self.bounds
+        )
+
+
+def cut_note(compared: Compared, measure: Measure) -> str:
+    """Say which series go beyond the edge of a figure, and how far; nothing if none does."""
+    axis = axis_of(compared, measure)
+    if not axis.is_cut:
+        return ""
+    most = _beyond(compared, measure, axis)
+    told = ", ".join(f"{name} {ratio_text(value)}" for name, _, value in most[:MOST_NOTES])
+    more = f" and {len(most) - MOST_NOTES} more" if len(most) > MOST_NOTES else ""
+    return f"Cut at {ratio_text(axis.high)}; beyond it go, at most: {told}{more}."
+
+
+def axis_of(compared: Compared, measure: Measure) -> ValueAxis:
+    """Return the value axis of a figure."""
+    values = compared.known(measure.field)
+    if compared.has_bound(measure):
+        values += [bound[measure.field] for bound in compared.bounds if bound.get(measure.field)]
+    return value_axis(measure.kind, values, compared.known(measure.field, compared.anchors))
+
+
+def lines_chart(compared: Compared, measure: Measure, canvas: Canvas) -> Spec:
+    """Draw a measure over sizes, a line per series."""
+    return _Lines(compared, measure, canvas, axis_of(compared, measure)).figure()
+
+
+def _beyond(
+    compared: Compared, measure: Measure, axis: ValueAxis
+) -> list[tuple[str, float, float]]:
+    """Return series, size and value of the greatest value of each series that is cut."""
+    most: dict[str, Record] = {}
+    for record in compared.records:
+        value, name = record.get(measure.field), record["policy"]
+        if value is None or value <= axis.high:
+            continue
+        if name not in most or value > most[name][measure.field]:
+            most[name] = record
+    told = [
+        (name, record[compared.sizes.field], record[measure.field]) for name, record in most.items()
+    ]
+    return sorted(told, key=lambda entry: -entry[2])
+
+
+@dataclass(frozen=True)
+class _Lines:
+    compared: Compared
+    measure: Measure
+    canvas: Canvas
+    axis: ValueAxis
+
+    def figure(self) -> Spec:
+        compared, measure = self.compared, self.measure
+        line, point = self._focused()
+        layers = [*self._bound(), *self._grey(), line, *self._hit(), point]
+        layers += [*self._cut(), *self._labels()]
+        sizes = compared.sizes.sizes
+        names = ", ".join(look.policy for look in compared.looks)
+        figure = framed(
+            layers,
+            compared.everything(),
+            self.canvas,
+            title=measure.title,
+            label=compared.label,
+            height=PICTURE_HEIGHT,
+            description=f"{measure.title} on {compared.label} at {len(sizes)} sizes from "
+            f"{sizes[0]:,.6g} to {sizes[-1]:,.6g} for {names}.",
+        )
+        if self.canvas.on_page:
+            figure["params"] = [{"name": HIGHLIGHT, "value": list(compared.focus)}]
+        return figure
+
+    def _layer(self, test: str, mark: Spec, **encoding: Any) -> Spec:
+        tests = [test, f"isValid(datum.{self.measure.field})"]
+        if self.compared.where is not None:
+            tests.append(self.compared.where)
+        return {
+            "transform": [{"filter": " && ".join(f"({part})" for part in tests)}],
+            "mark": {"clip": True, **mark},
+            "encoding": {"x": self.compared.sizes.channel(), "y": self._y(), **encoding},
+        }
+
+    def _y(self) -> Spec:
+        return quantity(
+            self.measure.field,
+            title=None if self.canvas.on_page else self.measure.title,
+            scale=self.axis.scale(),
+            axis=self.axis.axis(self.measure.kind),
+        )
+
+    def _is_bound(self) -> str:
+        return f"datum.policy == {json.dumps(self.compared.bound)}"
+
+    def _is_focused(self) -> str:
+        if self.canvas.on_page:
+            return f"indexof({HIGHLIGHT}, datum.policy) >= 0"
+        return f"indexof({json.dumps(list(self.compared.focus))}, datum.policy) >= 0"
+
+    def _grey(self) -> list[Spec]:
+        """Lines that are not emphasised; on the page any may become one of them."""
+        if len(self.compared.looks) == len(self.compared.focus) and not self.canvas.on_page:
+            return []
+        test = f"!({self._is_bound()}) && !({self._is_focused()})"
+        grey = {"type": "line", "color": self.canvas.theme.muted, "strokeWidth": GREY_WIDTH}
+        by_series = {"field": "policy", "type": "nominal"}
+        return [self._layer(test, grey | {"strokeOpacity": GREY_OPACITY}, detail=by_series)]
+
+    def _hit(self) -> list[Spec]:
+        """Wide invisible lines, which bear their names: the page's script shows them."""
+        if not self.canvas.on_page:
+            return []
+        hit = {"type": "line", "color": self.canvas.theme.muted, "strokeWidth": HIT_WIDTH}
+        by_series: Spec = {"field": "policy", "type": "nominal"}
+        layer = self._layer(
+            f"!({self._is_bound()})",
+            hit | {"strokeOpacity": 0},
+            detail=by_series,
+            description=by_series,
+        )
+        return [layer | {"name": HIT}]
+
+    def _focused(self) -> list[Spec]:
+        test = f"!({self._is_bound()}) && ({self._is_focused()})"
+        looks = self._looks()
+        color = self._scaled([look.color for look in looks], legend=True)
+        dash = self._scaled([list(look.dash) for look in looks])
+        shape = self._scaled([look.shape for look in looks], legend=True)
+        tooltip = known_tooltip(self.compared.tooltip, self.compared.records)
+        line = self._layer(
+            test, {"type": "line", "strokeWidth": LINE_WIDTH}, color=color, strokeDash=dash
+        )
+        dot = {"type": "point", "filled": True, "size": 48}
+        sizes = self.compared.sizes
+        if len(sizes.sizes) > MAXIMUM_SHAPED_SIZES:
+            shaped = thinned(sizes.sizes, MAXIMUM_SHAPED_SIZES)
+            test += f" && indexof({json.dumps(shaped)}, datum.{sizes.field}) >= 0"
+        point = self._layer(test, dot, color=color, shape=shape, tooltip=tooltip)
+        if not self.canvas.on_page:
+            # In a notebook the legend of a picture fades the others.
+            chosen = {"param": HIGHLIGHT, "value": 1}
+            for layer in (line, point):
+                layer["encoding"]["opacity"] = {"condition": chosen, "value": FADED_OPACITY}
+            selected = {"type": "point", "fields": ["policy"]}
+            point["params"] = [{"name": HIGHLIGHT, "select": selected, "bind": "legend"}]
+        return [line, point]
+
+    def _looks(self) -> list[Mark]:
+        """The looks on the page are all, as any may be emphasised; a picture has few."""
+        if self.canvas.on_page:
+            return list(self.compared.looks)
+        return [look for look in self.compared.looks if look.policy in self.compared.focus]
+
+    def _scaled(self, values: Sequence[Any], *, legend: bool = False) -> Spec:
+        shown: Spec | None = None
+        if legend and not self.canvas.on_page:
+            shown = {"title": self.compared.word, "labelLimit": 260}
+        domain = [look.policy for look in self._looks()]
+        scale = {"domain": domain, "range": list(values)}
+        return {"field": "policy", "type": "nominal", "scale": scale, "legend": shown}
+
+    def _bound(self) -> list[Spec]:
+        compared, measured = self.compared, self.measure.field
+        if not compared.has_bound(self.measure):
+            return []
+        muted = self.canvas.theme.muted
+        tooltip = bound_tooltip(compared, self.measure)
+        upper = f"{measured}_feasible"
+        layers = []
+        if any(bound.get(upper) for bound in compared.bounds):
+            band = {"type": "area", "opacity": BAND_OPACITY, "color": muted}
+            layers.append(self._layer(self._is_bound(), band, y2={"field": upper}, tooltip=tooltip))
+        line = {"type": "line", "strokeWidth": 1.4, "strokeDash": list(BOUND_DASH), "color": muted}
+        layers.append(self._layer(self._is_bound(), line, tooltip=tooltip))
+        if not self.canvas.on_page:
+            # The legend of a picture has no entry for it, so the line bears its name.
+            first = min(bound[compared.sizes.field] for bound in compared.bounds)
+            name = {"type": "text", "align": "left", "dy": 13, "fontStyle": "italic"}
+            layers.append(
+                self._layer(
+                    f"{self._is_bound()} && datum.{compared.sizes.field} == {first}",
+                    {**name, "color": muted, "clip": False},
+                    text={"value": compared.bound},
+                )
+            )
+        return layers
+
+    def _cut(self) -> list[Spec]:
+        """At the edge, the name and the number of what lies beyond."""
+        if not self.axis.is_cut:
+            return []
+        sizes = self.compared.sizes.sizes
+        layers = []
+        told = _beyond(self.compared, self.measure, self.axis)[:MOST_NOTES]
+        for place, (name, size, value) in enumerate(told):
+            is_left = size <= sizes[len(sizes) // 2]
+            text = f"{_short(name)} {ratio_text(value)}"
+            mark = {
+                "type": "text",
+                "align": "left" if is_left else "right",
+                "baseline": "top",
+                "dx": -4 if is_left else 4,
+                "fontSize": LABEL_SIZE,
+                "color": self.canvas.theme.ink,
+            }
+            record = {self.compared.sizes.field: size, "policy": name}
+            record["beyond"] = f"▲ {text}" if is_left else f"{text} ▲"
+            encoding = {
+                "x": self.compared.sizes.channel(),
+                "y": {"value": 2 + place * LABEL_GAP},
+                "text": {"field": "beyond", "type": "nominal"},
+            }
+            layers.append({"data": {"values": [record]}, "mark": mark, "encoding": encoding})
+        return layers
+
+    def _placed(self) -> list[tuple[str, float]]:
+        """Return the emphasised series whose names fit at the ends of their lines, and where."""
+        last = self.compared.sizes.sizes[-1]
+        ends: dict[str, float] = {}
+        for record in self.compared.records:
+            value, name = record.get(self.measure.field), record["policy"]
+            if record[self.compared.sizes.field] != last or value is None or name in ends:
+                continue
+            if name in self.compared.focus and self.axis.low <= value <= self.axis.high:
+                ends[name] = (1 - self.axis.share(value)) * PICTURE_HEIGHT
+        moved: list[tuple[str, float]] = []
+        for name in sorted(ends, key=ends.__getitem__):
+            lowest_free = moved[-1][1] + LABEL_GAP if moved else 0.0
+            place = max(ends[name], lowest_free)
+            if place - ends[name] <= FARTHEST_LABEL and place <= PICTURE_HEIGHT:
+                moved.append((name, place))
+        return moved
+
+    def _labels(self) -> list[Spec]:
+        placed = self._placed()
+        if not placed or not self.canvas.on_page:
+            return []
+        compared = self.compared
+        records = [
+            {
+                compared.sizes.field: compared.sizes.sizes[-1],
+                self.measure.field: self.axis.value(1 - place / PICTURE_HEIGHT),
+                "policy": name,
+                "shown": _short(name),
+            }
+            for name, place in placed
+        ]
+        mark = {"type": "text", "align": "left", "dx": 10, "fontSize": LABEL_SIZE, "clip": False}
+        text = {"field": "shown", "type": "nominal"}
+        layer: Spec = {
+            "name": LABELS,
+            "data": {"values": records},
+            "transform": [{"filter": self._is_focused()}],
+            "mark": {**mark, "color": self.canvas.theme.ink},
+            "encoding": {"x": compared.sizes.channel(), "y": self._y(), "text": text},
+        }
+        return [layer]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
+
+
+def quantity(field: str, **options: Any) -> Spec:
+    """Return a channel of numbers."""
+    return {"field": field, "type": "quantitative", **options}
+
+
+def known_tooltip(
+    fields: Sequence[tuple[str, str, str | None]], records: Sequence[Record]
+) -> list[Spec]:
+    """Return the lines of a tooltip that every record has: Vega would print a null number as 0."""
+    lines = []
+    for name, title, form in fields:
+        if all(record.get(name) is not None for record in records):
+            kind = {"type": "nominal"} if form is None else {"type": "quantitative", "format": form}
+            lines.append({"field": name, "title": title, **kind})
+    return lines
+
+
+def bound_tooltip(compared: Compared, measure: Measure) -> list[Spec]:
+    """Return what the lower bound tells under the pointer."""
+    fields = [
+        ("policy", f"Lower bound of every {compared.word.lower()}", None),
+        (compared.sizes.field, compared.sizes.title, ",.6~r"),
+        (measure.field, measure.title, ",.6~r"),
+    ]
+    return known_tooltip(fields, compared.bounds)
+
+
+def exact_tooltip(measure: Measure) -> tuple[str, str, str | None]:
+    """Return the line of a tooltip with the exact value of a measure."""
+    return measure.field, measure.title, exact_format(measure.kind)
+
+
+def is_drawable(records: Sequence[Record], measure: Measure) -> bool:
+    """Tell whether a measure has a value; an amount that is always 0 has nothing to show."""
+    known = [record[measure.field] for record in records if record.get(measure.field) is not None]
+    return any(known) or (bool(known) and measure.kind in (Kind.RATIO, Kind.SHARE))
+
+
+def series_of(records: Iterable[Record]) -> list[str]:
+    """Return the series of records in the order in which they occur, each once."""
+    return unique(str(record["policy"]) for record in records)

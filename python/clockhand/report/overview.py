@@ -1,0 +1,371 @@
+"""What leads a report: who is ahead, where and by how much, as a ranking beside a heat map."""
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from clockhand.report.scales import outlier_cut, ratio_text, ticks
+from clockhand.report.words import short_names, thinned, unique
+
+MOST_COLUMNS = 10
+FEWER_COLUMNS = 5
+"""Sizes of a heat map, alone or beside traces; of more, so many are shown, evenly."""
+
+SAME_SHARE = 1.25
+"""Shares of different traces that differ by less than this factor are one column."""
+
+STRONGEST = math.log(2)
+"""The logarithm of a ratio at which a cell has the full colour: half, or twice as much."""
+
+RANGE_WIDTH = 150
+RANGE_HEIGHT = 18
+RANGE_MARGIN = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where values can be compared: a trace and a size.
+
+    Attributes:
+        trace: The trace, with what else tells its part of a report from others.
+        size: The size in the unit of rows, such as frames.
+        share: It as a share of the trace's footprint, if known.
+    """
+
+    trace: str
+    size: float
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of a heat map; ``heat`` is from -1 (far less) over 0 to 1 (far more)."""
+
+    text: str
+    heat: float
+    hint: str = ""
+
+    @property
+    def strength(self) -> int:
+        """The strength of the colour, in percent."""
+        return round(100 * abs(self.heat))
+
+
+@dataclass(frozen=True)
+class Range:
+    """The least and the greatest of what a mean was made of, and where the page draws them."""
+
+    least: float
+    least_at: str
+    most: float
+    most_at: str
+    mean_x: float
+    least_x: float
+    most_x: float
+    is_cut: bool
+
+    @property
+    def least_text(self) -> str:
+        """The least in words."""
+        return ratio_text(self.least)
+
+    @property
+    def most_text(self) -> str:
+        """The greatest in words."""
+        return ratio_text(self.most)
+
+    @property
+    def text(self) -> str:
+        """The range in words."""
+        return (
+            f"from {ratio_text(self.least)} ({self.least_at}) to {ratio_text(self.most)} "
+            f"({self.most_at})"
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: a series, its mean, its range, and its cells, group by group.
+
+    Attributes:
+        name: The series.
+        note: What it is, where it is no competitor: the baseline, a bound.
+        mean: Its geometric mean.
+        cell: The mean as a cell.
+        range: Over what it was made of.
+        cells: A cell per column; none where there is no value.
+        values: The numbers in the cells.
+    """
+
+    name: str
+    note: str
+    mean: float
+    cell: Cell
+    range: Range
+    cells: Sequence[Cell | None]
+    values: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The ranking of all series beside the heat map.
+
+    Attributes:
+        key: Its name in files and on the page.
+        title: What stands above it.
+        caption: What it shows, in a sentence or two.
+        word: What a series is.
+        unit: What one value is, such as "I/O time over CLOCK".
+        of: What the ranges are over.
+        groups: Heading and columns of each group.
+        entries: The rows, the least mean first.
+        range_ticks: Ticks of the ranges: place and label.
+        one_x: Where 1 is in the ranges.
+        has_ranges: Whether there is more than one place, and so a range at all.
+    """
+
+    key: str
+    title: str
+    caption: str
+    word: str
+    unit: str
+    of: str
+    groups: Sequence[tuple[str, Sequence[str]]]
+    entries: Sequence[Entry]
+    range_ticks: Sequence[tuple[float, str]]
+    one_x: float
+    has_ranges: bool
+
+    @property
+    def starts(self) -> set[int]:
+        """The places of the columns with which groups begin."""
+        lengths = [0, *(len(columns) for _, columns in self.groups)]
+        return set(itertools.accumulate(lengths[:-1]))
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of all groups."""
+        return [column for _, columns in self.groups for column in columns]
+
+
+Values = dict[tuple[str, Place], float]
+"""The ratio of each series at each place."""
+
+
+def overview(
+    values: Values,
+    *,
+    key: str,
+    title: str,
+    unit: str,
+    word: str,
+    size_word: str,
+    size_text: Callable[[float], str],
+    notes: dict[str, str],
+    is_diverging: bool = True,
+    place_word: str = "trace",
+) -> Overview | None:
+    """Sum up ratios of many traces and sizes; none where nothing can be compared.
+
+    Args:
+        values: The ratios; those that are not above 0 are no ratios and left out.
+        key: A name for files and pages.
+        title: What stands above it.
+        unit: What one value is.
+        word: What a series is.
+        size_word: What a size is, such as memory.
+        size_text: Writes a size where it is no share.
+        notes: Series that are no competitors, and what they are.
+        is_diverging: Whether 1 is the middle, not the least.
+        place_word: What is compared as traces are, if it is something else.
+    """
+    known = {entry: value for entry, value in values.items() if value > 0}
+    series = unique(name for name, _ in known)
+    places = _shared_places(known, series)
+    if not series or not places:
+        return None
+    traces = unique(place.trace for place in places)
+    groups = _groups(places, traces, size_word, size_text, place_word)
+    parts = (
+        [(trace, [place for place in places if place.trace == trace]) for trace in traces]
+        if len(traces) > 1
+        else [(_size_name(place, size_text), [place]) for place in places]
+    )
+    means = {name: _mean(known, name, places) for name in series}
+    order = sorted(series, key=lambda name: means[name])
+    spread = {name: [(_mean(known, name, at), label) for label, at in parts] for name in series}
+    axis = _Axis.over(value for of_series in spread.values() for value, _ in of_series)
+    entries = []
+    for name in order:
+        row = [_mean(known, name, at) if at else None for _, columns in groups for _, at in columns]
+        entries.append(
+            Entry(
+                name=name,
+                note=notes.get(name, ""),
+                mean=means[name],
+                cell=_cell(means[name], is_diverging),
+                range=_range(means[name], spread[name], axis),
+                cells=[None if value is None else _cell(value, is_diverging) for value in row],
+                values=row,
+            )
+        )
+    of = f"{len(traces)} {place_word}s" if len(traces) > 1 else f"{len(places)} sizes"
+    shown = sum(len(columns) for heading, columns in groups if heading.startswith("by "))
+    return Overview(
+        key=key,
+        title=title,
+        caption=_caption(unit, places, traces, shown, place_word),
+        word=word,
+        unit=unit,
+        of=of,
+        groups=[(heading, [label for label, _ in columns]) for heading, columns in groups],
+        entries=entries,
+        range_ticks=axis.labelled(),
+        one_x=axis.x(1.0),
+        has_ranges=len(places) > 1,
+    )
+
+
+def _caption(
+    unit: str, places: Sequence[Place], traces: Sequence[str], shown: int, place_word: str
+) -> str:
+    sizes = len({(place.share or place.size) for place in places})
+    over = "1 size" if len(places) == 1 else f"{len(places)} sizes"
+    if len(traces) > 1:
+        over = f"{len(places):,} places, {len(traces)} {place_word}s"
+    text = (
+        f"{unit}; less is better. The mean is geometric, over {over}, and the range is "
+        f"{f'over the means of the {place_word}s' if len(traces) > 1 else 'over the sizes'}."
+    )
+    if len(traces) == 1 and sizes > shown:
+        text += f" {shown} of {sizes} sizes have a column."
+    return text
+
+
+def _shared_places(known: Values, series: Sequence[str]) -> list[Place]:
+    """Return the places at which every series has a value; else those of any of them."""
+    by_series = [{place for name, place in known if name == wanted} for wanted in series]
+    order = unique(place for _, place in known)
+    shared = set.intersection(*by_series) if by_series else set()
+    return [place for place in order if place in shared] or order
+
+
+def _mean(known: Values, name: str, places: Iterable[Place]) -> float:
+    logs = [math.log(known[name, place]) for place in places if (name, place) in known]
+    return math.exp(statistics.fmean(logs)) if logs else math.nan
+
+
+Columns = list[tuple[str, list[Place]]]
+
+
+def _groups(
+    places: Sequence[Place],
+    traces: Sequence[str],
+    size_word: str,
+    size_text: Callable[[float], str],
+    place_word: str,
+) -> list[tuple[str, Columns]]:
+    by_size = _by_size(places, traces, size_text)
+    groups: list[tuple[str, Columns]] = []
+    if by_size:
+        most = MOST_COLUMNS if len(traces) == 1 else FEWER_COLUMNS
+        kept = (
+            thinned(range(len(by_size)), most) if len(by_size) > most + 2 else range(len(by_size))
+        )
+        groups.append((f"by {size_word}", [by_size[index] for index in kept]))
+    if len(traces) > 1:
+        short = short_names(traces)
+        columns = [
+            (name, [place for place in places if place.trace == trace])
+            for name, trace in zip(short, traces, strict=True)
+        ]
+        groups.append((f"by {place_word}", columns))
+    return groups
+
+
+def _by_size(
+    places: Sequence[Place], traces: Sequence[str], size_text: Callable[[float], str]
+) -> Columns:
+    """Return a column per size that all traces have: the same size, or about the same share."""
+    of_trace = [
+        sorted((place for place in places if place.trace == trace), key=lambda place: place.size)
+        for trace in traces
+    ]
+    if len({len(sizes) for sizes in of_trace}) > 1:
+        return []
+    columns: Columns = []
+    for ranked in zip(*of_trace, strict=True):
+        shares = [place.share for place in ranked if place.share]
+        if len({place.size for place in ranked}) == 1:
+            label = _size_name(ranked[0], size_text)
+        elif len(shares) == len(ranked) and max(shares) <= SAME_SHARE * min(shares):
+            label = _percent(statistics.median(shares))
+        else:
+            return []
+        columns.append((label, list(ranked)))
+    return columns
+
+
+def _size_name(place: Place, size_text: Callable[[float], str]) -> str:
+    text = size_text(place.size)
+    return text if place.share is None else f"{text}\n{_percent(place.share)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}\u00a0%" if share < 0.995 else f"{100 * share:.0f}\u00a0%"
+
+
+def _cell(value: float, is_diverging: bool) -> Cell:
+    if math.isnan(value):
+        return Cell("–", 0)
+    # Over a bound everything is 1 or more; there four times as much has the full colour.
+    full = STRONGEST if is_diverging else 2 * STRONGEST
+    heat = max(-1.0, min(1.0, math.log(value) / full))
+    return Cell(ratio_text(value), heat, f"{value:,.4g}")
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """The axis of the ranges, in pixels of their drawings."""
+
+    low: float
+    high: float
+    is_cut: bool
+
+    @classmethod
+    def over(cls, values: Iterable[float]) -> "_Axis":
+        known = [value for value in values if not math.isnan(value)]
+        cut = outlier_cut(known)
+        low, high = min([*known, 0.95]), max([*known, 1.05]) if cut is None else cut
+        return cls(low / 1.02, high * 1.02, cut is not None)
+
+    def x(self, value: float) -> float:
+        share = math.log(min(value, self.high) / self.low) / math.log(self.high / self.low)
+        return round(RANGE_MARGIN + share * (RANGE_WIDTH - 2 * RANGE_MARGIN), 1)
+
+    def labelled(self) -> list[tuple[float, str]]:
+        wanted = ticks(self.low, self.high)
+        few = [value for value in wanted if value != 1][:: max(1, len(wanted) // 3)]
+        result: list[tuple[float, str]] = [(self.x(1.0), "1")]
+        for value in few:
+            if all(abs(self.x(value) - x) > 26 for x, _ in result):
+                result.append((self.x(value), f"{value:.3g}"))
+        return sorted(result)
+
+
+def _range(mean: float, spread: Sequence[tuple[float, str]], axis: _Axis) -> Range:
+    known = [(value, label) for value, label in spread if not math.isnan(value)]
+    least, least_at = min(known, key=lambda entry: entry[0])
+    most, most_at = max(known, key=lambda entry: entry[0])
+    return Range(
+        least=least,
+        least_at=least_at.replace("\n", ", "),
+        most=most,
+        most_at=most_at.replace("\n", ", "),
+        mean_x=axis.x(mean),
+        least_x=axis.x(least),
+        most_x=axis.x(most),
+        is_cut=most > axis.high,
+    )

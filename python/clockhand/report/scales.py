@@ -1,0 +1,192 @@
+"""Value axes: domains, ticks that people would choose, and where outliers are cut."""
+
+import itertools
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from clockhand.report.canvas import Spec
+
+# A value axis that spans more than this factor is unreadable on a linear scale.
+LOGARITHMIC_SPAN = 50
+OUTLIER = 3
+"""So many times the median of all values, and beyond, a ratio is cut at the edge of its figure."""
+
+MOST_TICKS = 8
+
+
+class Kind(StrEnum):
+    """What a value is, and so how its axis and its numbers are written."""
+
+    COUNT = "count"
+    NUMBER = "number"
+    SHARE = "share"
+    RATIO = "ratio"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One quantity that has a figure.
+
+    Attributes:
+        key: Its name in files and in the library.
+        field: Its column in the records.
+        title: What stands above the figure, with the unit.
+        note: What the quantity is, in a sentence.
+        kind: How it is written; ratios have logarithmic axes, on which outliers are cut.
+        has_bound: Whether the lower bound of all policies has a value of it.
+    """
+
+    key: str
+    field: str
+    title: str
+    note: str
+    kind: Kind
+    has_bound: bool = False
+
+
+# Counts and amounts as people write them: 9,500 and 20 k, and 0.1, which SI would call 100m.
+_WRITTEN = (
+    "abs(datum.value) >= 1e9 ? format(datum.value / 1e9, ',.3~r') + '\u00a0G' : "
+    "abs(datum.value) >= 1e6 ? format(datum.value / 1e6, ',.3~r') + '\u00a0M' : "
+    "abs(datum.value) >= 1e4 ? format(datum.value / 1e3, ',.3~r') + '\u00a0k' : "
+    "datum.value == 0 ? '0' : format(datum.value, ',.4~r')"
+)
+
+
+def label_expression(kind: Kind) -> str:
+    """Return the Vega expression for the labels of an axis."""
+    match kind:
+        case Kind.SHARE:
+            return "format(100 * datum.value, '.3~r') + '\u00a0%'"
+        case Kind.RATIO:
+            return "format(datum.value, '.3~r')"
+        case _:
+            return _WRITTEN
+
+
+def exact_format(kind: Kind) -> str:
+    """Return the d3 format of one value where there is room for its digits."""
+    match kind:
+        case Kind.COUNT:
+            return ","
+        case Kind.SHARE:
+            return ".2%"
+        case Kind.RATIO:
+            return ".3~f"
+        case Kind.NUMBER:
+            return ",.4~r"
+
+
+def ratio_text(ratio: float) -> str:
+    """Return a ratio for reading: two decimals, fewer where it is large."""
+    if ratio >= 99.95:
+        return f"{ratio:,.0f}"
+    return f"{ratio:.1f}" if ratio >= 9.995 else f"{ratio:.2f}"
+
+
+def is_spread(sizes: Sequence[float]) -> bool:
+    """Tell whether sizes look more even on a logarithmic axis than on a linear one."""
+    if len(sizes) < 3 or sizes[0] <= 0:
+        return False
+    ratios = [after / before for before, after in itertools.pairwise(sizes)]
+    steps = [after - before for before, after in itertools.pairwise(sizes)]
+    return max(ratios) / min(ratios) < max(steps) / min(steps)
+
+
+@dataclass(frozen=True)
+class ValueAxis:
+    """A value axis whose ends are known, so that labels can be placed and outliers cut.
+
+    Attributes:
+        low: Its lower end.
+        high: Its upper end.
+        is_logarithmic: Whether equal distances are equal ratios.
+        is_cut: Whether there are values above ``high``.
+    """
+
+    low: float
+    high: float
+    is_logarithmic: bool
+    is_cut: bool = False
+
+    def scale(self) -> Spec:
+        """Return it as Vega-Lite's scale."""
+        kind = "log" if self.is_logarithmic else "linear"
+        scale: Spec = {"type": kind, "domain": [self.low, self.high], "nice": False}
+        return scale if self.is_logarithmic else scale | {"zero": False}
+
+    def axis(self, kind: Kind) -> Spec:
+        """Return its ticks and their labels."""
+        axis: Spec = {"labelExpr": label_expression(kind), "labelOverlap": "greedy"}
+        if self.is_logarithmic:
+            return axis | {"values": ticks(self.low, self.high)}
+        return axis | {"tickCount": 5}
+
+    def share(self, value: float) -> float:
+        """Return how far along the axis a value is, from 0 to 1."""
+        if self.is_logarithmic:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def value(self, share: float) -> float:
+        """Return the value at a place of the axis, the inverse of :meth:`share`."""
+        if self.is_logarithmic:
+            return self.low * math.exp(share * math.log(self.high / self.low))
+        return self.low + share * (self.high - self.low)
+
+
+def value_axis(kind: Kind, values: Iterable[float], anchors: Iterable[float] = ()) -> ValueAxis:
+    """Return the axis of values over sizes.
+
+    Args:
+        kind: What the values are.
+        values: All of them, the anchors among them.
+        anchors: Those that stay inside of the figure, however far out they are.
+    """
+    known = [value for value in values if math.isfinite(value)] or [0.0]
+    low, high = min(known), max(known)
+    if kind is Kind.RATIO and low > 0:
+        cut = outlier_cut(known, anchors)
+        top = high if cut is None else cut
+        return ValueAxis(min(low, 0.98) / 1.04, max(top, 1.02) * 1.04, True, cut is not None)
+    if kind is Kind.SHARE:
+        margin = 0.06 * (high - low) or 0.01
+        return ValueAxis(max(0.0, low - margin), high + margin / 2, is_logarithmic=False)
+    if low > 0 and high / low >= LOGARITHMIC_SPAN:
+        return ValueAxis(low / 1.15, high * 1.15, True)
+    return ValueAxis(min(0.0, low), high * 1.06 if high > 0 else 1.0, False)
+
+
+def outlier_cut(values: Iterable[float], anchors: Iterable[float] = ()) -> float | None:
+    """Return above which value ratios are cut; none where no value is so far out."""
+    known = list(values)
+    cut = max([OUTLIER * max(1.0, statistics.median(known)), *anchors])
+    return cut if max(known) > 1.2 * cut else None
+
+
+LINEAR_SPAN = 6
+"""Up to this factor ticks of a logarithmic axis stand at equal steps."""
+
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+FACTORS: Sequence[Sequence[float]] = ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
+"""Where ticks stand within each power of ten, the finest first."""
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return ticks of a logarithmic axis: round numbers, at most eight."""
+    size = 10.0 ** math.floor(math.log10(high))
+    if high / low < LINEAR_SPAN:
+        steps = ([step * size * place for place in range(1, 1000)] for step in STEPS)
+    else:
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        steps = ([factor * 10.0**decade for decade in decades for factor in factors]
+                 for factors in FACTORS)  # fmt: skip
+    found: list[float] = []
+    for every in steps:
+        found = [float(f"{value:.6g}") for value in every if low <= value <= high]
+        if len(found) <= MOST_TICKS:
+            break
+    return found[:: math.ceil(len(found) / MOST_TICKS)] if found else [low, high]
