@@ -195,14 +195,21 @@ def test_verdicts_on_locality_follow_from_the_tables() -> None:
     rising = [60, 1000, 125, 500, 250]
 
     def verdicts(write_recency: list[int], write_tenth: float) -> list[Verdict]:
-        keys = (("recency", "read"), ("recency", "write"), ("frequency", "write"))
-        curves = dict(zip(keys, (falling, write_recency, falling), strict=True))
-        tables = locality_tables(curves, dict(zip(keys, (0.9, write_tenth, 0.8), strict=True)))
+        keys = (
+            ("recency", "all"),
+            ("recency", "read"),
+            ("recency", "write"),
+            ("frequency", "write"),
+        )
+        nearly = [1000, 500, 250, 120, 130]
+        curves = dict(zip(keys, (nearly, falling, write_recency, falling), strict=True))
+        shares = (0.9, 0.9, write_tenth, 0.8)
+        tables = locality_tables(curves, dict(zip(keys, shares, strict=True)))
         return [made.verdict for made in locality_claims({"paper": tables})]
 
-    assert verdicts(rising, 0.5) == [Verdict.REPRODUCED] * 4
+    assert verdicts(rising, 0.5) == [Verdict.REPRODUCED] * 6
     assert verdicts(falling, 0.95) == [
-        Verdict.REPRODUCED,
+        *[Verdict.REPRODUCED] * 3,
         Verdict.CONTRADICTED,
         Verdict.REPRODUCED,
         Verdict.CONTRADICTED,
@@ -219,7 +226,7 @@ def test_each_view_is_a_reading_of_its_own(made: Reproduction) -> None:
 
 def test_inversions_are_those_of_the_engine(made: Reproduction) -> None:
     summary, ranks = made.localities["summary"], made.localities["ranks"]
-    for row in summary.filter(pl.col("op") != "all").iter_rows(named=True):
+    for row in summary.iter_rows(named=True):
         of_ranking = ranks.filter(
             (pl.col("ranking") == row["ranking"]) & (pl.col("op") == row["op"])
         )

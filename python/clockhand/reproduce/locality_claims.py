@@ -17,6 +17,12 @@ from clockhand.reproduce.noise import DRAWS, QUANTILE, Inversion, inversion
 from clockhand.studies.locality.findings import TOP_COLUMNS
 
 TENTH = "top_10_percent_share"
+STRONG = 0.5
+"""The share of the references that makes the locality of the top tenth strong."""
+
+WELL_MODELED = 0.05
+"""Up to this share out of order, a curve is well modeled by one that falls."""
+
 VIEWS = {
     "paper": "a store miss is no reference, a write-back is a write",
     "bus": "a store miss reads, a write-back is a write",
@@ -51,7 +57,15 @@ def locality_claims(views: Mapping[str, Mapping[str, pl.DataFrame]]) -> Iterator
             locality analysis of all traces. Traces without views have one, of any name.
     """
     known = {view: _traces(tables) for view, tables in views.items()}
-    for judge in (_read_recency, _write_recency, _write_frequency_order, _write_frequency_top):
+    judges = (
+        _curve_falls,
+        _read_recency,
+        _read_recency_fluent,
+        _write_recency,
+        _write_frequency_order,
+        _write_frequency_top,
+    )
+    for judge in judges:
         for view, traces in known.items():
             yield judge(view, traces)
 
@@ -71,7 +85,7 @@ def _traces(tables: Mapping[str, pl.DataFrame]) -> list[Trace]:
                 .sort("rank")["references"]
                 .to_list()
             )
-            for ranking, op in (("recency", "read"), ("recency", "write"), ("frequency", "write"))
+            for ranking, op in summary
         }
         traces.append(Trace(name, summary, order))
     return traces
@@ -100,18 +114,56 @@ def _claim(
     )
 
 
+def _curve_falls(view: str, traces: Sequence[Trace]) -> Claim:
+    return _claim(
+        "recency-falls",
+        "section III.A, Figure 2",
+        "the shape of the curve can be well modeled by a monotonic decreasing function, implying "
+        "that a more recently referenced page is more likely to be referenced again.",
+        f"Traces of whose re-references by recency at most {percent(WELL_MODELED)} are out of "
+        "order.",
+        view,
+        traces,
+        lambda trace: trace.order["recency", "all"].share <= WELL_MODELED,
+        _order(traces, ("recency", "all"), "re-references"),
+    )
+
+
 def _read_recency(view: str, traces: Sequence[Trace]) -> Claim:
     return _claim(
         "read-recency-strong",
         "section III.A, Figure 3",
         "read references exhibit strong temporal locality",
-        f"Traces whose re-reads by recency are ordered. {NOISE_RULE}",
+        f"Traces on which the most recently read tenth of the pages takes {percent(STRONG)} of the "
+        "re-reads or more.",
         view,
         traces,
-        lambda trace: trace.order["recency", "read"].is_within_noise,
+        lambda trace: trace.summary["recency", "read"][TENTH] >= STRONG,
+        _shares(traces, {"re-reads of the most recent tenth": ("recency", "read")}),
+    )
+
+
+def _read_recency_fluent(view: str, traces: Sequence[Trace]) -> Claim:
+    def is_more_fluent(trace: Trace) -> bool:
+        return trace.order["recency", "read"].share < trace.order["recency", "all"].share
+
+    return _claim(
+        "read-recency-fluent",
+        "section III.A, Figures 2 and 3",
+        "Unlike the plots in Fig. 2(a) and (b) that contain some projecting points, the plots in "
+        "Fig. 3(a) and (b) are more fluent. This means that the temporal locality of read "
+        "references is stronger than that of total references including both read and write "
+        "references.",
+        "Traces of whose re-reads a smaller share is out of order than of all re-references.",
+        view,
+        traces,
+        is_more_fluent,
         _joined(
             _order(traces, ("recency", "read"), "re-reads"),
-            _shares(traces, {"reads of the most recent tenth": ("recency", "read")}),
+            (
+                ("trace", "all re-references out of order"),
+                *((trace.name, percent(trace.order["recency", "all"].share)) for trace in traces),
+            ),
         ),
     )
 
