@@ -81,7 +81,9 @@ def exact_format(kind: Kind) -> str:
 
 
 def ratio_text(ratio: float) -> str:
-    """Return a ratio for reading: two decimals, fewer where it is large."""
+    """Return a ratio for reading: two decimals, fewer where it is large, more where it is tiny."""
+    if ratio < 0.0995:
+        return f"{ratio:.3f}"
     if ratio >= 99.95:
         return f"{ratio:,.0f}"
     return f"{ratio:.1f}" if ratio >= 9.995 else f"{ratio:.2f}"
@@ -163,6 +165,8 @@ def value_axis(kind: Kind, values: Iterable[float], anchors: Iterable[float] = (
 def outlier_cut(values: Iterable[float], anchors: Iterable[float] = ()) -> float | None:
     """Return above which value ratios are cut; none where no value is so far out."""
     known = list(values)
+    if not known:
+        return None
     cut = max([OUTLIER * max(1.0, statistics.median(known)), *anchors])
     return cut if max(known) > 1.2 * cut else None
 

@@ -136,7 +136,7 @@ def compared_of(
         word="Admission",
         records=cells,
         sizes=SizeAxis(
-            "share", "Capacity of the footprint", sizes, "format(100 * datum.value, '.3~r') + ' %'"
+            "share", "Capacity of the footprint", sizes, "format(100 * datum.value, '.2~r') + ' %'"
         ),
         looks=looks,
         focus=focus,

@@ -1,0 +1,214 @@
+"""The parts that all reports share: axes, emphasis, series, rankings, heat maps, packed data."""
+
+import math
+from pathlib import Path
+
+import altair as alt
+import polars as pl
+import pytest
+
+from clockhand import UsageError
+from clockhand.report import figures
+from clockhand.report.canvas import SCHEMA_VERSION, VEGA_LITE
+from clockhand.report.emphasis import emphasised
+from clockhand.report.html import _library
+from clockhand.report.overview import Overview, Place, overview
+from clockhand.report.scales import Kind, outlier_cut, ratio_text, ticks, value_axis
+from clockhand.report.series import first_spellings
+from clockhand.report.words import short_names, thinned
+from clockhand.studies.pages.report import render
+from clockhand.studies.pages.sections import sections
+from clockhand.study.selections import highlighted, matching
+from conftest import Clockhand
+from report_example import example_facts, example_rows, unpacked
+
+TWENTY_FIVE = [f"policy-{number}" for number in range(25)]
+
+
+def test_ticks_of_a_logarithmic_axis_are_round_and_few() -> None:
+    assert ticks(0.55, 1.05) == [0.6, 0.7, 0.8, 0.9, 1]
+    assert ticks(0.3, 3.2) == [0.3, 0.5, 0.7, 1, 1.5, 2, 3]
+    assert ticks(900, 150_000) == [1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
+    for low in (1e-6, 0.03, 0.97, 7.0, 12_345.0):
+        for span in (1.01, 1.3, 4.0, 55.0, 1e7):
+            found = ticks(low, low * span)
+            assert 1 <= len(found) <= 8, (low, span, found)
+
+
+def test_an_axis_of_ratios_is_logarithmic_and_cuts_what_lies_far_out() -> None:
+    usual = [0.6, 0.8, 1.0, 1.1, 1.2]
+    assert value_axis(Kind.RATIO, usual).is_logarithmic
+    assert not value_axis(Kind.RATIO, usual).is_cut
+    cut = value_axis(Kind.RATIO, [*usual, 150.0])
+    assert cut.is_cut and cut.high < 4
+    # What the others are compared with is never cut.
+    assert value_axis(Kind.RATIO, [*usual, 150.0], anchors=[150.0]).high > 150
+    assert outlier_cut([]) is None
+
+
+def test_an_axis_gives_back_the_value_at_each_place() -> None:
+    for axis in (value_axis(Kind.RATIO, [0.2, 5]), value_axis(Kind.COUNT, [0, 70])):
+        for value in (axis.low, (axis.low + axis.high) / 2, axis.high):
+            assert axis.value(axis.share(value)) == pytest.approx(value)
+
+
+def test_a_ratio_has_fewer_decimals_where_it_is_large() -> None:
+    assert [ratio_text(value) for value in (0.723, 9.99, 12.34, 157.4)] == [
+        "0.72", "9.99", "12.3", "157",
+    ]  # fmt: skip
+
+
+def test_at_most_six_series_are_emphasised() -> None:
+    few = TWENTY_FIVE[:6]
+    assert emphasised(few, few, (), ()) == few
+    best = ["policy-9", "policy-3", "policy-5", "policy-1"]
+    found = emphasised(TWENTY_FIVE, best, ["policy-0"], ())
+    assert found == ["policy-0", "policy-3", "policy-5", "policy-9"]
+    named = emphasised(TWENTY_FIVE, best, ["policy-0"], ["policy-2?"])
+    assert len(named) == 6
+    assert {f"policy-{number}" for number in range(20, 25)} <= set(named)
+
+
+def test_highlight_takes_names_and_patterns_of_what_is_run() -> None:
+    given = ["clock", "clock-pro", "clock-dnv:dram_share=0.1,total=8", "lru"]
+    assert highlighted(["clock,lru"], given) == ["clock", "lru"]
+    assert matching(["clock"], given) == ["clock"]
+    assert matching(["clock-dnv", "clock*"], given) == [given[2], given[0], given[1]]
+    with pytest.raises(UsageError, match=r"--highlight 'arc' is none of those that are run; .*lru"):
+        highlighted(["arc"], given)
+    with pytest.raises(UsageError, match="names 25 of those that are run; give at most 6"):
+        highlighted(["*"], TWENTY_FIVE)
+
+
+def test_highlight_without_a_figure_is_wrong_usage(clockhand: Clockhand, tmp_path: Path) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text("op,address,size\nR,0,4096\nW,4096,4096\n")
+    run = clockhand("simulate", trace, "--policy", "clock", "--frames", "1", "--highlight", "lru")
+    assert run.code == 2
+    assert "--highlight is about figures; add --report FILE.html" in run.err
+
+
+def test_spellings_that_mean_the_same_everywhere_are_one_series() -> None:
+    cells = [
+        ("clock-dnv", 8, "clock-dnv:dram_share=0.1"),
+        ("clock-dnv:dram_share=0.1", 8, "clock-dnv:dram_share=0.1"),
+        ("craw", 8, "craw:c=8"),
+        ("craw", 16, "craw:c=2"),
+        ("craw:c=8", 8, "craw:c=8"),
+        ("craw:c=8", 16, "craw:c=8"),
+    ]
+    assert first_spellings(cells) == {
+        "clock-dnv": "clock-dnv",
+        "clock-dnv:dram_share=0.1": "clock-dnv",
+        "craw": "craw",
+        "craw:c=8": "craw:c=8",
+    }
+
+
+def test_two_spellings_of_a_policy_are_one_line() -> None:
+    rows = example_rows(policies=("clock", "craw"))
+    second = rows.filter(pl.col("policy") == "craw").with_columns(policy=pl.lit("craw:k=1"))
+    [section] = sections(pl.concat([rows, second]), None)
+    assert section.policies == ["clock", "craw"]
+
+
+def summed(values: dict[tuple[str, Place], float]) -> Overview:
+    found = overview(
+        values,
+        key="time",
+        title="Which policy",
+        unit="I/O time over CLOCK",
+        word="Policy",
+        size_word="memory",
+        size_text=lambda size: f"{size:,.0f}",
+        notes={"clock": "baseline"},
+    )
+    assert found is not None
+    return found
+
+
+def test_the_ranking_is_by_the_geometric_mean_with_the_range_over_traces() -> None:
+    places = {
+        (trace, share): Place(trace, frames, share)
+        for trace, frames in (("traces/a.parquet", 10), ("traces/b.parquet", 37))
+        for share in (0.05, 0.2)
+    }
+    places = {key: Place(place.trace, place.size * key[1], key[1]) for key, place in places.items()}
+    craw = dict(zip(places.values(), (0.5, 1.0, 0.25, 0.5), strict=True))
+    values = {("clock", place): 1.0 for place in places.values()}
+    values |= {("craw", place): value for place, value in craw.items()}
+    found = summed(values)
+    assert [entry.name for entry in found.entries] == ["craw", "clock"]
+    first = found.entries[0]
+    assert first.mean == pytest.approx(0.5)
+    assert (first.range.least, first.range.most) == pytest.approx((0.125**0.5, 0.5**0.5))
+    assert found.groups == [("by memory", ["5\u00a0%", "20\u00a0%"]), ("by trace", ["a", "b"])]
+    expected = [0.125**0.5, 0.5**0.5, 0.5**0.5, 0.125**0.5]
+    assert [value or math.nan for value in first.values] == pytest.approx(expected)
+    assert found.entries[1].note == "baseline"
+    assert found.of == "2 traces"
+
+
+def test_only_places_that_all_policies_have_are_compared() -> None:
+    small, large = Place("t", 8), Place("t", 16)
+    values = {("clock", small): 1.0, ("clock", large): 1.0, ("craw", small): 0.5}
+    found = summed(values)
+    assert found.entries[0].mean == pytest.approx(0.5)
+    assert found.columns == ["8"]
+
+
+def test_of_a_hundred_sizes_ten_have_a_column() -> None:
+    values = {(name, Place("t", size)): 1.0 for name in ("clock", "craw") for size in range(1, 101)}
+    found = summed(values)
+    assert len(found.columns) == 10
+    assert (found.columns[0], found.columns[-1]) == ("1", "100")
+    assert "10 of 100 sizes have a column" in found.caption
+
+
+def test_names_of_files_are_shortened_where_they_still_differ() -> None:
+    assert short_names(["traces/tar-gzip.parquet", "msr.csv.gz · slc"]) == ["tar-gzip", "msr · slc"]
+    assert short_names(["a/t.csv", "b/t.csv"]) == ["a/t.csv", "b/t.csv"]
+    assert thinned(list(range(100)), 3) == [0, 50, 99]
+
+
+def test_an_outlier_is_told_in_the_caption_and_at_the_edge() -> None:
+    lru = pl.when(pl.col("policy") == "lru", pl.col("frames") == 2048)
+    clock_us = example_rows().filter(pl.col("policy") == "clock", pl.col("frames") == 2048)
+    slow = lru.then(150 * clock_us["io_time_us"][0]).otherwise("io_time_us").alias("io_time_us")
+    rows = example_rows().with_columns(slow)
+    text = render(rows, example_facts())
+    assert "beyond it go, at most: lru 150." in text
+    figure = figures(rows)["io_time_relative_to_clock"].to_json()
+    assert "lru 150 ▲" in figure or "▲ lru 150" in figure
+
+
+def test_a_sweep_over_eight_traces_and_a_hundred_sizes_is_a_report_under_two_megabytes() -> None:
+    traces = [f"trace-{number}" for number in range(8)]
+    sizes = tuple(range(200, 20_200, 200))
+    rows = example_rows(traces, sizes=sizes)
+    page = render(rows, example_facts(traces))
+    assert rows.height == 7200
+    assert len(page.encode()) < 2_000_000
+    data = unpacked(page)
+    assert len(data["parts"]) == 8
+    [columns] = data["tables"].values()
+    assert len(columns[0]) == 7200 - 200
+
+
+def test_the_page_draws_with_the_version_of_vega_lite_that_altair_has() -> None:
+    assert f"v{SCHEMA_VERSION}" == alt.SCHEMA_VERSION
+    assert SCHEMA_VERSION.startswith(VEGA_LITE)
+
+
+def test_a_damaged_copy_of_the_drawing_library_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    _library.cache_clear()
+    whole = _library()
+    [kept] = tmp_path.rglob("vega-*.js")
+    kept.write_text(whole[: len(whole) // 2])
+    _library.cache_clear()
+    assert _library() == whole
+    assert kept.read_text() == whole
+    _library.cache_clear()
