@@ -149,12 +149,22 @@ def test_the_ranking_is_by_the_geometric_mean_with_the_range_over_traces() -> No
     assert found.of == "2 traces"
 
 
-def test_only_places_that_all_policies_have_are_compared() -> None:
-    small, large = Place("t", 8), Place("t", 16)
-    values = {("clock", small): 1.0, ("clock", large): 1.0, ("craw", small): 0.5}
+def test_what_was_not_run_everywhere_is_left_out_and_named() -> None:
+    places = [Place("t", size) for size in (8, 16)]
+    values = {(name, place): 1.0 for name in ("clock", "lru") for place in places}
+    values["craw", places[0]] = 0.5
+    found = summed(values)
+    assert [entry.name for entry in found.entries] == ["clock", "lru"]
+    assert found.caption.endswith("Left out, as not run everywhere: craw.")
+
+
+def test_a_place_where_a_policy_needs_no_time_is_not_compared() -> None:
+    places = [Place("t", size) for size in (8, 16, 32)]
+    values = {("clock", place): 1.0 for place in places}
+    values |= dict(zip([("craw", place) for place in places], (0.5, 0.5, 0.0), strict=True))
     found = summed(values)
     assert found.entries[0].mean == pytest.approx(0.5)
-    assert found.columns == ["8"]
+    assert found.columns == ["8", "16"]
 
 
 def test_of_a_hundred_sizes_ten_have_a_column() -> None:

@@ -19,6 +19,9 @@ SAME_SHARE = 1.25
 STRONGEST = math.log(2)
 """The logarithm of a ratio at which a cell has the full colour: half, or twice as much."""
 
+MOST_NAMED = 5
+"""Series that were not run everywhere and are named."""
+
 RANGE_WIDTH = 150
 RANGE_HEIGHT = 18
 RANGE_MARGIN = 8
@@ -170,7 +173,7 @@ def overview(
     """Sum up ratios of many traces and sizes; none where nothing can be compared.
 
     Args:
-        values: The ratios; those that are not above 0 are no ratios and left out.
+        values: The ratios; a place where one of them is 0 is not compared.
         key: A name for files and pages.
         title: What stands above it.
         unit: What one value is.
@@ -181,10 +184,14 @@ def overview(
         is_diverging: Whether 1 is the middle, not the least.
         place_word: What is compared as traces are, if it is something else.
     """
-    known = {entry: value for entry, value in values.items() if value > 0}
-    series = unique(name for name, _ in known)
-    places = _shared_places(known, series)
-    if not series or not places:
+    series, left_out = _run_everywhere(values)
+    known = {entry: value for entry, value in values.items() if value > 0 and entry[0] in series}
+    places = [
+        place
+        for place in unique(place for _, place in known)
+        if all((name, place) in known for name in series)
+    ]
+    if len(series) < 2 or not places:
         return None
     traces = unique(place.trace for place in places)
     groups = _groups(places, traces, size_word, size_text, place_word)
@@ -216,7 +223,7 @@ def overview(
     return Overview(
         key=key,
         title=title,
-        caption=_caption(unit, places, traces, shown, place_word),
+        caption=_caption(unit, places, traces, shown, place_word) + _left_out(left_out),
         word=word,
         unit=unit,
         of=of,
@@ -244,12 +251,25 @@ def _caption(
     return text
 
 
-def _shared_places(known: Values, series: Sequence[str]) -> list[Place]:
-    """Return the places at which every series has a value; else those of any of them."""
-    by_series = [{place for name, place in known if name == wanted} for wanted in series]
-    order = unique(place for _, place in known)
-    shared = set.intersection(*by_series) if by_series else set()
-    return [place for place in order if place in shared] or order
+def _left_out(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    shown = ", ".join(names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f" Left out, as not run everywhere: {shown}{more}."
+
+
+def _run_everywhere(values: Values) -> tuple[list[str], list[str]]:
+    """Return the series that have a value wherever any has one, and the others.
+
+    Where no series has all, those with the most values are taken to.
+    """
+    count: dict[str, int] = {}
+    for name, _ in values:
+        count[name] = count.get(name, 0) + 1
+    most = max(count.values(), default=0)
+    whole = [name for name, places in count.items() if places == most]
+    return whole, [name for name in count if name not in whole]
 
 
 def _mean(known: Values, name: str, places: Iterable[Place]) -> float:

@@ -1,6 +1,6 @@
 """One series per policy, however it was written: with its defaults or without."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 
@@ -16,8 +16,17 @@ def first_spellings(
     meanings: dict[str, dict[Hashable, Any]] = {}
     for spelling, place, meaning in cells:
         meanings.setdefault(spelling, {})[place] = meaning or spelling
-    first: dict[frozenset[Any], str] = {}
-    return {
-        spelling: first.setdefault(frozenset(meaning.items()), spelling)
-        for spelling, meaning in meanings.items()
-    }
+    first: dict[str, str] = {}
+    merged: dict[str, dict[Hashable, Any]] = {}
+    for spelling, meaning in meanings.items():
+        same = (name for name, earlier in merged.items() if _agree(earlier, meaning))
+        name = next(same, spelling)
+        first[spelling] = name
+        merged[name] = {**meaning, **merged.get(name, {})}
+    return first
+
+
+def _agree(one: Mapping[Hashable, Any], other: Mapping[Hashable, Any]) -> bool:
+    """Tell whether two spellings mean the same wherever both are, which is somewhere."""
+    both = one.keys() & other.keys()
+    return bool(both) and all(one[place] == other[place] for place in both)

@@ -162,7 +162,7 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
         reference = _references(records, baseline)
         for record in records:
             frames, time = record["frames"], record["io_time"]
-            if time and frames in reference:
+            if time is not None and frames in reference:
                 place = Place(label, frames, record["memory_share"])
                 values[record["policy"], place] = time / reference[frames]
     names = {name for name, _ in values}

@@ -341,7 +341,7 @@ def _ratios(section: Section, kind: str, has_baseline: bool) -> list[tuple[str, 
         value: Any = record[field]
         if least:
             value = (record["io_time"] or 0) / least.get(record["frames"], math.inf)
-        if value and record["frames"] in section.sizes:
+        if value is not None and record["frames"] in section.sizes:
             percentage = record["memory_percent"]
             share = None if percentage is None else percentage / 100
             result.append((name, Place(section.label, record["frames"], share), value))

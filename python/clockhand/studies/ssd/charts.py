@@ -172,7 +172,7 @@ def _overview(
                 least[size] = min(value, least.get(size, value))
         for record in records:
             size = record["buffer_mib"]
-            if record[field] and size in least:
+            if record[field] is not None and size in least:
                 values[record["policy"], Place(label, size)] = record[field] / least[size]
     if len({name for name, _ in values}) < 2:
         return None
