@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from clockhand import UsageError
+from clockhand.study.ranges import families
 from clockhand.study.selections import expanded
 from conftest import Clockhand, os_course
 
@@ -35,6 +36,47 @@ def test_lists_are_taken_apart_in_the_order_given(
 def test_what_names_nothing_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"(names|matches) nothing"):
         expanded("--policy", text, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ("lru:w=0..1/4", ["lru:w=0", "lru:w=1/4", "lru:w=1/2", "lru:w=3/4", "lru:w=1"]),
+        ("lru:w=2..4,clock", ["lru:w=2", "lru:w=3", "lru:w=4", "clock"]),
+        ("lru:w=0..0.5/2", ["lru:w=0", "lru:w=1/4", "lru:w=1/2"]),
+        ("lru:w=1/4..1/2/2", ["lru:w=1/4", "lru:w=3/8", "lru:w=1/2"]),
+        ("lru:w=3..3", ["lru:w=3"]),
+        ("lru:a=1..2,b=x,c=0..1", [f"lru:a={a},b=x,c={c}" for a in (1, 2) for c in (0, 1)]),
+        ("lru:mode=a..b", ["lru:mode=a..b"]),
+        ("c*:w=0..1", [f"{name}:w={w}" for name in NAMES[:3] for w in (0, 1)]),
+    ],
+)
+def test_a_range_is_all_its_values_exactly(text: str, entries: list[str]) -> None:
+    assert expanded("--policy", text, NAMES) == entries
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("lru:w=4..2", "runs backwards"),
+        ("lru:w=0..0.5", "only whole numbers need no steps"),
+        ("lru:w=0..1/0", "has 0 steps"),
+        ("lru:w=1/0..1/2", "over 0"),
+        ("lru:w=0..99999999", "more than 10,000"),
+        ("lru:w=0..1/10000", "more than 10,000"),
+        ("lru:a=0..999,b=0..999", "more than 10,000"),
+    ],
+)
+def test_a_range_that_is_none_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        expanded("--policy", text, NAMES)
+
+
+def test_policies_that_differ_in_one_number_are_a_family() -> None:
+    values = expanded("--policy", "lru,a:w=0..1/2,c=3,a:w=1/3,c=4,b:w=1,b:w=2", NAMES)
+    (family,) = families(values)
+    assert (family.name, family.parameter) == ("a:c=3", "w")
+    assert family.values == {"a:w=0,c=3": 0.0, "a:w=1/2,c=3": 0.5, "a:w=1,c=3": 1.0}
 
 
 def test_a_file_is_one_entry(tmp_path: Path) -> None:

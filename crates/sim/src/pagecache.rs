@@ -340,6 +340,8 @@ impl PageCacheStudy<'_> {
             zero_clean: experiment.options.zero_clean.name(),
             flusher: experiment.options.flusher.map(|flusher| flusher.written()),
             read_ahead: experiment.options.read_ahead.written(),
+            reclaims: counts.reclaims,
+            scanned_pages: counts.scanned_pages,
         }
     }
 

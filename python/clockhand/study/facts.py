@@ -53,8 +53,18 @@ class PolicyFacts(TypedDict):
     paper: str | None
 
 
+class PredictedWindow(TypedDict):
+    """The window of CFLRU that an LRU list of this trace and memory size predicts."""
+
+    trace: str
+    frames: int
+    window_pages: int
+
+
 class Facts(TypedDict):
     """Everything a reader needs to repeat the run; ``created`` is an ISO 8601 time."""
+
+    predicted_windows: NotRequired[list[PredictedWindow]]
 
     command: str
     version: str

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from clockhand._engine import UsageError
+from clockhand.study.ranges import each_value
 
 ALL = "all"
 
@@ -19,7 +20,8 @@ def expanded(
     An entry is ``NAME`` or ``NAME:parameter=value,...``; several stand in one text with commas
     between them. A comma before ``parameter=`` goes on with the entry before it. ``all`` and
     patterns such as ``clock*`` stand for the ``names`` that they match, in their order, each with
-    the parameters that follow the pattern. A text that is the name of a file is one entry.
+    the parameters that follow the pattern. A parameter may have a range
+    (:mod:`clockhand.study.ranges`). A text that is the name of a file is one entry.
 
     Args:
         option: The command's option, for the error.
@@ -31,10 +33,11 @@ def expanded(
     """
     given = [texts] if isinstance(texts, str | os.PathLike) else texts
     return [
-        named
+        one
         for text in (os.fspath(entry) for entry in given)
         for entry in ([text] if os.path.isfile(text) else _entries(option, text))
         for named in _matching(option, entry, names)
+        for one in ([named] if os.path.isfile(named) else each_value(option, named))
     ]
 
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
 from clockhand.study.limits import MAXIMUM_COUNT, MAXIMUM_RESERVE
+from clockhand.study.ranges import each_value
 from clockhand.sweep.analysis import Analysis, read_analysis
 
 DETECTED = "detected"
@@ -199,7 +200,7 @@ class _Reader:
         expanded: dict[str, None] = {}
         for item in self._list("policies", (str, dict)):
             if isinstance(item, str):
-                expanded[item] = None
+                expanded |= dict.fromkeys(each_value("policies", item))
                 continue
             if not item:
                 self._refuse("policies: an empty table names none; write { NAME = {} }")
@@ -210,7 +211,8 @@ class _Reader:
                         f"write {{ {name} = {{ parameter = [values] }} }}"
                     )
                 self._check_grid(name, grid)
-                expanded |= dict.fromkeys(_combinations(name, grid))
+                for entry in _combinations(name, grid):
+                    expanded |= dict.fromkeys(each_value("policies", entry))
         yield from expanded
 
     def _check_grid(self, name: str, grid: Mapping[str, Any]) -> None:

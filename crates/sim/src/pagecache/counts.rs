@@ -47,6 +47,10 @@ pub struct PageCacheCounts {
     pub dirty_pages_sum: u64,
     /// The largest age of a dirty page of a file, in nanoseconds or references.
     pub dirty_age_max: u64,
+    /// How often a kernel reclaimed; none of other policies.
+    pub reclaims: Option<u64>,
+    /// Pages that a kernel's scans examined.
+    pub scanned_pages: Option<u64>,
 }
 
 impl PageCacheCounts {

@@ -3,20 +3,29 @@
 //! The loop is compiled for each policy. A hit does little more than in `simulate`: what becomes dirty is looked at on
 //! the first write only, and everything else happens on misses and between references.
 
+mod between;
+mod clock;
+mod told;
+mod watch;
+
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{
     AccessDriven, BitDriven, Cause, Fault, Offline, PageKind, PagePolicy,
 };
-use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Step};
-use clockhand_trace::{EventView, Mark, MarkKind, Reference};
+use clockhand_policy::{Frame, Frames, Memory, PageId, Step};
+use clockhand_trace::{EventView, Reference};
 
 use super::counts::PageCacheCounts;
-use super::dirty_files::{DirtyFiles, single_object};
+use super::dirty_files::DirtyFiles;
 use super::future::Future;
-use super::options::{FirstTouch, FlushUnit, PageCacheOptions, ZeroClean};
+use super::options::{FirstTouch, PageCacheOptions, ZeroClean};
 use super::read_ahead::FileWindows;
 use super::swap_slots::SwapSlots;
 use crate::{Progress, SimError};
+use clock::Clock;
+use told::{ByAccess, ByBits, ByFuture, Told, op};
+use watch::Unwatched;
+pub(super) use watch::{Fill, Happened, Watch};
 
 /// References between two checks of the progress clock and for a cancellation.
 const CHUNK_REFERENCES: usize = 1 << 18;
@@ -47,101 +56,6 @@ impl Cell<'_> {
         let pages = self.view.page_keys().len() as u32;
         let size = Size { frames: self.frames.min(pages), pages };
         policy.build(size, CellVisitor { cell: self, size, watch })
-    }
-}
-
-/// How a missing page gets its content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fill {
-    /// It is read.
-    Read,
-    /// It is zero.
-    Zero,
-    /// A call writes all that there is of it.
-    Blind,
-}
-
-/// What is watched of a replay, for tests; pages by dense id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Happened {
-    Hit(u32),
-    Filled(u32, Fill),
-    Ahead(u32),
-    Evicted(u32, bool),
-    Dropped(u32, bool),
-    /// Written, and stays.
-    Written(u32),
-}
-
-/// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
-pub(super) trait Watch {
-    fn happened(&mut self, what: Happened);
-    /// An event has been served.
-    fn served<P: PagePolicy>(&mut self, memory: &Memory<P>, slots: Option<&SwapSlots>);
-}
-
-struct Unwatched;
-
-impl Watch for Unwatched {
-    #[inline]
-    fn happened(&mut self, _: Happened) {}
-    #[inline]
-    fn served<P: PagePolicy>(&mut self, _: &Memory<P>, _: Option<&SwapSlots>) {}
-}
-
-/// How a kind of policy is told of references.
-trait Told<P> {
-    /// Before the page is looked up, and before each page that is read ahead.
-    #[inline]
-    fn before(
-        &mut self,
-        memory: &mut Memory<P>,
-        next_reference: impl FnOnce(&Future) -> Option<u32>,
-    ) {
-        let _ = (memory, next_reference);
-    }
-    fn hit(&mut self, memory: &mut Memory<P>, reference: Reference, frame: Frame);
-}
-
-struct ByBits;
-struct ByAccess;
-struct ByFuture<'a>(&'a Future);
-
-fn op(reference: Reference) -> Op {
-    if reference.is_write() { Op::Write } else { Op::Read }
-}
-
-impl<P: BitDriven> Told<P> for ByBits {
-    #[inline]
-    fn hit(&mut self, memory: &mut Memory<P>, reference: Reference, frame: Frame) {
-        if reference.is_call() {
-            memory.call(op(reference), frame);
-        } else {
-            memory.hit(usize::from(reference.is_write()), frame);
-        }
-    }
-}
-
-impl<P: AccessDriven> Told<P> for ByAccess {
-    #[inline]
-    fn hit(&mut self, memory: &mut Memory<P>, reference: Reference, frame: Frame) {
-        memory.access(op(reference), frame);
-    }
-}
-
-impl<P: Offline> Told<P> for ByFuture<'_> {
-    #[inline]
-    fn before(
-        &mut self,
-        memory: &mut Memory<P>,
-        next_reference: impl FnOnce(&Future) -> Option<u32>,
-    ) {
-        memory.policy_mut().foresee(next_reference(self.0));
-    }
-
-    #[inline]
-    fn hit(&mut self, memory: &mut Memory<P>, reference: Reference, frame: Frame) {
-        memory.access(op(reference), frame);
     }
 }
 
@@ -202,41 +116,6 @@ impl<W: Watch> Visitor for CellVisitor<'_, W> {
     fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
         let future = self.cell.future.expect("the future is computed for offline policies");
         self.run(policy, ByFuture(future))
-    }
-}
-
-/// Where in time the replay is, in the unit of the flusher and of ages.
-struct Clock<'a> {
-    times_ns: Option<&'a [u64]>,
-    /// The time of the event that is served: of trace time, or references served before it.
-    now: u64,
-    /// References served, that under way included.
-    references: u64,
-    /// The event that refers to pages which is served last, plus 1.
-    event: usize,
-    /// When the flusher runs next.
-    next_flush: u64,
-    has_begun: bool,
-}
-
-impl<'a> Clock<'a> {
-    fn new(cell: &Cell<'a>) -> Self {
-        let counts_references =
-            cell.options.flusher.is_some_and(|flusher| flusher.unit == FlushUnit::References);
-        Clock {
-            times_ns: cell.view.times_ns().filter(|_| !counts_references),
-            now: 0,
-            references: 0,
-            event: 0,
-            next_flush: cell.options.flusher.map_or(u64::MAX, |flusher| flusher.every),
-            has_begun: false,
-        }
-    }
-
-    /// The present time, for a page that becomes dirty.
-    #[inline]
-    fn stamp(&self) -> u64 {
-        if self.times_ns.is_some() { self.now } else { self.references }
     }
 }
 
@@ -317,7 +196,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         }
     }
 
-    /// Tells the observer that the previous event has been served.
+    /// Tells who watches that the event before has been served.
     #[inline]
     fn end_event(&mut self) {
         if self.clock.has_begun {
@@ -357,7 +236,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         }
     }
 
-    /// The caller of the call that is served, and the number of the page in its file.
+    /// Who makes the call that is served, and the number of the page in its file.
     fn caller_and_page(&self, reference: Reference) -> (u32, u64) {
         let view = self.cell.view;
         let caller = view.callers().get(self.clock.event - 1).copied().unwrap_or_default();
@@ -555,133 +434,6 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         }
     }
 
-    /// What happens between references.
-    fn mark(&mut self, mark: &Mark) {
-        if let MarkKind::Length { object, bytes } = mark.kind {
-            if let Some(length) = self.lengths.get_mut(object as usize) {
-                *length = Some(bytes);
-            }
-            return;
-        }
-        self.end_event();
-        self.clock.now =
-            if self.clock.times_ns.is_some() { mark.time_ns } else { self.clock.references };
-        if self.clock.now >= self.clock.next_flush {
-            self.flush();
-        }
-        match mark.kind {
-            MarkKind::Look | MarkKind::Length { .. } => {}
-            MarkKind::Sync => self.sync(mark),
-            MarkKind::Drop { partial } => self.drop_pages(mark, partial),
-            MarkKind::Unmap => self.unmap(mark),
-            MarkKind::Direct { op, pages } => self.direct(mark, op, pages),
-        }
-    }
-
-    fn sync(&mut self, mark: &Mark) {
-        let Some(dirty_files) = &self.dirty_files else { return };
-        let pages = match single_object(self.cell.view.page_keys(), &mark.pages) {
-            Some(file) => dirty_files.of_file(file),
-            None if mark.pages.is_empty() => return,
-            None => dirty_files.all(),
-        };
-        self.counts.sync_writes += pages.len() as u64;
-        self.write_pages(&pages);
-    }
-
-    fn write_pages(&mut self, pages: &[u32]) {
-        for &page in pages {
-            let frame = self.memory.frame_of(PageId(page));
-            self.write(frame);
-        }
-    }
-
-    /// The flusher runs, for the last of its moments.
-    #[cold]
-    fn flush(&mut self) {
-        let Some(flusher) = self.cell.options.flusher else { return };
-        let moment = self.clock.now - self.clock.now % flusher.every;
-        self.clock.next_flush = moment.saturating_add(flusher.every);
-        let Some(dirty_files) = &self.dirty_files else { return };
-        let old = moment.checked_sub(flusher.age).map(|latest| dirty_files.until(latest));
-        let old = old.unwrap_or_default();
-        self.counts.flusher_writes += old.len() as u64;
-        self.write_pages(&old);
-        if let (Some(limit), Some(dirty_files)) = (flusher.dirty_limit, &self.dirty_files) {
-            let too_many = dirty_files.beyond(limit.floor_of(self.cell.frames));
-            self.counts.flusher_writes += too_many.len() as u64;
-            self.write_pages(&too_many);
-        }
-    }
-
-    fn drop_pages(&mut self, mark: &Mark, partial: Option<u32>) {
-        for page in mark.pages.clone() {
-            let frame = self.memory.frame_of(PageId(page));
-            if frame != Frame::NONE {
-                self.drop_page(page, frame);
-            }
-            if let (Some(slots), PageKind::Anonymous) =
-                (&mut self.slots, kind_of(self.cell.view, page))
-            {
-                slots.release(page);
-            }
-        }
-        let Some(page) = partial else { return };
-        let frame = self.memory.frame_of(PageId(page));
-        if frame != Frame::NONE && !self.memory.frames().is_dirty(frame) {
-            self.memory.make_dirty(frame);
-            self.became_dirty(page);
-        }
-    }
-
-    /// The pages stay, without their mappings, which only kernels know.
-    fn unmap(&mut self, mark: &Mark) {
-        for page in mark.pages.clone() {
-            let frame = self.memory.frame_of(PageId(page));
-            if frame != Frame::NONE {
-                self.memory.unmap(frame);
-            }
-        }
-    }
-
-    fn drop_page(&mut self, page: u32, frame: Frame) {
-        let was_dirty = self.memory.drop_page(frame);
-        if was_dirty {
-            self.counts.dropped_dirty += 1;
-            if self.kind(page) == PageKind::File {
-                self.became_clean(page);
-            }
-        } else {
-            self.counts.dropped_clean += 1;
-        }
-        self.left(page);
-        self.watch.happened(Happened::Dropped(page, was_dirty));
-    }
-
-    /// A call past the cache: dirty pages in its range are written first, and a write drops the pages.
-    fn direct(&mut self, mark: &Mark, op: clockhand_trace::Op, pages: u64) {
-        let is_write = op == clockhand_trace::Op::Write;
-        let count = if is_write {
-            &mut self.counts.direct_write_ios
-        } else {
-            &mut self.counts.direct_read_ios
-        };
-        *count += pages;
-        for page in mark.pages.clone() {
-            let frame = self.memory.frame_of(PageId(page));
-            if frame == Frame::NONE {
-                continue;
-            }
-            if self.memory.frames().is_dirty(frame) {
-                self.counts.early_write_backs += 1;
-                self.write(frame);
-            }
-            if is_write {
-                self.drop_page(page, frame);
-            }
-        }
-    }
-
     fn finish(mut self) -> (PageCacheCounts, W) {
         self.watch.served(&self.memory, self.slots.as_ref());
         if let Some(dirty_files) = &mut self.dirty_files {
@@ -691,6 +443,12 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
             self.counts.dirty_pages_peak = dirty_files.peak;
             self.counts.dirty_age_max = dirty_files.age_max;
         }
+        let counts = &mut self.counts;
+        self.memory.policy().gauges(&mut |name, value| match name {
+            "reclaims" => counts.reclaims = Some(value as u64),
+            "scanned_pages" => counts.scanned_pages = Some(value as u64),
+            _ => {}
+        });
         (self.counts, self.watch)
     }
 }

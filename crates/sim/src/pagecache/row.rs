@@ -103,5 +103,9 @@ columns! {
         pub flusher: Option<String>,
         /// What is read ahead.
         pub read_ahead: String,
+        /// How often a kernel's reclaim was called; none for policies that are no kernels.
+        pub reclaims: Option<u64>,
+        /// Pages that a kernel's reclaim examined at the tails of its lists; none for policies that are no kernels.
+        pub scanned_pages: Option<u64>,
     }
 }

@@ -13,6 +13,7 @@ from clockhand.report.emphasis import emphasised
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.lines import Compared, series_of
 from clockhand.report.overview_charts import overview_charts
+from clockhand.report.parameters import Ranged, ranges_of
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, unique
 from clockhand.studies.pagecache.charts import (
@@ -44,6 +45,7 @@ class _Section:
     records: list[dict[str, Any]]
     unit: str
     reasons: list[dict[str, Any]]
+    ranges: list[Ranged]
 
 
 def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> str:
@@ -90,6 +92,8 @@ def pictures(
         for measure in drawable(section.records):
             chart = measure_chart(compared, measure, section.unit, PICTURE)
             drawn[prefix + measure.key] = chart
+        for ranged in section.ranges:
+            drawn[prefix + ranged.key] = ranged.chart(PICTURE, section.label)
         if section.reasons:
             chart = reasons_chart(section.reasons, compared.looks, PICTURE, section.label)
             drawn[f"{prefix}reasons"] = chart
@@ -109,7 +113,9 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
         )
         slug = free_slug(label, [section.slug for section in result])
         records, unit = cell_records(group)
-        result.append(_Section(slug, label, summary, records, unit, reason_records(group)))
+        ranges = ranges_of(group.to_dicts(), group["trace"][0], facts)
+        reasons = reason_records(group)
+        result.append(_Section(slug, label, summary, records, unit, reasons, ranges))
     return result
 
 
@@ -149,6 +155,8 @@ def _part(
         title = f"I/O time ({section.unit})" if measure.key == "io_time" else measure.title
         chart = measure_chart(compared, measure, section.unit, CANVAS)
         add(measure.key, title, note(compared, measure), chart)
+    for ranged in section.ranges:
+        add(ranged.key, ranged.title, ranged.caption, ranged.chart(CANVAS, section.label))
     if section.reasons:
         frames = section.reasons[0]["at_frames"]
         caption = f"With {frames:,} frames; pages that are dirty at the end are not in it."

@@ -15,6 +15,7 @@ from clockhand.study.limits import MAXIMUM_JOBS, MAXIMUM_SEED, check_range
 from clockhand.study.reported import Reported
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
 from clockhand.study.selections import expanded
+from clockhand.study.windows import predicted_windows
 from clockhand.traces import Reading, Traces, Watch, reading_options, sources
 
 SCHEMA = schema("pagecache")
@@ -169,6 +170,9 @@ def run_pagecache(
         )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
+    windows = predicted_windows(trace_sources, rows, page_bytes, os.fspath(device))
+    if windows:
+        facts["predicted_windows"] = windows
     return PageCacheRun(rows, facts, reading_warnings(result["traces"]))
 
 

@@ -115,6 +115,8 @@ def specifications(
         compared = compared_of(section, everywhere, PICTURE, highlight)
         for measure in drawable_measures(section):
             charts[prefix + measure.key] = chart(section, compared, measure, PICTURE)
+        for ranged in section.ranges:
+            charts[prefix + ranged.key] = ranged.chart(PICTURE, section.label)
     return charts
 
 

@@ -120,6 +120,11 @@ def _part(
         title = measure_title(section, measure)
         caption = note(section, compared, measure)
         figures.append(Figure(identity, title, caption, specification, number))
+    for ranged in section.ranges:
+        number += 1
+        specification = ranged.chart(CANVAS, section.label)
+        identity = f"{section.slug}-{ranged.key}"
+        figures.append(Figure(identity, ranged.title, ranged.caption, specification, number))
     bounded = any(compared.has_bound(measure) for measure in drawable)
     return SectionPart(
         slug=section.slug,

@@ -21,6 +21,7 @@ from clockhand.study.limits import (
 from clockhand.study.reported import Reported
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
 from clockhand.study.selections import expanded
+from clockhand.study.windows import predicted_windows
 from clockhand.traces import Reading, Traces, Watch, reading_options, sources
 
 SCHEMA = schema("pages")
@@ -210,6 +211,9 @@ def run_simulation(
         )
     rows = pl.DataFrame(result["rows"], schema=SCHEMA)
     facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
+    windows = predicted_windows(trace_sources, rows, page_bytes, os.fspath(device))
+    if windows:
+        facts["predicted_windows"] = windows
     warnings = reading_warnings(result["traces"])
     return Simulation(rows, facts, warnings, _gauges(result["gauges"], rows))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from clockhand.report.parameters import Ranged, ranges_of
 from clockhand.report.series import first_spellings
 from clockhand.report.words import byte_text, free_slug, time_unit, unique
 from clockhand.studies.pages.comparison import (
@@ -38,7 +39,8 @@ class Section:
     ``memory_mib``, ``memory_percent``, ``io_time`` (in ``time_unit``), ``relative_io_time`` (null
     without a baseline) and ``io_time_over_bound`` (null without a bound). ``bounds`` are the rows
     of the lower bound, one per memory size; where the other end of the bracket of the optimum is
-    known too, its values are in ``io_time_feasible`` and ``relative_io_time_feasible``.
+    known too, its values are in ``io_time_feasible`` and ``relative_io_time_feasible``. ``ranges``
+    are the figures of policies that differ in one parameter.
     """
 
     slug: str
@@ -49,6 +51,7 @@ class Section:
     bounds: list[Record]
     baseline: str | None
     time_unit: str
+    ranges: list[Ranged]
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -115,7 +118,8 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
             if _belongs(bound, key[0], setting)
         ]
         slug = free_slug(label, [section.slug for section in result])
-        result.append(_section(slug, label, setting, group, matching))
+        ranges = ranges_of([*group, *matching], key[0], facts)
+        result.append(_section(slug, label, setting, group, matching, ranges))
     return result
 
 
@@ -201,7 +205,12 @@ def _belongs(bound: Record, trace: str, setting: dict[str, Any]) -> bool:
 
 
 def _section(
-    slug: str, label: str, setting: dict[str, Any], group: list[Record], bounds: list[Record]
+    slug: str,
+    label: str,
+    setting: dict[str, Any],
+    group: list[Record],
+    bounds: list[Record],
+    ranges: list[Ranged],
 ) -> Section:
     baseline = _baseline(group)
     baseline_time_us = {
@@ -246,6 +255,7 @@ def _section(
         bounds=[extended(bound) for bound in placed_bounds],
         baseline=baseline,
         time_unit=unit,
+        ranges=ranges,
     )
 
 

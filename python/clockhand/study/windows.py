@@ -1,0 +1,50 @@
+"""The windows that CFLRU should have, beside those that a study simulates."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.study.facts import PredictedWindow
+from clockhand.study.ranges import families
+
+WINDOWED = "cflru"
+PARAMETERS = ("window_pages", "window_share")
+
+
+def predicted_windows(
+    sources: Sequence[Any], rows: pl.DataFrame, page_bytes: int, device: str
+) -> list[PredictedWindow]:
+    """Predict CFLRU's window for each trace and memory size of rows in which its windows vary.
+
+    Each trace is read once more for each memory size; standard input cannot be, and is left out.
+
+    Args:
+        sources: The traces as the engine takes them.
+        rows: Result rows with the columns ``trace``, ``policy`` and ``frames``.
+        page_bytes: Bytes of a page.
+        device: The device that weighs writes against reads.
+    """
+    if not varies_window(rows["policy"]):
+        return []
+    return [
+        {
+            "trace": source.name,
+            "frames": frames,
+            "window_pages": _engine.predict_window(
+                source, frames=str(frames), memory=None, page_bytes=page_bytes, device=device
+            )["predicted_window"],
+        }
+        for source in sources
+        if source.name != "-"
+        for frames in rows.filter(trace=source.name)["frames"].unique().sort().to_list()
+    ]
+
+
+def varies_window(policies: Iterable[str]) -> bool:
+    """Tell whether policies are CFLRU with windows of a range."""
+    return any(
+        family.parameter in PARAMETERS and family.name.partition(":")[0] == WINDOWED
+        for family in families(policies)
+    )
