@@ -17,6 +17,8 @@ use workload::Path;
 
 const PAGES: u32 = 100_000;
 const EVENTS: usize = 1_000_000;
+const POLICIES: [&str; 8] =
+    ["lru", "cflru", "clock", "craw", "linux24", "linux24-cflru", "linux-lru", "linux-mglru"];
 
 /// Two of three events are calls on one of sixteen files, the third accesses memory; each thousandth syncs.
 fn events() -> String {
@@ -46,7 +48,7 @@ fn replay(criterion: &mut Criterion) {
     std::fs::write(&path, events()).expect("room for the trace");
     let mut group = criterion.benchmark_group("page cache with calls");
     group.sample_size(10).throughput(Throughput::Elements(EVENTS as u64));
-    for policy in ["lru", "cflru", "clock", "craw"] {
+    for policy in POLICIES {
         group.bench_function(policy, |bencher| {
             bencher.iter_custom(|iterations| {
                 let policy = Contestant::parse(policy).expect("a policy");
