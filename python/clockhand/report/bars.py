@@ -1,6 +1,7 @@
 """Bars at a single size, shortest first: what lines are over several sizes."""
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from clockhand.report.lines import (
     known_tooltip,
     quantity,
 )
-from clockhand.report.scales import Kind, Measure, exact_format, label_expression, ratio_text
+from clockhand.report.scales import Kind, Measure, label_expression, ratio_text
 from clockhand.report.words import unique
 
 BAR_HEIGHT = 24
@@ -72,14 +73,15 @@ def bars_chart(
 
 
 def bars_note(compared: Compared, measure: Measure) -> str:
-    """Say that bars are cut, if some are."""
+    """Say what the dashed line is, and that bars are cut, if they are."""
     edge = _edge(compared, measure)
+    line = "The dashed line is the lower bound." if compared.has_bound(measure) else ""
     if max(compared.known(measure.field), default=0) <= edge:
-        return ""
+        return line
     shown = f"{100 * edge:.3g} %" if measure.kind is Kind.SHARE else f"{edge:,.3g}"
     if measure.kind is Kind.RATIO:
         shown = ratio_text(edge)
-    return f"Bars are cut at {shown}; their numbers are not."
+    return f"{line} Bars are cut at {shown}; their numbers are not.".lstrip()
 
 
 def _order(records: Sequence[Record], field: str) -> list[str]:
@@ -105,13 +107,13 @@ def _base(compared: Compared, measure: Measure, order: list[str], edge: float) -
     tests = [f"datum.policy != {json.dumps(compared.bound)}", f"isValid({field})"]
     if compared.where is not None:
         tests.append(compared.where)
-    number = f"format({field}, '{_format(measure)}')"
+    number = f"format({field}, '{_format(compared, measure)}')"
     names = {"labelLimit": 190, "ticks": False, "domain": False}
     return {
         "transform": [
             {"filter": " && ".join(tests)},
             {"calculate": f"min({field}, {edge!r})", "as": "bar_end"},
-            {"calculate": f"({field} > {edge!r} ? '▸ ' : '') + {number}", "as": "bar_text"},
+            {"calculate": f"({field} > {edge!r} ? '► ' : '') + {number}", "as": "bar_text"},
         ],
         "encoding": {
             "x": _value("bar_end", edge, measure),
@@ -121,8 +123,19 @@ def _base(compared: Compared, measure: Measure, order: list[str], edge: float) -
     }  # fmt: skip
 
 
-def _format(measure: Measure) -> str:
-    return ".1%" if measure.kind is Kind.SHARE else exact_format(measure.kind).replace("~f", "f")
+def _format(compared: Compared, measure: Measure) -> str:
+    """Return the d3 format of the numbers at the bars: all have the same decimals."""
+    match measure.kind:
+        case Kind.COUNT:
+            return ","
+        case Kind.SHARE:
+            return ".1%"
+        case Kind.RATIO:
+            return ".2f"
+        case Kind.NUMBER:
+            known = [abs(value) for value in compared.known(measure.field) if value]
+            digits = 2 - math.floor(math.log10(min(known))) if known else 0
+            return f",.{max(0, min(digits, 4))}f"
 
 
 def _value(field: str, edge: float, measure: Measure) -> Spec:

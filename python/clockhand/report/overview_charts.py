@@ -11,8 +11,6 @@ ROW_HEIGHT = 22
 CELL_WIDTH = 58
 UPRIGHT_COLUMNS = 8
 LEAST_WIDTH = 320
-ROOM = 130
-"""Pixels on the right of a ranking, for its numbers."""
 
 
 def overview_charts(overview: Overview, canvas: Canvas, label: str) -> dict[str, Spec]:
@@ -39,7 +37,6 @@ def _heat_map(overview: Overview, canvas: Canvas, label: str) -> Spec:
     ]
     labels = [name.replace("\n", " · ") for name in overview.columns]
     axis = {
-        "orient": "top",
         "labelExpr": f"split({json.dumps(labels)}[toNumber(datum.value)], ' · ')",
         "labelAngle": 0 if len(columns) <= UPRIGHT_COLUMNS else -40,
         "labelLimit": 110,
@@ -52,7 +49,8 @@ def _heat_map(overview: Overview, canvas: Canvas, label: str) -> Spec:
         "y": _names(overview),
     }
     theme = canvas.theme
-    scale = {"domain": [-1, 0, 1], "range": [theme.less, theme.background, theme.more]}
+    ends = [theme.less, theme.background, theme.more]
+    scale = {"domain": [-1, 0, 1], "range": ends, "interpolate": "rgb"}
     color = quantity("heat", scale=scale, legend=None)
     text: Spec = {"field": "text", "type": "nominal"}
     layers: list[Spec] = [
@@ -92,8 +90,7 @@ def _ranking(overview: Overview, canvas: Canvas, label: str) -> Spec:
         },
     ]  # fmt: skip
     records = [_ranked(entry, axis.high) for entry in overview.entries]
-    figure = _framed(overview, layers, records, canvas, label)
-    return figure | {"padding": {"left": 6, "top": 6, "bottom": 6, "right": ROOM}}
+    return _framed(overview, layers, records, canvas, label)
 
 
 def _framed(
@@ -105,7 +102,7 @@ def _framed(
 
 def _ranked(entry: Entry, edge: float) -> Spec:
     mean, least, most = entry.mean, entry.range.least, entry.range.most
-    arrow = "▸ " if most > edge else ""
+    arrow = "► " if most > edge else ""
     return {
         "policy": entry.name,
         "mean": min(mean, edge),

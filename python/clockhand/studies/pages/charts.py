@@ -128,7 +128,7 @@ def recommendation_chart(rows: pl.DataFrame, policy: str) -> Spec:
     compared = replace(compared_of(section, everywhere, PICTURE, [policy]), focus=shown)
     titled = _titled(section, MEASURES[0])
     found = finding(section)
-    heading = replace(titled, title=f"{titled.title}: take {policy}")
+    heading = replace(titled, title=f"Take {policy}: {titled.title} by policy")
     figure = bars_chart(compared, heading, PICTURE)
     lines = [compared.label, found.lead, bars_note(compared, titled)]
     figure["title"]["subtitle"] = [line for line in lines if line]
