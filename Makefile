@@ -60,6 +60,7 @@ bench: setup .venv/test.stamp ## Measure the hot paths, and compare with libCach
 	cargo bench --workspace --locked
 	$(BIN)/python benches/compare.py
 	$(BIN)/python benches/readers.py
+	$(BIN)/python benches/cells.py
 	$(BIN)/python benches/capture.py
 	$(BIN)/python benches/pager.py
 
