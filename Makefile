@@ -33,9 +33,10 @@ test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and 
 torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others)
 	CLOCKHAND_TRIALS=5000 CLOCKHAND_TRIALS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest python/tests/test_trials.py
 
-lint: setup .venv/test.stamp ## Check format, lints and types
+lint: setup .venv/test.stamp ## Check format, lints, types and documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff format --check python benches traces notebooks
 	$(BIN)/ruff check python benches traces notebooks
 	$(BIN)/mypy

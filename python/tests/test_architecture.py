@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import clockhand
+
 ROOT = Path(__file__).resolve().parents[2]
+SIMULATOR = ROOT / "crates/sim/src"
 
 ALLOWED_CRATES = {
     "policy": set(),
@@ -32,6 +35,15 @@ kernel; a lint asks each block for its reason."""
 def test_every_crate_is_in_the_picture() -> None:
     crates = {manifest.parent.name for manifest in ROOT.glob("crates/*/Cargo.toml")}
     assert crates == set(ALLOWED_CRATES)
+
+
+@pytest.mark.parametrize("crate", ALLOWED_CRATES)
+def test_every_crate_says_what_it_is(crate: str) -> None:
+    text = (ROOT / "crates" / crate / "README.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# clockhand-{crate}\n\n")
+    for place in re.findall(r"`((?:docs|tests|include|python|fuzz)/[^`*]*)`", text):
+        places = (ROOT / place, ROOT / "crates" / crate / place)
+        assert any(path.exists() for path in places), place
 
 
 @pytest.mark.parametrize("crate", ALLOWED_CRATES)
@@ -167,3 +179,35 @@ def test_no_room_is_called_utils() -> None:
     for folder in ("crates", "python", "benches"):
         for path in (ROOT / folder).rglob("*"):
             assert path.stem not in {"utils", "util", "common", "helpers", "misc"}, path
+
+
+def test_every_page_of_documentation_can_be_found_from_another() -> None:
+    pages = {path.name for path in ROOT.glob("docs/*.md")}
+    texts = [
+        path.read_text(encoding="utf-8") for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
+    ]
+    linked = {name for text in texts for name in re.findall(r"\((?:docs/)?([\w-]+\.md)[)#]", text)}
+    assert pages - linked == set()
+
+
+def test_the_lists_of_public_names_are_one() -> None:
+    source = (ROOT / "python/clockhand/__init__.py").read_text(encoding="utf-8")
+    declared = {
+        name.name: node.module
+        for block in ast.parse(source).body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    assert declared == clockhand._PLACES
+    assert set(clockhand.__all__) == set(declared)
+    for name in declared:
+        assert getattr(clockhand, name) is not None
+
+
+def test_every_kind_of_row_is_in_the_list_of_studies() -> None:
+    declaring = r"columns! \{"
+    declared = sum(len(re.findall(declaring, path.read_text())) for path in SIMULATOR.rglob("*.rs"))
+    listed = (SIMULATOR / "columns.rs").read_text().count("::COLUMNS)")
+    assert listed == declared

@@ -1,5 +1,6 @@
 """`clockhand policies`, `devices` and `formats`: lists, and a page for each name."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,22 @@ def test_names_are_unique_and_have_a_summary(catalog: str) -> None:
     rows = CATALOGS[catalog]()
     assert rows["name"].is_unique().all()
     assert rows.select(pl.col("name", "summary").str.len_chars().min()).row(0) > (0, 10)
+
+
+def test_documentation_lists_all_policies_of_each_kind() -> None:
+    root = Path(__file__).resolve().parents[2]
+    pager = (root / "docs/pager.md").read_text(encoding="utf-8")
+    architecture = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    places = [
+        ("bit-driven", re.findall(r"The bit-driven ones: (.*?)\. ", pager, re.DOTALL)),
+        ("bit-driven", re.findall(r"A \*\*bit-driven\*\* policy \((.*?)\)", architecture)),
+        ("access-driven", re.findall(r"An \*\*access-driven\*\* policy \((.*?)\)", architecture)),
+    ]
+    for kind, texts in places:
+        [text] = texts
+        listed = re.findall(r"[\w-]+", ",".join(re.findall(r"`([^`]*)`", text)))
+        policies = clockhand.policies().filter(kind=kind)["name"]
+        assert sorted(listed) == sorted(policies), kind
 
 
 def test_kinds_say_what_a_policy_must_be_told() -> None:

@@ -7,7 +7,7 @@ use clockhand_policy::buffer::{Action, Medium, Request, Source, StepPage};
 use proptest::prelude::*;
 
 use crate::driver::{self, Done, Driven, Event};
-use crate::requests::{PAGES_PER_BLOCK, fixed_seed, requests};
+use crate::requests::{PAGES_PER_BLOCK, cases, requests};
 use crate::variants;
 
 /// A version of a page's content; 0 is what an unwritten page holds.
@@ -196,7 +196,7 @@ impl Drop for Drive {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(60))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn the_last_version_of_every_page_is_kept(requests in requests(40, 60, 25), total in 5..14u32) {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::driver::{self, Event};
-use crate::requests::{PAGES_PER_BLOCK, fixed_seed, requests};
+use crate::requests::{PAGES_PER_BLOCK, cases, requests};
 use crate::variants;
 
 fn twin_request(request: Request) -> BufferRequest {
@@ -127,7 +127,7 @@ fn assert_same(variant: &str, total: u32, requests: &[Request], pages: u64) {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(60))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn small_buffers_follow_their_twins(requests in requests(40, 60, 25), total in 5..14u32) {
@@ -138,7 +138,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(8))]
+    #![proptest_config(cases(8))]
 
     #[test]
     fn larger_buffers_follow_their_twins(requests in requests(900, 400, 8), total in 60..200u32) {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::driver::{self, Bits, Event};
 use crate::model::Modelled;
 use crate::traces::{
-    Trace, by_hand, fixed_seed, footprint, only, page_count, runs, traces as random_traces,
+    Trace, by_hand, cases, footprint, only, page_count, runs, traces as random_traces,
 };
 use crate::variants;
 
@@ -90,7 +90,7 @@ fn with_a_frame_for_every_page_only_first_references_miss() {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn the_books_balance(trace in traces(), frames in 1..10u32) {
@@ -208,7 +208,7 @@ const WINDOWS: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(fixed_seed(128))]
+    #![proptest_config(cases(128))]
 
     #[test]
     fn craw_and_craw_a_are_clock_on_read_only_traces(trace in traces(), frames in 1..10u32) {
@@ -469,7 +469,7 @@ fn assert_borne(trace: &[(u32, Op)], steps: &[Step], frames: u32) {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(4))]
+    #![proptest_config(cases(4))]
 
     #[test]
     fn pins_and_write_backs_are_borne_by_larger_memories(
@@ -482,7 +482,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn pins_and_write_backs_at_any_time_are_borne(

@@ -7,7 +7,7 @@ use clockhand_policy::catalog::find;
 use proptest::prelude::*;
 
 use crate::driver::{self, Bits, Driven, Event};
-use crate::traces::{Trace, fixed_seed, page_count, traces as random_traces};
+use crate::traces::{Trace, cases, page_count, traces as random_traces};
 use crate::variants;
 
 const PAGES: u32 = 12;
@@ -160,7 +160,7 @@ fn assert_borne(variant: &str, bits: Bits, frames: u32, trace: &Trace, before: &
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(256))]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn pages_that_leave_out_of_turn_and_in_numbers_are_borne(

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::driver::{self, Action, Bits, Driven, Reference, same_state};
 use crate::drops::{ahead_of, pick};
 use crate::golden::{goldens, policy_of};
-use crate::traces::fixed_seed;
+use crate::traces::cases;
 use crate::twins::{split, twin_op};
 
 /// A page by the vector's name, such as `f1:2`, in the order of (object, page).
@@ -346,7 +346,7 @@ fn assert_follows_its_twin(variant: &str, frames: u32, bits: Bits, happenings: &
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(96))]
+    #![proptest_config(cases(96))]
 
     /// Wherever bits come from: the faulting access is seen in either case.
     #[test]

@@ -3,19 +3,13 @@
 use clockhand_policy::Op;
 use clockhand_policy::Op::{Read, Write};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 /// A reference string over dense page ids.
 pub type Trace = Vec<(u32, Op)>;
 
-/// `cases` cases that are the same in every run; `PROPTEST_RNG_SEED` sets another seed to explore.
-pub fn fixed_seed(cases: u32) -> ProptestConfig {
-    let config = ProptestConfig::default();
-    let rng_seed = match config.rng_seed {
-        RngSeed::Random => RngSeed::Fixed(1969),
-        chosen => chosen,
-    };
-    ProptestConfig { cases, rng_seed, failure_persistence: None, ..config }
+/// So many cases of a property, and no file of those that failed: `.cargo/config.toml` fixes their seed.
+pub fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 /// References with some locality: a page near a slowly moving centre, sometimes any page.

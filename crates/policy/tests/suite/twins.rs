@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::driver::{self, Bits, Driven, same_state};
 use crate::drops::{Before, ahead_of, before, pick};
-use crate::traces::{fixed_seed, traces};
+use crate::traces::{cases, traces};
 
 /// Each policy with each of its options, and whether its bits can be those of a mapping.
 const VARIANTS: &[(&str, bool)] = &[
@@ -194,7 +194,7 @@ fn assert_same_with(
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(96))]
+    #![proptest_config(cases(96))]
 
     #[test]
     fn small_memories_follow_their_twins(trace in traces(9, 120), frames in 1..8u32) {

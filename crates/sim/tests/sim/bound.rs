@@ -5,7 +5,7 @@ use clockhand_sim::{ReplayOptions, RequestTable, Row, WriteMiss};
 use clockhand_twins as twins;
 use proptest::prelude::*;
 
-use crate::experiments::{self, PAGE_BYTES, contestants, experiment, fixed_seed, input, table};
+use crate::experiments::{self, PAGE_BYTES, cases, contestants, experiment, input, table};
 
 /// The ends of the bracket, with as much effort as small traces need.
 const ENDS: [&str; 2] = ["opt-feasible:effort=0.001", "bound:effort=0.001"];
@@ -86,7 +86,7 @@ fn of_twin(trace: &[(u64, bool)], frames: u32, options: ReplayOptions) -> (u64, 
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn the_bound_is_that_of_its_twin_and_below_every_policy(trace in traces(8, 50)) {

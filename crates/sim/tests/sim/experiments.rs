@@ -8,7 +8,6 @@ use clockhand_sim::{
     RequestTable, Row, SimError, TraceInput, WriteMiss, simulate,
 };
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 /// Bytes of a page unless a test varies them.
 pub const PAGE_BYTES: u64 = 4096;
@@ -81,12 +80,7 @@ pub fn replay_options() -> impl Strategy<Value = ReplayOptions> {
     })
 }
 
-/// Cases that are the same in every run; `PROPTEST_RNG_SEED` sets another seed to explore.
-pub fn fixed_seed(cases: u32) -> ProptestConfig {
-    let config = ProptestConfig::default();
-    let rng_seed = match config.rng_seed {
-        RngSeed::Random => RngSeed::Fixed(2014),
-        chosen => chosen,
-    };
-    ProptestConfig { cases, rng_seed, failure_persistence: None, ..config }
+/// So many cases of a property, and no file of those that failed: `.cargo/config.toml` fixes their seed.
+pub fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

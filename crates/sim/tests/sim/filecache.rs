@@ -11,7 +11,7 @@ use num_rational::Ratio;
 use num_traits::ToPrimitive;
 use proptest::prelude::*;
 
-use crate::experiments::{PAGE_BYTES, contestants, experiment, fixed_seed, input, rows};
+use crate::experiments::{PAGE_BYTES, cases, contestants, experiment, input, rows};
 
 /// A file cache of one cell, as the command would write its parts.
 pub struct FileCache {
@@ -188,7 +188,7 @@ fn counts_of(row: &FileCacheRow) -> [u64; 9] {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(96))]
+    #![proptest_config(cases(96))]
 
     #[test]
     fn every_admission_before_every_policy_counts_what_the_twin_does(

@@ -4,7 +4,7 @@
 use clockhand_sim::{Bits, ReplayOptions, RequestTable};
 use proptest::prelude::*;
 
-use crate::experiments::{self, contestants, experiment, fixed_seed, input, replay_options, rows};
+use crate::experiments::{self, cases, contestants, experiment, input, replay_options, rows};
 use crate::twin::{assert_counts, footprint, references, totals};
 
 /// Besides every policy's defaults, every option of the specification.
@@ -108,7 +108,7 @@ fn assert_counts_are_the_twins(
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn folded_runs_count_what_the_twins_count_reference_by_reference(

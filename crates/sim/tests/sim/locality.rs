@@ -11,7 +11,7 @@ use clockhand_trace::Request;
 use clockhand_twins::Op;
 use proptest::prelude::*;
 
-use crate::experiments::{PAGE_BYTES, experiment, fixed_seed, input, rows, table};
+use crate::experiments::{PAGE_BYTES, cases, experiment, input, rows, table};
 use crate::twin::{References, references};
 use crate::workload;
 
@@ -173,7 +173,7 @@ fn any_table() -> impl Strategy<Value = RequestTable> {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(60))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn rankings_and_working_sets_are_those_of_the_twins(table in any_table()) {

@@ -4,7 +4,7 @@
 use clockhand_sim::{ReplayOptions, RequestTable, Row};
 use proptest::prelude::*;
 
-use crate::experiments::{experiment, fixed_seed, input, replay_options, rows, table};
+use crate::experiments::{cases, experiment, input, replay_options, rows, table};
 
 /// Rows of one cell at a time, which is always replayed.
 fn replayed(table: &RequestTable, frames: &[u32], options: ReplayOptions) -> Vec<Row> {
@@ -32,7 +32,7 @@ fn tables() -> impl Strategy<Value = RequestTable> {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn one_pass_gives_the_rows_of_a_replay_at_every_size(

@@ -6,7 +6,7 @@ use clockhand_policy::catalog::CATALOG;
 use clockhand_sim::{Experiment, GaugeSample, Observation, Outcome};
 use proptest::prelude::*;
 
-use crate::experiments::{experiment, fixed_seed, input, run, table};
+use crate::experiments::{cases, experiment, input, run, table};
 
 fn observed(references: &str, policy: &str, frames: u32, gauge_every: Option<u64>) -> Outcome {
     let mut experiment = experiment(vec![input("t", table(references))], &[policy], &[frames]);
@@ -94,7 +94,7 @@ fn all_policies(references: &str, frames: u32) -> Experiment {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(48))]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn being_watched_changes_no_count(

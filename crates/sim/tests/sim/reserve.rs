@@ -6,9 +6,7 @@ use clockhand_sim::{
 };
 use proptest::prelude::*;
 
-use crate::experiments::{
-    PAGE_BYTES, contestants, experiment, fixed_seed, input, refusal, rows, table,
-};
+use crate::experiments::{PAGE_BYTES, cases, contestants, experiment, input, refusal, rows, table};
 
 /// The memory sizes: enough of them that LRU's counts come from one pass.
 const POLICY_FRAMES: [u32; 6] = [1, 2, 3, 5, 9, 30];
@@ -37,7 +35,7 @@ fn tables() -> impl Strategy<Value = RequestTable> {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn a_reserve_leaves_every_policy_the_rest_of_the_frames(

@@ -12,7 +12,7 @@ use clockhand_twins::{
 };
 use proptest::prelude::*;
 
-use crate::experiments::{fixed_seed, input, table};
+use crate::experiments::{cases, input, table};
 
 /// The drive of A-77's example: 8 logical pages, 5 blocks of 4.
 const EXAMPLE_DRIVE: &str = "dnv-textbook:size=32KiB,pages_per_block=4";
@@ -557,7 +557,7 @@ fn is_of_blocks(buffer: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(24))]
+    #![proptest_config(cases(24))]
 
     #[test]
     fn driver_buffer_and_drive_count_what_their_twins_count(

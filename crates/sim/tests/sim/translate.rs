@@ -11,7 +11,7 @@ use clockhand_sim::{
 use clockhand_trace::{OpenOptions, Selection};
 use proptest::prelude::*;
 
-use crate::experiments::{contestants, experiment, fixed_seed, input, rows, table};
+use crate::experiments::{cases, contestants, experiment, input, rows, table};
 
 fn tlbs(tlb: &[&str], tlb2: &[&str]) -> Vec<TlbLevels> {
     let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
@@ -71,7 +71,7 @@ fn tables() -> impl Strategy<Value = RequestTable> {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(24))]
+    #![proptest_config(cases(24))]
 
     #[test]
     fn memory_does_what_simulate_does_under_every_policy(table in tables(), frames in 1..30_u32) {

@@ -48,4 +48,15 @@ mod tests {
             assert_eq!(name.ends_with("-stand-in"), recipe.stands_for.is_some(), "{name}");
         }
     }
+
+    #[test]
+    fn every_file_of_a_recipe_has_its_line() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/synthetic/recipes");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = files.map(|path| path.file_stem().unwrap().to_owned()).collect();
+        files.sort();
+        let mut names = recipe_names();
+        names.sort();
+        assert_eq!(files, names);
+    }
 }

@@ -7,7 +7,7 @@ use clockhand_policy::Ratio;
 
 use crate::SimError;
 
-/// Seconds that a cell may take about, on a machine that does [`Effort::WORK_PER_SECOND`]. They are turned into a number of
+/// Seconds that a cell may take about, on a machine that takes 50 million steps a second. They are turned into a number of
 /// steps that depends on nothing but the trace and the memory size, so that results are the same everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort(Ratio);
