@@ -17,7 +17,7 @@ import typer
 from typer.exceptions import TyperException
 
 from clockhand._engine import ClockhandError, UsageError, __version__
-from clockhand.command.output import say
+from clockhand.command.output import be_quiet, tell
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
 from clockhand.command.shells import install_for_named_shell
 
@@ -140,14 +140,34 @@ def interrupted() -> int:
     return _fail("interrupted; nothing was written", FAILED)
 
 
+QUIET = "quiet"
+
+
+def _quiet_option() -> Any:
+    """Return the option that every command has, as Typer makes it of a function's parameter."""
+    alone = typer.Typer(add_completion=False)
+
+    @alone.command()
+    def _(
+        quiet: bool = typer.Option(
+            False, f"--{QUIET}", help="Print results and errors alone: no progress, no notes."
+        ),
+    ) -> None:
+        pass
+
+    return next(option for option in typer.main.get_command(alone).params if option.name == QUIET)
+
+
 def _checked(command: Any) -> Any:
-    """Have every command below refuse outputs that are its inputs, before it does anything."""
+    """Have every command below take --quiet, and refuse outputs that are its inputs."""
     for below in getattr(command, "commands", {}).values():
         _checked(below)
     callback = command.callback
     if callback is not None and not getattr(command, "commands", None):
+        command.params.append(_quiet_option())
 
         def checked(**given: Any) -> Any:
+            be_quiet(given.pop(QUIET))
             check_overwriting(given)
             return callback(**given)
 
@@ -180,5 +200,5 @@ def _forget_output() -> None:
 
 
 def _fail(sentence: str, code: int) -> int:
-    say(f"clockhand: {sentence}")
+    tell(f"clockhand: {sentence}")
     return code

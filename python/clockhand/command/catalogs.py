@@ -1,13 +1,16 @@
 """``clockhand policies``, ``devices`` and ``formats``: what there is, each kind with its pages."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import polars as pl
 import typer
+from rich.console import Console
 
 import clockhand
-from clockhand import _engine
-from clockhand.command.output import print_markdown, print_table
+from clockhand import UsageError, _engine
+from clockhand.command.options import OutputFormat
+from clockhand.command.output import Format, print_markdown, print_table, write_rows
 from clockhand.study.catalogs import describes_ssd
 
 Name = Annotated[str | None, typer.Argument(help="Show the page of this one.")]
@@ -20,16 +23,19 @@ def register(app: typer.Typer) -> None:
     app.command(name="formats")(_formats)
 
 
-def _policies(name: Name = None) -> None:
+def _policies(name: Name = None, format: OutputFormat = None) -> None:
     """List the policies and write buffers, or show one: victim, parameters, cost, paper."""
     if name is None:
         columns = ["name", "kind", "parameters", "summary", "paper"]
-        print_table("policies", clockhand.policies().select(columns))
-        print_table(
-            "write buffers of flash drives, for clockhand ssd; all take total=SIZE",
-            clockhand.write_buffers().select(columns),
-        )
+        listed = {
+            "policies": clockhand.policies().select(columns),
+            "write buffers of flash drives, for clockhand ssd; all take total=SIZE": (
+                clockhand.write_buffers().select(columns)
+            ),
+        }
+        _list(listed, ("policy", "write buffer"), format)
         return
+    _refuse_format(name, format)
     word = name.partition(":")[0]
     policies = {entry["name"]: entry for entry in _engine.policies()}
     buffers = {entry["name"]: entry for entry in _engine.write_buffers()}
@@ -59,12 +65,16 @@ def _show(page: str, entry: dict[str, Any]) -> None:
         print_table(f"parameters of {entry['name']} ({entry['kind']})", pl.DataFrame(parameters))
 
 
-def _devices(name: Name = None) -> None:
+def _devices(name: Name = None, format: OutputFormat = None) -> None:
     """List the devices and flash drives, or show one, built-in or from a TOML file."""
     if name is None:
-        print_table("devices", clockhand.devices().select("name", "summary"))
-        print_table("flash drives, for clockhand ssd", clockhand.ssds().select("name", "summary"))
+        listed = {
+            "devices": clockhand.devices().select("name", "summary"),
+            "flash drives, for clockhand ssd": clockhand.ssds().select("name", "summary"),
+        }
+        _list(listed, ("device", "flash drive"), format)
         return
+    _refuse_format(name, format)
     print_markdown(_page(name))
 
 
@@ -76,9 +86,32 @@ def _page(name: str) -> str:
     return _engine.device_page(name)
 
 
-def _formats(name: Name = None) -> None:
+def _formats(name: Name = None, format: OutputFormat = None) -> None:
     """List the trace formats, or show one: fields, units, what is skipped."""
     if name is None:
-        print_table("trace formats", clockhand.formats())
+        _list({"trace formats": clockhand.formats()}, ("trace format",), format)
         return
+    _refuse_format(name, format)
     print_markdown(_engine.format_page(name))
+
+
+def _list(listed: Mapping[str, pl.DataFrame], kinds: Sequence[str], format: Format | None) -> None:
+    """Print tables under their titles, or all their rows in a format, each with what it is."""
+    together = pl.concat(
+        [
+            table.select(pl.lit(kind).alias("what"), pl.all())
+            for kind, table in zip(kinds, listed.values(), strict=True)
+        ],
+        how="diagonal_relaxed",
+    )
+
+    def print_for_people(to: Console) -> None:
+        for title, table in listed.items():
+            print_table(title, table, to)
+
+    write_rows(together, format or Format.TABLE, print_for_people)
+
+
+def _refuse_format(name: str, format: Format | None) -> None:
+    if format is not None:
+        raise UsageError(f"--format is for the list, and {name} has a page of text; leave one out")

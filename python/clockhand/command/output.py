@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -48,7 +49,27 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=None if terminal else WIDE, highlight=False)
 
 
+_quiet = False
+
+
+def be_quiet(quiet: bool) -> None:
+    """Print neither progress nor notes from now on, only results and errors; or do again."""
+    global _quiet
+    _quiet = quiet
+
+
+def is_quiet() -> bool:
+    """Tell whether neither progress nor notes are printed."""
+    return _quiet
+
+
 def say(sentence: str) -> None:
+    """Print a note on standard error, unless the command is quiet."""
+    if not _quiet:
+        tell(sentence)
+
+
+def tell(sentence: str) -> None:
     """Print a sentence on standard error, whatever characters file names have put into it."""
     typer.echo(printable(sentence), err=True)
 
@@ -89,8 +110,9 @@ def print_table(title: str, rows: pl.DataFrame, into: Console | None = None) -> 
     """Print rows as a table; numbers are right-aligned, and nothing is cut."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     least_width = 0
-    for column in rows:
-        words = column.name.split() + [_shown(value) for value in column]
+    shown = [_column(column) for column in rows]
+    for column, texts in zip(rows, shown, strict=True):
+        words = column.name.split() + texts
         width = min(max(map(len, words)), NEVER_FOLDED)
         least_width += width + COLUMN_GAP
         table.add_column(
@@ -99,8 +121,8 @@ def print_table(title: str, rows: pl.DataFrame, into: Console | None = None) -> 
             min_width=width,
             overflow="fold",
         )
-    for row in rows.iter_rows():
-        table.add_row(*(Text(_shown(value)) for value in row))
+    for row in zip(*shown, strict=True):
+        table.add_row(*(Text(text) for text in row))
     to = into or console()
     to.print(Text(printable(title)), soft_wrap=True)
     to.print(table, width=max(to.width, least_width), crop=False)
@@ -210,7 +232,25 @@ def deliver(
         write_rows(rows, written_as, print_for_people, stderr=stderr)
 
 
-def _shown(value: object) -> str:
+LEAST_DECIMALS = 3
+MOST_DECIMALS = 6
+
+
+def _column(column: pl.Series) -> list[str]:
+    """Return the texts of a column: its numbers have as many decimals each, so that they align.
+
+    There are so many that the least of them has three digits, as far as six decimals go.
+    """
+    decimals = LEAST_DECIMALS
+    if column.dtype.is_float():
+        known = [abs(value) for value in column if value and math.isfinite(value)]
+        if known:
+            digits = 2 - math.floor(math.log10(min(known)))
+            decimals = min(max(LEAST_DECIMALS, digits), MOST_DECIMALS)
+    return [_shown(value, decimals) for value in column]
+
+
+def _shown(value: object, decimals: int) -> str:
     match value:
         case None:
             return UNKNOWN
@@ -219,6 +259,6 @@ def _shown(value: object) -> str:
         case int():
             return f"{value:,}"
         case float():
-            return f"{value:.3g}" if 0 < abs(value) < 0.1 else f"{value:,.3f}"
+            return f"{value:,.{decimals}f}"
         case _:
             return printable(str(value))

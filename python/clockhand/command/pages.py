@@ -193,6 +193,12 @@ def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
             print_table(f"{heading}, by frames and share of the footprint", summary, console)
 
 
+def _share_text() -> pl.Expr:
+    """Return memory as a share of the footprint; more than all of it says that everything fits."""
+    share = (pl.col("memory_share") * 100).round(1).cast(pl.String).add(" %")
+    return pl.when(pl.col("memory_share") > 1).then(pl.lit("fits")).otherwise(share)
+
+
 def for_people(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of rows of one trace that people compare, with I/O time in seconds.
 
@@ -207,7 +213,7 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(io_time_over_bound(rows))
     shown = rows.join(clock, on="frames", how="left", maintain_order="left").select(
         "frames",
-        (pl.col("memory_share") * 100).round(1).cast(pl.String).add(" %").alias("memory"),
+        _share_text().alias("memory"),
         "policy",
         (pl.col("hit_ratio") * 100).round(3).alias("hits %"),
         pl.col("read_ios").alias("read I/Os"),
@@ -236,8 +242,7 @@ def summaries_for_people(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     )
     if cells["policy"].n_unique() == 1 or not 2 <= cells["frames"].n_unique() <= SUMMARY_SIZES:
         return {}
-    share = (pl.col("memory_share") * 100).round(1).cast(pl.String)
-    size = pl.format("{}\n{} %", "frames", share).alias("size")
+    size = pl.format("{}\n{}", "frames", _share_text()).alias("size")
 
     def by_size(value: pl.Expr) -> pl.DataFrame:
         known = cells.select("policy", size, value.alias("value")).drop_nulls()

@@ -1,6 +1,7 @@
 """Progress on standard error, with the time that is left."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.progress import (
@@ -12,7 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from clockhand.command.output import console
+from clockhand.command.output import console, is_quiet, say
 from clockhand.traces import Watch
 
 LABELS = {
@@ -23,6 +24,43 @@ LABELS = {
 }
 
 
+EVERY_SECONDS = 10
+"""Where no terminal shows a bar, so often a line says how far the work is."""
+
+
+class Lines:
+    """Progress as plain lines on standard error, for logs: none before ten seconds are over."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._told = clock()
+        self._what = ""
+        self._began = self._told
+
+    def update(self, what: str, done: int, total: int) -> None:
+        """Say how far something is, if nothing was said for ten seconds.
+
+        Args:
+            what: The work, which may change on the way.
+            done: How much of it is done.
+            total: How much there is; 0 if that is not known.
+        """
+        now = self._clock()
+        if what != self._what:
+            self._what, self._began = what, now
+        if now - self._told < EVERY_SECONDS:
+            return
+        self._told = now
+        if total <= 0:
+            say(f"{what}: {done:,}")
+            return
+        left = ""
+        if 0 < done < total:
+            left_seconds = (now - self._began) * (total - done) / done
+            left = f", about {left_seconds:,.0f} s left"
+        say(f"{what}: {100 * done / total:.0f} %{left}")
+
+
 @contextmanager
 def progress_bar(*measure: ProgressColumn) -> Iterator[Progress | None]:
     """Give a bar between what is done and the time left; none where it would not be seen.
@@ -31,7 +69,7 @@ def progress_bar(*measure: ProgressColumn) -> Iterator[Progress | None]:
         measure: The columns that say how far the task is.
     """
     errors = console(stderr=True)
-    if not errors.is_terminal:
+    if is_quiet() or not errors.is_terminal:
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), *measure, TimeRemainingColumn())

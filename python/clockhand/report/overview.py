@@ -334,7 +334,9 @@ def _size_name(place: Place, size_text: Callable[[float], str]) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g}\u00a0%" if share < 0.995 else f"{100 * share:.0f}\u00a0%"
+    if share > 1:
+        return "fits"
+    return f"{100 * share:.2g}\u00a0%" if share < 0.995 else "100\u00a0%"
 
 
 def _cell(value: float, is_diverging: bool) -> Cell:

@@ -274,7 +274,8 @@ def _memory(section: Section) -> SizeAxis:
         # Frames, and under them the share of the footprint.
         share = ", share of footprint"
         part = f"100 * datum.value / {footprint_pages!r}"
-        label = f"[format(datum.value, ','), format({part}, '.2~r') + '\u00a0%']"
+        written = f"{part} > 100 ? 'fits' : format({part}, '.2~r') + '\u00a0%'"
+        label = f"[format(datum.value, ','), {written}]"
     return SizeAxis("frames", f"Memory (frames of {page}{share})", section.sizes, label)
 
 

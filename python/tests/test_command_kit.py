@@ -1,0 +1,89 @@
+"""What all commands share: --quiet, progress for logs, columns of numbers, lists as data."""
+
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+from clockhand.command.output import print_table
+from clockhand.command.pages import for_people
+from clockhand.command.progress import Lines
+from conftest import Clockhand
+from report_example import example_rows
+
+TRACE = "op,address,size\n" + "W,0,4096\nR,4096,4096\nR,8192,0\n" * 3
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "t.csv"
+    path.write_text(TRACE)
+    return path
+
+
+def test_a_quiet_command_prints_its_result_and_no_note(clockhand: Clockhand, trace: Path) -> None:
+    asked = ("simulate", trace, "--policy", "clock", "--frames", "1", "--format", "csv")
+    loud, quiet = clockhand(*asked), clockhand(*asked, "--quiet")
+    assert "size 0" in loud.err
+    assert (quiet.code, quiet.err, quiet.out) == (0, "", loud.out)
+
+
+def test_a_quiet_command_prints_its_error(clockhand: Clockhand) -> None:
+    run = clockhand("simulate", "none.csv", "--policy", "clock", "--frames", "1", "--quiet")
+    assert run.code == 1
+    assert run.err.startswith("clockhand: none.csv: ")
+
+
+def test_every_list_is_data_too(clockhand: Clockhand) -> None:
+    kinds = {
+        "policies": {"policy", "write buffer"},
+        "devices": {"device", "flash drive"},
+        "formats": {"trace format"},
+    }
+    for command, expected in kinds.items():
+        run = clockhand(command, "--format", "json")
+        assert run.code == 0
+        rows = json.loads(run.out)
+        assert {row["what"] for row in rows} == expected
+        assert all(row["name"] for row in rows)
+
+
+def test_a_page_of_text_has_no_format(clockhand: Clockhand) -> None:
+    run = clockhand("policies", "craw", "--format", "json")
+    assert run.code == 2
+    assert "--format is for the list, and craw has a page of text" in run.err
+
+
+def printed(rows: pl.DataFrame) -> str:
+    text = io.StringIO()
+    print_table("t", rows, Console(file=text, width=200))
+    return text.getvalue()
+
+
+def test_the_numbers_of_a_column_have_as_many_decimals_each() -> None:
+    text = printed(pl.DataFrame({"a": [0.0123, 12.5, None], "b": [1.5, 1234.0, 2.25]}))
+    assert [line.split()[0] for line in text.splitlines()[4:7]] == ["0.0123", "12.5000", "–"]
+    assert [line.split()[1] for line in text.splitlines()[4:7]] == ["1.500", "1,234.000", "2.250"]
+
+
+def test_memory_beyond_the_footprint_fits() -> None:
+    rows = example_rows(policies=("clock",), sizes=(2048, 20_480, 30_000), with_bound=False)
+    assert for_people(rows)["memory"].to_list() == ["10.0 %", "100.0 %", "fits"]
+
+
+def test_without_a_terminal_progress_is_a_line_every_ten_seconds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    now = iter([0.0, 1.0, 5.0, 11.0, 15.0, 30.0, 41.0])
+    lines = Lines(clock=lambda: next(now))
+    for done in (1, 5, 11, 15, 30):
+        lines.update("replaying", done, 60)
+    lines.update("reading the trace", 1_000_000, 0)
+    assert capsys.readouterr().err.splitlines() == [
+        "replaying: 18 %, about 45 s left",
+        "replaying: 50 %, about 29 s left",
+        "reading the trace: 1,000,000",
+    ]
