@@ -66,19 +66,11 @@ class PreparedTrace:
         self,
         /,
         cells: list[tuple[str, int]],
+        options: dict[str, Any],
         *,
-        reserve: int,
-        page_bytes: int,
-        device: str,
-        bits: str,
-        write_miss: str,
-        flush_at_end: bool,
-        hand_ns: int | None,
-        seed: int,
         jobs: int | None,
         on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None],
         watch: Callable[[str, int, int], None] | None = None,
-        bound_effort: str = "2",
     ) -> None: ...
 
 class Measurement:
@@ -101,6 +93,10 @@ class Measurement:
     def run(self, /, step: int) -> list[dict[str, Any]]: ...
 
 def machine() -> dict[str, Any]: ...
+def options() -> dict[str, list[dict[str, Any]]]: ...
+def check_options(study: str, options: dict[str, Any]) -> None: ...
+def policy_name(text: str) -> str: ...
+def buffer_with_total(buffer: str, total: str) -> str: ...
 def columns() -> dict[str, list[dict[str, Any]]]: ...
 def policies() -> list[dict[str, Any]]: ...
 def policy_page(name: str) -> str: ...
@@ -113,46 +109,25 @@ def ssd_page(ssd: str) -> str: ...
 def ssd_facts(ssd: str) -> dict[str, str]: ...
 def run_ssd(
     traces: list[TraceSource],
-    buffers: list[str],
-    ssds: list[str],
+    options: dict[str, Any],
     *,
-    precondition: str,
-    map: str,
-    drain: bool,
-    endurance: int | None,
-    seed: int,
     jobs: int | None,
-    repeat: str = "1",
     watch: Callable[[str, int, int], None] | None = None,
+    cells: list[int] | None = None,
+    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
 ) -> dict[str, Any]: ...
 def filecache(
     traces: list[TraceSource],
-    policies: list[str],
+    options: dict[str, Any],
     *,
-    capacity: str,
-    admissions: list[str],
-    devices: list[str],
-    page_sizes_bytes: list[int],
-    admit_after: int,
-    history: int | None,
-    forget_on_admit: bool,
-    cache_device: str,
-    stack_share: str,
-    insert_ns: int | None,
-    writes: str,
-    flush_at_end: bool,
-    seed: int,
     jobs: int | None,
     watch: Callable[[str, int, int], None] | None = None,
+    cells: list[int] | None = None,
+    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
 ) -> dict[str, Any]: ...
-def break_even(
-    devices: list[str],
-    page_sizes_bytes: list[int],
-    *,
-    cache_device: str,
-    stack_share: str,
-    insert_ns: int | None,
-) -> list[dict[str, Any]]: ...
+def break_even(options: dict[str, Any]) -> list[dict[str, Any]]: ...
+def capacities(text: str) -> list[str]: ...
+def admissions() -> list[str]: ...
 def predict_window(
     trace: TraceSource,
     *,
@@ -164,85 +139,36 @@ def predict_window(
 ) -> dict[str, Any]: ...
 def run_pagecache(
     traces: list[TraceSource],
-    policies: list[str],
+    options: dict[str, Any],
     *,
-    frames: str | None,
-    memory: str | None,
-    page_bytes: int,
-    device: str,
-    file_device: str | None,
-    first_touch: str,
-    zero_clean: str,
-    flush_every: str | None,
-    flush_age: str | None,
-    dirty_limit: str | None,
-    read_ahead: str,
-    seed: int,
     jobs: int | None,
     watch: Callable[[str, int, int], None] | None = None,
+    cells: list[int] | None = None,
+    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
 ) -> dict[str, Any]: ...
 def formats() -> list[dict[str, Any]]: ...
 def format_page(name: str) -> str: ...
 def recipes() -> list[dict[str, Any]]: ...
 def parse_page_bytes(text: str) -> int: ...
 def parse_bytes(text: str) -> int | None: ...
-def plan_cells(
-    policies: list[str],
-    *,
-    frames: str | None,
-    memory: str | None,
-    reserve: int,
-    page_bytes: int,
-    device: str,
-    footprint_pages: int | None,
-    seed: int,
-    bound_effort: str = "2",
-) -> dict[str, Any]: ...
+def memory_sizes(*, frames: str | None, memory: str | None) -> list[str]: ...
+def io_times_us(device: str, page_bytes: int, ios: list[tuple[int, int]]) -> list[float]: ...
+def plan_cells(options: dict[str, Any], *, footprint_pages: int | None) -> dict[str, Any]: ...
 def simulate(
     traces: list[TraceSource],
-    policies: list[str],
+    options: dict[str, Any],
     *,
-    frames: str | None,
-    memory: str | None,
-    reserve: int,
-    page_bytes: int,
-    device: str,
-    bits: str,
-    write_miss: str,
-    flush_at_end: bool,
-    hand_ns: int | None,
-    gauge_every: int | None,
-    seed: int,
     jobs: int | None,
     watch: Callable[[str, int, int], None] | None = None,
-    bound_effort: str = "2",
 ) -> dict[str, Any]: ...
 def translate(
     traces: list[TraceSource],
-    policies: list[str],
+    options: dict[str, Any],
     *,
-    page_sizes_bytes: list[int],
-    tlb: list[str],
-    tlb2: list[str],
-    frames: str | None,
-    memory: str | None,
-    ratios: list[str],
-    devices: list[str],
-    walk_levels: int,
-    walk_cache: int,
-    huge: str | None,
-    prefetch: int,
-    no_swap: bool,
-    split: bool,
-    flush_on_switch: bool,
-    t_tlb: str,
-    t_tlb2: str,
-    t_mem: str,
-    fixed_ns: str,
-    charge_write_back: bool,
-    seed: int,
     jobs: int | None,
     watch: Callable[[str, int, int], None] | None = None,
+    cells: list[int] | None = None,
+    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
 ) -> dict[str, Any]: ...
 def locality(
     trace: TraceSource,

@@ -15,8 +15,9 @@ SIMULATOR = ROOT / "crates/sim/src"
 
 ALLOWED_CRATES = {
     "policy": set(),
-    "device": set(),
-    "trace": set(),
+    "quantity": set(),
+    "device": {"quantity"},
+    "trace": {"quantity"},
     "twins": set(),
     "sim": {"policy", "device", "trace"},
     "measure": set(),

@@ -17,7 +17,7 @@ import clockhand
 from clockhand import ClockhandError, _engine
 from clockhand.study.columns import schema
 from clockhand.sweep import KEY, Dataset, analyse, read_experiment, run_sweep
-from clockhand.sweep import run as running
+from clockhand.sweep import task as running
 from conftest import EXECUTABLE, Clockhand, assert_one_sentence, os_course, scattered_pages
 
 EXPERIMENT = """

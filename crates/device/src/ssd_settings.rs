@@ -1,6 +1,7 @@
 //! The settings of a drive, which a profile's `[drive]` table and the options after a drive's name give in the same words.
 
-use num_traits::{CheckedMul, One, ToPrimitive};
+use clockhand_quantity::{bytes_text_in_any_unit, bytes_with_unit};
+use num_traits::{One, ToPrimitive};
 
 use crate::exact::{Exact, parse_decimal, readable};
 use crate::flash::{Allocation, Frontiers, FtlOptions, Geometry, MinimumFree, VictimRule};
@@ -125,7 +126,7 @@ impl Settings {
         let number = |number: u32| Some(number.to_string());
         match name {
             "size" => match self.given_size? {
-                GivenSize::Size(bytes) => Some(readable_size(bytes)),
+                GivenSize::Size(bytes) => Some(bytes_text_in_any_unit(bytes)),
                 GivenSize::BlocksPerPlane(_) => None,
             },
             "blocks_per_plane" => match self.given_size? {
@@ -231,7 +232,7 @@ impl Settings {
         blocks_per_plane.to_integer().to_u32().ok_or_else(|| {
             format!(
                 "size {} needs more blocks than can be numbered; make it smaller or its pages larger",
-                readable_size(u64::from(options.logical_pages) * u64::from(geometry.page_bytes))
+                bytes_text_in_any_unit(u64::from(options.logical_pages) * u64::from(geometry.page_bytes))
             )
         })
     }
@@ -242,12 +243,12 @@ fn logical_pages(size_bytes: u64, page_bytes: u32) -> Result<u32, String> {
     match u32::try_from(pages) {
         Ok(0) => Err(format!(
             "size {} is smaller than a page of {page_bytes} bytes; make it larger",
-            readable_size(size_bytes)
+            bytes_text_in_any_unit(size_bytes)
         )),
         Ok(pages) => Ok(pages),
         Err(_) => Err(format!(
             "size {} has more pages than the {} that are supported; make it smaller or its pages larger",
-            readable_size(size_bytes),
+            bytes_text_in_any_unit(size_bytes),
             Geometry::RAW_PAGES_MAX
         )),
     }
@@ -279,34 +280,9 @@ fn parse_share_of(value: &str) -> Result<ShareOf, String> {
     )
 }
 
-/// Units of a size in bytes; those without `i` are decimal.
-const UNITS: [(&str, u64); 9] = [
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-    ("KB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("TB", 1_000_000_000_000),
-    ("B", 1),
-];
-
 /// A size such as `8GiB` or `1.6TB`, in bytes.
 fn parse_size(value: &str) -> Result<u64, String> {
-    let with_unit = UNITS.iter().find_map(|(unit, bytes)| {
-        let number = parse_decimal(value.strip_suffix(unit)?).ok()?;
-        number.checked_mul(&Exact::from_integer((*bytes).into()))?.to_integer().to_u64()
-    });
-    with_unit.filter(|bytes| *bytes > 0).ok_or_else(|| {
+    bytes_with_unit(value).filter(|bytes| *bytes > 0).ok_or_else(|| {
         format!("size '{value}' is not a capacity; write it with its unit, such as 8GiB or 512MB")
     })
-}
-
-/// The size in the largest unit that divides it.
-fn readable_size(bytes: u64) -> String {
-    let divides = |unit: &&(&str, u64)| bytes.is_multiple_of(unit.1);
-    let (unit, unit_bytes) =
-        UNITS.iter().filter(divides).max_by_key(|unit| unit.1).unwrap_or(&UNITS[UNITS.len() - 1]);
-    format!("{}{unit}", bytes / unit_bytes)
 }

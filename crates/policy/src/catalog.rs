@@ -199,10 +199,7 @@ impl PolicySpec {
     ///
     /// A sentence that names the policy, the parameter and the allowed range.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
-        let (name, settings) = match text.split_once(':') {
-            Some((name, settings)) => (name, Some(settings)),
-            None => (text, None),
-        };
+        let (name, settings) = parameters::name_and_settings(text);
         let entry =
             find(name).ok_or_else(|| SettingsError::UnknownPolicy { name: name.to_owned() })?;
         let Description { name, parameters, .. } = entry.description;

@@ -258,6 +258,14 @@ impl fmt::Display for SettingsError {
 
 impl core::error::Error for SettingsError {}
 
+/// The name of a policy or a write buffer in its text, and what stands behind the colon.
+pub fn name_and_settings(text: &str) -> (&str, Option<&str>) {
+    match text.split_once(':') {
+        Some((name, settings)) => (name, Some(settings)),
+        None => (text, None),
+    }
+}
+
 /// Splits `name=value` pairs and checks each against the table; refuses doubles and contradictions.
 pub(crate) fn parse_settings(
     policy: &'static str,

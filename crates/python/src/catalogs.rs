@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 
 use clockhand_device::{Device, built_in};
 use clockhand_policy::catalog::{CATALOG, Description, Entry};
-use clockhand_sim::{Contestant, STUDIES};
+use clockhand_policy::parameters::name_and_settings;
+use clockhand_sim::{
+    Contestant, FileCacheOptions, OPTIONS, PageCacheSettings, PagesOptions, STUDIES, SimError,
+    SsdOptions, TranslateOptions, check_filecache, check_pagecache, check_ssd, check_translate,
+    plan_cells,
+};
 use clockhand_trace::{Target, find_format, formats as trace_formats, named_recipes};
 use pyo3::prelude::*;
-use pythonize::pythonize;
+use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::errors::exception;
@@ -71,6 +76,60 @@ pub(crate) fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     ];
     let facts: Vec<_> = CATALOG.iter().map(policy_facts).chain(ends).collect();
     Ok(pythonize(py, &facts)?)
+}
+
+/// The name in a policy's or write buffer's text, with its parameters or without, in any of its spellings.
+#[pyfunction]
+pub(crate) fn policy_name(text: &str) -> &str {
+    name_and_settings(text.trim()).0.trim()
+}
+
+/// The text of a write buffer with a size.
+#[pyfunction]
+pub(crate) fn buffer_with_total(buffer: &str, total: &str) -> String {
+    match name_and_settings(buffer) {
+        (name, None) => format!("{name}:total={total}"),
+        (name, Some(settings)) => format!("{name}:total={total},{settings}"),
+    }
+}
+
+/// Checks the options of a study as far as it can be done without a trace.
+#[pyfunction]
+pub(crate) fn check_options(study: &str, options: Bound<'_, PyAny>) -> PyResult<()> {
+    fn read<'py, T: serde::Deserialize<'py>>(options: &'py Bound<'_, PyAny>) -> PyResult<T> {
+        Ok(depythonize(options)?)
+    }
+    let none = Vec::new();
+    match study {
+        "pages" => read::<PagesOptions>(&options)?
+            .experiment(none, None)
+            .and_then(|experiment| plan_cells(&experiment, None).map(drop)),
+        "ssd" => {
+            let experiment = read::<SsdOptions>(&options)?.experiment(none, None);
+            experiment.and_then(|experiment| check_ssd(&experiment))
+        }
+        "filecache" => {
+            let experiment = read::<FileCacheOptions>(&options)?.experiment(none, None);
+            experiment.and_then(|experiment| check_filecache(&experiment))
+        }
+        "translate" => {
+            let experiment = read::<TranslateOptions>(&options)?.experiment(none, None);
+            experiment.and_then(|experiment| check_translate(&experiment))
+        }
+        "pagecache" => {
+            let experiment = read::<PageCacheSettings>(&options)?.experiment(none, None);
+            experiment.and_then(|experiment| check_pagecache(&experiment))
+        }
+        _ => Err(SimError::Usage(format!("there is no study {study:?}"))),
+    }
+    .map_err(exception)
+}
+
+/// The options of every study, by its name, as dictionaries.
+#[pyfunction]
+pub(crate) fn options(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let options: BTreeMap<_, _> = OPTIONS.iter().copied().collect();
+    Ok(pythonize(py, &options)?)
 }
 
 /// The documentation page of a policy, in Markdown.

@@ -25,12 +25,13 @@ use pyo3::prelude::*;
 mod _engine {
     #[pymodule_export]
     use crate::catalogs::{
-        columns, device_page, devices, format_page, formats, policies, policy_page, recipes,
+        buffer_with_total, check_options, columns, device_page, devices, format_page, formats,
+        options, policies, policy_name, policy_page, recipes,
     };
     #[pymodule_export]
     use crate::errors::{ClockhandError, UsageError};
     #[pymodule_export]
-    use crate::filecache::{break_even, filecache};
+    use crate::filecache::{admissions, break_even, capacities, filecache};
     #[pymodule_export]
     use crate::locality::{locality, predict_window};
     #[pymodule_export]
@@ -40,7 +41,7 @@ mod _engine {
     #[pymodule_export]
     use crate::pager::{Pager, pager_obstacle};
     #[pymodule_export]
-    use crate::simulation::{parse_bytes, parse_page_bytes, simulate};
+    use crate::simulation::{io_times_us, memory_sizes, parse_bytes, parse_page_bytes, simulate};
     #[pymodule_export]
     use crate::ssd::{run_ssd, ssd_facts, ssd_page, ssds, write_buffer_page, write_buffers};
     #[pymodule_export]

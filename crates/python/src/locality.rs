@@ -1,7 +1,8 @@
 //! `locality`: the analyses of one trace, as facts and columns.
 
 use clockhand_sim::{
-    Kind, LocalityStudy, MissCurve, Ranking, Sample, SimError, Ties, WholeTrace, WindowStudy,
+    Kind, LocalityStudy, MemorySize, MissCurve, Ranking, Sample, SimError, Ties, WholeTrace,
+    WindowStudy,
 };
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -10,7 +11,7 @@ use pythonize::pythonize;
 use serde::Serialize;
 
 use crate::errors::exception;
-use crate::simulation::{TraceFacts, device_facts, memory_sizes};
+use crate::simulation::{TraceFacts, device_facts};
 use crate::supervision::supervised;
 use crate::trace::TraceSource;
 
@@ -195,7 +196,7 @@ pub(crate) fn predict_window<'py>(
     device: String,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let sizes = memory_sizes(frames, memory).map_err(exception)?;
+    let sizes = MemorySize::parse_either(frames, memory).map_err(exception)?;
     let [size] = sizes[..] else {
         let several = "several memory sizes are given; the window study takes one".to_owned();
         return Err(exception(SimError::Usage(several)));

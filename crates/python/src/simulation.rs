@@ -1,14 +1,9 @@
 //! `simulate`: a grid of cells, as rows and facts.
 
-use std::num::NonZeroU64;
-
 use clockhand_device::{Device, PageCost};
-use clockhand_sim::{
-    Bits, Contestant, Effort, Experiment, GaugeSample, MemorySize, Observation, ReadTrace,
-    ReplayOptions, Row, SimError, WriteMiss,
-};
+use clockhand_sim::{Contestant, GaugeSample, MemorySize, PagesOptions, ReadTrace, Row, SimError};
 use pyo3::prelude::*;
-use pythonize::pythonize;
+use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::errors::exception;
@@ -112,21 +107,8 @@ struct SimulationFacts {
     rows: Vec<Row>,
     gauges: GaugeColumns,
     traces: Vec<TraceFacts>,
-    device: DeviceFacts,
+    devices: [DeviceFacts; 1],
     policies: Vec<PolicyFacts>,
-}
-
-pub(crate) fn memory_sizes(
-    frames: Option<&str>,
-    memory: Option<&str>,
-) -> Result<Vec<MemorySize>, SimError> {
-    match (frames, memory) {
-        (Some(frames), None) => MemorySize::parse_frames(frames),
-        (None, Some(memory)) => MemorySize::parse_memory(memory),
-        _ => Err(SimError::Usage(
-            "the memory size is given by --frames or by --memory; give one of them".to_owned(),
-        )),
-    }
 }
 
 /// Bytes of a page, from text such as `4KiB`.
@@ -141,97 +123,46 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     clockhand_trace::size_bytes(text)
 }
 
-/// One of two words.
-pub(crate) fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Result<T, SimError> {
-    let [(first_word, first), (second_word, second)] = choices;
-    if word == first_word {
-        Ok(first)
-    } else if word == second_word {
-        Ok(second)
-    } else {
-        Err(SimError::Usage(format!(
-            "{option} {word:?} is unknown; give {first_word} or {second_word}"
-        )))
-    }
+/// The sizes of `--frames` or `--memory` one by one, ranges expanded, each as text that is read as this size.
+#[pyfunction]
+#[pyo3(signature = (*, frames, memory))]
+pub(crate) fn memory_sizes(frames: Option<&str>, memory: Option<&str>) -> PyResult<Vec<String>> {
+    let sizes = MemorySize::parse_either(frames, memory).map_err(exception)?;
+    Ok(sizes.into_iter().map(MemorySize::written).collect())
 }
 
-/// The effort of the bracket of the optimum, as the command takes it.
-pub(crate) fn effort(seconds: &str) -> Result<Effort, SimError> {
-    Effort::parse("--bound-effort ", seconds)
-}
-
-pub(crate) fn contestants(policies: &[String]) -> Result<Vec<Contestant>, SimError> {
-    policies.iter().map(|text| Contestant::parse(text)).collect()
-}
-
-pub(crate) fn replay_options(
-    bits: &str,
-    write_miss: &str,
-    flush_at_end: bool,
-) -> Result<ReplayOptions, SimError> {
-    let write_misses = [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)];
-    Ok(ReplayOptions {
-        bits: choose("--bits", bits, [("exact", Bits::Exact), ("mapped", Bits::Mapped)])?,
-        write_miss: choose("--write-miss", write_miss, write_misses)?,
-        flush_at_end,
-    })
-}
-
-/// What is to be watched: the hand if a movement has a price or gauges are sampled, else nothing.
-pub(crate) fn observation(
-    hand_ns: Option<u64>,
-    gauge_every: Option<NonZeroU64>,
-) -> Option<Observation> {
-    let is_wanted = hand_ns.is_some() || gauge_every.is_some();
-    is_wanted.then(|| Observation { gauge_every, hand_ns: hand_ns.unwrap_or(0) })
+/// What pages read and written take on a device, in µs, for every pair of numbers; exact, and rounded once.
+#[pyfunction]
+pub(crate) fn io_times_us(
+    device: &str,
+    page_bytes: u64,
+    ios: Vec<(u64, u64)>,
+) -> PyResult<Vec<f64>> {
+    let failed = |error| exception(SimError::from(error));
+    let cost = Device::named_or_file(device).map_err(failed)?.page_cost(page_bytes);
+    let cost = cost.map_err(failed)?;
+    Ok(ios.into_iter().map(|(reads, writes)| cost.time_us(reads, writes)).collect())
 }
 
 /// Runs an experiment; a dictionary of rows and of facts about traces, device and policies.
 #[pyfunction]
-#[pyo3(signature = (
-    traces, policies, *, frames, memory, reserve, page_bytes, device, bits, write_miss, flush_at_end, hand_ns,
-    gauge_every, seed, jobs, watch=None, bound_effort="2"
-))]
-#[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
+#[pyo3(signature = (traces, options, *, jobs, watch=None))]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
     traces: Vec<PyRef<'py, TraceSource>>,
-    policies: Vec<String>,
-    frames: Option<&str>,
-    memory: Option<&str>,
-    reserve: u32,
-    page_bytes: u64,
-    device: String,
-    bits: &str,
-    write_miss: &str,
-    flush_at_end: bool,
-    hand_ns: Option<u64>,
-    gauge_every: Option<NonZeroU64>,
-    seed: u64,
+    options: Bound<'py, PyAny>,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
-    bound_effort: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let specs = contestants(&policies).map_err(exception)?;
-    let options = replay_options(bits, write_miss, flush_at_end).map_err(exception)?;
-    let experiment = Experiment {
-        traces: traces.iter().map(|trace| trace.0.clone()).collect(),
-        policies: specs.clone(),
-        sizes: memory_sizes(frames, memory).map_err(exception)?,
-        page_bytes,
-        device: device.clone(),
-        options,
-        bound_effort: effort(bound_effort).map_err(exception)?,
-        reserve,
-        observation: observation(hand_ns, gauge_every),
-        seed,
-        jobs,
-    };
+    let options: PagesOptions = depythonize(&options)?;
+    let traces = traces.iter().map(|trace| trace.0.clone()).collect();
+    let experiment = options.experiment(traces, jobs).map_err(exception)?;
+    let (specs, device) = (experiment.policies.clone(), experiment.device.clone());
     let outcome =
         supervised(py, watch, move |progress| clockhand_sim::simulate(&experiment, progress))?;
     let result = SimulationFacts {
         traces: outcome.traces.iter().map(TraceFacts::from).collect(),
-        device: device_facts(&device, &outcome.device, &outcome.page_cost),
+        devices: [device_facts(&device, &outcome.device, &outcome.page_cost)],
         policies: specs.iter().map(policy_facts).collect(),
         gauges: GaugeColumns::from(outcome.gauges.as_slice()),
         rows: outcome.rows,

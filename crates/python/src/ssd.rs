@@ -1,18 +1,18 @@
 //! `run_ssd`: write buffers on flash drives, as rows and facts; and what buffers and drives there are.
 
-use clockhand_device::flash::{Capacity, Geometry, Precondition, Preconditioned};
+use clockhand_device::flash::{Capacity, Geometry, Preconditioned};
 use clockhand_device::{Ssd, built_in_ssds};
 use clockhand_policy::buffer::catalog::{BUFFERS, BufferSpec};
-use clockhand_sim::{AddressMap, Repeat, SimError, SsdCell, SsdExperiment, SsdRow, parse_buffer};
+use clockhand_sim::{Selection, SsdCell, SsdOptions, SsdRow, parse_buffer, run_ssd_cells};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
-use pythonize::pythonize;
+use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::catalogs::{NamedFacts, PolicyFacts as CatalogFacts, described};
 use crate::errors::exception;
 use crate::simulation::{PolicyFacts, TraceFacts};
-use crate::supervision::supervised;
+use crate::supervision::supervised_rows;
 use crate::trace::TraceSource;
 
 /// All write buffers, as dictionaries.
@@ -164,45 +164,44 @@ fn rows_and_wear(cells: Vec<SsdCell>) -> (Vec<SsdRow>, WearColumns) {
     (rows, wear)
 }
 
-/// Runs write buffers on drives; a dictionary of rows, wear, and facts about traces, drives and buffers.
+/// A row with the erases of its drive's blocks: how many blocks were erased how often.
+#[derive(Serialize)]
+struct WornRow {
+    #[serde(flatten)]
+    row: SsdRow,
+    wear_erases: Vec<u32>,
+    wear_blocks: Vec<u32>,
+}
+
+impl From<&SsdCell> for WornRow {
+    fn from(cell: &SsdCell) -> Self {
+        let (wear_erases, wear_blocks) = cell.wear.blocks_by_erases.iter().copied().unzip();
+        WornRow { row: cell.row.clone(), wear_erases, wear_blocks }
+    }
+}
+
+/// Runs write buffers on drives; a dictionary of rows, wear, and facts about traces, drives and buffers. With `cells`, only
+/// these positions of each trace's cells; `on_rows` gets rows with their wear as they are finished.
 #[pyfunction]
-#[pyo3(signature = (
-    traces, buffers, ssds, *, precondition, map, drain, endurance, seed, jobs, repeat="1", watch=None
-))]
-#[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
+#[pyo3(signature = (traces, options, *, jobs, watch=None, cells=None, on_rows=None))]
 pub(crate) fn run_ssd<'py>(
     py: Python<'py>,
     traces: Vec<PyRef<'py, TraceSource>>,
-    buffers: Vec<String>,
-    ssds: Vec<String>,
-    precondition: &str,
-    map: &str,
-    drain: bool,
-    endurance: Option<u32>,
-    seed: u64,
+    options: Bound<'py, PyAny>,
     jobs: Option<usize>,
-    repeat: &str,
     watch: Option<Py<PyAny>>,
+    cells: Option<Vec<usize>>,
+    on_rows: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let specs: Result<Vec<BufferSpec>, SimError> =
-        buffers.iter().map(|text| parse_buffer(text)).collect();
-    let specs = specs.map_err(exception)?;
-    let precondition: Precondition =
-        precondition.parse().map_err(|sentence| exception(SimError::Usage(sentence)))?;
-    let experiment = SsdExperiment {
-        traces: traces.iter().map(|trace| trace.0.clone()).collect(),
-        buffers: specs.clone(),
-        ssds: ssds.clone(),
-        precondition,
-        map: map.parse::<AddressMap>().map_err(exception)?,
-        drain,
-        repeat: repeat.parse::<Repeat>().map_err(exception)?,
-        endurance_erases: endurance,
-        seed,
-        jobs,
-    };
-    let outcome =
-        supervised(py, watch, move |progress| clockhand_sim::run_ssd(&experiment, progress))?;
+    let options: SsdOptions = depythonize(&options)?;
+    let traces = traces.iter().map(|trace| trace.0.clone()).collect();
+    let experiment = options.experiment(traces, jobs).map_err(exception)?;
+    let (specs, ssds) = (experiment.buffers.clone(), experiment.ssds.clone());
+    let outcome = supervised_rows(py, watch, on_rows, move |progress, told| {
+        let told = |position, cell: &SsdCell| told(position, WornRow::from(cell));
+        let selection = Selection { cells: cells.as_deref(), told: &told };
+        run_ssd_cells(&experiment, &selection, progress)
+    })?;
     let (rows, wear) = rows_and_wear(outcome.cells);
     let drives = ssds.iter().zip(&outcome.ssds);
     let result = SsdResult {

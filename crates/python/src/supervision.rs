@@ -1,6 +1,6 @@
 //! Long work on its own thread, watched from Python: progress is shown, and Ctrl-C ends it.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +8,8 @@ use clockhand_sim::SimError;
 use clockhand_trace::progress::{Phase, Progress};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pythonize::pythonize;
+use serde::Serialize;
 
 use crate::errors::exception;
 
@@ -71,4 +73,55 @@ pub(crate) fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progres
         Phase::Preconditioning => "preconditioning",
     };
     watch.call1(py, (phase, done, total)).map(drop)
+}
+
+/// Is told of a row at once, with the position of its cell.
+pub(crate) type Told<'a, R> = &'a (dyn Fn(usize, R) + Sync);
+
+/// Runs `work` as [`supervised`] does, and calls `on_rows` now and then with the rows that `work` has told of, pairs of a
+/// cell's position and its row, in any order; those that were finished before an interruption are handed over too.
+pub(crate) fn supervised_rows<T, E, R, W>(
+    py: Python<'_>,
+    watch: Option<Py<PyAny>>,
+    on_rows: Option<Py<PyAny>>,
+    work: W,
+) -> PyResult<T>
+where
+    T: Send + 'static,
+    E: Into<SimError> + Send + 'static,
+    R: Serialize + Send + 'static,
+    W: FnOnce(&Arc<Progress>, Told<'_, R>) -> Result<T, E> + Send + 'static,
+{
+    let (sender, receiver) = mpsc::channel();
+    let receiver = Mutex::new(receiver);
+    let hand_over = || hand_over(py, on_rows.as_ref(), &receiver);
+    let look = |progress: &Progress| {
+        hand_over()?;
+        show(py, watch.as_ref(), progress)
+    };
+    let is_wanted = on_rows.is_some();
+    let result = supervised_with(py, look, move |progress| {
+        work(progress, &|position, row| {
+            if is_wanted {
+                // The receiver is gone once the run is interrupted.
+                _ = sender.send((position, row));
+            }
+        })
+    });
+    hand_over()?;
+    result
+}
+
+fn hand_over<R: Serialize>(
+    py: Python<'_>,
+    on_rows: Option<&Py<PyAny>>,
+    receiver: &Mutex<Receiver<(usize, R)>>,
+) -> PyResult<()> {
+    let Some(on_rows) = on_rows else { return Ok(()) };
+    let rows: Vec<(usize, R)> =
+        receiver.lock().unwrap_or_else(PoisonError::into_inner).try_iter().collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    on_rows.call1(py, (pythonize(py, &rows)?,)).map(drop)
 }

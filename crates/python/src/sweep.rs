@@ -1,20 +1,16 @@
 //! What a sweep needs: which cells there are, and a trace that is read once for many of them.
 
 use std::num::NonZeroU32;
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use clockhand_sim::{Experiment, PlannedCell, Row};
+use clockhand_sim::{Contestant, PagesOptions, PlannedCell};
 use pyo3::prelude::*;
-use pythonize::pythonize;
+use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::errors::exception;
-use crate::simulation::{
-    DeviceFacts, PolicyFacts, TraceFacts, contestants, device_facts, effort, memory_sizes,
-    observation, policy_facts, replay_options,
-};
-use crate::supervision::{show, supervised, supervised_with};
+use crate::simulation::{DeviceFacts, PolicyFacts, TraceFacts, device_facts, policy_facts};
+use crate::supervision::{supervised, supervised_rows};
 use crate::trace::TraceSource;
 
 #[derive(Serialize)]
@@ -40,34 +36,14 @@ struct PlanFacts {
 /// The cells of a grid on a trace, whose number of pages may not be known yet, in the order of its rows, and facts
 /// about device and policies.
 #[pyfunction]
-#[pyo3(signature = (policies, *, frames, memory, reserve, page_bytes, device, footprint_pages, seed,
-    bound_effort="2"))]
-#[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
+#[pyo3(signature = (options, *, footprint_pages))]
 pub(crate) fn plan_cells<'py>(
     py: Python<'py>,
-    policies: Vec<String>,
-    frames: Option<&str>,
-    memory: Option<&str>,
-    reserve: u32,
-    page_bytes: u64,
-    device: String,
+    options: Bound<'py, PyAny>,
     footprint_pages: Option<u32>,
-    seed: u64,
-    bound_effort: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let experiment = Experiment {
-        traces: Vec::new(),
-        policies: contestants(&policies).map_err(exception)?,
-        seed,
-        sizes: memory_sizes(frames, memory).map_err(exception)?,
-        page_bytes,
-        device,
-        options: clockhand_sim::ReplayOptions::default(),
-        bound_effort: effort(bound_effort).map_err(exception)?,
-        reserve,
-        observation: None,
-        jobs: None,
-    };
+    let options: PagesOptions = depythonize(&options)?;
+    let experiment = options.experiment(Vec::new(), None).map_err(exception)?;
     let plan = clockhand_sim::plan_cells(&experiment, footprint_pages).map_err(exception)?;
     let facts = PlanFacts {
         device: device_facts(&experiment.device, &plan.device, &plan.page_cost),
@@ -101,7 +77,7 @@ impl PreparedTrace {
         page_sizes_bytes: Vec<u64>,
         watch: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let policies = contestants(&policies).map_err(exception)?;
+        let policies = Contestant::parse_all(&policies).map_err(exception)?;
         let input = trace.0.clone();
         let prepared = supervised(py, watch, move |progress| {
             clockhand_sim::PreparedTrace::read(
@@ -127,57 +103,28 @@ impl PreparedTrace {
     /// Runs cells, each a policy and a number of frames, and calls `on_rows(rows)` now and then with those that
     /// are finished, in any order; each is a pair of the cell's position and its row. Rows that were finished
     /// before an interruption are handed over too.
-    #[pyo3(signature = (
-        cells, *, reserve, page_bytes, device, bits, write_miss, flush_at_end, hand_ns, seed, jobs, on_rows,
-        watch=None, bound_effort="2"
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
-    fn simulate(
+    #[pyo3(signature = (cells, options, *, jobs, on_rows, watch=None))]
+    fn simulate<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         cells: Vec<(String, NonZeroU32)>,
-        reserve: u32,
-        page_bytes: u64,
-        device: String,
-        bits: &str,
-        write_miss: &str,
-        flush_at_end: bool,
-        hand_ns: Option<u64>,
-        seed: u64,
+        options: Bound<'py, PyAny>,
         jobs: Option<usize>,
         on_rows: Py<PyAny>,
         watch: Option<Py<PyAny>>,
-        bound_effort: &str,
     ) -> PyResult<()> {
-        let (texts, cells) = by_policy(cells);
-        let experiment = Experiment {
-            traces: Vec::new(),
-            policies: contestants(&texts).map_err(exception)?,
-            seed,
-            sizes: Vec::new(),
-            page_bytes,
-            device,
-            options: replay_options(bits, write_miss, flush_at_end).map_err(exception)?,
-            bound_effort: effort(bound_effort).map_err(exception)?,
-            reserve,
-            observation: observation(hand_ns, None),
-            jobs,
-        };
-        let (sender, receiver) = mpsc::channel();
-        let receiver = Mutex::new(receiver);
+        let (policy, cells) = by_policy(cells);
+        // The sizes are those of the cells; what the options must have of them is not looked at.
+        let memory = Some("100%".to_owned());
+        let given: PagesOptions = depythonize(&options)?;
+        let options = PagesOptions { policy, frames: None, memory, ..given };
+        let experiment = options.experiment(Vec::new(), jobs).map_err(exception)?;
         let prepared = Arc::clone(&self.0);
-        let look = |progress: &clockhand_sim::Progress| {
-            hand_over(py, &on_rows, &receiver)?;
-            show(py, watch.as_ref(), progress)
-        };
-        let result = supervised_with(py, look, move |progress| {
+        supervised_rows(py, watch, Some(on_rows), move |progress, told| {
             prepared.simulate(&experiment, &cells, progress, &|position, row| {
-                // The receiver is gone once the run is interrupted.
-                _ = sender.send((position, row.clone()));
+                told(position, row.clone());
             })
-        });
-        hand_over(py, &on_rows, &receiver)?;
-        result
+        })
     }
 }
 
@@ -193,17 +140,4 @@ fn by_policy(cells: Vec<(String, NonZeroU32)>) -> (Vec<String>, Vec<(usize, NonZ
         }
     }
     (texts, positions)
-}
-
-fn hand_over(
-    py: Python<'_>,
-    on_rows: &Py<PyAny>,
-    receiver: &Mutex<Receiver<(usize, Row)>>,
-) -> PyResult<()> {
-    let rows: Vec<(usize, Row)> =
-        receiver.lock().unwrap_or_else(PoisonError::into_inner).try_iter().collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
-    on_rows.call1(py, (pythonize(py, &rows)?,)).map(drop)
 }

@@ -1,13 +1,13 @@
 //! `watch`: every step of one policy or two, as JSON for the page that plays them.
 
 use clockhand_policy::catalog::PolicySpec;
-use clockhand_sim::{Bits, Contestant, Course, SimError, WatchedStep, Watching, WriteMiss};
+use clockhand_sim::{Bits, Contestant, Course, SimError, WatchedStep, Watching, WriteMiss, choose};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde::Serialize;
 
 use crate::errors::exception;
-use crate::simulation::{DeviceFacts, TraceFacts, choose, device_facts};
+use crate::simulation::{DeviceFacts, TraceFacts, device_facts};
 use crate::supervision::supervised;
 use crate::trace::TraceSource;
 

@@ -2,7 +2,7 @@
 
 use clockhand_policy::buffer::catalog::{self as buffer_catalog, BUFFERS, BufferSpec};
 use clockhand_policy::catalog::{self, CATALOG, PolicySpec};
-use clockhand_policy::parameters::{Parameter, SettingsError};
+use clockhand_policy::parameters::{Parameter, SettingsError, name_and_settings};
 
 use crate::{Effort, SimError};
 
@@ -38,7 +38,7 @@ impl EndOfBracket {
 
     /// The name with every default.
     pub(crate) fn resolved(&self, default: Effort) -> String {
-        let name = self.written.split(':').next().unwrap_or_default();
+        let (name, _) = name_and_settings(&self.written);
         format!("{name}:effort={}", self.effort(default))
     }
 
@@ -93,6 +93,20 @@ impl Contestant {
             |policy: &str| catalog::find(policy).map(|entry| entry.description.parameters);
         let policy = PolicySpec::parse(text).map_err(|error| explained(&error, parameters))?;
         Ok(Contestant::Policy(policy))
+    }
+
+    /// Reads each of some texts.
+    ///
+    /// # Errors
+    ///
+    /// The sentence about the first that is refused.
+    pub fn parse_all(texts: &[String]) -> Result<Vec<Self>, SimError> {
+        texts.iter().map(|text| Self::parse(text)).collect()
+    }
+
+    /// The name without parameters.
+    pub fn name(&self) -> &str {
+        name_and_settings(self.written()).0
     }
 
     /// What the user wrote.

@@ -10,6 +10,7 @@ mod admission;
 mod capacity;
 mod cost;
 mod history;
+mod options;
 mod prices;
 mod row;
 mod sketch;
@@ -24,11 +25,12 @@ pub use admission::{AdmissionRule, SecondTouch};
 pub use capacity::Capacity;
 use cost::rounded;
 pub use cost::{BlockCosts, FileCacheCosts, Writes, parse_stack_share};
+pub use options::FileCacheOptions;
 use prices::Prices;
 pub use row::{BreakEvenRow, FileCacheRow};
 use study::FileCacheStudy;
 
-use crate::study::{check_given, run_study};
+use crate::study::{Selection, check_given, run_study};
 use crate::views::folding_for;
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 
@@ -83,22 +85,28 @@ pub fn run_filecache(
     experiment: &FileCacheExperiment,
     progress: &Progress,
 ) -> Result<FileCacheOutcome, SimError> {
-    check(experiment)?;
-    let prices =
-        Prices::new(&experiment.costs, &experiment.devices, &experiment.block_sizes_bytes)?;
-    let policies = policies(experiment)?;
-    check_choices(experiment, &policies)?;
-    let study = FileCacheStudy {
-        experiment,
-        policies: &policies,
-        prices: &prices,
-        foldings: foldings(experiment, &policies, &prices)?,
-    };
+    run_filecache_cells(experiment, &Selection::default(), progress)
+}
+
+/// Runs the selected cells of an experiment.
+///
+/// # Errors
+///
+/// Those of [`run_filecache`], and a cell that there is not.
+pub fn run_filecache_cells(
+    experiment: &FileCacheExperiment,
+    selection: &Selection<'_, FileCacheRow>,
+    progress: &Progress,
+) -> Result<FileCacheOutcome, SimError> {
+    check_given(&experiment.traces, "trace", "a file")?;
+    let (policies, prices, foldings) = checked(experiment)?;
+    let study = FileCacheStudy { experiment, policies: &policies, prices: &prices, foldings };
     let (mut rows, mut traces) = (Vec::new(), Vec::new());
-    run_study(&study, &experiment.traces, experiment.jobs, progress, |sizes, finished| {
+    let take = |sizes: Vec<study::AtSize>, finished: Vec<FileCacheRow>| {
         rows.extend(finished);
         traces.extend(sizes.into_iter().take(1).map(|at| at.views.trace));
-    })?;
+    };
+    run_study(&study, &experiment.traces, experiment.jobs, progress, selection, take)?;
     let Prices { devices, cache_device, .. } = prices;
     Ok(FileCacheOutcome { rows, traces, devices, cache_device })
 }
@@ -133,8 +141,29 @@ pub fn break_even(
     Ok(rows)
 }
 
+/// Checks what can be known of an experiment before a trace is read.
+///
+/// # Errors
+///
+/// The first thing that makes no sense.
+pub fn check_filecache(experiment: &FileCacheExperiment) -> Result<(), SimError> {
+    checked(experiment).map(drop)
+}
+
+/// The policies, what devices cost, and how views must be folded.
+fn checked(
+    experiment: &FileCacheExperiment,
+) -> Result<(Vec<PolicySpec>, Prices, Vec<Folding>), SimError> {
+    check(experiment)?;
+    let prices =
+        Prices::new(&experiment.costs, &experiment.devices, &experiment.block_sizes_bytes)?;
+    let policies = policies(experiment)?;
+    check_choices(experiment, &policies)?;
+    let foldings = foldings(experiment, &policies, &prices)?;
+    Ok((policies, prices, foldings))
+}
+
 fn check(experiment: &FileCacheExperiment) -> Result<(), SimError> {
-    check_given(&experiment.traces, "trace", "a file")?;
     check_given(&experiment.policies, "policy", "--policy NAME")?;
     check_given(&experiment.capacities, "capacity", "--capacity")?;
     check_given(&experiment.admissions, "admission", "--admission NAME")?;

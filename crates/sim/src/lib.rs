@@ -13,6 +13,7 @@ mod locality;
 mod memory_size;
 mod next_use;
 mod numbers;
+mod options;
 mod pagecache;
 mod pages;
 mod pricing;
@@ -31,8 +32,8 @@ pub use contestant::{Contestant, EndOfBracket, parse_buffer};
 pub use error::SimError;
 pub use filecache::{
     AdmissionRule, BlockCosts, BreakEvenRow, Capacity, FileCacheCosts, FileCacheExperiment,
-    FileCacheOutcome, FileCacheRow, SecondTouch, Writes, break_even, parse_stack_share,
-    run_filecache,
+    FileCacheOptions, FileCacheOutcome, FileCacheRow, SecondTouch, Writes, break_even,
+    check_filecache, parse_stack_share, run_filecache, run_filecache_cells,
 };
 pub use locality::{
     InterReference, InvertedRange, Kind, Locality, LocalityStudy, MissCurve, Ranking, Sample,
@@ -41,19 +42,25 @@ pub use locality::{
 };
 pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;
+pub use options::{Domain, OPTIONS, StudyOption};
 pub use pagecache::{
     FileReadAhead, FirstTouch, FlushUnit, Flusher, PageCacheCounts, PageCacheExperiment,
-    PageCacheOptions, PageCacheOutcome, PageCacheRow, ReadAhead, ZeroClean, run_pagecache,
+    PageCacheOptions, PageCacheOutcome, PageCacheRow, PageCacheSettings, ReadAhead, ZeroClean,
+    check_pagecache, run_pagecache, run_pagecache_cells,
 };
 pub use pages::{
-    Bound, Effort, Experiment, Observation, Outcome, Plan, PlannedCell, PreparedTrace, Row,
-    plan_cells, simulate,
+    Bound, Effort, Experiment, Observation, Outcome, PagesOptions, Plan, PlannedCell,
+    PreparedTrace, Row, choose, plan_cells, simulate,
 };
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
-pub use ssd::{AddressMap, Repeat, SsdCell, SsdExperiment, SsdOutcome, SsdRow, run_ssd};
-pub use study::ReadTrace;
+pub use ssd::{
+    AddressMap, Repeat, SsdCell, SsdExperiment, SsdOptions, SsdOutcome, SsdRow, check_ssd, run_ssd,
+    run_ssd_cells,
+};
+pub use study::{ReadTrace, Selection};
 pub use translate::{
-    HugePages, Replacement, Storage, TlbGeometry, TlbLevels, TranslateExperiment, TranslateOutcome,
-    TranslateRow, TranslationTimes, run_translate,
+    HugePages, Replacement, Storage, TlbGeometry, TlbLevels, TranslateExperiment, TranslateOptions,
+    TranslateOutcome, TranslateRow, TranslationTimes, check_translate, run_translate,
+    run_translate_cells,
 };
 pub use watch::{Course, Listed, ListedKind, Watched, WatchedStep, Watching, watch};

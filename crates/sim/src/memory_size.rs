@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use clockhand_trace::{bytes_with_unit, size_bytes};
+use clockhand_trace::{bytes_text, bytes_with_unit, size_bytes};
 
 use crate::SimError;
 
@@ -62,6 +62,43 @@ impl MemorySize {
             }
         }
         Ok(sizes)
+    }
+
+    /// Reads `--frames` or `--memory`, of which one is given.
+    ///
+    /// # Errors
+    ///
+    /// That of the one that is given, or that there is not exactly one.
+    pub fn parse_either(
+        frames: Option<&str>,
+        memory: Option<&str>,
+    ) -> Result<Vec<MemorySize>, SimError> {
+        match (frames, memory) {
+            (Some(frames), None) => Self::parse_frames(frames),
+            (None, Some(memory)) => Self::parse_memory(memory),
+            _ => Err(SimError::Usage(
+                "the memory size is given by --frames or by --memory; give one of them".to_owned(),
+            )),
+        }
+    }
+
+    /// The size as text that is read as this size: frames, `64MiB`, `12.5%`.
+    pub fn written(self) -> String {
+        match self {
+            MemorySize::Frames(frames) => frames.to_string(),
+            MemorySize::Bytes(bytes) => match bytes_text(bytes) {
+                plain if plain.ends_with('B') => plain,
+                plain => format!("{plain}B"),
+            },
+            MemorySize::Share { numerator, denominator } => {
+                let (percent, decimals) = (denominator / 100, denominator.ilog10() as usize - 2);
+                let fraction = format!("{:0decimals$}", numerator % percent);
+                match fraction.trim_end_matches('0') {
+                    "" => format!("{}%", numerator / percent),
+                    fraction => format!("{}.{fraction}%", numerator / percent),
+                }
+            }
+        }
     }
 
     /// The number of frames: `max(1, floor(size / page_bytes))` or `max(1, floor(share × footprint))`.
@@ -178,6 +215,19 @@ mod tests {
         // In binary64, 0.29 × 100 is 28.999….
         assert_eq!(frames_of("29%", 100), [29]);
         assert_eq!(frames_of("1%..100%", 100), (1..=100).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn a_size_is_written_as_it_is_read() {
+        for text in ["5%", "12.5%", "0.000000001%", "100%", "64MiB", "1000B", "2%,3%"] {
+            let sizes = MemorySize::parse_memory(text).unwrap();
+            let written: Vec<String> = sizes.iter().map(|size| size.written()).collect();
+            assert_eq!(written.join(","), text);
+        }
+        let shares = MemorySize::parse_memory("9%..11%,1KB,1.50%").unwrap();
+        let written: Vec<String> = shares.iter().map(|size| size.written()).collect();
+        assert_eq!(written, ["9%", "10%", "11%", "1000B", "1.5%"]);
+        assert_eq!(MemorySize::Frames(64).written(), "64");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod options;
 mod read_ahead;
 mod replay;
 mod row;
+mod settings;
 mod swap_slots;
 #[cfg(test)]
 mod tests;
@@ -26,9 +27,10 @@ pub use options::{
     FileReadAhead, FirstTouch, FlushUnit, Flusher, PageCacheOptions, ReadAhead, ZeroClean,
 };
 pub use row::PageCacheRow;
+pub use settings::PageCacheSettings;
 
 use crate::pricing::Pricing;
-use crate::study::{Study, check_given, run_study};
+use crate::study::{Selection, Study, check_given, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
 use future::Future;
 use replay::Cell;
@@ -91,12 +93,27 @@ pub fn run_pagecache(
     experiment: &PageCacheExperiment,
     progress: &Progress,
 ) -> Result<PageCacheOutcome, SimError> {
+    run_pagecache_cells(experiment, &Selection::default(), progress)
+}
+
+/// Runs the selected cells of an experiment.
+///
+/// # Errors
+///
+/// Those of [`run_pagecache`], and a cell that there is not.
+pub fn run_pagecache_cells(
+    experiment: &PageCacheExperiment,
+    selection: &Selection<'_, PageCacheRow>,
+    progress: &Progress,
+) -> Result<PageCacheOutcome, SimError> {
+    check_given(&experiment.traces, "trace", "a file")?;
     let study = PageCacheStudy::new(experiment)?;
     let (mut rows, mut traces) = (Vec::new(), Vec::new());
-    run_study(&study, &experiment.traces, experiment.jobs, progress, |prepared, finished| {
+    let take = |prepared: PreparedEvents, finished: Vec<PageCacheRow>| {
         rows.extend(finished);
         traces.push(prepared.trace);
-    })?;
+    };
+    run_study(&study, &experiment.traces, experiment.jobs, progress, selection, take)?;
     let Devices { anonymous, file, .. } = study.devices;
     Ok(PageCacheOutcome {
         rows,
@@ -106,6 +123,15 @@ pub fn run_pagecache(
         file_device: file.device,
         file_page_cost: file.page_cost,
     })
+}
+
+/// Checks what can be known of an experiment before a trace is read.
+///
+/// # Errors
+///
+/// The first thing that makes no sense.
+pub fn check_pagecache(experiment: &PageCacheExperiment) -> Result<(), SimError> {
+    PageCacheStudy::new(experiment).map(drop)
 }
 
 /// An experiment that was checked.
@@ -178,7 +204,6 @@ impl<'a> Study for PageCacheStudy<'a> {
 
 /// The policies, if the experiment has all that it needs.
 fn policies(experiment: &PageCacheExperiment) -> Result<Vec<&PolicySpec>, SimError> {
-    check_given(&experiment.traces, "trace", "a file")?;
     check_given(&experiment.policies, "policy", "--policy NAME")?;
     check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
     experiment.policies.iter().map(policy_of).collect()

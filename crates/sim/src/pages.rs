@@ -5,6 +5,7 @@
 mod bound;
 mod bracket;
 mod optimum;
+mod options;
 mod prepared;
 mod row;
 
@@ -16,6 +17,8 @@ use clockhand_trace::{Folding, PageView};
 
 pub use bound::Bound;
 pub use bracket::Effort;
+pub use options::PagesOptions;
+pub use options::choose;
 pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
 pub use row::Row;
 
@@ -23,7 +26,7 @@ use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
 use crate::replay::{Cell, GaugeSample};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
-use crate::study::{ReadTrace, Study, check_given, run_study};
+use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
 use crate::views::{Views, folding_for, foldings, read};
 use crate::{
     Bits, Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput, WriteMiss,
@@ -97,14 +100,21 @@ pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome,
     check(experiment)?;
     let study = PagesStudy::new(experiment)?;
     let (mut rows, mut traces, mut gauges) = (Vec::new(), Vec::new(), Vec::new());
-    run_study(&study, &experiment.traces, experiment.jobs, progress, |views, finished| {
-        for FinishedCell { row, samples } in finished {
-            let of_row = rows.len();
-            gauges.extend(samples.into_iter().map(|sample| (of_row, sample)));
-            rows.push(row);
-        }
-        traces.push(views.trace);
-    })?;
+    run_study(
+        &study,
+        &experiment.traces,
+        experiment.jobs,
+        progress,
+        &Selection::default(),
+        |views, finished| {
+            for FinishedCell { row, samples } in finished {
+                let of_row = rows.len();
+                gauges.extend(samples.into_iter().map(|sample| (of_row, sample)));
+                rows.push(row);
+            }
+            traces.push(views.trace);
+        },
+    )?;
     let Pricing { device, page_cost, .. } = study.pricing;
     Ok(Outcome { rows, gauges, traces, device, page_cost })
 }

@@ -9,6 +9,7 @@
 mod cell;
 mod course;
 mod life;
+mod options;
 mod placement;
 mod requests;
 mod row;
@@ -26,13 +27,14 @@ use clockhand_trace::bytes_with_unit;
 use cell::{Cell, Finished};
 pub use course::Repeat;
 use life::Life;
+pub use options::SsdOptions;
 pub use placement::AddressMap;
 use placement::{Placed, Space, place};
 use requests::RequestList;
 pub use row::SsdRow;
 
 use crate::pricing::policy_ratio;
-use crate::study::{ReadTrace, Study, check_given, run_study};
+use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
 use crate::{MemorySize, Phase, Progress, SimError, TraceInput};
 
 /// Pages of a block as the papers' write buffers see it.
@@ -94,20 +96,41 @@ pub struct SsdOutcome {
 /// An unknown drive or buffer, sizes that do not fit together, a trace that cannot be read or reaches beyond a
 /// drive's end, or [`SimError::Interrupted`].
 pub fn run_ssd(experiment: &SsdExperiment, progress: &Progress) -> Result<SsdOutcome, SimError> {
-    check(experiment)?;
-    let ssds = experiment.ssds.iter().map(|text| AgedSsd::new(text)).collect::<Result<_, _>>()?;
-    let study = SsdStudy { experiment, ssds };
+    run_ssd_cells(experiment, &Selection::default(), progress)
+}
+
+/// Runs the selected cells of an experiment.
+///
+/// # Errors
+///
+/// Those of [`run_ssd`], and a cell that there is not.
+pub fn run_ssd_cells(
+    experiment: &SsdExperiment,
+    selection: &Selection<'_, SsdCell>,
+    progress: &Progress,
+) -> Result<SsdOutcome, SimError> {
+    check_given(&experiment.traces, "trace", "a file")?;
+    let study = SsdStudy::new(experiment)?;
     let (mut cells, mut traces) = (Vec::new(), Vec::new());
-    run_study(&study, &experiment.traces, experiment.jobs, progress, |prepared, finished| {
+    let take = |prepared: OnDrives, finished| {
         traces.push(prepared.facts());
-        cells.extend(finished);
-    })?;
+        cells.extend::<Vec<SsdCell>>(finished);
+    };
+    run_study(&study, &experiment.traces, experiment.jobs, progress, selection, take)?;
     let aged = |ssd: AgedSsd| ssd.aged.into_inner().map(|(_, done)| (ssd.ssd, done));
     Ok(SsdOutcome { cells, traces, ssds: study.ssds.into_iter().filter_map(aged).collect() })
 }
 
+/// Checks what can be known of an experiment before a trace is read.
+///
+/// # Errors
+///
+/// The first thing that makes no sense.
+pub fn check_ssd(experiment: &SsdExperiment) -> Result<(), SimError> {
+    SsdStudy::new(experiment).map(drop)
+}
+
 fn check(experiment: &SsdExperiment) -> Result<(), SimError> {
-    check_given(&experiment.traces, "trace", "a file")?;
     check_given(&experiment.ssds, "drive", "--ssd NAME")?;
     check_given(&experiment.buffers, "write buffer", "--buffer NAME:total=SIZE")?;
     if experiment.endurance_erases == Some(0) {
@@ -307,6 +330,13 @@ impl<'a> Study for SsdStudy<'a> {
 }
 
 impl<'a> SsdStudy<'a> {
+    fn new(experiment: &'a SsdExperiment) -> Result<Self, SimError> {
+        check(experiment)?;
+        let ssds =
+            experiment.ssds.iter().map(|text| AgedSsd::new(text)).collect::<Result<_, _>>()?;
+        Ok(SsdStudy { experiment, ssds })
+    }
+
     fn on(&'a self, trace: &'a OnDrives, drive: usize) -> OnDrive<'a> {
         OnDrive {
             experiment: self.experiment,

@@ -44,35 +44,59 @@ pub(crate) trait Study: Sync {
 }
 
 /// Called at once for each finished cell, with its position, from any thread and in any order.
-pub(crate) type Told<'a, F> = &'a (dyn Fn(usize, &F) + Sync);
+pub type Told<'a, F> = &'a (dyn Fn(usize, &F) + Sync);
 
-/// Runs a study on each trace in turn; `take` gets what was prepared from it and the results of its cells.
+/// Which cells of each trace are run, and who is told of them.
+#[derive(Clone, Copy)]
+pub struct Selection<'a, F> {
+    /// The positions of the cells among all of a trace; all of them if `None`.
+    pub cells: Option<&'a [usize]>,
+    /// Is told of each finished cell at once, with its position, from any thread and in any order.
+    pub told: Told<'a, F>,
+}
+
+impl<F> Default for Selection<'_, F> {
+    fn default() -> Self {
+        Selection { cells: None, told: &|_, _| () }
+    }
+}
+
+/// Runs a study on each trace in turn; `take` gets what was prepared from it and the results of the selected
+/// cells.
 pub(crate) fn run_study<S: Study>(
     study: &S,
     inputs: &[TraceInput],
     jobs: Option<usize>,
     progress: &Progress,
+    selection: &Selection<'_, S::Finished>,
     mut take: impl FnMut(S::Prepared, Vec<S::Finished>),
 ) -> Result<(), SimError> {
     for input in inputs {
         let prepared = study.prepare(input, progress)?;
         let cells = study.cells(&prepared)?;
-        let finished = run_cells(study, &prepared, &cells, jobs, progress, &|_, _| ())?;
+        let finished = run_cells(study, &prepared, &cells, jobs, progress, selection)?;
         take(prepared, finished);
     }
     Ok(())
 }
 
-/// Runs cells over `jobs` threads, all cores if `None`; returns the result of each, in their order.
+/// Runs the selected ones of cells over `jobs` threads, all cores if `None`; returns the result of each, in their
+/// order.
 pub(crate) fn run_cells<S: Study>(
     study: &S,
     prepared: &S::Prepared,
     cells: &[S::Cell],
     jobs: Option<usize>,
     progress: &Progress,
-    told: Told<'_, S::Finished>,
+    selection: &Selection<'_, S::Finished>,
 ) -> Result<Vec<S::Finished>, SimError> {
-    let tasks = study.tasks(prepared, cells);
+    let mut tasks = study.tasks(prepared, cells);
+    if let Some(wanted) = selection.cells {
+        check_positions(wanted, cells.len())?;
+        let is_wanted = wanted.iter().copied().collect::<rustc_hash::FxHashSet<usize>>();
+        tasks.iter_mut().for_each(|task| task.retain(|position| is_wanted.contains(position)));
+        tasks.retain(|task| !task.is_empty());
+    }
     let chosen = |task: &[usize]| task.iter().map(|&position| &cells[position]).collect::<Vec<_>>();
     let steps = tasks.iter().map(|task| study.steps(prepared, &chosen(task))).sum();
     progress.enter(Phase::Replaying, steps);
@@ -81,7 +105,7 @@ pub(crate) fn run_cells<S: Study>(
             return Err(SimError::Interrupted);
         }
         let finished = study.run(prepared, &chosen(task), progress)?;
-        task.iter().zip(&finished).for_each(|(&position, cell)| told(position, cell));
+        task.iter().zip(&finished).for_each(|(&position, cell)| (selection.told)(position, cell));
         Ok(task.iter().copied().zip(finished).collect::<Vec<_>>())
     };
     let threads = threads(jobs, tasks.len())?;
@@ -89,6 +113,15 @@ pub(crate) fn run_cells<S: Study>(
     let mut all: Vec<(usize, S::Finished)> = done?.into_iter().flatten().collect();
     all.sort_unstable_by_key(|(position, _)| *position);
     Ok(all.into_iter().map(|(_, finished)| finished).collect())
+}
+
+fn check_positions(wanted: &[usize], cells: usize) -> Result<(), SimError> {
+    match wanted.iter().find(|&&position| position >= cells) {
+        Some(position) => Err(SimError::Usage(format!(
+            "there is no cell {position}; the trace has {cells} cells, counted from 0"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Threads for a number of tasks: more would have nothing to do.

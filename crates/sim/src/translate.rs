@@ -9,6 +9,7 @@
 //! counts are priced, not replayed.
 
 mod geometry;
+mod options;
 mod page_table;
 mod paging;
 mod price;
@@ -27,6 +28,7 @@ use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
 use clockhand_trace::{bytes_text, bytes_with_unit};
 
 pub use geometry::{Replacement, TlbGeometry};
+pub use options::TranslateOptions;
 use paging::PagingRules;
 use price::{PricedStorage, mean_times};
 pub use price::{Storage, TranslationTimes};
@@ -38,7 +40,7 @@ use translator::MOST_LEVELS;
 pub use translator::TlbLevels;
 
 use crate::pricing::Pricing;
-use crate::study::{Study, check_given, run_study};
+use crate::study::{Selection, Study, check_given, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
 
 /// The most pages that a fault brings with its own.
@@ -148,18 +150,27 @@ pub fn run_translate(
     experiment: &TranslateExperiment,
     progress: &Progress,
 ) -> Result<TranslateOutcome, SimError> {
-    let policies = check(experiment)?;
-    let priced = experiment.page_sizes_bytes.iter().map(|&page_bytes| {
-        let storage = experiment.storage.iter();
-        storage.map(|storage| priced(storage, &experiment.times, page_bytes)).collect()
-    });
-    let priced = priced.collect::<Result<_, SimError>>()?;
-    let study = TranslateStudy { experiment, policies, priced };
+    run_translate_cells(experiment, &Selection::default(), progress)
+}
+
+/// Runs the selected cells of an experiment.
+///
+/// # Errors
+///
+/// Those of [`run_translate`], and a cell that there is not.
+pub fn run_translate_cells(
+    experiment: &TranslateExperiment,
+    selection: &Selection<'_, TranslateRow>,
+    progress: &Progress,
+) -> Result<TranslateOutcome, SimError> {
+    check_given(&experiment.traces, "trace", "a file")?;
+    let study = TranslateStudy::new(experiment)?;
     let (mut rows, mut traces) = (Vec::new(), Vec::new());
-    run_study(&study, &experiment.traces, experiment.jobs, progress, |sizes, finished| {
+    let take = |sizes: Vec<PreparedSize>, finished: Vec<TranslateRow>| {
         rows.extend(finished);
         traces.extend(sizes.into_iter().next().map(|size| size.trace));
-    })?;
+    };
+    run_study(&study, &experiment.traces, experiment.jobs, progress, selection, take)?;
     let first = study.priced.into_iter().next().unwrap_or_default();
     let device = |storage: PricedStorage| match (storage.storage, storage.device) {
         (Storage::Device(written), Some((device, cost))) => Some((written, device, cost)),
@@ -168,9 +179,17 @@ pub fn run_translate(
     Ok(TranslateOutcome { rows, traces, devices: first.into_iter().filter_map(device).collect() })
 }
 
+/// Checks what can be known of an experiment before a trace is read.
+///
+/// # Errors
+///
+/// The first thing that makes no sense.
+pub fn check_translate(experiment: &TranslateExperiment) -> Result<(), SimError> {
+    TranslateStudy::new(experiment).map(drop)
+}
+
 /// Refuses what makes no sense; the policies.
 fn check(experiment: &TranslateExperiment) -> Result<Vec<PolicySpec>, SimError> {
-    check_given(&experiment.traces, "trace", "a file")?;
     check_given(&experiment.page_sizes_bytes, "page size", "--page-size SIZE")?;
     check_given(&experiment.tlbs, "TLB", "--tlb ENTRIES")?;
     check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
@@ -337,7 +356,17 @@ impl Study for TranslateStudy<'_> {
     }
 }
 
-impl TranslateStudy<'_> {
+impl<'a> TranslateStudy<'a> {
+    fn new(experiment: &'a TranslateExperiment) -> Result<Self, SimError> {
+        let policies = check(experiment)?;
+        let priced = experiment.page_sizes_bytes.iter().map(|&page_bytes| {
+            let storage = experiment.storage.iter();
+            storage.map(|storage| priced(storage, &experiment.times, page_bytes)).collect()
+        });
+        let priced = priced.collect::<Result<_, SimError>>()?;
+        Ok(TranslateStudy { experiment, policies, priced })
+    }
+
     fn replay(
         &self,
         prepared: &PreparedSize,

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -10,84 +10,29 @@ from rich.console import Console
 from rich.text import Text
 
 from clockhand import UsageError
-from clockhand.command.options import (
-    Device,
-    Frames,
-    Highlight,
-    Jobs,
-    Memory,
-    Out,
-    OutputFormat,
-    PageSize,
-    Plots,
-    Report,
-    Seed,
-    Traces,
-)
+from clockhand.command.options import Jobs, Out, OutputFormat, Plots, Report, Traces
 from clockhand.command.output import (
     Format,
-    check_highlight,
     check_outputs,
-    command_line,
     deliver,
     encoded,
     format_for,
     print_table,
-    say,
 )
-from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.command.study import run_shown, with_options
 from clockhand.studies.pages.comparison import (
     SETTING_COLUMNS,
     bracket_sentence,
     io_time_over_bound,
 )
-from clockhand.studies.pages.run import run_simulation
-from clockhand.study.catalogs import policies
+from clockhand.studies.pages.run import PAGES
 from clockhand.study.facts import Facts, trace_label
-from clockhand.study.selections import expanded
 from clockhand.traces import Reading
 
-Policies = Annotated[
-    list[str],
-    typer.Option(
-        "--policy",
-        help="NAME or NAME:parameter=value,...; several with commas, all, or a pattern such as "
-        "'clock*'. See: clockhand policies.",
-    ),
-]
-Reserve = Annotated[
-    int,
-    typer.Option(
-        help="Keep this many of the frames free for write-backs that are under way; the policy has "
-        "the rest."
-    ),
-]
-Bits = Annotated[
-    str, typer.Option(help="exact: every hit sets its bit; mapped: as real memory shows it.")
-]
-WriteMiss = Annotated[
-    str, typer.Option(help="fetch: a write fault reads the page; blind: it reads nothing.")
-]
-FlushAtEnd = Annotated[
-    bool, typer.Option("--flush-at-end", help="Write dirty pages when the trace ends.")
-]
-BoundEffort = Annotated[
-    str | None,
-    typer.Option(
-        help="Seconds that bound and opt-feasible may take about for a memory size; 2 if not "
-        "given, 0 for the bound that needs no prices."
-    ),
-]
-HandNs = Annotated[
-    int | None, typer.Option(help="Count hand movements; each adds this many ns to the I/O time.")
-]
 Gauges = Annotated[
     Path | None,
     typer.Option(help="Write the values by which policies adapt to this Parquet or CSV file."),
-]
-GaugeEvery = Annotated[
-    int | None, typer.Option(help="Sample the gauges after this many faults; 1 if not given.")
 ]
 
 
@@ -97,63 +42,29 @@ def register(app: typer.Typer) -> None:
 
 
 @with_reading
+@with_options(PAGES.name, required=("policy",))
 def _simulate(
     traces: Traces,
-    policy: Policies,
-    frames: Frames = None,
-    memory: Memory = None,
-    reserve: Reserve = 0,
-    page_size: PageSize = "4KiB",
-    device: Device = "slc-nand",
-    bits: Bits = "exact",
-    write_miss: WriteMiss = "fetch",
-    flush_at_end: FlushAtEnd = False,
-    bound_effort: BoundEffort = None,
-    hand_ns: HandNs = None,
+    options: Any,
     gauges: Gauges = None,
-    gauge_every: GaugeEvery = None,
-    seed: Seed = 0,
     jobs: Jobs = None,
     format: OutputFormat = None,
     out: Out = None,
     report: Report = None,
     plots: Plots = None,
-    highlight: Highlight = None,
     *,
     reading: Reading,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
-    if gauges is None and gauge_every is not None:
+    if gauges is None and options["gauge_every"] is not None:
         raise UsageError("--gauge-every needs a file to write to; add --gauges FILE.parquet")
     if gauges is not None and gauges in (out, report):
         raise UsageError(f"--gauges names {gauges}, as another option does; give another name")
     check_outputs(out, report, plots, gauges)
-    given = expanded("--policy", policy, policies()["name"].to_list())
-    marked = check_highlight(highlight, given, report, plots)
-    with shown_progress() as watch:
-        simulation = run_simulation(
-            traces,
-            policies=policy,
-            frames=frames,
-            memory=memory,
-            reserve=reserve,
-            page_size=page_size,
-            device=device,
-            bits=bits,
-            write_miss=write_miss,
-            flush_at_end=flush_at_end,
-            bound_effort=bound_effort,
-            hand_ns=hand_ns,
-            gauge_every=None if gauges is None else 1 if gauge_every is None else gauge_every,
-            seed=seed,
-            jobs=jobs,
-            **reading,
-            watch=watch,
-            command=command_line(),
-        )
-    for warning in simulation.warnings:
-        say(warning)
-    files = simulation.report_files(report, plots, marked)
+    if gauges is not None and options["gauge_every"] is None:
+        options["gauge_every"] = 1
+    simulation = run_shown(PAGES, traces, options, jobs, reading)
+    files = simulation.report_files(report, plots)
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
     print_for_people = partial(print_rows, simulation.rows, simulation.facts)

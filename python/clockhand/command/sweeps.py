@@ -1,32 +1,35 @@
 """``clockhand sweep`` and ``report``: experiments as files, and what their datasets hold."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 
-from clockhand.command.options import Highlight, Jobs, Out, OutputFormat
-from clockhand.command.output import (
-    check_highlight,
-    command_line,
-    deliver,
-    is_quiet,
-    print_table,
-    say,
-)
+from clockhand.command import filecache, pagecache, ssd, translation
+from clockhand.command.options import Jobs, Out, OutputFormat
+from clockhand.command.output import command_line, deliver, print_table, say
 from clockhand.command.pages import print_rows
-from clockhand.command.progress import Lines, progress_bar
-from clockhand.study.facts import Facts, printable
+from clockhand.command.progress import progress_bar
+from clockhand.study.facts import printable
 from clockhand.study.files import check_places, refuse_overwriting
 from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
-from clockhand.sweep.run import SweepWatch
+from clockhand.sweep.layout import PAGES, Layout, files_of, flat
+from clockhand.sweep.run import SweepWatch, reported
 from clockhand.sweep.tables import Table, table_files
+
+TABLES: Mapping[str, Callable[[Any, Console], None]] = {
+    "ssd": ssd.print_tables,
+    "filecache": filecache.print_tables,
+    "translate": translation.print_tables,
+    "pagecache": pagecache.print_tables,
+}
+"""What prints the rows of each study but pages, which has settings of its own."""
 
 ExperimentFile = Annotated[Path, typer.Argument(help="A TOML file; docs/sweeps.md describes it.")]
 DatasetFolder = Annotated[
@@ -49,7 +52,6 @@ def _sweep(
     dataset: DatasetFolder = None,
     jobs: Jobs = None,
     html: Html = None,
-    highlight: Highlight = None,
     tables: Tables = None,
     format: OutputFormat = None,
     out: Out = None,
@@ -57,54 +59,58 @@ def _sweep(
     """Run an experiment: compute the cells that its dataset lacks, then its analyses."""
     check_places([path for path in (out, html) if path is not None], folder=tables)
     read = read_experiment(experiment)
-    devices = [setting.device for setting in read.settings]
+    devices = [name for setting in read.settings for name in files_of(setting.options)]
     written = {"--out": out, "--html": html}
     refuse_overwriting(
         {option: path for option, path in written.items() if path is not None},
         [*read.traces, *devices],
     )
-    marked = check_highlight(highlight, read.policies, html)
     with sweep_progress() as watch:
         sweep = run_sweep(read, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
     for warning in sweep.warnings:
         say(warning)
     folder = read.dataset if dataset is None else dataset
     say(f"{sweep.rows.height:,} rows, {sweep.computed:,} cells computed now; kept in {folder}")
-    made = [Table(item.title, item.slug, analyse(sweep.rows, item)) for item in read.analyses]
+    made = [
+        Table(item.title, item.slug, analyse(sweep.rows, item, read.layout))
+        for item in read.analyses
+    ]
     files = {} if tables is None else table_files(tables, made, sweep.facts)
     if html is not None:
-        files[html] = _rendered(sweep.rows, sweep.facts, marked)
-    print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts)
-    deliver(sweep.rows, format, out, print_for_people, files, tables)
+        files |= sweep.reported().report_files(html, None)
+    print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts, read.layout)
+    deliver(flat(sweep.rows, read.layout), format, out, print_for_people, files, tables)
 
 
 def _report(
-    dataset: ReportedFolder,
-    html: Html = None,
-    highlight: Highlight = None,
-    format: OutputFormat = None,
-    out: Out = None,
+    dataset: ReportedFolder, html: Html = None, format: OutputFormat = None, out: Out = None
 ) -> None:
     """Show what a dataset holds: a table per trace and setting, and a report as HTML."""
     check_places([path for path in (out, html) if path is not None])
-    rows, facts = Dataset(dataset).report()
-    marked = check_highlight(highlight, rows["policy"].unique(maintain_order=True).to_list(), html)
-    files = {} if html is None else {html: _rendered(rows, facts, marked)}
-    deliver(rows, format, out, partial(print_rows, rows, facts), files)
+    found = Dataset.found(dataset)
+    rows, facts = found.report()
+    layout = found.layout
+    files = {} if html is None else reported(rows, facts, layout).report_files(html, None)
+    shown = partial(_print_rows, rows, facts, layout)
+    deliver(flat(rows, layout), format, out, shown, files)
 
 
-def _rendered(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str]) -> bytes:
-    from clockhand.report import render  # What draws takes a while to import.
+def _print_rows(rows: pl.DataFrame, facts: Any, layout: Layout, to: Console) -> None:
+    """Print rows as the study's own command does."""
+    if layout is PAGES:
+        print_rows(rows, facts, to)
+    else:
+        TABLES[layout.study.name](reported(rows, facts, layout), to)
 
-    return render(rows, facts, highlight).encode()
 
-
-def _print_analyses(tables: list[Table], rows: pl.DataFrame, facts: Facts, to: Console) -> None:
+def _print_analyses(
+    tables: list[Table], rows: pl.DataFrame, facts: Any, layout: Layout, to: Console
+) -> None:
     """Print the table of each analysis; the rows themselves where none is asked for."""
     for table in tables:
         print_table(table.title, table.content, to)
     if not tables:
-        print_rows(rows, facts, to)
+        _print_rows(rows, facts, layout, to)
 
 
 @contextmanager
@@ -112,12 +118,7 @@ def sweep_progress() -> Iterator[SweepWatch | None]:
     """Give a function that shows a sweep's progress; none where it would not be seen."""
     with progress_bar(MofNCompleteColumn(), TextColumn("cells")) as progress:
         if progress is None:
-            lines = Lines()
-
-            def tell(trace: str, done: int, total: int) -> None:
-                lines.update(f"{printable(trace)}, cells", done, total)
-
-            yield None if is_quiet() else tell
+            yield None
             return
         task = progress.add_task("", total=None)
 

@@ -97,8 +97,10 @@ def reproduce_craw(
         ClockhandError: a trace cannot be read, or the sweep was interrupted.
     """
     sweep = run_sweep(experiment, dataset=dataset, jobs=jobs, watch=watch, command=command)
-    setting = experiment.settings[0]
-    found = locality(list(experiment.traces), page_size=setting.page_bytes, device=setting.device)
+    setting = experiment.settings[0].options
+    found = locality(
+        list(experiment.traces), page_size=setting["page_size"], device=setting["device"]
+    )
     names = _short_names(experiment.traces)
     rows = _renamed(sweep.rows, names)
     gauges = _renamed(_gauges(experiment, sweep.rows), names)
@@ -174,7 +176,7 @@ def claim_table(claims: list[Claim]) -> pl.DataFrame:
 
 def _gauges(experiment: Experiment, rows: pl.DataFrame) -> pl.DataFrame:
     """Sample CRAW's gauges on each trace at a small memory; the paper's Figure 15 is of xmms."""
-    setting = experiment.settings[0]
+    setting = experiment.settings[0].options
     memory = f"{100 * SMALL_MEMORY:g}%"
     frames = [pl.DataFrame(schema=GAUGE_SCHEMA)]
     for trace in experiment.traces:
@@ -185,8 +187,8 @@ def _gauges(experiment: Experiment, rows: pl.DataFrame) -> pl.DataFrame:
                 trace,
                 policies="craw",
                 memory=memory,
-                page_size=setting.page_bytes,
-                device=setting.device,
+                page_size=setting["page_size"],
+                device=setting["device"],
                 gauge_every=max(1, nearest["misses"] // GAUGE_SAMPLES),
             ).gauges
         )
@@ -197,14 +199,8 @@ def _devices() -> pl.DataFrame:
     rows = []
     for column, device, page_bytes, read, write, ratio in PAPERS_DEVICES:
         plan = _engine.plan_cells(
-            ["clock"],
-            frames="1",
-            memory=None,
-            reserve=0,
-            page_bytes=page_bytes,
-            device=device,
+            {"policy": ["clock"], "frames": "1", "page_size": str(page_bytes), "device": device},
             footprint_pages=None,
-            seed=0,
         )
         ours = plan["device"]
         rows.append(

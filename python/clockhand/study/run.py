@@ -1,12 +1,202 @@
-"""What the run of every study keeps: the facts for a report, and what readers passed over."""
+"""The frame of every study: its options are checked, the engine runs, and the facts are kept."""
 
 import datetime
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import polars as pl
 
 from clockhand import _engine
-from clockhand.study.facts import origin_of
-from clockhand.traces import reading_notes
+from clockhand.study.columns import Schema, schema
+from clockhand.study.facts import equivalent_command, origin_of
+from clockhand.study.limits import MAXIMUM_JOBS, check_range
+from clockhand.study.options import checked, options_of
+from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_options, sources
+
+Options = dict[str, Any]
+"""Options as the engine takes them, by name."""
+
+
+Result = TypeVar("Result")
+"""What a study gives: its rows, its facts, and how they are reported."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What the run of a study gave: rows, facts, the readers' warnings, and the engine's result."""
+
+    rows: pl.DataFrame
+    facts: Any
+    warnings: list[str]
+    result: Mapping[str, Any]
+
+
+def _nothing(_: pl.DataFrame) -> Mapping[str, Any]:
+    return {}
+
+
+def _unchanged(options: Options) -> Options:
+    return options
+
+
+@dataclass(frozen=True)
+class Study(Generic[Result]):
+    """What one question is called, where its engine is, and how its rows are laid out.
+
+    Attributes:
+        name: What its options, its columns and its table in an experiment are called.
+        command: The command that asks it.
+        engine: The engine's function.
+        made: Makes the study's result of a run.
+        grid: The options that make its cells, in the order of its rows; of two with ``|`` between
+            them one is given.
+        contender: The column of what is compared; the facts tell of it, in the plural.
+        page_column: The column with the bytes of a page.
+        devices: What the facts call the devices of the rows.
+        completed: What is still to be settled once the options are checked.
+        label: What is compared without its size, as the column ``policy``.
+        beside: Columns of lists that a dataset keeps beside those of the rows.
+        result_of: What the engine's result holds beside rows, made of rows with these columns.
+    """
+
+    name: str
+    command: str
+    engine: Callable[..., dict[str, Any]]
+    made: Callable[[Ran], Result]
+    grid: tuple[str, ...]
+    contender: str = "policy"
+    page_column: str = "page_bytes"
+    devices: str = "devices"
+    completed: Callable[[Options], Options] = _unchanged
+    label: pl.Expr = field(default=pl.col("policy"), compare=False)
+    beside: Mapping[str, pl.DataType] = field(default_factory=dict)
+    result_of: Callable[[pl.DataFrame], Mapping[str, Any]] = _nothing
+
+    @property
+    def contenders(self) -> str:
+        """What the facts call what is compared."""
+        return "policies" if self.contender == "policy" else f"{self.contender}s"
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its rows."""
+        return schema(self.name)
+
+    def options(self, given: Mapping[str, Any]) -> Options:
+        """Return all options as the engine takes them.
+
+        Raises:
+            UsageError: one is out of range or unknown.
+        """
+        return self.completed(checked(self.name, given))
+
+    def told_options(self, options: Mapping[str, Any], jobs: int | None) -> dict[str, Any]:
+        """Return the options that facts tell of beside what the rows name."""
+        declared = options_of(self.name)
+        told = {
+            name: value
+            for name, value in options.items()
+            if declared[name].kind not in ("list", "names", "sizes")
+            and name not in ("seed", "page_size")
+        }
+        return {**told, "jobs": jobs}
+
+    def facts(
+        self,
+        result: Mapping[str, Any],
+        rows: pl.DataFrame,
+        options: Mapping[str, Any],
+        *,
+        command: str,
+        jobs: int | None,
+    ) -> dict[str, Any]:
+        """Return everything a reader needs to repeat the run that gave ``result``.
+
+        Args:
+            result: What the engine gave.
+            rows: Its rows.
+            options: The options that it was given.
+            command: The command line that does it.
+            jobs: The threads that were asked for.
+        """
+        names = (self.contender, f"{self.contender}_resolved")
+        resolved = dict(rows.select(names).unique(keep="first", maintain_order=True).iter_rows())
+        page_bytes = int(rows[self.page_column][0]) if rows.height else 0
+        return run_facts(
+            command=command,
+            seed=options["seed"],
+            options=self.told_options(options, jobs),
+            traces=(trace_facts(trace, page_bytes) for trace in result["traces"]),
+            **{
+                self.devices: _each_once(result[self.devices]),
+                self.contenders: [
+                    {**entry, "resolved": resolved[entry["name"]]}
+                    for entry in _each_once(result[self.contenders])
+                    if entry["name"] in resolved
+                ],
+            },
+        )
+
+
+def _each_once(entries: Iterable[Any]) -> list[Any]:
+    return list({entry["name"]: entry for entry in entries}.values())
+
+
+def run_study(
+    study: Study[Result],
+    traces: Traces,
+    given: Mapping[str, Any],
+    *,
+    jobs: int | None,
+    watch: Watch | None,
+    command: str | None,
+    reading: Reading,
+    beside: Mapping[str, object] | None = None,
+) -> Result:
+    """Run a study on traces.
+
+    Args:
+        study: The study.
+        traces: One trace or several.
+        given: Its options by name, as users give them.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress.
+        command: The command line for the facts; the equivalent one if not given.
+        reading: How traces that are given as paths are read.
+        beside: Options of the equivalent command that the engine does not take.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: a trace cannot be read.
+    """
+    options = study.options(given)
+    check_jobs(jobs)
+    trace_sources = sources(traces, **reading)
+    result = study.engine(trace_sources, options, jobs=jobs, watch=watch)
+    if command is None:
+        names = [source.name for source in trace_sources]
+        command = _equivalent(study, names, given, {**reading_options(reading), **(beside or {})})
+    rows = pl.DataFrame(result["rows"], schema=study.schema)
+    facts = study.facts(result, rows, options, command=command, jobs=jobs)
+    return study.made(Ran(rows, facts, reading_warnings(result["traces"]), result))
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Refuse a number of threads that is out of range."""
+    if jobs is not None:
+        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+
+
+def _equivalent(
+    study: Study[Any], traces: Sequence[str], given: Mapping[str, Any], beside: Mapping[str, object]
+) -> str:
+    declared = options_of(study.name)
+    settings: dict[str, object] = {}
+    for name, value in checked(study.name, given).items():
+        is_list = declared[name].kind == "list"
+        settings[name] = (",".join(value) or None) if is_list else value
+    return equivalent_command(study.command, traces, {**settings, **beside})
 
 
 def run_facts(

@@ -1,7 +1,8 @@
-"""Experiments as files: a grid of simulations, kept cell by cell, and their analyses.
+"""Experiments as files: a grid of any study's cells, kept one by one, and their analyses.
 
 * :func:`read_experiment` reads and checks a TOML file (``docs/sweeps.md`` describes it).
 * :func:`run_sweep` computes what the experiment's dataset lacks and gives its rows.
+* :func:`tasks_of` gives the tasks of that, and :func:`compute` one task's rows, anywhere.
 * :func:`analyse` carries out the analyses that the file asks for.
 * :class:`Dataset` is the folder of Parquet files that all of it is kept in.
 """
@@ -9,15 +10,20 @@
 from clockhand.sweep.analysis import Analysis, analyse
 from clockhand.sweep.dataset import KEY, Dataset
 from clockhand.sweep.experiment import Experiment, read_experiment
-from clockhand.sweep.run import Sweep, run_sweep
+from clockhand.sweep.run import Sweep, run_sweep, tasks_of
+from clockhand.sweep.task import Computed, Task, compute
 
 __all__ = [
     "KEY",
     "Analysis",
+    "Computed",
     "Dataset",
     "Experiment",
     "Sweep",
+    "Task",
     "analyse",
+    "compute",
     "read_experiment",
     "run_sweep",
+    "tasks_of",
 ]

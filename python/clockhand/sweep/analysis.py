@@ -7,11 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.studies.pages.comparison import SETTING_COLUMNS
-from clockhand.studies.pages.run import SCHEMA
+from clockhand.sweep.layout import PAGES, Layout
 
-COLUMNS = (*SCHEMA, "view", "flush_at_end", "hand_ns")
-NUMBERS = tuple(name for name, kind in SCHEMA.items() if kind.is_numeric())
 VALUE = pl.col("value")
 SUMMARIES = {
     "mean": VALUE.mean(),
@@ -53,8 +50,15 @@ class Analysis:
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "analysis"
 
 
-def read_analysis(table: Mapping[str, Any], policies: Sequence[str]) -> Analysis:
+def read_analysis(
+    table: Mapping[str, Any], policies: Sequence[str], layout: Layout = PAGES
+) -> Analysis:
     """Check one ``[[analysis]]`` table.
+
+    Args:
+        table: Its keys and values.
+        policies: What the experiment compares.
+        layout: The study whose rows are looked at.
 
     Raises:
         ValueError: something in it is unknown, missing or of the wrong kind; one sentence.
@@ -69,22 +73,36 @@ def read_analysis(table: Mapping[str, Any], policies: Sequence[str]) -> Analysis
     columns, where = table.get("columns"), table.get("where", {})
     if not isinstance(where, dict):
         raise ValueError(f"where = {where!r} is not a table; write where = {{ column = value }}")
+    known = columns_of(layout)
+    numbers = _numbers(layout)
     for name in [*rows, *([] if columns is None else [columns]), *where]:
-        if not isinstance(name, str) or name not in COLUMNS:
-            raise ValueError(f"there is no column {name!r}; there are {', '.join(COLUMNS)}")
+        if not isinstance(name, str) or name not in known:
+            raise ValueError(f"there is no column {name!r}; there are {', '.join(known)}")
     if columns in rows or len(set(rows)) < len(rows):
         raise ValueError("a column is named twice in rows and columns; name each once")
     for name, wanted in where.items():
-        _check_wanted(name, wanted)
+        _check_wanted(name, wanted, name in numbers)
     return Analysis(
         title=_title(table),
-        value=_one_of(table, "value", NUMBERS, "io_time_us"),
+        value=_one_of(table, "value", numbers, layout.value),
         relative_to=_one_of(table, "relative_to", policies, None),
         rows=tuple(rows),
         columns=columns,
         summary=_one_of(table, "summary", tuple(SUMMARIES), "mean") or "mean",
         where=where,
     )
+
+
+def columns_of(layout: Layout) -> tuple[str, ...]:
+    """Return the columns that analyses may name; ``policy`` is what is compared, without sizes."""
+    own = {name: None for name in layout.study.schema} | {"policy": None, "view": None}
+    options = [name for name in layout.key if name in layout.options]
+    return tuple(own | dict.fromkeys(options))
+
+
+def _numbers(layout: Layout) -> tuple[str, ...]:
+    kinds = {name: layout.schema[name] for name in columns_of(layout) if name in layout.schema}
+    return tuple(name for name, kind in kinds.items() if kind.is_numeric())
 
 
 LONGEST_TITLE = 120
@@ -110,15 +128,14 @@ def _one_of(table: Mapping[str, Any], key: str, words: Sequence[str], default: s
     return value
 
 
-def _check_wanted(name: str, wanted: object) -> None:
+def _check_wanted(name: str, wanted: object, is_number: bool) -> None:
     if isinstance(wanted, dict):
-        is_range = set(wanted) == {"from", "to"} and name in NUMBERS
+        is_range = set(wanted) == {"from", "to"} and is_number
         if not is_range or not all(isinstance(end, int | float) for end in wanted.values()):
             raise ValueError(
                 f"where.{name} is no range; write {{ from = 0.1, to = 0.5 }}, of a number"
             )
         return
-    is_number = name in (*NUMBERS, "hand_ns")
     kinds = (int, float) if is_number else (str, bool)
     for value in wanted if isinstance(wanted, list) else [wanted]:
         if not isinstance(value, kinds) or (is_number and isinstance(value, bool)):
@@ -126,20 +143,22 @@ def _check_wanted(name: str, wanted: object) -> None:
             raise ValueError(f"where.{name} = {value!r} is no {meaning}, as the column is")
 
 
-def analyse(rows: pl.DataFrame, analysis: Analysis) -> pl.DataFrame:
+def analyse(rows: pl.DataFrame, analysis: Analysis, layout: Layout = PAGES) -> pl.DataFrame:
     """Carry out one analysis.
 
     Args:
         rows: Result rows, with the columns that the analysis names.
         analysis: What is to be made of them.
+        layout: The study that they are of.
 
     Returns:
         A row per combination of ``analysis.rows``, in the order in which they first occur; cells
         without a value are left out before the summary, and are null where nothing is left.
     """
     value = pl.col(analysis.value).cast(pl.Float64)
+    rows = rows.with_columns(layout.study.label)
     if analysis.relative_to is not None:
-        rows = _with_reference(rows, analysis.value, analysis.relative_to)
+        rows = _with_reference(rows, analysis.value, analysis.relative_to, layout)
         value = pl.when(pl.col("reference") > 0).then(value / pl.col("reference"))
     rows = rows.with_columns(value.alias("value"))
     for name, wanted in analysis.where.items():
@@ -154,8 +173,17 @@ def analyse(rows: pl.DataFrame, analysis: Analysis) -> pl.DataFrame:
     return table.pivot(analysis.columns, index=list(analysis.rows), values=analysis.summary)
 
 
-def _with_reference(rows: pl.DataFrame, value: str, policy: str) -> pl.DataFrame:
-    shared = ["trace", "frames", *(name for name in SETTING_COLUMNS if name in rows.columns)]
+def _with_reference(rows: pl.DataFrame, value: str, policy: str, layout: Layout) -> pl.DataFrame:
+    """Add the value of one contender's row that differs in nothing else."""
+    told = layout.setting(rows) if "cell" in rows.columns else rows.select([])
+    setting = told.rename(lambda name: f"option {name}")
+    rows = rows.hstack(setting)
+    options = [name for name in layout.key if name in layout.options]
+    of_cell = ("trace", "view", *layout.order, *options, *setting.columns)
+    contender = ("policy", "policy_place", "policy_resolved", layout.study.contender, "cell")
+    shared = [
+        name for name in dict.fromkeys(of_cell) if name in rows.columns and name not in contender
+    ]
     reference = (
         rows.filter(pl.col("policy") == policy)
         .unique(shared, keep="first", maintain_order=True)

@@ -1,8 +1,8 @@
 """The dataset of a sweep: a folder of Parquet files that only ever grows by whole files.
 
 A part is written beside its final name and renamed, so that a sweep that is killed leaves no broken
-one. A cell is identified by :data:`KEY`; where two parts hold the same cell, which two simultaneous
-sweeps may cause, reading drops one of them, always the same one.
+one. A cell is identified by its layout's key; where two parts hold the same cell, which two
+simultaneous sweeps may cause, reading drops one of them, always the same one.
 """
 
 import fcntl
@@ -19,32 +19,12 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
-from clockhand.studies.pages.run import SCHEMA
-from clockhand.study.facts import Facts, TraceFacts
 from clockhand.study.files import publish, remove_leftovers
+from clockhand.study.run import Study
+from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 
-KEY = (
-    "trace_sha256", "trace_format", "view", "policy_resolved", "frames", "page_bytes",
-    "device_resolved", "device_sha256", "bits", "write_miss", "reserve", "flush_at_end",
-    "hand_ns", "numbers_version",
-)  # fmt: skip
-"""The columns that say which cell a row is: equal keys mean equal numbers."""
-
-CELL_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    **SCHEMA,
-    "flush_at_end": pl.Boolean,
-    "hand_ns": pl.UInt64,
-    "view": pl.String,
-    "trace_sha256": pl.String,
-    "trace_format": pl.String,
-    "device_sha256": pl.String,
-    "numbers_version": pl.UInt32,
-    "version": pl.String,
-}
-"""The columns of a dataset: those of a result, then what else belongs to the key."""
-
-BUILT_IN = "built-in"
-"""The digest of a device that comes with this version."""
+KEY = PAGES.key
+"""The columns that say which cell a row of page policies is: equal keys mean equal numbers."""
 
 FACTS = "clockhand_facts"
 FIRST_DIGITS = 8
@@ -55,28 +35,61 @@ class Dataset:
 
     Args:
         folder: The folder.
+        layout: The study whose parts are looked at.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], layout: Layout = PAGES) -> None:
         self.folder = Path(folder)
+        self.layout = layout
 
-    def parts(self) -> list[Path]:
-        """Return the files of the parts, in the order of their names."""
+    @classmethod
+    def found(cls, folder: str | os.PathLike[str]) -> "Dataset":
+        """Return the dataset in a folder, whatever study its parts are of.
+
+        Raises:
+            UsageError: the folder holds no part, or parts of several studies.
+            ClockhandError: a part is damaged.
+        """
+        parts = cls(folder).all_parts()
+        if not parts:
+            raise UsageError(
+                f"{folder} is no dataset: it holds no part-*.parquet; name the folder of one"
+            )
+        studies = sorted({_study_of(_read_facts(part)) for part in parts})
+        if len(studies) > 1:
+            raise UsageError(
+                f"{folder} holds cells of {' and '.join(studies)}; give each experiment a dataset "
+                "of its own"
+            )
+        if studies[0] not in LAYOUTS:
+            raise UsageError(
+                f"{folder} holds cells of {studies[0]!r}, which this version does not know"
+            )
+        return cls(folder, LAYOUTS[studies[0]])
+
+    def all_parts(self) -> list[Path]:
+        """Return the files of the parts of every study, in the order of their names."""
         return sorted(self.folder.glob("part-*.parquet"))
 
-    def append(self, rows: Sequence[Mapping[str, Any]], facts: Facts) -> None:
+    def parts(self) -> list[Path]:
+        """Return the files of the study's parts, in the order of their names."""
+        name = self.layout.study.name
+        return [part for part in self.all_parts() if _study_of(_read_facts(part)) == name]
+
+    def append(self, rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
         """Add cells as one file, which appears whole or not at all.
 
         Args:
-            rows: One mapping per cell, with the columns of :data:`CELL_SCHEMA`.
+            rows: One mapping per cell, with the columns of the layout.
             facts: How they were made.
 
         Raises:
             OSError: the file could not be written.
         """
         buffer = io.BytesIO()
-        frame = pl.DataFrame(rows, schema=CELL_SCHEMA)
-        frame.write_parquet(buffer, metadata={FACTS: json.dumps(facts)})
+        frame = pl.DataFrame(rows, schema=self.layout.schema)
+        told = {**facts, "study": self.layout.study.name}
+        frame.write_parquet(buffer, metadata={FACTS: json.dumps(told)})
         part = self.folder / f"part-{secrets.token_hex(8)}.parquet"
         publish({part: buffer.getvalue()}, folder=self.folder)
 
@@ -86,17 +99,15 @@ class Dataset:
         Raises:
             ClockhandError: a part is damaged.
         """
-        return _each_once(_read_part(part) for part in self.parts())
+        return _each_once((_read_part(part, self.layout) for part in self.parts()), self.layout)
 
-    def traces(self) -> list[TraceFacts]:
-        """Return what is known of the traces of all cells, one entry per contents and page size.
+    def facts(self) -> list[dict[str, Any]]:
+        """Return how each part was made.
 
         Raises:
             ClockhandError: a part is damaged.
         """
-        return _distinct(
-            [_read_facts(part) for part in self.parts()], "traces", ("sha256", "page_bytes")
-        )
+        return [_read_facts(part) for part in self.parts()]
 
     def remove_leftovers(self) -> None:
         """Remove what killed sweeps left half-written, unless another sweep is at work."""
@@ -117,7 +128,7 @@ class Dataset:
             fcntl.flock(lock, fcntl.LOCK_SH)
             yield
 
-    def report(self) -> tuple[pl.DataFrame, Facts]:
+    def report(self) -> tuple[pl.DataFrame, Any]:
         """Return all cells in an order for reading, and how they were made.
 
         Traces of one name and different contents are told apart by their digests.
@@ -126,10 +137,7 @@ class Dataset:
             UsageError: the folder holds no cell of this version of the numbers.
             ClockhandError: a part is damaged.
         """
-        if not self.parts():
-            raise UsageError(
-                f"{self.folder} is no dataset: it holds no part-*.parquet; name the folder of one"
-            )
+        parts = self.parts()
         cells = self.cells()
         if cells.is_empty():
             raise UsageError(
@@ -137,36 +145,46 @@ class Dataset:
                 f"({_engine.NUMBERS_VERSION}); run its sweep again"
             )
         order = {policy["name"]: place for place, policy in enumerate(_engine.policies())}
-        place = pl.col("policy_resolved").str.split(":").list.first().replace_strict(order)
-        cells = cells.sort(
-            "trace", "trace_sha256", "view", "page_bytes", "device", "bits", "write_miss",
-            "reserve", "flush_at_end", "frames", place, "policy_resolved",
-        )  # fmt: skip
-        facts = _merged(_read_facts(part) for part in self.parts())
-        return _told_apart(cells, facts)
+        if "policy_resolved" in cells.columns:
+            places = [order[_engine.policy_name(text)] for text in cells["policy_resolved"]]
+            cells = cells.with_columns(pl.Series("policy_place", places))
+        cells = cells.sort("trace", "trace_sha256", "view", *self.layout.order)
+        facts = merged((_read_facts(part) for part in parts), self.layout, cells)
+        return _told_apart(cells.select(*self.layout.schema), facts)
 
 
-def _each_once(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def _study_of(facts: Mapping[str, Any]) -> str:
+    """The study that a part is of; parts from before there were several are of pages."""
+    return str(facts.get("study", PAGES.study.name))
+
+
+def _each_once(parts: Iterable[pl.DataFrame], layout: Layout) -> pl.DataFrame:
     """Rows with the same key have the same numbers, and may differ in how names were written."""
-    cells = pl.concat([pl.DataFrame(schema=CELL_SCHEMA), *parts], how="diagonal")
+    key = layout.key
+    cells = pl.concat([pl.DataFrame(schema=layout.schema), *parts], how="diagonal")
     current = cells.filter(pl.col("numbers_version") == _engine.NUMBERS_VERSION)
-    spelling = [name for name in ("trace", "policy", "device", "version") if name not in KEY]
-    return current.sort(*KEY, *spelling).unique(KEY, keep="first", maintain_order=True)
+    names = ("trace", "policy", "buffer", "ssd", "device", "version")
+    spelling = [name for name in names if name not in key and name in layout.schema]
+    return current.sort(*key, *spelling).unique(key, keep="first", maintain_order=True)
 
 
-def _read_part(part: Path) -> pl.DataFrame:
+def _read_part(part: Path, layout: Layout) -> pl.DataFrame:
     try:
         cells = pl.read_parquet(part, hive_partitioning=False)
-        if "reserve" not in cells.columns:  # It is older than the option.
-            cells = cells.with_columns(pl.lit(0, pl.UInt64).alias("reserve"))
-        return cells.select(*CELL_SCHEMA)
+        older = [name for name in layout.options if name in layout.key]
+        defaults = [
+            pl.lit(layout.options[name].checked(None), layout.schema[name]).alias(name)
+            for name in older  # Parts may be older than an option.
+            if name not in cells.columns
+        ]
+        return cells.with_columns(defaults).select(*layout.schema)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(part) from error
 
 
-def _read_facts(part: Path) -> Facts:
+def _read_facts(part: Path) -> dict[str, Any]:
     try:
-        return cast(Facts, json.loads(pl.read_parquet_metadata(part)[FACTS]))
+        return cast(dict[str, Any], json.loads(pl.read_parquet_metadata(part)[FACTS]))
     except (pl.exceptions.PolarsError, OSError, KeyError, ValueError) as error:
         raise _damaged(part) from error
 
@@ -178,26 +196,51 @@ def _damaged(part: Path) -> ClockhandError:
     )
 
 
-def _merged(facts: Iterable[Facts]) -> Facts:
-    """The facts of all parts: lists are joined, and what differs is given with all its values."""
-    listed = sorted(facts, key=lambda fact: fact["created"])
-    merged: dict[str, Any] = {**listed[-1]}
-    merged["command"] = " ; ".join(dict.fromkeys(fact["command"] for fact in listed))
-    merged["version"] = ", ".join(dict.fromkeys(fact["version"] for fact in listed))
+def merged(parts: Iterable[Mapping[str, Any]], layout: Layout, cells: pl.DataFrame) -> Any:
+    """Return the facts of parts as one: lists are joined, and what differs is told with all values.
+
+    Args:
+        parts: The facts of each part.
+        layout: The study.
+        cells: The cells that they are told for.
+    """
+    study = layout.study
+    listed = sorted(parts, key=lambda fact: fact["created"])
+    facts: dict[str, Any] = {**listed[-1]}
+    facts["command"] = " ; ".join(dict.fromkeys(fact["command"] for fact in listed))
+    facts["version"] = ", ".join(dict.fromkeys(fact["version"] for fact in listed))
     seeds = {fact["seed"] for fact in listed}
-    merged["seed"] = seeds.pop() if len(seeds) == 1 else None
-    merged["traces"] = _distinct(listed, "traces", ("name", "sha256", "page_bytes"))
-    merged["devices"] = _distinct(listed, "devices", ("name", "read_time_us", "write_time_us"))
-    merged["policies"] = _distinct(listed, "policies", ("name", "resolved"))
-    return cast(Facts, merged)
+    facts["seed"] = seeds.pop() if len(seeds) == 1 else None
+    facts["traces"] = distinct(listed, "traces", ("name", "sha256", "page_bytes"))
+    devices = ("name", "read_time_us", "write_time_us") if study.devices == "devices" else ("name",)
+    facts[study.devices] = distinct(listed, study.devices, devices)
+    facts[study.contenders] = resolved_contenders(listed, study, cells)
+    return facts
 
 
-def _distinct(facts: Sequence[Any], kind: str, by: Sequence[str]) -> list[Any]:
-    entries = [entry for fact in facts for entry in fact[kind]]
+def resolved_contenders(
+    facts: Sequence[Mapping[str, Any]], study: Study[Any], cells: pl.DataFrame
+) -> list[Any]:
+    """Return what the cells compare, each with the defaults of its first cell."""
+    column = study.contender
+    pairs = cells.select(column, f"{column}_resolved").unique(
+        column, keep="first", maintain_order=True
+    )
+    entries = {entry["name"]: entry for entry in distinct(facts, study.contenders, ("name",))}
+    return [
+        {**entries[name], "resolved": resolved}
+        for name, resolved in pairs.iter_rows()
+        if name in entries
+    ]
+
+
+def distinct(facts: Sequence[Any], kind: str, by: Sequence[str]) -> list[Any]:
+    """Return what lists of facts hold, of equal entries the last."""
+    entries = [entry for fact in facts for entry in fact.get(kind, ())]
     return list({tuple(entry[name] for name in by): entry for entry in entries}.values())
 
 
-def _told_apart(cells: pl.DataFrame, facts: Facts) -> tuple[pl.DataFrame, Facts]:
+def _told_apart(cells: pl.DataFrame, facts: Any) -> tuple[pl.DataFrame, Any]:
     digests: dict[str, set[str]] = {}
     for name, digest in cells.select("trace", "trace_sha256").unique().iter_rows():
         digests.setdefault(name, set()).add(digest)

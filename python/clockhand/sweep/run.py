@@ -1,22 +1,20 @@
 """Running an experiment: what its dataset lacks is computed, trace by trace, and kept at once."""
 
-import hashlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
-from clockhand import _engine
 from clockhand._engine import ClockhandError
-from clockhand.study.facts import Facts, TraceFacts
-from clockhand.study.limits import MAXIMUM_JOBS, check_range
-from clockhand.study.run import run_facts, trace_facts
-from clockhand.sweep.dataset import BUILT_IN, CELL_SCHEMA, KEY, Dataset
-from clockhand.sweep.experiment import DETECTED, OWN_VIEW, Experiment, Setting, cell_plan
-from clockhand.traces import reading_notes, sources
+from clockhand.study.run import Ran, check_jobs, run_facts
+from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders
+from clockhand.sweep.experiment import DETECTED, OWN_VIEW, Experiment, Setting, in_keys
+from clockhand.sweep.layout import Cell, Layout, files_of, sha256_of
+from clockhand.sweep.settings import with_settings_named
+from clockhand.sweep.task import Key, Run, Task
 
 SECONDS_BETWEEN_PARTS = 2.0
 """How much finished work may be lost at most, beside the cells in flight, to ``kill -9``."""
@@ -30,17 +28,34 @@ class Sweep:
     """What a sweep gave.
 
     Attributes:
-        rows: One row per cell of the experiment, in the order trace, setting, memory size, policy,
-            named as the experiment names them; the columns are those of the dataset.
+        rows: One row per cell of the experiment, in the order trace, setting, then as the study
+            orders its rows, named as the experiment names them; the columns are those of the
+            dataset.
         facts: How they were made, for a report.
         computed: How many cells were computed now; the others had been kept.
         warnings: What the readers passed over or assumed, one sentence each.
+        layout: The study, and how its cells are kept.
     """
 
     rows: pl.DataFrame
-    facts: Facts
+    facts: Any
     computed: int
     warnings: list[str]
+    layout: Layout
+
+    def reported(self) -> Any:
+        """Return the rows as the study's own result, with its report."""
+        return reported(self.rows, self.facts, self.layout)
+
+
+def reported(rows: pl.DataFrame, facts: Any, layout: Layout) -> Any:
+    """Return rows of a dataset as a result of the study, with the study's own report.
+
+    Where settings differ of which the study's rows do not tell, traces are named with them.
+    """
+    rows, facts = with_settings_named(rows, facts, layout)
+    study = layout.study
+    return study.made(Ran(rows, facts, [], study.result_of(rows)))
 
 
 def run_sweep(
@@ -57,7 +72,7 @@ def run_sweep(
     it was. Several sweeps may write into one dataset at the same time.
 
     Args:
-        experiment: What to simulate.
+        experiment: What to run.
         dataset: The folder to keep the cells in; the experiment's own if not given.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress.
@@ -69,9 +84,9 @@ def run_sweep(
             interrupted; the sentence then says how much is kept.
         OSError: the dataset cannot be written.
     """
-    if jobs is not None:
-        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
-    kept = Dataset(experiment.dataset if dataset is None else dataset)
+    check_jobs(jobs)
+    folder = experiment.dataset if dataset is None else dataset
+    kept = Dataset(folder, experiment.layout)
     kept.remove_leftovers()
     run = _Run(experiment, kept, jobs, watch, command or f"clockhand sweep {experiment.path}")
     with kept.at_work():
@@ -89,34 +104,62 @@ def run_sweep(
             ) from None
 
 
+def tasks_of(
+    experiment: Experiment, dataset: str | os.PathLike[str] | None = None
+) -> Iterator[Task]:
+    """Give what of an experiment is still to be computed, for a scheduler: a task per trace, view
+    and setting.
+
+    Args:
+        experiment: What to run.
+        dataset: The folder whose cells need not be computed; the experiment's own if not given.
+
+    Raises:
+        ClockhandError: a trace cannot be read, or a part of the dataset is damaged.
+    """
+    folder = experiment.dataset if dataset is None else dataset
+    cells = Dataset(folder, experiment.layout).cells()
+    for trace in experiment.traces:
+        digest = sha256_of(trace)
+        of_trace = _keys(cells.filter(pl.col("trace_sha256") == digest), experiment.layout)
+        for setting in experiment.settings:
+            yield task_of(experiment, trace, digest, setting.view, [setting], of_trace)
+
+
+def task_of(
+    experiment: Experiment,
+    trace: str,
+    digest: str,
+    view: str,
+    settings: Sequence[Setting],
+    kept: Iterable[Key],
+) -> Task:
+    """Return the task of one trace under settings of one view."""
+    told = experiment.trace_format
+    return Task(
+        study=experiment.layout.study.name,
+        trace=trace,
+        trace_sha256=digest,
+        trace_format=None if told == DETECTED else told,
+        told_format=told,
+        view=None if view == OWN_VIEW else view,
+        told_view=view,
+        settings=tuple(dict(setting.options) for setting in settings),
+        kept=frozenset(kept),
+    )
+
+
+def _keys(cells: pl.DataFrame, layout: Layout) -> set[Key]:
+    return set(cells.select(layout.key).iter_rows())
+
+
 @dataclass(frozen=True)
 class _Group:
-    """The cells of one trace under one setting."""
+    """The cells of one trace under one setting, with the task that knows their keys."""
 
-    trace: str
-    sha256: str
+    task: Task
     setting: Setting
-    device_sha256: str
-    plan: Mapping[str, Any]
-
-    def key(self, cell: Mapping[str, Any], experiment: Experiment) -> dict[str, Any]:
-        setting = self.setting
-        return {
-            "trace_sha256": self.sha256,
-            "trace_format": experiment.trace_format,
-            "view": setting.view,
-            "policy_resolved": cell["policy_resolved"],
-            "frames": cell["frames"],
-            "page_bytes": setting.page_bytes,
-            "device_resolved": self.plan["device"]["resolved"],
-            "device_sha256": self.device_sha256,
-            "bits": setting.bits,
-            "write_miss": setting.write_miss,
-            "reserve": setting.reserve,
-            "flush_at_end": experiment.flush_at_end,
-            "hand_ns": experiment.hand_ns,
-            "numbers_version": _engine.NUMBERS_VERSION,
-        }
+    cells: Sequence[Cell]
 
 
 class _Run:
@@ -131,11 +174,13 @@ class _Run:
         command: str,
     ) -> None:
         self.experiment = experiment
+        self.layout = experiment.layout
         self.dataset = dataset
         self.done = 0
-        sizes_and_policies = cell_plan(experiment, experiment.settings[0])
-        cells_of_trace = len(sizes_and_policies["cells"]) * len(experiment.settings)
-        self.total = cells_of_trace * len(experiment.traces)
+        of_trace = sum(
+            len(self.layout.cells(dict(setting.options), None)) for setting in experiment.settings
+        )
+        self.total = of_trace * len(experiment.traces)
         self._jobs = jobs
         self._watch = watch
         self._command = command
@@ -144,9 +189,9 @@ class _Run:
         self._warnings: list[str] = []
         self._unwritten: list[dict[str, Any]] = []
         self._unwritten_cells = 0
-        self._facts: Facts | None = None
+        self._facts: dict[str, Any] = {}
+        self._has_new_facts = False
         self._last_write_s = time.monotonic()
-        self._device_digests: dict[str, str] = {}
 
     def run(self) -> Sweep:
         """Compute what is missing, trace by trace, and collect all rows."""
@@ -154,19 +199,17 @@ class _Run:
         for trace in self.experiment.traces:
             self._trace = trace
             self._show()
-            digest = _sha256(trace)
-            groups += self._run_trace(trace, digest)
+            groups += self._run_trace(trace, sha256_of(trace))
             self.flush()
         return self._collect(groups)
 
     def flush(self) -> None:
         """Write what has been finished."""
-        if self._unwritten:
-            assert self._facts is not None
+        if self._unwritten or self._has_new_facts:
             self.dataset.append(self._unwritten, self._facts)
             self.done += self._unwritten_cells
             self._computed += len(self._unwritten)
-            self._unwritten, self._unwritten_cells = [], 0
+            self._unwritten, self._unwritten_cells, self._has_new_facts = [], 0, False
         self._last_write_s = time.monotonic()
         self._show()
 
@@ -179,203 +222,180 @@ class _Run:
             self._watch(self._trace, self.done + self._unwritten_cells, self.total)
 
     def _run_trace(self, trace: str, digest: str) -> list[_Group]:
-        """Run the missing cells of one trace, which is read once per view, or not at all."""
-        known = self.dataset.cells()
-        footprints = _footprints(known, digest, self.experiment.trace_format)
-        keys = set(known.select(KEY).iter_rows())
-        groups: list[_Group] = []
-        incomplete: list[Setting] = []
-        for setting in self.experiment.settings:
-            key = (setting.view, setting.page_bytes)
-            if key in footprints:
-                group = self._group(trace, digest, setting, footprints[key])
-                if not _missing(group, self.experiment, keys):
-                    self.done += len(group.plan["cells"])
-                    groups.append(group)
-                    continue
-            incomplete.append(setting)
+        known = self.dataset.cells().filter(
+            (pl.col("trace_sha256") == digest)
+            & (pl.col("trace_format") == self.experiment.trace_format)
+        )
+        keys = _keys(known, self.layout)
+        settings = self.experiment.settings
+        groups: dict[int, _Group] = {}
+        for position, setting in enumerate(settings):
+            task = task_of(self.experiment, trace, digest, setting.view, [setting], keys)
+            cells = self._cells_before_reading(setting, known)
+            is_kept = cells is not None and not task.missing(cells)
+            if cells is not None and is_kept and self._has_facts(setting, digest):
+                groups[position] = _Group(task, setting, cells)
+                self.done += len(cells)
         self._show()
-        if not incomplete:
-            return groups
-        for view in dict.fromkeys(setting.view for setting in incomplete):
-            seen_so = [setting for setting in incomplete if setting.view == view]
-            prepared = self._prepare(trace, view, seen_so)
-            at = {facts["page_bytes"]: facts for facts in prepared.traces}
-            for setting in seen_so:
-                facts = at[setting.page_bytes]
-                if facts["sha256"] != digest:
-                    raise ClockhandError(
-                        f"{trace} changed while it was read; run the command again"
-                    )
-                group = self._group(trace, digest, setting, facts["footprint_pages"])
-                self._run_group(prepared, group, facts, keys)
-                groups.append(group)
-        place = {setting: position for position, setting in enumerate(self.experiment.settings)}
-        return sorted(groups, key=lambda group: place[group.setting])
+        for view in dict.fromkeys(setting.view for setting in settings):
+            positions = [
+                position
+                for position, setting in enumerate(settings)
+                if setting.view == view and position not in groups
+            ]
+            if positions:
+                seen_so = [settings[position] for position in positions]
+                task = task_of(self.experiment, trace, digest, view, seen_so, keys)
+                groups |= zip(positions, self._run_task(task, seen_so), strict=True)
+        return [group for _, group in sorted(groups.items())]
 
-    def _group(self, trace: str, digest: str, setting: Setting, footprint_pages: int) -> _Group:
-        device_sha256 = self._device_digests.setdefault(
-            setting.device, _device_sha256(setting.device)
+    def _cells_before_reading(self, setting: Setting, known: pl.DataFrame) -> list[Cell] | None:
+        """The cells of a setting, if they are known while the trace has not been read."""
+        options = dict(setting.options)
+        if not self.layout.depends_on_footprint:
+            return self.layout.cells(options, None)
+        alike = known.filter(
+            (pl.col("view") == setting.view) & (pl.col("page_bytes") == int(options["page_size"]))
         )
-        plan = cell_plan(self.experiment, setting, footprint_pages)
-        return _Group(trace, digest, setting, device_sha256, plan)
+        return self._planned(options, alike["footprint_pages"][0]) if alike.height else None
 
-    def _prepare(self, trace: str, view: str, settings: Sequence[Setting]) -> _engine.PreparedTrace:
-        given = None if self.experiment.trace_format == DETECTED else self.experiment.trace_format
-        [source] = sources(trace, trace_format=given, view=None if view == OWN_VIEW else view)
-        prepared = _engine.PreparedTrace.read(
-            source,
-            list(self.experiment.policies),
-            list(dict.fromkeys(setting.device for setting in settings)),
-            list(dict.fromkeys(setting.page_bytes for setting in settings)),
-            lambda *_: self._show(),
+    def _planned(self, options: dict[str, Any], footprint_pages: int) -> list[Cell]:
+        try:
+            return self.layout.cells(options, footprint_pages)
+        except ClockhandError as error:
+            raise type(error)(f"{self.experiment.path}: {in_keys(error)}") from error
+
+    def _has_facts(self, setting: Setting, digest: str) -> bool:
+        """Whether the dataset tells of a trace and of everything that a setting names."""
+        if self.layout.depends_on_footprint:
+            return True
+        facts = self.dataset.facts()
+        study = self.layout.study
+        told = {kind: {entry["name"] for entry in distinct(facts, kind, ("name",))}
+                for kind in (study.devices, study.contenders)}  # fmt: skip
+        is_read = any(trace["sha256"] == digest for fact in facts for trace in fact["traces"])
+        return (
+            is_read
+            and told[study.devices].issuperset(files_of(setting.options))
+            and told[study.contenders].issuperset(setting.options[study.contender])
         )
-        self._warnings += [f"{trace}: {note}" for note in reading_notes(prepared.traces[0])]
-        return prepared
 
-    def _run_group(
-        self,
-        prepared: _engine.PreparedTrace,
-        group: _Group,
-        read: Mapping[str, Any],
-        known: set[tuple[Any, ...]],
-    ) -> None:
-        missing = _missing(group, self.experiment, known)
-        planned = len(group.plan["cells"])
-        # Several memory sizes may be the same number of frames: one computed cell stands for all.
-        waiting = sum(map(len, missing.values()))
-        self.done += planned - waiting
-        cells = [places[0] for places in missing.values()]
-        setting = group.setting
-        options: dict[str, Any] = {
-            "device": setting.device,
-            "bits": setting.bits,
-            "write_miss": setting.write_miss,
-            "reserve": setting.reserve,
-            "flush_at_end": self.experiment.flush_at_end,
-            "hand_ns": self.experiment.hand_ns,
+    def _run_task(self, task: Task, settings: Sequence[Setting]) -> list[_Group]:
+        run = Run(task, self._jobs, lambda *_: self._show())
+        groups = []
+        told = 0
+        for position, setting in enumerate(settings):
+            self._facts = self._facts_of({})
+            cells = self._checked_cells(run, position)
+            planned: dict[Key, int] = {}
+            for cell in cells:
+                place = task.place(cell)
+                planned[place] = planned.get(place, 0) + 1
+            # Several sizes may be the same cell: one that is computed stands for all.
+            waiting = sum(count for place, count in planned.items() if place not in task.kept)
+            self.done += len(cells) - waiting
+
+            def keep(
+                finished: Sequence[tuple[Cell, dict[str, Any]]],
+                planned: Mapping[Key, int] = planned,
+                place: Callable[[Cell], Key] = task.place,
+            ) -> None:
+                for cell, row in finished:
+                    self._unwritten.append(row)
+                    self._unwritten_cells += planned[place(cell)]
+                if time.monotonic() - self._last_write_s >= SECONDS_BETWEEN_PARTS:
+                    self.flush()
+
+            run.setting(position, keep, self._know)
+            self.flush()
+            self._warnings += run.notes[told:]
+            told = len(run.notes)
+            task = run.with_kept(place for place in planned)
+            groups.append(_Group(task, setting, cells))
+        return groups
+
+    def _checked_cells(self, run: Run, position: int) -> list[Cell]:
+        try:
+            return run.cells(position)
+        except ClockhandError as error:
+            if not self.layout.depends_on_footprint or self._trace in str(error):
+                raise
+            raise type(error)(f"{self.experiment.path}: {in_keys(error)}") from error
+
+    def _know(self, facts: Mapping[str, Any]) -> None:
+        self._facts = self._facts_of(facts)
+        # Where cells are known before the trace, facts may be all that is new.
+        self._has_new_facts = not self.layout.depends_on_footprint
+
+    def _facts_of(self, known: Mapping[str, Any]) -> dict[str, Any]:
+        study = self.layout.study
+        options = dict(self.experiment.settings[0].options)
+        varying = {
+            name
+            for setting in self.experiment.settings
+            for name, value in setting.options.items()
+            if value != options[name]
         }
-        self._facts = self._part_facts(group, read)
-
-        def keep(finished: list[tuple[int, dict[str, Any]]]) -> None:
-            for position, row in finished:
-                cell = cells[position]
-                key = group.key(cell, self.experiment)
-                self._unwritten.append({**row, **key, "version": _engine.__version__})
-                self._unwritten_cells += len(missing[tuple(key[name] for name in KEY)])
-            if time.monotonic() - self._last_write_s >= SECONDS_BETWEEN_PARTS:
-                self.flush()
-
-        if cells:
-            prepared.simulate(
-                [(cell["policy"], cell["frames"]) for cell in cells],
-                page_bytes=setting.page_bytes,
-                seed=self.experiment.seed,
-                jobs=self._jobs,
-                on_rows=keep,
-                watch=lambda *_: self._show(),
-                bound_effort=self.experiment.bound_effort,
-                **options,
-            )
-            known |= missing.keys()
-        self.flush()
-
-    def _part_facts(self, group: _Group, read: Mapping[str, Any]) -> Facts:
-        about = trace_facts(read, group.setting.page_bytes) | {"name": group.trace}
-        return self._facts_of([cast(TraceFacts, about)], [group])
-
-    def _facts_of(self, traces: Sequence[TraceFacts], groups: Sequence[_Group]) -> Facts:
-        devices = {group.setting.device: group.plan["device"] for group in groups}
-        resolved: dict[str, str] = {}
-        for group in groups:
-            for cell in group.plan["cells"]:
-                resolved.setdefault(cell["policy"], cell["policy_resolved"])
-        policies = {policy["name"]: policy for group in groups for policy in group.plan["policies"]}
-        facts = run_facts(
+        told = study.told_options(options, self._jobs)
+        lists: dict[str, Any] = {"traces": [], study.devices: [], study.contenders: [], **known}
+        return run_facts(
             command=self._command,
-            seed=self.experiment.seed,
-            options={
-                "flush_at_end": self.experiment.flush_at_end,
-                "hand_ns": self.experiment.hand_ns,
-                "jobs": self._jobs,
-            },
-            traces=traces,
-            devices=list(devices.values()),
-            policies=[{**policy, "resolved": resolved[name]} for name, policy in policies.items()],
+            seed=options["seed"],
+            options={name: value for name, value in told.items() if name not in varying},
+            **lists,
         )
-        return cast(Facts, facts)
 
     def _collect(self, groups: Sequence[_Group]) -> Sweep:
         """Return the rows of the experiment's cells, under the names that it gives them."""
+        layout = self.layout
         planned = [
-            {
-                **group.key(cell, self.experiment),
-                "trace": group.trace,
-                "device": group.setting.device,
-                "policy": cell["policy"],
-            }
+            {**group.task.key(cell), "trace": group.task.trace, **cell.named}
             for group in groups
-            for cell in group.plan["cells"]
+            for cell in group.cells
         ]
-        names = {name: CELL_SCHEMA[name] for name in (*KEY, "trace", "device", "policy")}
-        cells = self.dataset.cells().drop("trace", "device", "policy")
+        named = sorted({name for group in groups for cell in group.cells for name in cell.named})
+        columns = ("trace", *named)
+        names = {name: layout.schema[name] for name in (*layout.key, *columns)}
+        cells = self.dataset.cells().drop(columns)
         rows = pl.DataFrame(planned, schema=names).join(
-            cells, on=KEY, how="left", nulls_equal=True, maintain_order="left"
-        )
-        if rows["references"].null_count():
+            cells.with_columns(is_kept=True), on=layout.key, how="left", nulls_equal=True,
+            maintain_order="left",
+        )  # fmt: skip
+        if rows["is_kept"].null_count():
             raise ClockhandError(
                 f"{self.dataset.folder} lost cells while the sweep ran; run the command again"
             )
-        return Sweep(
-            rows=rows.select(*CELL_SCHEMA),
-            facts=self._facts_of(self._trace_facts(groups), groups),
-            computed=self._computed,
-            warnings=self._warnings,
-        )
+        rows = rows.select(*layout.schema)
+        return Sweep(rows, self._collected(groups, rows), self._computed, self._warnings, layout)
 
-    def _trace_facts(self, groups: Sequence[_Group]) -> list[TraceFacts]:
-        kept = {(trace["sha256"], trace["page_bytes"]): trace for trace in self.dataset.traces()}
+    def _collected(self, groups: Sequence[_Group], rows: pl.DataFrame) -> dict[str, Any]:
+        """The facts of the experiment's cells, as far as the dataset and the plan tell."""
+        study, kept = self.layout.study, self.dataset.facts()
+        by_digest: dict[str, list[Any]] = {}
+        for trace in distinct(kept, "traces", ("sha256", "page_bytes")):
+            by_digest.setdefault(trace["sha256"], []).append(trace)
+        digests = {group.task.trace: group.task.trace_sha256 for group in groups}
+        traces = [
+            {**facts, "name": name}
+            for name, digest in digests.items()
+            for facts in by_digest[digest]
+            if not self.layout.depends_on_footprint
+            or facts["page_bytes"] in set(rows["page_bytes"])
+        ]  # fmt: skip
+        plans = [self.layout.told(dict(setting.options)) for setting in self.experiment.settings]
+        known = [*kept, *(plan for plan in plans if plan is not None)]
         wanted = {
-            (group.trace, group.setting.page_bytes): kept[group.sha256, group.setting.page_bytes]
-            for group in groups
+            name for setting in self.experiment.settings for name in files_of(setting.options)
         }
-        return [cast(TraceFacts, {**facts, "name": name}) for (name, _), facts in wanted.items()]
-
-
-def _missing(
-    group: _Group, experiment: Experiment, known: set[tuple[Any, ...]]
-) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
-    """The planned cells whose key is not known, by key."""
-    missing: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for cell in group.plan["cells"]:
-        key = group.key(cell, experiment)
-        place = tuple(key[name] for name in KEY)
-        if place not in known:
-            missing.setdefault(place, []).append(cell)
-    return missing
-
-
-def _footprints(known: pl.DataFrame, sha256: str, trace_format: str) -> dict[tuple[str, int], int]:
-    """The pages of a trace by view and page size, as far as the kept cells say."""
-    of_trace = known.filter(
-        (pl.col("trace_sha256") == sha256) & (pl.col("trace_format") == trace_format)
-    )
-    facts = of_trace.select("view", "page_bytes", "footprint_pages").unique()
-    return {(view, page_bytes): pages for view, page_bytes, pages in facts.iter_rows()}
-
-
-def _sha256(path: str) -> str:
-    """The digest of a file's stored bytes, as the engine gives it."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ClockhandError(
-            f"{path}: cannot be read ({error.strerror}); correct the experiment's traces"
-        ) from error
-
-
-def _device_sha256(device: str) -> str:
-    """What distinguishes two devices of the same name: the digest of the user's own profile."""
-    path = device if os.path.isfile(device) else device.rpartition(":")[0]
-    return _sha256(path) if os.path.isfile(path) else BUILT_IN
+        devices = distinct(known, study.devices, ("name",))
+        by = ("name", "read_time_us", "write_time_us")
+        if self.layout.depends_on_footprint:
+            known = [plan for plan in plans if plan is not None]
+            devices = distinct(known, study.devices, by)
+        return self._facts_of(
+            {
+                "traces": traces,
+                study.devices: [device for device in devices if device["name"] in wanted],
+                study.contenders: resolved_contenders(known, study, rows),
+            }
+        )

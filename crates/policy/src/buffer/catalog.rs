@@ -103,10 +103,7 @@ impl BufferSpec {
     ///
     /// A sentence that names the buffer, the parameter and the allowed range.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
-        let (name, settings) = match text.split_once(':') {
-            Some((name, settings)) => (name, Some(settings)),
-            None => (text, None),
-        };
+        let (name, settings) = parameters::name_and_settings(text);
         let entry = find(name).ok_or_else(|| unknown(name))?;
         let Description { name, parameters, .. } = entry.description;
         let (total, others) = match settings {

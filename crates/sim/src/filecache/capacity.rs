@@ -42,6 +42,14 @@ impl Capacity {
         Ok(capacities)
     }
 
+    /// The capacity as text that is read as this capacity.
+    pub fn written(self) -> String {
+        match self {
+            Capacity::Nothing => "0".to_owned(),
+            Capacity::Size(size) => size.written(),
+        }
+    }
+
     /// The number of blocks, as [`MemorySize::frames`] counts.
     pub fn blocks(self, footprint_blocks: u32, block_bytes: u64) -> u32 {
         match self {

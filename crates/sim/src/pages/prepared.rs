@@ -8,7 +8,7 @@ use clockhand_trace::{Folding, PageView};
 use crate::memory_size::check_reserve;
 use crate::pages::{FinishedCell, PagesCell, PagesStudy};
 use crate::pricing::Pricing;
-use crate::study::{ReadTrace, Told, run_cells};
+use crate::study::{ReadTrace, Selection, run_cells};
 use crate::views::{Views, foldings, read_at};
 use crate::{Contestant, Experiment, Progress, Row, SimError, TraceInput};
 
@@ -137,7 +137,8 @@ impl PreparedTrace {
         };
         let cells: Vec<PagesCell<'_>> = cells.iter().map(chosen).collect();
         check_reserve(experiment.reserve, cells.iter().map(|cell| cell.frames))?;
-        let told: Told<'_, _> = &|position, cell: &FinishedCell| finished(position, &cell.row);
-        run_cells(&study, views, &cells, experiment.jobs, progress, told).map(drop)
+        let told = |position, cell: &FinishedCell| finished(position, &cell.row);
+        let selection = Selection { cells: None, told: &told };
+        run_cells(&study, views, &cells, experiment.jobs, progress, &selection).map(drop)
     }
 }

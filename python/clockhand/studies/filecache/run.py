@@ -4,18 +4,17 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.study.columns import schema
-from clockhand.study.facts import Facts, equivalent_command
-from clockhand.study.limits import MAXIMUM_JOBS, MAXIMUM_SEED, check_range
+from clockhand.study.facts import Facts
+from clockhand.study.options import options_of
 from clockhand.study.reported import Reported
-from clockhand.study.run import reading_warnings, run_facts, trace_facts
-from clockhand.study.selections import expanded
-from clockhand.traces import Reading, Traces, Watch, reading_options, sources
+from clockhand.study.run import Study, run_study
+from clockhand.traces import Reading, Traces, Watch
 
 SCHEMA = schema("filecache")
 """Names, order and types of the columns of a result; the first eight are the contract."""
@@ -23,13 +22,10 @@ SCHEMA = schema("filecache")
 BREAK_EVEN_SCHEMA = schema("break-even")
 """Names, order and types of the columns of :func:`break_even`."""
 
-ADMISSIONS = ("always", "second-touch", "tinylfu", "write-around")
-CACHE_DEVICE = "scm:ratio=1"
+_DEFAULTS = options_of("filecache")
+CACHE_DEVICE = str(_DEFAULTS["cache_device"].default)
 """DRAM as the paper takes it: 50 ns per 64 bytes."""
-STACK_SHARE = "0.3"
-MAXIMUM_ADMIT_AFTER = 2**32 - 1
-MAXIMUM_HISTORY = 2**32 - 1
-MAXIMUM_INSERT_NS = 10**12
+STACK_SHARE = str(_DEFAULTS["stack_share"].default)
 
 Names = str | Sequence[str]
 
@@ -58,6 +54,16 @@ class FileCacheRun(Reported):
         from clockhand.studies.filecache.report import pictures
 
         return pictures(self.rows, folder, self.facts, highlight)
+
+
+FILE_CACHE = Study(
+    name="filecache",
+    command="filecache",
+    engine=_engine.filecache,
+    made=lambda ran: FileCacheRun(ran.rows, ran.facts, ran.warnings),
+    grid=("page_size", "capacity", "policy", "admission", "device"),
+    page_column="block_bytes",
+)
 
 
 def filecache(
@@ -115,47 +121,25 @@ def filecache(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: a trace cannot be read.
     """
-    check_range("--seed", seed, 0, MAXIMUM_SEED)
-    check_range("--admit-after", admit_after, 0, MAXIMUM_ADMIT_AFTER)
-    if history is not None:
-        check_range("--history", history, 1, MAXIMUM_HISTORY)
-    if jobs is not None:
-        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
-    page_sizes = _page_sizes(page_size)
-    names: dict[str, Any] = {
-        "capacity": _capacity_text(capacity),
-        "admission": expanded("--admission", admissions, ADMISSIONS),
-        "policy": expanded("--policy", policies, _policy_names()),
-        "device": _device_names(devices),
-    }
-    options: dict[str, Any] = {
+    given = {
+        "capacity": capacity,
+        "admission": admissions,
+        "policy": policies,
+        "device": devices,
+        "page_size": page_size,
         "admit_after": admit_after,
         "history": history,
         "forget_on_admit": forget_on_admit,
-        **_costs(cache_device, stack_share, insert_ns),
+        "insert_ns": insert_ns,
+        "stack_share": stack_share,
+        "cache_device": cache_device,
         "writes": writes,
         "flush_at_end": flush_at_end,
+        "seed": seed,
     }
-    trace_sources = sources(traces, **reading)
-    result = _engine.filecache(
-        trace_sources,
-        names["policy"],
-        capacity=names["capacity"],
-        admissions=names["admission"],
-        devices=names["device"],
-        page_sizes_bytes=page_sizes,
-        seed=seed,
-        jobs=jobs,
-        watch=watch,
-        **options,
+    return run_study(
+        FILE_CACHE, traces, given, jobs=jobs, watch=watch, command=command, reading=reading
     )
-    if command is None:
-        settings = {**names, "page_size": page_sizes, **options, "seed": seed}
-        paths = [source.name for source in trace_sources]
-        command = equivalent_command("filecache", paths, {**settings, **reading_options(reading)})
-    rows = pl.DataFrame(result["rows"], schema=SCHEMA)
-    facts = _facts(result, rows, command, page_sizes[0], seed, {**options, "jobs": jobs})
-    return FileCacheRun(rows, facts, reading_warnings(result["traces"]))
 
 
 def break_even(
@@ -176,60 +160,17 @@ def break_even(
     Raises:
         UsageError: something is unknown or out of range.
     """
-    costs = _costs(cache_device, stack_share, insert_ns)
-    rows = _engine.break_even(_device_names(devices), _page_sizes(page_size), **costs)
-    return pl.DataFrame(rows, schema=BREAK_EVEN_SCHEMA)
-
-
-def _costs(
-    cache_device: str | os.PathLike[str], stack_share: float | str, insert_ns: int | None
-) -> dict[str, Any]:
-    if insert_ns is not None:
-        check_range("--insert-ns", insert_ns, 0, MAXIMUM_INSERT_NS)
-    return {
-        "cache_device": os.fspath(cache_device),
-        "stack_share": str(stack_share),
+    given = {
+        "device": devices,
+        "page_size": page_size,
         "insert_ns": insert_ns,
+        "stack_share": stack_share,
+        "cache_device": cache_device,
     }
+    return break_even_of(given)
 
 
-def _page_sizes(page_size: int | Names) -> list[int]:
-    texts = [str(page_size)] if isinstance(page_size, int | str) else page_size
-    return [_engine.parse_page_bytes(size) for text in texts for size in text.split(",")]
-
-
-def _capacity_text(capacity: int | str | Iterable[int | str]) -> str:
-    if isinstance(capacity, int | str):
-        return str(capacity)
-    return ",".join(str(item) for item in capacity)
-
-
-def _policy_names() -> list[str]:
-    return [policy["name"] for policy in _engine.policies() if policy["kind"] != "bound"]
-
-
-def _device_names(devices: Names | os.PathLike[str]) -> list[str]:
-    return expanded("--device", devices, [device["name"] for device in _engine.devices()])
-
-
-def _facts(
-    result: Mapping[str, Any],
-    rows: pl.DataFrame,
-    command: str,
-    page_bytes: int,
-    seed: int,
-    options: Mapping[str, Any],
-) -> Facts:
-    resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
-    facts = run_facts(
-        command=command,
-        seed=seed,
-        options=options,
-        traces=(trace_facts(trace, page_bytes) for trace in result["traces"]),
-        devices=list({device["name"]: device for device in result["devices"]}.values()),
-        policies=[
-            {**policy, "resolved": resolved[policy["name"]]}
-            for policy in {policy["name"]: policy for policy in result["policies"]}.values()
-        ],
-    )
-    return cast(Facts, facts)
+def break_even_of(given: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the same for options by the names of the command's; others do not matter."""
+    rows = _engine.break_even(FILE_CACHE.options(given))
+    return pl.DataFrame(rows, schema=BREAK_EVEN_SCHEMA)

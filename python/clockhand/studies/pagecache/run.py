@@ -1,22 +1,19 @@
 """Page caches: policies under traces of calls, syncs, truncations, a flusher and reading ahead."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Required, Unpack, cast
+from typing import Required, Unpack
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.study.columns import schema
-from clockhand.study.facts import Facts, equivalent_command
-from clockhand.study.limits import MAXIMUM_JOBS, MAXIMUM_SEED, check_range
+from clockhand.study.facts import Facts
 from clockhand.study.reported import Reported
-from clockhand.study.run import reading_warnings, run_facts, trace_facts
-from clockhand.study.selections import expanded
-from clockhand.study.windows import predicted_windows
-from clockhand.traces import Reading, Traces, Watch, reading_options, sources
+from clockhand.study.run import Study, run_study
+from clockhand.traces import Reading, Traces, Watch
 
 SCHEMA = schema("pagecache")
 """Names, order and types of the columns of a result."""
@@ -46,6 +43,15 @@ class PageCacheRun(Reported):
         from clockhand.studies.pagecache.report import pictures
 
         return pictures(self.rows, folder, self.facts, highlight)
+
+
+PAGE_CACHE = Study(
+    name="pagecache",
+    command="pagecache",
+    engine=_engine.run_pagecache,
+    made=lambda ran: PageCacheRun(ran.rows, ran.facts, ran.warnings),
+    grid=("frames|memory", "policy"),
+)
 
 
 class Options(Reading, total=False):
@@ -134,73 +140,21 @@ def run_pagecache(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: a trace cannot be read.
     """
-    check_range("--seed", seed, 0, MAXIMUM_SEED)
-    if jobs is not None:
-        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
-    names = [entry["name"] for entry in _engine.policies() if entry["kind"] != "bound"]
-    policies = expanded("--policy", policies, names)
-    sizes: dict[str, Any] = {"frames": _joined(frames), "memory": _joined(memory)}
-    options: dict[str, Any] = {
-        "device": os.fspath(device),
-        "file_device": None if file_device is None else os.fspath(file_device),
+    given = {
+        "policy": policies,
+        "frames": frames,
+        "memory": memory,
+        "page_size": page_size,
+        "device": device,
+        "file_device": file_device,
         "first_touch": first_touch,
         "zero_clean": zero_clean,
         "flush_every": flush_every,
         "flush_age": flush_age,
-        "dirty_limit": None if dirty_limit is None else str(dirty_limit),
+        "dirty_limit": dirty_limit,
         "read_ahead": read_ahead,
+        "seed": seed,
     }
-    page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, **reading)
-    result = _engine.run_pagecache(
-        trace_sources,
-        policies,
-        **sizes,
-        page_bytes=page_bytes,
-        seed=seed,
-        jobs=jobs,
-        watch=watch,
-        **options,
+    return run_study(
+        PAGE_CACHE, traces, given, jobs=jobs, watch=watch, command=command, reading=reading
     )
-    if command is None:
-        settings = {"policy": policies, **sizes, "page_size": page_bytes, "seed": seed, **options}
-        trace_names = [source.name for source in trace_sources]
-        command = equivalent_command(
-            "pagecache", trace_names, {**settings, **reading_options(reading)}
-        )
-    rows = pl.DataFrame(result["rows"], schema=SCHEMA)
-    facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
-    windows = predicted_windows(trace_sources, rows, page_bytes, os.fspath(device))
-    if windows:
-        facts["predicted_windows"] = windows
-    return PageCacheRun(rows, facts, reading_warnings(result["traces"]))
-
-
-def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Iterable):
-        return ",".join(str(item) for item in value)
-    return str(value)
-
-
-def _facts(
-    result: Mapping[str, Any],
-    rows: pl.DataFrame,
-    command: str,
-    page_bytes: int,
-    seed: int,
-    options: Mapping[str, Any],
-) -> Facts:
-    resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
-    facts = run_facts(
-        command=command,
-        seed=seed,
-        options=options,
-        traces=(trace_facts(trace, page_bytes) for trace in result["traces"]),
-        devices=result["devices"],
-        policies=[
-            {**policy, "resolved": resolved[policy["name"]]} for policy in result["policies"]
-        ],
-    )
-    return cast(Facts, facts)

@@ -1,7 +1,7 @@
 """Which policy for a program, a device and a memory size, and how far the answer can be trusted."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Unpack
@@ -152,18 +152,15 @@ class _Question:
 
     def plan(self, footprint_pages: int | None = None) -> dict[str, Any]:
         plan = _engine.plan_cells(
-            [BASELINE],
-            frames=self.frames,
-            memory=self.memory,
-            reserve=0,
-            page_bytes=self.page_bytes,
-            device=self.device,
+            {"policy": [BASELINE], "frames": self.frames, "memory": self.memory, **self._setting()},
             footprint_pages=footprint_pages,
-            seed=0,
         )
         if len(plan["cells"]) != 1:
             raise UsageError("a recommendation is for one memory size; give one")
         return plan
+
+    def _setting(self) -> dict[str, Any]:
+        return {"page_size": str(self.page_bytes), "device": self.device}
 
     def answer(
         self, source: _engine.TraceSource, candidates: Sequence[str], watch: Watch | None
@@ -196,8 +193,8 @@ class _Question:
             for size, frames in sizes.items()
         ]
         for name, factor in ((HALF_RATIO, Fraction(1, 2)), (DOUBLE_RATIO, Fraction(2))):
-            price = _price(plan["device"], factor)
-            times_us = {policy: price(rows[scaled[factor][policy], asked]) for policy in names}
+            chosen = [rows[scaled[factor][policy], asked] for policy in names]
+            times_us = dict(zip(names, self._priced(chosen, factor), strict=True))
             situations.append(_Situation(name, asked, float(ratio * factor), times_us))
         shown = pl.DataFrame([rows[name, asked] for name in names], schema=SCHEMA)
         warnings = [f"{source.name}: {note}" for note in reading_notes(facts)]
@@ -233,6 +230,18 @@ class _Question:
             of_part("second half", source.part(skip=first, limit=requests - first)),
         )
 
+    def _priced(self, rows: Sequence[dict[str, Any]], factor: Fraction) -> list[float]:
+        """The I/O times in µs of rows on a device whose writes cost ``factor`` times as much.
+
+        A write that costs n / d as much is n writes where everything is d times as many.
+        """
+        ios = [
+            (row["read_ios"] * factor.denominator, row["write_ios"] * factor.numerator)
+            for row in rows
+        ]
+        times_us = _engine.io_times_us(self.device, self.page_bytes, ios)
+        return [time_us / factor.denominator for time_us in times_us]
+
     def _run(
         self,
         prepared: _engine.PreparedTrace,
@@ -247,14 +256,7 @@ class _Question:
 
         prepared.simulate(
             different,
-            reserve=0,
-            page_bytes=self.page_bytes,
-            device=self.device,
-            bits="exact",
-            write_miss="fetch",
-            flush_at_end=False,
-            hand_ns=None,
-            seed=0,
+            self._setting(),
             jobs=self.jobs,
             on_rows=keep,
             watch=watch,
@@ -270,12 +272,6 @@ def _with_cost_ratio(names: Iterable[str], ratio: Fraction) -> dict[str, str]:
         if any(parameter["name"] == COST_RATIO for parameter in policy["parameters"])
     }
     return {name: f"{name}:{COST_RATIO}={ratio}" if name in with_ratio else name for name in names}
-
-
-def _price(device: dict[str, Any], factor: Fraction) -> Callable[[dict[str, Any]], float]:
-    """The I/O time in µs of a row on a device whose writes cost ``factor`` times as much."""
-    read_us, write_us = device["read_time_us"], device["write_time_us"] * float(factor)
-    return lambda row: float(row["read_ios"] * read_us + row["write_ios"] * write_us)
 
 
 def _told(

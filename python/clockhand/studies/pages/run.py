@@ -4,25 +4,16 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Required, Unpack, cast
+from typing import Any, Required, Unpack
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.study.columns import schema
-from clockhand.study.facts import Facts, equivalent_command
-from clockhand.study.limits import (
-    MAXIMUM_COUNT,
-    MAXIMUM_JOBS,
-    MAXIMUM_RESERVE,
-    MAXIMUM_SEED,
-    check_range,
-)
+from clockhand.study.facts import Facts
 from clockhand.study.reported import Reported
-from clockhand.study.run import reading_warnings, run_facts, trace_facts
-from clockhand.study.selections import expanded
-from clockhand.study.windows import predicted_windows
-from clockhand.traces import Reading, Traces, Watch, reading_options, sources
+from clockhand.study.run import Ran, Study, run_study
+from clockhand.traces import Reading, Traces, Watch
 
 SCHEMA = schema("pages")
 """Names, order and types of the columns of a result; the first eighteen are the contract."""
@@ -39,9 +30,6 @@ GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "value": pl.Float64,
 }
 """Names, order and types of the columns of gauges: a row per sample of one value."""
-
-DEFAULT_BOUND_EFFORT = 2
-"""Approximate seconds that the bracket of the optimum may take for a memory size."""
 
 GAUGES_FILE = "gauges.parquet"
 """Where the command of the facts writes gauges, which the library gives as a table."""
@@ -74,6 +62,24 @@ class Simulation(Reported):
         from clockhand.report import pictures
 
         return pictures(self.rows, folder, self.facts, highlight)
+
+
+def _made(ran: Ran) -> Simulation:
+    return Simulation(ran.rows, ran.facts, ran.warnings, _gauges(ran.result["gauges"], ran.rows))
+
+
+def _ungauged(_: pl.DataFrame) -> Mapping[str, Any]:
+    return {"gauges": {name: [] for name in ("row", *list(GAUGE_SCHEMA)[5:])}}
+
+
+PAGES = Study(
+    name="pages",
+    command="simulate",
+    engine=_engine.simulate,
+    made=_made,
+    grid=("frames|memory", "policy"),
+    result_of=_ungauged,
+)
 
 
 class Options(Reading, total=False):
@@ -164,66 +170,25 @@ def run_simulation(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: a trace cannot be read.
     """
-    check_range("--seed", seed, 0, MAXIMUM_SEED)
-    check_range("--reserve", reserve, 0, MAXIMUM_RESERVE)
-    if jobs is not None:
-        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
-    if hand_ns is not None:
-        check_range("--hand-ns", hand_ns, 0, MAXIMUM_COUNT)
-    if gauge_every is not None:
-        check_range("--gauge-every", gauge_every, 1, MAXIMUM_COUNT)
-    policies = expanded("--policy", policies, [entry["name"] for entry in _engine.policies()])
-    frames_text = _joined(frames)
-    memory_text = _joined(memory)
-    options: dict[str, Any] = {
+    given = {
+        "policy": policies,
+        "frames": frames,
+        "memory": memory,
         "reserve": reserve,
-        "device": os.fspath(device),
+        "page_size": page_size,
+        "device": device,
         "bits": bits,
         "write_miss": write_miss,
         "flush_at_end": flush_at_end,
+        "bound_effort": bound_effort,
         "hand_ns": hand_ns,
         "gauge_every": gauge_every,
+        "seed": seed,
     }
-    page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, **reading)
-    result = _engine.simulate(
-        trace_sources,
-        policies,
-        frames=frames_text,
-        memory=memory_text,
-        page_bytes=page_bytes,
-        seed=seed,
-        jobs=jobs,
-        watch=watch,
-        **options,
-        bound_effort=str(DEFAULT_BOUND_EFFORT if bound_effort is None else bound_effort),
-    )
-    if command is None:
-        sizes = {"policy": policies, "frames": frames_text, "memory": memory_text}
-        settings = {"page_size": page_bytes, "seed": seed, **options}
-        if bound_effort is not None:
-            settings["bound_effort"] = str(bound_effort)
-        if gauge_every is not None:
-            settings["gauges"] = GAUGES_FILE
-        names = [source.name for source in trace_sources]
-        command = equivalent_command(
-            "simulate", names, {**sizes, **settings, **reading_options(reading)}
-        )
-    rows = pl.DataFrame(result["rows"], schema=SCHEMA)
-    facts = _facts(result, rows, command, page_bytes, seed, {**options, "jobs": jobs})
-    windows = predicted_windows(trace_sources, rows, page_bytes, os.fspath(device))
-    if windows:
-        facts["predicted_windows"] = windows
-    warnings = reading_warnings(result["traces"])
-    return Simulation(rows, facts, warnings, _gauges(result["gauges"], rows))
-
-
-def _joined(value: int | str | Iterable[int] | Iterable[str] | None) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Iterable):
-        return ",".join(str(item) for item in value)
-    return str(value)
+    return run_study(
+        PAGES, traces, given, jobs=jobs, watch=watch, command=command, reading=reading,
+        beside={} if gauge_every is None else {"gauges": GAUGES_FILE},
+    )  # fmt: skip
 
 
 def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
@@ -232,25 +197,3 @@ def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
     about = rows.with_row_index("row").select("row", *list(GAUGE_SCHEMA)[:5])
     joined = samples.join(about, on="row", how="left", maintain_order="left")
     return joined.select(pl.col(name).cast(kind) for name, kind in GAUGE_SCHEMA.items())
-
-
-def _facts(
-    result: Mapping[str, Any],
-    rows: pl.DataFrame,
-    command: str,
-    page_bytes: int,
-    seed: int,
-    options: Mapping[str, Any],
-) -> Facts:
-    resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
-    facts = run_facts(
-        command=command,
-        seed=seed,
-        options=options,
-        traces=(trace_facts(trace, page_bytes) for trace in result["traces"]),
-        devices=[result["device"]],
-        policies=[
-            {**policy, "resolved": resolved[policy["name"]]} for policy in result["policies"]
-        ],
-    )
-    return cast(Facts, facts)

@@ -28,18 +28,19 @@ class Planned:
             UsageError: one is unknown, or cannot drive real memory.
         """
         plan = _engine.plan_cells(
-            list(policies),
-            frames=str(settings.frames),
-            memory=None,
-            reserve=settings.reserve + settings.read_ahead,
-            page_bytes=PAGE_BYTES,
-            device=settings.device,
+            {
+                "policy": list(policies),
+                "frames": str(settings.frames),
+                "reserve": settings.reserve + settings.read_ahead,
+                "page_size": str(PAGE_BYTES),
+                "device": settings.device,
+                "seed": settings.seed,
+            },
             footprint_pages=settings.address_space_bytes // PAGE_BYTES,
-            seed=settings.seed,
         )
         kinds = {entry["name"]: entry["kind"] for entry in _engine.policies()}
         for policy in policies:
-            kind = kinds[policy.partition(":")[0]]
+            kind = kinds[_engine.policy_name(policy)]
             if kind != "bit-driven":
                 raise _engine.UsageError(f"--policy {policy}: {_why_not(kind)}; choose another")
         resolved = {cell["policy"]: cell["policy_resolved"] for cell in plan["cells"]}

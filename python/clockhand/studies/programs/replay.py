@@ -28,18 +28,15 @@ def replayed(
         for bits in BITS:
             simulation = _engine.simulate(
                 of_process,
-                [row["policy_resolved"]],
-                frames=str(row["frames"]),
-                memory=None,
-                reserve=row["reserve"] + row["read_ahead"],
-                page_bytes=PAGE_BYTES,
-                device=settings.device,
-                bits=bits,
-                write_miss="fetch",
-                flush_at_end=False,
-                hand_ns=None,
-                gauge_every=None,
-                seed=settings.seed,
+                {
+                    "policy": [row["policy_resolved"]],
+                    "frames": str(row["frames"]),
+                    "reserve": row["reserve"] + row["read_ahead"],
+                    "page_size": str(PAGE_BYTES),
+                    "device": settings.device,
+                    "bits": bits,
+                    "seed": settings.seed,
+                },
                 jobs=None,
                 watch=watch,
             )

@@ -4,18 +4,17 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import polars as pl
 
 from clockhand import _engine
+from clockhand.studies.ssd.findings import FAMILY
 from clockhand.study.columns import schema
-from clockhand.study.facts import SsdRunFacts, equivalent_command
-from clockhand.study.limits import MAXIMUM_JOBS, MAXIMUM_SEED, check_range
+from clockhand.study.facts import SsdRunFacts
 from clockhand.study.reported import Reported
-from clockhand.study.run import reading_warnings, run_facts, trace_facts
-from clockhand.study.selections import expanded
-from clockhand.traces import Reading, Traces, Watch, reading_options, sources
+from clockhand.study.run import Ran, Study, run_study
+from clockhand.traces import Reading, Traces, Watch
 
 SSD_SCHEMA = schema("ssd")
 """Names, order and types of the columns of a result; the first sixteen are the contract."""
@@ -28,8 +27,6 @@ WEAR_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "erases": pl.UInt64,
     "blocks": pl.UInt64,
 }
-
-MAXIMUM_ENDURANCE = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -58,6 +55,32 @@ class SsdRun(Reported):
         from clockhand.studies.ssd.report import pictures
 
         return pictures(self.rows, self.wear, folder, self.facts, highlight)
+
+
+def _made(ran: Ran) -> SsdRun:
+    return SsdRun(ran.rows, _wear(ran.result["wear"], ran.rows), ran.facts, ran.warnings)
+
+
+def _worn(rows: pl.DataFrame) -> Mapping[str, Any]:
+    """The wear of rows that have it in columns of their own, as the engine's result has it."""
+    wear = rows.with_row_index("row").select(
+        "row", pl.col("wear_erases").alias("erases"), pl.col("wear_blocks").alias("blocks")
+    )
+    return {"wear": wear.explode("erases", "blocks").to_dict(as_series=False)}
+
+
+SSD = Study(
+    name="ssd",
+    command="ssd",
+    engine=_engine.run_ssd,
+    made=_made,
+    grid=("ssd", "buffer"),
+    contender="buffer",
+    devices="ssds",
+    label=FAMILY,
+    beside={"wear_erases": pl.List(pl.UInt32()), "wear_blocks": pl.List(pl.UInt32())},
+    result_of=_worn,
+)
 
 
 def run_ssd(
@@ -105,33 +128,17 @@ def run_ssd(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: a trace or a drive's file cannot be read.
     """
-    check_range("--seed", seed, 0, MAXIMUM_SEED)
-    if jobs is not None:
-        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
-    if endurance is not None:
-        check_range("--endurance", endurance, 1, MAXIMUM_ENDURANCE)
-    buffers = expanded("--buffer", buffers, [entry["name"] for entry in _engine.write_buffers()])
-    drives = [ssds] if isinstance(ssds, str | os.PathLike) else list(ssds)
-    drive_names = [os.fspath(drive) for drive in drives]
-    options: dict[str, Any] = {
+    given = {
+        "buffer": buffers,
+        "ssd": ssds,
         "precondition": precondition,
         "map": map,
         "drain": drain,
-        "repeat": str(repeat),
+        "repeat": repeat,
         "endurance": endurance,
+        "seed": seed,
     }
-    trace_sources = sources(traces, **reading)
-    result = _engine.run_ssd(
-        trace_sources, buffers, drive_names, seed=seed, jobs=jobs, watch=watch, **options
-    )
-    if command is None:
-        names = [source.name for source in trace_sources]
-        settings = {"buffer": buffers, "ssd": drive_names, **options, "seed": seed}
-        command = equivalent_command("ssd", names, {**settings, **reading_options(reading)})
-    rows = pl.DataFrame(result["rows"], schema=SSD_SCHEMA)
-    facts = _facts(result, rows, command, seed, {**options, "jobs": jobs})
-    warnings = reading_warnings(result["traces"])
-    return SsdRun(rows, _wear(result["wear"], rows), facts, warnings)
+    return run_study(SSD, traces, given, jobs=jobs, watch=watch, command=command, reading=reading)
 
 
 def _wear(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
@@ -141,23 +148,3 @@ def _wear(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
     )
     about = rows.with_row_index("row").select("row", "trace", "buffer", "buffer_pages", "ssd")
     return wear.join(about, on="row", how="left", maintain_order="left").select(list(WEAR_SCHEMA))
-
-
-def _facts(
-    result: Mapping[str, Any],
-    rows: pl.DataFrame,
-    command: str,
-    seed: int,
-    options: Mapping[str, Any],
-) -> SsdRunFacts:
-    resolved = dict(rows.select("buffer", "buffer_resolved").unique(keep="first").iter_rows())
-    page_bytes = int(rows["page_bytes"][0])
-    facts = run_facts(
-        command=command,
-        seed=seed,
-        options=options,
-        traces=(trace_facts(trace, page_bytes) for trace in result["traces"]),
-        ssds=result["ssds"],
-        buffers=[{**buffer, "resolved": resolved[buffer["name"]]} for buffer in result["buffers"]],
-    )
-    return cast(SsdRunFacts, facts)

@@ -1,32 +1,35 @@
 """Address translation and paging: traces under TLBs, page sizes and memory sizes."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Unpack
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.study.columns import schema
-from clockhand.study.facts import Facts, equivalent_command
-from clockhand.study.limits import MAXIMUM_JOBS, MAXIMUM_SEED, check_range
+from clockhand.study.facts import Facts
+from clockhand.study.options import options_of
 from clockhand.study.reported import Reported
-from clockhand.study.run import reading_warnings, run_facts, trace_facts
-from clockhand.study.selections import expanded
-from clockhand.traces import Reading, Traces, Watch, reading_options, sources
+from clockhand.study.run import Options, Study, run_study
+from clockhand.traces import Reading, Traces, Watch
 
-TRANSLATE_SCHEMA = schema("translate")
-"""Names, order and types of the columns of a result."""
-
-PAGE_SIZES = ("512", "1KiB", "2KiB", "4KiB", "8KiB", "16KiB", "32KiB", "64KiB")
+PAGE_SIZES = tuple(str(options_of("translate")["page_size"].default).split(","))
 """The SCM paper's page sizes."""
 RATIOS = ("1", "10", "100", "1000")
 """How many times slower than memory the SCM paper's storage is."""
-MAXIMUM_PREFETCH = 128
-MAXIMUM_WALK_LEVELS = 8
-MAXIMUM_ENTRIES = 2**20
+
+
+def _with_storage(options: Options) -> Options:
+    """Storage is the SCM paper's where none is given."""
+    is_given = options["ratio"] or options["device"]
+    return options if is_given else {**options, "ratio": list(RATIOS)}
+
+
+TRANSLATE_SCHEMA = schema("translate")
+"""Names, order and types of the columns of a result."""
 
 Listed = int | float | str | Iterable[int] | Iterable[float] | Iterable[str]
 """One value, several, or a text of several with commas between them."""
@@ -57,6 +60,16 @@ class Translation(Reported):
         from clockhand.studies.translate.report import pictures
 
         return pictures(self.rows, folder, self.facts)
+
+
+TRANSLATE = Study(
+    name="translate",
+    command="translate",
+    engine=_engine.translate,
+    made=lambda ran: Translation(ran.rows, ran.facts, ran.warnings),
+    grid=("page_size", "frames|memory", "policy", "tlb", "tlb2", "ratio|device"),
+    completed=_with_storage,
+)
 
 
 def translate(
@@ -130,22 +143,15 @@ def translate(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: a trace cannot be read.
     """
-    check_range("--seed", seed, 0, MAXIMUM_SEED)
-    check_range("--walk-levels", walk_levels, 1, MAXIMUM_WALK_LEVELS)
-    check_range("--walk-cache", walk_cache, 0, MAXIMUM_ENTRIES)
-    check_range("--prefetch", prefetch, 0, MAXIMUM_PREFETCH)
-    if jobs is not None:
-        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
-    if ratio is not None and device is not None:
-        raise _engine.UsageError("--ratio and --device both say what storage is; give one of them")
-    builtin = [entry["name"] for entry in _engine.devices()]
-    devices = [] if device is None else expanded("--device", device, builtin)
-    ratios = [] if devices else _items(RATIOS if ratio is None else ratio)
-    page_sizes = [_engine.parse_page_bytes(text) for text in _items(page_size)]
-    names = [entry["name"] for entry in _engine.policies() if entry["kind"] != "bound"]
-    policies = expanded("--policy", policies, names)
-    frames, memory = _joined(frames), _joined(memory)
-    options: dict[str, Any] = {
+    given = {
+        "page_size": page_size,
+        "tlb": tlb,
+        "tlb2": tlb2,
+        "frames": frames,
+        "memory": memory,
+        "ratio": ratio,
+        "device": device,
+        "policy": policies,
         "walk_levels": walk_levels,
         "walk_cache": walk_cache,
         "huge": huge,
@@ -153,64 +159,13 @@ def translate(
         "no_swap": no_swap,
         "split": split,
         "flush_on_switch": flush_on_switch,
-        "t_tlb": str(t_tlb),
-        "t_tlb2": str(t_tlb2),
-        "t_mem": str(t_mem),
-        "fixed_ns": str(fixed_ns),
+        "t_tlb": t_tlb,
+        "t_tlb2": t_tlb2,
+        "t_mem": t_mem,
+        "fixed_ns": fixed_ns,
         "charge_write_back": charge_write_back,
+        "seed": seed,
     }
-    tlbs, second_tlbs = _items(tlb), _items(tlb2)
-    trace_sources = sources(traces, **reading)
-    result = _engine.translate(
-        trace_sources, policies, page_sizes_bytes=page_sizes, tlb=tlbs, tlb2=second_tlbs,
-        frames=frames, memory=memory, ratios=ratios, devices=devices, seed=seed, jobs=jobs,
-        watch=watch, **options,
-    )  # fmt: skip
-    if command is None:
-        sizes = {"frames": frames, "memory": memory}
-        grid = {"page_size": _joined(page_sizes), "tlb": _joined(tlb), "tlb2": _joined(tlb2)}
-        storage = {"ratio": ",".join(ratios) or None, "device": devices, "policy": policies}
-        command = equivalent_command(
-            "translate",
-            [source.name for source in trace_sources],
-            {**grid, **sizes, **storage, **options, "seed": seed, **reading_options(reading)},
-        )
-    rows = pl.DataFrame(result["rows"], schema=TRANSLATE_SCHEMA)
-    facts = _facts(result, rows, command, seed, {**options, "jobs": jobs})
-    return Translation(rows, facts, reading_warnings(result["traces"]))
-
-
-def _items(value: Listed | None) -> list[str]:
-    """Return the items of a list, also of one that is a text with commas."""
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return [item.strip() for item in value.split(",")]
-    if isinstance(value, Iterable):
-        return [item for part in value for item in _items(str(part))]
-    return [str(value)]
-
-
-def _joined(value: Listed | None) -> str | None:
-    return ",".join(_items(value)) or None
-
-
-def _facts(
-    result: Mapping[str, Any],
-    rows: pl.DataFrame,
-    command: str,
-    seed: int,
-    options: Mapping[str, Any],
-) -> Facts:
-    resolved = dict(rows.select("policy", "policy_resolved").unique(keep="first").iter_rows())
-    page_bytes = int(rows["page_bytes"][0])
-    policies = [{**policy, "resolved": resolved[policy["name"]]} for policy in result["policies"]]
-    facts = run_facts(
-        command=command,
-        seed=seed,
-        options=options,
-        traces=(trace_facts(trace, page_bytes) for trace in result["traces"]),
-        devices=result["devices"],
-        policies=policies,
+    return run_study(
+        TRANSLATE, traces, given, jobs=jobs, watch=watch, command=command, reading=reading
     )
-    return cast(Facts, facts)

@@ -1,4 +1,6 @@
-//! Sizes in bytes and numbers of requests, as people write them.
+//! Sizes in bytes and numbers of requests, as people write them: the one parser for memory, traces and drives.
+
+#![forbid(unsafe_code)]
 
 /// Units of a size in bytes, in any case; those without `i` are decimal.
 const BYTE_UNITS: [(&str, u64); 9] = [
@@ -17,8 +19,8 @@ const BYTE_UNITS: [(&str, u64); 9] = [
 const COUNT_UNITS: [(&str, u64); 4] =
     [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("", 1)];
 
-/// A size with a unit, such as `64MiB` or `1GB`, in bytes; `None` when it is not one or is above 64
-/// bits.
+/// A size with a unit, such as `64MiB`, `1GB` or `1.6TB`, in bytes; `None` when it is not one, is above 64 bits, or is no
+/// whole number of bytes.
 pub fn bytes_with_unit(text: &str) -> Option<u64> {
     with_unit(text, &BYTE_UNITS)
 }
@@ -29,12 +31,12 @@ pub fn size_bytes(text: &str) -> Option<u64> {
 }
 
 /// A number of requests, such as `20M`, `500k` or `123456`.
-pub(crate) fn count(text: &str) -> Option<u64> {
+pub fn count(text: &str) -> Option<u64> {
     with_unit(text, &COUNT_UNITS)
 }
 
 /// A number with decimals in units of 10^-`decimals`; `None` when it has more of them.
-pub(crate) fn decimal(text: &str, decimals: usize) -> Option<u64> {
+pub fn decimal(text: &str, decimals: usize) -> Option<u64> {
     let (whole_part, fraction) = text.split_once('.').unwrap_or((text, "0"));
     if fraction.is_empty() || fraction.len() > decimals {
         return None;
@@ -50,8 +52,16 @@ pub fn bytes_text(bytes: u64) -> String {
     unit.map_or_else(|| bytes.to_string(), |(name, unit)| format!("{}{name}", bytes / unit))
 }
 
+/// The size in the largest unit that divides it, binary or decimal, such as `8GiB` or `1600GB`: for sizes that are not
+/// those of memory.
+pub fn bytes_text_in_any_unit(bytes: u64) -> String {
+    let units = BYTE_UNITS.iter().filter(|(_, unit)| bytes.is_multiple_of(*unit));
+    let (name, unit) = units.max_by_key(|(_, unit)| unit).unwrap_or(&("B", 1));
+    format!("{}{name}", bytes / unit)
+}
+
 /// The text that [`decimal`] reads as this many units of 10^-`decimals`.
-pub(crate) fn decimal_text(units: u64, decimals: usize) -> String {
+pub fn decimal_text(units: u64, decimals: usize) -> String {
     let scale = 10_u64.pow(decimals as u32);
     let text = format!("{}.{:0decimals$}", units / scale, units % scale);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -59,9 +69,15 @@ pub(crate) fn decimal_text(units: u64, decimals: usize) -> String {
 
 fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let start = text.trim_end_matches(|character: char| character.is_ascii_alphabetic()).len();
-    let (digits, name) = text.split_at(start);
+    let (number, name) = text.split_at(start);
     let &(_, unit) = units.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-    whole(digits.trim())?.checked_mul(unit)
+    let Some((above, below)) = number.trim().split_once('.') else {
+        return whole(number.trim())?.checked_mul(unit);
+    };
+    let scale = 10_u128.checked_pow(u32::try_from(below.len()).ok()?)?;
+    let parts = u128::from(whole(below)?).checked_mul(u128::from(unit))?;
+    let below = parts.is_multiple_of(scale).then_some(parts / scale)?;
+    whole(above)?.checked_mul(unit)?.checked_add(u64::try_from(below).ok()?)
 }
 
 /// Digits only: the standard parser would take a sign.
@@ -84,7 +100,20 @@ mod tests {
         );
         assert_eq!(count("20M"), Some(20_000_000));
         assert_eq!(count("7"), Some(7));
-        for text in ["", "+1", "-1", "1.5MiB", "MiB", "4 pages", "99999999999TiB"] {
+        assert_eq!(size_bytes("1.5MiB"), Some(3 << 19));
+        assert_eq!(size_bytes("1.6TB"), Some(1_600_000_000_000));
+        for text in [
+            "",
+            "+1",
+            "-1",
+            "1.5",
+            "1.0005KB",
+            "1.MiB",
+            ".5MiB",
+            "MiB",
+            "4 pages",
+            "99999999999TiB",
+        ] {
             assert_eq!((size_bytes(text), count(text)), (None, None), "{text}");
         }
     }
@@ -105,6 +134,11 @@ mod tests {
         for (size, text) in [(4096, "4KiB"), (1 << 30, "1GiB"), (1_000, "1000"), (0, "0")] {
             assert_eq!(bytes_text(size), text);
             assert_eq!(size_bytes(text), Some(size));
+        }
+        for (size, text) in
+            [(8 << 30, "8GiB"), (512_000_000, "512MB"), (1_600_000_000_000, "1600GB")]
+        {
+            assert_eq!(bytes_text_in_any_unit(size), text);
         }
     }
 }

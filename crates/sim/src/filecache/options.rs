@@ -1,0 +1,101 @@
+//! The options of `filecache`, as users write them, and the experiment that they make.
+
+use super::{
+    AdmissionRule, Capacity, FileCacheCosts, FileCacheExperiment, SecondTouch, Writes,
+    parse_stack_share,
+};
+use crate::options::{Domain, options};
+use crate::pages::choose;
+use crate::{Contestant, SimError, TraceInput, parse_page_bytes};
+
+options! {
+    /// What `filecache` takes beside traces and threads.
+    pub struct FileCacheOptions {
+        /// Blocks, shares of the footprint or sizes, such as 64, 5%,20%, 5%..100% or 64MiB; 0 admits nothing.
+        capacity: Option<String> = Domain::Sizes;
+        /// List of always, second-touch, tinylfu, write-around; or all.
+        admission: Vec<String> = Domain::Names { of: "admissions" }, "always";
+        /// List of NAME or NAME:parameter=value,...; all, and patterns such as c*. See: clockhand policies.
+        policy: Vec<String> = Domain::Names { of: "policies" }, "lru";
+        /// List of NAME[:option=value,...] or FILE.toml; all, and patterns. See: clockhand devices.
+        device: Vec<String> = Domain::Names { of: "devices" };
+        /// List of block sizes in bytes, powers of two.
+        page_size: Vec<String> = Domain::List, "4KiB";
+        /// second-touch: earlier references that a block needs.
+        admit_after: u32 = Domain::Whole { least: 0, most: u32::MAX as u64 }, "1";
+        /// second-touch: blocks that are remembered; all if not given.
+        history: Option<u32> = Domain::Whole { least: 1, most: u32::MAX as u64 };
+        /// second-touch: forget a block that enters.
+        forget_on_admit: bool = Domain::Flag;
+        /// What inserting a block takes, in ns; half the time of a hit if not given.
+        insert_ns: Option<u64> = Domain::Whole { least: 0, most: 1_000_000_000_000 };
+        /// What software adds to a reference to the device, in times of a hit.
+        stack_share: String = Domain::Number, "0.3";
+        /// Where cached blocks are; its read cost is the time of a hit.
+        cache_device: String = Domain::Device, "scm:ratio=1";
+        /// free: writes cost what reads do, dirty blocks leave for nothing; cost: the device's write cost where a block is written
+        /// to it.
+        writes: String = Domain::Word { words: &["free", "cost"] }, "free";
+        /// Write dirty blocks when the trace ends.
+        flush_at_end: bool = Domain::Flag;
+        /// Seed of policies with random choices, from 0.
+        seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
+    }
+}
+
+impl FileCacheOptions {
+    /// The experiment.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the option and what it takes.
+    pub fn experiment(
+        &self,
+        traces: Vec<TraceInput>,
+        jobs: Option<usize>,
+    ) -> Result<FileCacheExperiment, SimError> {
+        let rules: Result<_, SimError> =
+            self.admission.iter().map(|name| AdmissionRule::parse(name)).collect();
+        Ok(FileCacheExperiment {
+            traces,
+            policies: Contestant::parse_all(&self.policy)?,
+            seed: self.seed,
+            capacities: self.capacity.as_deref().map_or(Ok(Vec::new()), Capacity::parse)?,
+            admissions: rules?,
+            second_touch: SecondTouch {
+                admit_after: self.admit_after,
+                history: self.history,
+                forget_on_admit: self.forget_on_admit,
+            },
+            block_sizes_bytes: self.block_sizes_bytes()?,
+            devices: self.device.clone(),
+            costs: self.costs()?,
+            flush_at_end: self.flush_at_end,
+            jobs,
+        })
+    }
+
+    /// The block sizes in bytes.
+    ///
+    /// # Errors
+    ///
+    /// One is no power of two.
+    pub fn block_sizes_bytes(&self) -> Result<Vec<u64>, SimError> {
+        self.page_size.iter().map(|text| parse_page_bytes(text)).collect()
+    }
+
+    /// What is charged beside the device.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the option and what it takes.
+    pub fn costs(&self) -> Result<FileCacheCosts, SimError> {
+        let kinds = [("free", Writes::Free), ("cost", Writes::Cost)];
+        Ok(FileCacheCosts {
+            cache_device: self.cache_device.clone(),
+            stack_share: parse_stack_share(&self.stack_share)?,
+            insert_ns: self.insert_ns,
+            writes: choose("--writes", &self.writes, kinds)?,
+        })
+    }
+}

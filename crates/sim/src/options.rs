@@ -1,0 +1,185 @@
+//! The options of a study, declared once: the struct that the engine takes is also what the command's help, Python's
+//! checks and the tables of experiments are made of.
+
+use serde::Serialize;
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Domain {
+    /// Text, which the study reads.
+    Text,
+    /// One of these words.
+    Word {
+        /// The words.
+        words: &'static [&'static str],
+    },
+    /// A whole number.
+    Whole {
+        /// The least.
+        least: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// A number that is exact as text.
+    Number,
+    /// Yes or no.
+    Flag,
+    /// Sizes, shares and ranges in one text with commas.
+    Sizes,
+    /// A list, a text per item.
+    List,
+    /// A list of names with parameters, patterns of which stand for what there is.
+    Names {
+        /// What there is: `policies`, `devices`, `write_buffers`, `ssds` or `admissions`.
+        of: &'static str,
+    },
+    /// A device or the file of one.
+    Device,
+}
+
+/// An option of a study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StudyOption {
+    /// Its name, with underscores; the command has hyphens.
+    pub name: &'static str,
+    /// What it takes.
+    #[serde(flatten)]
+    pub domain: Domain,
+    /// What it is if it is not given, as users write it; it has no value then if `None`.
+    pub default: Option<&'static str>,
+    /// What it means, for the command's help; its lines begin with a space.
+    pub help: &'static str,
+}
+
+/// A type that a field of the options may have.
+pub(crate) trait OptionValue {
+    /// The value of a default as users write it.
+    fn of_default(text: Option<&'static str>) -> Self;
+}
+
+impl OptionValue for String {
+    fn of_default(text: Option<&'static str>) -> Self {
+        text.unwrap_or_default().to_owned()
+    }
+}
+
+impl OptionValue for Vec<String> {
+    fn of_default(text: Option<&'static str>) -> Self {
+        text.map(|text| text.split(',').map(str::to_owned).collect()).unwrap_or_default()
+    }
+}
+
+impl OptionValue for bool {
+    fn of_default(_: Option<&'static str>) -> Self {
+        false
+    }
+}
+
+impl OptionValue for u32 {
+    fn of_default(text: Option<&'static str>) -> Self {
+        text.and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+}
+
+impl OptionValue for u64 {
+    fn of_default(text: Option<&'static str>) -> Self {
+        text.and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+}
+
+impl<T: OptionValue> OptionValue for Option<T> {
+    fn of_default(text: Option<&'static str>) -> Self {
+        text.map(|text| T::of_default(Some(text)))
+    }
+}
+
+/// Declares the options of a study: the struct, its default, and its `OPTIONS` in the order of the fields. The doc comment
+/// of a field is the command's help.
+macro_rules! options {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $options:ident {
+            $( $(#[doc = $doc:literal])+ $name:ident: $value:ty = $domain:expr $(, $default:literal)?; )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $options {
+            $( $(#[doc = $doc])+ pub $name: $value, )+
+        }
+
+        impl Default for $options {
+            fn default() -> Self {
+                $options {
+                    $( $name: $crate::options::OptionValue::of_default(
+                        $crate::options::options!(@default $($default)?),
+                    ), )+
+                }
+            }
+        }
+
+        impl $options {
+            /// The options, in the order of the fields.
+            pub const OPTIONS: &'static [$crate::options::StudyOption] = &[$(
+                $crate::options::StudyOption {
+                    name: stringify!($name),
+                    domain: $domain,
+                    default: $crate::options::options!(@default $($default)?),
+                    help: concat!($($doc),+),
+                },
+            )+];
+        }
+    };
+    (@default) => { None };
+    (@default $default:literal) => { Some($default) };
+}
+
+pub(crate) use options;
+
+/// The options of every study, by the name of the study.
+pub const OPTIONS: &[(&str, &[StudyOption])] = &[
+    ("pages", crate::PagesOptions::OPTIONS),
+    ("ssd", crate::SsdOptions::OPTIONS),
+    ("translate", crate::TranslateOptions::OPTIONS),
+    ("filecache", crate::FileCacheOptions::OPTIONS),
+    ("pagecache", crate::PageCacheSettings::OPTIONS),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_has_a_name_of_its_own_and_says_what_it_means() {
+        for (study, options) in OPTIONS {
+            for (position, option) in options.iter().enumerate() {
+                let others = &options[..position];
+                assert!(
+                    others.iter().all(|other| other.name != option.name),
+                    "{study}: {option:?}"
+                );
+                assert!(option.help.trim_end().ends_with('.'), "{study}: {option:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_default_is_in_the_domain_of_its_option() {
+        for (study, options) in OPTIONS {
+            for option in *options {
+                let Some(default) = option.default else { continue };
+                let fits = match option.domain {
+                    Domain::Word { words } => words.contains(&default),
+                    Domain::Whole { least, most } => {
+                        default.parse().is_ok_and(|value| (least..=most).contains(&value))
+                    }
+                    Domain::Flag => false,
+                    _ => true,
+                };
+                assert!(fits, "{study}: {option:?}");
+            }
+        }
+    }
+}

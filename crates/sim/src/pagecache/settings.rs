@@ -1,0 +1,72 @@
+//! The options of `pagecache`, as users write them, and the experiment that they make.
+
+use super::{FirstTouch, Flusher, PageCacheExperiment, PageCacheOptions, ReadAhead, ZeroClean};
+use crate::options::{Domain, options};
+use crate::{Contestant, MemorySize, SimError, TraceInput, parse_page_bytes};
+
+options! {
+    /// What `pagecache` takes beside traces and threads.
+    pub struct PageCacheSettings {
+        /// NAME or NAME:parameter=value,...; several with commas, all, or a pattern such as 'clock*'. See: clockhand policies.
+        policy: Vec<String> = Domain::Names { of: "policies" };
+        /// Page frames, such as 64,128.
+        frames: Option<String> = Domain::Sizes;
+        /// Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%.
+        memory: Option<String> = Domain::Sizes;
+        /// Page size in bytes, a power of two.
+        page_size: String = Domain::Text, "4KiB";
+        /// NAME[:option=value,...] or FILE.toml. See: clockhand devices.
+        device: String = Domain::Device, "slc-nand";
+        /// What files stand on; as --device, which is for anonymous pages, if not given.
+        file_device: Option<String> = Domain::Device;
+        /// zero: the first reference to anonymous memory reads nothing; read: every miss on it reads, as in simulate.
+        first_touch: String = Domain::Text, "zero";
+        /// drop: an anonymous page that was never written is zero again when it comes back; read: it is read.
+        zero_clean: String = Domain::Text, "drop";
+        /// Run a flusher at multiples of this many seconds of trace time (5s) or references (1000r).
+        flush_every: Option<String> = Domain::Text;
+        /// The flusher writes pages of files that became dirty so long ago; 0.
+        flush_age: Option<String> = Domain::Text;
+        /// The flusher leaves at most this share of the frames dirty, such as 1/4 or 20%.
+        dirty_limit: Option<String> = Domain::Number;
+        /// none; file:MIN-MAX pages behind what calls read; swap:N slots around what comes back; both with a comma. Linux 2.4:
+        /// file:3-31,swap:8.
+        read_ahead: String = Domain::Text, "none";
+        /// Seed of policies with random choices, from 0.
+        seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
+    }
+}
+
+impl PageCacheSettings {
+    /// The experiment.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the option and what it takes.
+    pub fn experiment(
+        &self,
+        traces: Vec<TraceInput>,
+        jobs: Option<usize>,
+    ) -> Result<PageCacheExperiment, SimError> {
+        Ok(PageCacheExperiment {
+            traces,
+            policies: Contestant::parse_all(&self.policy)?,
+            seed: self.seed,
+            sizes: MemorySize::parse_either(self.frames.as_deref(), self.memory.as_deref())?,
+            page_bytes: parse_page_bytes(&self.page_size)?,
+            device: self.device.clone(),
+            file_device: self.file_device.clone(),
+            options: PageCacheOptions {
+                first_touch: FirstTouch::parse(&self.first_touch)?,
+                zero_clean: ZeroClean::parse(&self.zero_clean)?,
+                flusher: Flusher::parse(
+                    self.flush_every.as_deref(),
+                    self.flush_age.as_deref(),
+                    self.dirty_limit.as_deref(),
+                )?,
+                read_ahead: ReadAhead::parse(&self.read_ahead)?,
+            },
+            jobs,
+        })
+    }
+}

@@ -1,0 +1,102 @@
+//! The options of `simulate`, as users write them, and the experiment that they make.
+
+use std::num::NonZeroU64;
+
+use crate::options::{Domain, options};
+use crate::{
+    Bits, Contestant, Effort, Experiment, MemorySize, Observation, ReplayOptions, SimError,
+    TraceInput, WriteMiss, parse_page_bytes,
+};
+
+options! {
+    /// What `simulate` takes beside traces and threads.
+    pub struct PagesOptions {
+        /// NAME or NAME:parameter=value,...; several with commas, all, or a pattern such as 'clock*'. See: clockhand policies.
+        policy: Vec<String> = Domain::Names { of: "policies_and_bounds" };
+        /// Page frames, such as 64,128.
+        frames: Option<String> = Domain::Sizes;
+        /// Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%.
+        memory: Option<String> = Domain::Sizes;
+        /// Page size in bytes, a power of two.
+        page_size: String = Domain::Text, "4KiB";
+        /// NAME[:option=value,...] or FILE.toml. See: clockhand devices.
+        device: String = Domain::Device, "slc-nand";
+        /// exact: every hit sets its bit; mapped: as real memory shows it.
+        bits: String = Domain::Word { words: &["exact", "mapped"] }, "exact";
+        /// fetch: a write fault reads the page; blind: it reads nothing.
+        write_miss: String = Domain::Word { words: &["fetch", "blind"] }, "fetch";
+        /// Keep this many of the frames free for write-backs that are under way; the policy has the rest.
+        reserve: u32 = Domain::Whole { least: 0, most: u32::MAX as u64 }, "0";
+        /// Write dirty pages when the trace ends.
+        flush_at_end: bool = Domain::Flag;
+        /// Seconds that bound and opt-feasible may take about for a memory size; 2 if not given, 0 for the bound that needs no
+        /// prices.
+        bound_effort: Option<String> = Domain::Number;
+        /// Count hand movements; each adds this many ns to the I/O time.
+        hand_ns: Option<u64> = Domain::Whole { least: 0, most: u64::MAX };
+        /// Sample the gauges after this many faults; 1 if not given.
+        gauge_every: Option<u64> = Domain::Whole { least: 1, most: u64::MAX };
+        /// Seed of policies with random choices, from 0.
+        seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
+    }
+}
+
+impl PagesOptions {
+    /// The experiment.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the option and what it takes.
+    pub fn experiment(
+        &self,
+        traces: Vec<TraceInput>,
+        jobs: Option<usize>,
+    ) -> Result<Experiment, SimError> {
+        let gauge_every = self.gauge_every.and_then(NonZeroU64::new);
+        let is_watched = self.hand_ns.is_some() || gauge_every.is_some();
+        let observation = || Observation { gauge_every, hand_ns: self.hand_ns.unwrap_or(0) };
+        let effort = self.bound_effort.as_deref();
+        Ok(Experiment {
+            traces,
+            policies: Contestant::parse_all(&self.policy)?,
+            seed: self.seed,
+            sizes: MemorySize::parse_either(self.frames.as_deref(), self.memory.as_deref())?,
+            page_bytes: parse_page_bytes(&self.page_size)?,
+            device: self.device.clone(),
+            options: self.replay_options()?,
+            bound_effort: effort
+                .map_or(Ok(Effort::default()), |effort| Effort::parse("--bound-effort ", effort))?,
+            reserve: self.reserve,
+            observation: is_watched.then(observation),
+            jobs,
+        })
+    }
+
+    fn replay_options(&self) -> Result<ReplayOptions, SimError> {
+        let bits = [("exact", Bits::Exact), ("mapped", Bits::Mapped)];
+        let write_misses = [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)];
+        Ok(ReplayOptions {
+            bits: choose("--bits", &self.bits, bits)?,
+            write_miss: choose("--write-miss", &self.write_miss, write_misses)?,
+            flush_at_end: self.flush_at_end,
+        })
+    }
+}
+
+/// One of two words, of an option.
+///
+/// # Errors
+///
+/// It is neither.
+pub fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Result<T, SimError> {
+    let [(first_word, first), (second_word, second)] = choices;
+    if word == first_word {
+        Ok(first)
+    } else if word == second_word {
+        Ok(second)
+    } else {
+        Err(SimError::Usage(format!(
+            "{option} {word:?} is unknown; give {first_word} or {second_word}"
+        )))
+    }
+}

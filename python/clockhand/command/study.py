@@ -1,0 +1,143 @@
+"""The frame of every study's command: options come from their declaration, and rows go out."""
+
+import inspect
+from collections.abc import Callable, Collection, Iterator
+from functools import partial, wraps
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from clockhand.command.options import Jobs, Out, OutputFormat, Plots, Report, Traces
+from clockhand.command.output import check_outputs, command_line, deliver, say
+from clockhand.command.progress import shown_progress
+from clockhand.command.reading import with_reading
+from clockhand.study.options import Option, options_of
+from clockhand.study.run import Study, run_study
+from clockhand.traces import Reading
+
+
+def with_options(
+    study: str, *, required: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a study in the place of its parameter ``options``.
+
+    Typer makes options of the parameters in a function's signature.
+
+    Args:
+        study: The name of the study.
+        required: Options that must be given.
+    """
+    declared = options_of(study)
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command)
+
+        def parameters() -> Iterator[inspect.Parameter]:
+            for name, parameter in signature.parameters.items():
+                if name == "options":
+                    yield from (_parameter(it, it.name in required) for it in declared.values())
+                else:
+                    yield parameter
+
+        @wraps(command)
+        def with_given(**given: Any) -> None:
+            options = {name: given.pop(name) for name in declared}
+            command(**given, options=options)
+
+        # Parameters without a default come first, as Python wants them.
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        ordered = [
+            parameter
+            for kind in kinds
+            for is_optional in (False, True)
+            for parameter in parameters()
+            if parameter.kind is kind
+            and (parameter.default is not inspect.Parameter.empty) is is_optional
+        ]
+        vars(with_given)["__signature__"] = signature.replace(parameters=ordered)
+        return with_given
+
+    return decorated
+
+
+def _parameter(option: Option, is_required: bool) -> inspect.Parameter:
+    """Return the parameter of which Typer makes the option."""
+    types: dict[str, Any] = {"flag": bool, "whole": int, "names": list[str]}
+    kind: Any = types.get(option.kind, str)
+    default: Any = option.default
+    if option.kind == "flag":
+        default = False
+    elif option.kind == "names":
+        default = [] if default is None else [default]
+    elif default is None and not is_required:
+        kind = kind | None
+    elif option.kind == "whole":
+        default = int(str(default))
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=inspect.Parameter.empty if is_required else default,
+        annotation=Annotated[kind, typer.Option(option.flag, help=option.help)],
+    )
+
+
+def study_command(
+    study: Study[Any],
+    summary: str,
+    print_tables: Callable[[Any, Console], None],
+    *,
+    required: Collection[str] = (),
+) -> Callable[..., None]:
+    """Return the command of a study that needs nothing but the frame.
+
+    Args:
+        study: The study.
+        summary: What the command does, in a sentence.
+        print_tables: Prints a result for people.
+        required: Options that must be given.
+    """
+
+    @with_reading
+    @with_options(study.name, required=required)
+    def command(
+        traces: Traces,
+        options: Any,
+        jobs: Jobs = None,
+        format: OutputFormat = None,
+        out: Out = None,
+        report: Report = None,
+        plots: Plots = None,
+        *,
+        reading: Reading,
+    ) -> None:
+        check_outputs(out, report, plots)
+        run = run_shown(study, traces, options, jobs, reading)
+        files = run.report_files(report, plots)
+        deliver(run.rows, format, out, partial(print_tables, run), files, plots)
+
+    command.__doc__ = summary
+    return command
+
+
+def run_shown(
+    study: Study[Any],
+    traces: list[str],
+    options: dict[str, Any],
+    jobs: int | None,
+    reading: Reading,
+) -> Any:
+    """Run a study with progress, and say what the readers passed over; the result."""
+    with shown_progress() as watch:
+        run = run_study(
+            study,
+            traces,
+            options,
+            jobs=jobs,
+            watch=watch,
+            command=command_line(),
+            reading=reading,
+        )
+    for warning in run.warnings:
+        say(warning)
+    return run

@@ -1,0 +1,146 @@
+"""The options of studies as the engine declares them: name, domain, default and help."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from clockhand import _engine
+from clockhand.study.limits import check_range
+from clockhand.study.selections import expanded
+
+LISTS = ("list", "names")
+"""The kinds of options that hold a list, a text per item."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a study.
+
+    Attributes:
+        name: Its name, with underscores.
+        kind: What it takes: ``text``, ``word``, ``whole``, ``number``, ``flag``, ``sizes``,
+            ``list``, ``names`` or ``device``.
+        default: What it is if it is not given, as users write it; ``None`` if it has no value then.
+        help: What it means.
+        words: The words of a ``word``.
+        least: The least of a ``whole`` number.
+        most: The largest of a ``whole`` number.
+        of: What the ``names`` name.
+    """
+
+    name: str
+    kind: str
+    default: str | None
+    help: str
+    words: tuple[str, ...] = ()
+    least: int = 0
+    most: int = 0
+    of: str = ""
+
+    @property
+    def flag(self) -> str:
+        """As the command has it."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def checked(self, value: Any) -> Any:
+        """Return a value as the engine takes it.
+
+        Args:
+            value: A number, a text, a path, a list of them, or ``None`` for the default.
+
+        Raises:
+            UsageError: a number is out of range, or a pattern matches nothing.
+        """
+        if self.kind == "flag":
+            return bool(value)
+        if value is None:
+            value = self.default
+        if self.kind == "whole":
+            number = None if value is None else int(value)
+            if number is not None:
+                check_range(self.flag, number, self.least, self.most)
+            return number
+        if self.kind == "names":
+            return [] if value is None else expanded(self.flag, value, names_of(self.of))
+        if self.kind == "list":
+            return items(value)
+        if self.kind == "sizes":
+            return joined(value)
+        return value if value is None else os.fspath(value) if _is_path(value) else str(value)
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, os.PathLike)
+
+
+@cache
+def options_of(study: str) -> Mapping[str, Option]:
+    """Return the options of a study by name, in the order of the command's help.
+
+    Raises:
+        KeyError: the engine has no such study.
+    """
+    declared = _engine.options()[study]
+    return {
+        option["name"]: Option(
+            **{**option, "words": tuple(option.get("words", ())), "help": _one_line(option["help"])}
+        )
+        for option in declared
+    }
+
+
+def checked(study: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all options of a study as the engine takes them, with defaults for what is not given.
+
+    Raises:
+        UsageError: a number is out of range, or a pattern matches nothing.
+    """
+    options = options_of(study)
+    unknown = given.keys() - options.keys()
+    assert not unknown, f"{study} has no options {', '.join(sorted(unknown))}"
+    return {name: option.checked(given.get(name)) for name, option in options.items()}
+
+
+def names_of(kind: str) -> Sequence[str]:
+    """Return what there is of ``policies``, ``devices`` and so on, for lists with patterns."""
+    match kind:
+        case "policies_and_bounds":
+            return [entry["name"] for entry in _engine.policies()]
+        case "policies":
+            return [entry["name"] for entry in _engine.policies() if entry["kind"] != "bound"]
+        case "write_buffers":
+            return [entry["name"] for entry in _engine.write_buffers()]
+        case "devices":
+            return [entry["name"] for entry in _engine.devices()]
+        case "ssds":
+            return [entry["name"] for entry in _engine.ssds()]
+        case "admissions":
+            return _engine.admissions()
+        case _:
+            raise AssertionError(kind)
+
+
+def items(value: object) -> list[str]:
+    """Return the items of a list, also of one that is a text with commas; none of ``None``."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",")]
+    if isinstance(value, Iterable):
+        return [item for part in value for item in items(str(part))]
+    return [str(value)]
+
+
+def joined(value: object) -> str | None:
+    """Return sizes in one text with commas; ``None`` of ``None``."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Iterable):
+        return ",".join(str(item) for item in value)
+    return str(value)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,246 @@
+"""Computing a task of a sweep: what a scheduler may call, in this process or another."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from clockhand import _engine
+from clockhand.study.run import Options, trace_facts
+from clockhand.sweep.layout import LAYOUTS, Cell, Layout
+from clockhand.traces import Watch, reading_notes, sources
+
+Key = tuple[Any, ...]
+"""The values of a layout's key columns."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Cells of one trace that one reading serves. It can be pickled, and holds all that it needs.
+
+    Attributes:
+        study: The study's name.
+        trace: The trace file.
+        trace_sha256: The digest of its stored bytes.
+        trace_format: Its format; found by content if ``None``.
+        told_format: What its cells' keys call the format.
+        view: What store-miss fills count as; the trace's own if ``None``.
+        told_view: What its cells' keys call the view.
+        settings: The options of each setting.
+        kept: The keys of cells that need not be computed.
+    """
+
+    study: str
+    trace: str
+    trace_sha256: str
+    trace_format: str | None
+    told_format: str
+    view: str | None
+    told_view: str
+    settings: tuple[Options, ...]
+    kept: frozenset[Key] = frozenset()
+
+    @property
+    def layout(self) -> Layout:
+        """How its cells are laid out."""
+        return LAYOUTS[self.study]
+
+    def key(self, cell: Cell) -> dict[str, Any]:
+        """Return the key columns of a cell."""
+        return {
+            **cell.key,
+            "trace_sha256": self.trace_sha256,
+            "trace_format": self.told_format,
+            "view": self.told_view,
+            "numbers_version": _engine.NUMBERS_VERSION,
+        }
+
+    def place(self, cell: Cell) -> Key:
+        """Return the key of a cell."""
+        key = self.key(cell)
+        return tuple(key[name] for name in self.layout.key)
+
+    def missing(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells that are not kept, each key once."""
+        found: dict[Key, Cell] = {}
+        for cell in cells:
+            place = self.place(cell)
+            if place not in self.kept:
+                found.setdefault(place, cell)
+        return list(found.values())
+
+
+@dataclass
+class Computed:
+    """What a task gave.
+
+    Attributes:
+        rows: A row per cell, with the columns of the study's dataset.
+        facts: What a report needs to know, by setting.
+        notes: What the readers passed over or assumed, one sentence each.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    facts: list[Mapping[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+Told = Callable[[Sequence[tuple[Cell, dict[str, Any]]]], None]
+"""Is given cells with their rows as they are finished."""
+
+Known = Callable[[Mapping[str, Any]], None]
+"""Is given the facts of a setting, its traces, devices and contenders, once they are known."""
+
+
+def compute(task: Task, *, jobs: int | None = 1) -> Computed:
+    """Compute the cells of a task that are not kept.
+
+    The result depends on nothing but the task and the files that it names, so that a scheduler such
+    as Dask may call it anywhere: ``client.map(compute, tasks)``.
+
+    Args:
+        task: What is to be computed; see :func:`clockhand.sweep.tasks_of`.
+        jobs: Threads, from 1 to 1024; all cores if ``None``.
+
+    Raises:
+        UsageError: an option is unusable on this trace.
+        ClockhandError: the trace cannot be read, or is another one than the task's.
+    """
+    computed = Computed()
+    run = Run(task, jobs, lambda *_: None)
+    for setting in range(len(task.settings)):
+        run.setting(setting, lambda done: _keep(computed, done), computed.facts.append)
+    computed.notes += run.notes
+    return computed
+
+
+def _keep(computed: Computed, done: Sequence[tuple[Cell, dict[str, Any]]]) -> None:
+    computed.rows += [row for _, row in done]
+
+
+class Run:
+    """A task at work: its settings are run one by one, and rows told of as they are finished."""
+
+    def __init__(self, task: Task, jobs: int | None, watch: Watch) -> None:
+        self._task = task
+        self._jobs = jobs
+        self._watch = watch
+        self.notes: list[str] = []
+        [self._source] = sources(task.trace, trace_format=task.trace_format, view=task.view)
+        self._prepared: _engine.PreparedTrace | None = None
+
+    def with_kept(self, more: Iterable[Key]) -> Task:
+        """Go on with a task that has more cells; the task."""
+        self._task = replace(self._task, kept=self._task.kept | frozenset(more))
+        return self._task
+
+    def cells(self, setting: int) -> list[Cell]:
+        """Return all cells of a setting; the trace is read if they depend on it."""
+        layout, options = self._task.layout, self._task.settings[setting]
+        if not layout.depends_on_footprint:
+            return layout.cells(options, None)
+        read = self._read(options)
+        return layout.cells(options, read["footprint_pages"])
+
+    def setting(self, setting: int, told: Told, known: Known) -> None:
+        """Compute the cells of a setting that are not kept."""
+        options = self._task.settings[setting]
+        missing = self._task.missing(self.cells(setting))
+        keep = partial(self._keep, missing, told)
+        if self._task.layout.depends_on_footprint:
+            self._simulate(options, missing, keep, known)
+            return
+        study = self._task.layout.study
+        result = study.engine(
+            [self._source],
+            options,
+            jobs=self._jobs,
+            watch=self._watch,
+            cells=[cell.place for cell in missing],
+            on_rows=keep,
+        )
+        (read,) = result["traces"]
+        self._check(read)
+        known(
+            {
+                "traces": [self._told(read, _page_bytes(options, result))],
+                study.devices: result[study.devices],
+                study.contenders: result[study.contenders],
+            }
+        )
+
+    def _keep(
+        self, missing: Sequence[Cell], told: Told, finished: Iterable[tuple[int, dict[str, Any]]]
+    ) -> None:
+        """The engine tells of cells by position, of all or of the missing ones."""
+        task = self._task
+        by_place = {cell.place: cell for cell in missing}
+        done = []
+        for position, row in finished:
+            is_of_all = not task.layout.depends_on_footprint
+            cell = by_place[position] if is_of_all else missing[position]
+            own = {"trace": task.trace, "version": _engine.__version__}
+            done.append((cell, {**row, **task.key(cell), **own}))
+        told(done)
+
+    def _simulate(
+        self,
+        options: Options,
+        missing: Sequence[Cell],
+        keep: Callable[..., None],
+        known: Known,
+    ) -> None:
+        read = self._read(options)
+        plan = _engine.plan_cells(options, footprint_pages=read["footprint_pages"])
+        known(
+            {
+                "traces": [self._told(read, int(options["page_size"]))],
+                "devices": [plan["device"]],
+                "policies": plan["policies"],
+            }
+        )
+        if missing:
+            assert self._prepared is not None
+            self._prepared.simulate(
+                [cell.place for cell in missing],
+                options,
+                jobs=self._jobs,
+                on_rows=keep,
+                watch=self._watch,
+            )
+
+    def _read(self, options: Options) -> Mapping[str, Any]:
+        """What the trace is at a setting's page size; it is read once for all settings."""
+        if self._prepared is None:
+            settings = self._task.settings
+            self._prepared = _engine.PreparedTrace.read(
+                self._source,
+                list(dict.fromkeys(name for setting in settings for name in setting["policy"])),
+                list(dict.fromkeys(setting["device"] for setting in settings)),
+                list(dict.fromkeys(int(setting["page_size"]) for setting in settings)),
+                self._watch,
+            )
+            self._check(self._prepared.traces[0])
+        at = {facts["page_bytes"]: facts for facts in self._prepared.traces}
+        return at[int(options["page_size"])]
+
+    def _check(self, read: Mapping[str, Any]) -> None:
+        """Refuse a trace that is not the task's any more; its notes are told once."""
+        task = self._task
+        if read["sha256"] != task.trace_sha256:
+            raise _engine.ClockhandError(
+                f"{task.trace} changed while it was read; run the command again"
+            )
+        if not self.notes:
+            self.notes += [f"{task.trace}: {note}" for note in reading_notes(read)]
+
+    def _told(self, read: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
+        return {**trace_facts(read, page_bytes), "name": self._task.trace}
+
+
+def _page_bytes(options: Options, result: Mapping[str, Any]) -> int:
+    """The bytes of the pages that facts about a trace count: those of the first size or drive."""
+    size = options.get("page_size")
+    if size is None:
+        return int(result["ssds"][0]["page_bytes"])
+    return _engine.parse_page_bytes(size if isinstance(size, str) else size[0])
