@@ -199,7 +199,6 @@ def test_what_is_wrong_is_refused_in_one_sentence(clockhand: Clockhand, tmp_path
         (["--experiment", "kind.toml"], "not of its kind"),
         (["--experiment", "workload.toml"], "the workloads are CAMWEBDEV, Filebench"),
         (["--experiment", "broken.toml"], "is not TOML"),
-        (["--experiment", str(EXPERIMENT), "--dataset", "x"], "leave --dataset out"),
         (["--experiment", "absent.toml"], "absent.toml is not here"),
     ):
         run = clockhand("reproduce", "clock-dnv", *words)

@@ -75,11 +75,11 @@ def _reproduce(
     if not file.exists():
         raise UsageError(f"{file} is not here; name another file with --experiment")
     check_places([path for path in (out, html) if path is not None], folder=tables)
-    if paper != "craw" and dataset is not None:
+    if paper == SCM and dataset is not None:
         raise UsageError(f"{paper} takes minutes and keeps no dataset; leave --dataset out")
     made: Reproduction | ClockDnvReproduction | ScmReproduction
     if paper == CLOCK_DNV:
-        made = _run_clock_dnv(file, real_traces, jobs)
+        made = _run_clock_dnv(file, real_traces, dataset, jobs)
     elif paper == SCM:
         with shown_progress() as watch:
             made = reproduce_scm(
@@ -104,11 +104,18 @@ def _reproduce(
     deliver(claims, format, out, partial(_print_claims, claims), files, tables)
 
 
-def _run_clock_dnv(file: Path, traces: Path | None, jobs: int | None) -> ClockDnvReproduction:
+def _run_clock_dnv(
+    file: Path, traces: Path | None, dataset: Path | None, jobs: int | None
+) -> ClockDnvReproduction:
     read = read_clock_dnv_experiment(file)
-    with shown_progress() as watch:
+    with sweep_progress() as watch:
         return reproduce_clock_dnv(
-            read, traces=traces, jobs=jobs, watch=watch, command=command_line()
+            read,
+            traces=traces,
+            dataset=dataset or packaged_dataset(file),
+            jobs=jobs,
+            watch=watch,
+            command=command_line(),
         )
 
 

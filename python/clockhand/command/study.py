@@ -18,7 +18,7 @@ from clockhand.traces import Reading
 
 
 def with_options(
-    study: str, *, required: Collection[str] = ()
+    study: str, *, required: Collection[str] = (), names: Collection[str] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of a study in the place of its parameter ``options``.
 
@@ -27,8 +27,10 @@ def with_options(
     Args:
         study: The name of the study.
         required: Options that must be given.
+        names: The options that the command has; all of the study's if not given.
     """
-    declared = options_of(study)
+    of_study = options_of(study)
+    declared = {name: it for name, it in of_study.items() if names is None or name in names}
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command)

@@ -1,15 +1,15 @@
 """``clockhand watch``: see the hand move, step by step."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from clockhand.command.options import Device, PageSize, Seed, TraceFile
+from clockhand.command.options import TraceFile
 from clockhand.command.output import check_outputs, command_line, say
-from clockhand.command.pages import Bits, Policies, WriteMiss
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.command.study import with_options
 from clockhand.studies.watch.run import DEFAULT_LIMIT, watch_policies
 from clockhand.traces import Reading
 
@@ -22,17 +22,17 @@ def register(app: typer.Typer) -> None:
     app.command(name="watch")(_watch)
 
 
+SHARED = ("policy", "page_size", "device", "bits", "write_miss", "seed")
+"""Options of `simulate` that mean the same here."""
+
+
 @with_reading
+@with_options("pages", required=("policy",), names=SHARED)
 def _watch(
     trace: TraceFile,
-    policy: Policies,
     frames: Frames,
     out: Page,
-    page_size: PageSize = "4KiB",
-    device: Device = "slc-nand",
-    bits: Bits = "exact",
-    write_miss: WriteMiss = "fetch",
-    seed: Seed = 0,
+    options: Any,
     *,
     reading: Reading,
 ) -> None:
@@ -41,15 +41,11 @@ def _watch(
     with shown_progress() as progress:
         watched = watch_policies(
             trace,
-            policies=policy,
+            policies=options.pop("policy"),
             frames=frames,
-            page_size=page_size,
-            device=device,
-            bits=bits,
-            write_miss=write_miss,
-            seed=seed,
             watch=progress,
             command=command_line(),
+            **options,
             **reading,
         )
     for warning in watched.warnings:

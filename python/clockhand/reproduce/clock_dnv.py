@@ -1,8 +1,7 @@
 """The CLOCK-DNV paper: its experiment, its tables and figures, and what became of its claims."""
 
 import os
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -15,11 +14,13 @@ from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.clock_dnv_claims import judge
 from clockhand.reproduce.craw import claim_table
 from clockhand.studies.ssd.findings import FAMILY
-from clockhand.studies.ssd.run import SsdRun, run_ssd
+from clockhand.studies.ssd.run import SSD_SCHEMA
 from clockhand.study.facts import SsdRunFacts
+from clockhand.sweep import Experiment, Sweep, run_sweep
+from clockhand.sweep.experiment import experiment_of, read_content
+from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
-from clockhand.traces import Trace, Watch
-from clockhand.traces.synthetic import synthesize
+from clockhand.sweep.task import RECIPE
 
 PAPERS_DRIVE = "dnv-paper"
 DEFAULT = "clock-dnv"
@@ -111,10 +112,7 @@ def read_clock_dnv_experiment(path: str | os.PathLike[str]) -> ClockDnvExperimen
         OSError: the file cannot be read.
     """
     file = Path(path)
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} is not TOML: {error}; correct it there") from error
+    content = read_content(file)
     if wrong := sorted(KEYS ^ set(content)):
         kind = "unknown" if wrong[0] in content else "missing"
         raise UsageError(
@@ -165,8 +163,9 @@ def reproduce_clock_dnv(
     experiment: ClockDnvExperiment,
     *,
     traces: str | os.PathLike[str] | None = None,
+    dataset: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
-    watch: Watch | None = None,
+    watch: SweepWatch | None = None,
     command: str | None = None,
 ) -> ClockDnvReproduction:
     """Run the CLOCK-DNV paper's experiment and judge the paper's claims.
@@ -174,47 +173,56 @@ def reproduce_clock_dnv(
     Args:
         experiment: ``experiments/clock-dnv.toml``, or one with the same buffers.
         traces: A folder with the real traces that the experiment names; those that are there are
-            taken along.
+            also run.
+        dataset: The folder to keep the cells in; the experiment's own if not given.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
 
     Raises:
         UsageError: the experiment names an unknown buffer, drive or recipe.
-        ClockhandError: a trace cannot be read.
+        ClockhandError: a trace cannot be read, or the sweep was interrupted.
     """
-    command = command or "clockhand reproduce clock-dnv"
-    recipes = [synthesize(recipe) for _, recipe in experiment.stand_ins]
-    runs = [
-        run_ssd(
-            recipes,
-            buffers=_with_totals(experiment, experiment.totals),
-            ssds=experiment.ssd,
-            precondition=experiment.precondition,
-            seed=experiment.seed,
+    sweeps = [
+        run_sweep(
+            sweep,
+            dataset=dataset,
             jobs=jobs,
             watch=watch,
-            command=command,
+            command=command or "clockhand reproduce clock-dnv",
         )
+        for sweep in _sweeps(experiment, traces)
     ]
-    for path, format in _present(experiment.real, traces):
-        runs.append(
-            run_ssd(
-                Trace(path, format=format),
-                buffers=_with_totals(experiment, experiment.real.totals),
-                ssds=experiment.real.ssd,
-                precondition=experiment.precondition,
-                map=experiment.real.map,
-                seed=experiment.seed,
-                jobs=jobs,
-                watch=watch,
-                command=command,
-            )
-        )
-    facts = _joined_facts(runs)
-    rows = _rows(experiment, runs)
+    facts = _joined_facts(sweeps)
+    rows = _rows(experiment, sweeps)
     claims = judge(rows.filter(pl.col("workload").is_not_null()))
-    return _made(claims, rows, facts, [warning for run in runs for warning in run.warnings])
+    return _made(claims, rows, facts, [warning for sweep in sweeps for warning in sweep.warnings])
+
+
+def _sweeps(
+    experiment: ClockDnvExperiment, traces: str | os.PathLike[str] | None
+) -> Iterator[Experiment]:
+    """The paper's grid on stand-ins, and that of each real trace that is there."""
+    shared = {
+        "question": experiment.question,
+        "expected": experiment.expected,
+        "seed": experiment.seed,
+    }
+
+    def sweep(totals: Sequence[str], table: Mapping[str, Any], **own: Any) -> Experiment:
+        ssd = {
+            "buffers": _with_totals(experiment, totals),
+            "precondition": experiment.precondition,
+            **table,
+        }
+        return experiment_of(experiment.path, {**shared, **own, "ssd": ssd})
+
+    recipes = [f"{RECIPE}{recipe}" for _, recipe in experiment.stand_ins]
+    yield sweep(experiment.totals, {"ssds": experiment.ssd}, traces=recipes)
+    real = experiment.real
+    for path, format in _present(real, traces):
+        table = {"ssds": real.ssd, "map": real.map}
+        yield sweep(real.totals, table, traces=os.path.abspath(path), trace_format=format)
 
 
 def _made(
@@ -249,8 +257,7 @@ def _with_totals(experiment: ClockDnvExperiment, totals: Sequence[str]) -> list[
     buffers = []
     for total in totals:
         for buffer in (*experiment.buffers, *experiment.ablation):
-            name, _, parameters = buffer.partition(":")
-            buffers.append(f"{name}:total={total}" + (f",{parameters}" if parameters else ""))
+            buffers.append(_engine.buffer_with_total(buffer, total))
     return buffers
 
 
@@ -261,25 +268,31 @@ def _present(real: RealTraces, folder: str | os.PathLike[str] | None) -> list[tu
     return [(path, format) for path, format in found if path.exists()]
 
 
-def _rows(experiment: ClockDnvExperiment, runs: Sequence[SsdRun]) -> pl.DataFrame:
+def _rows(experiment: ClockDnvExperiment, sweeps: Sequence[Sweep]) -> pl.DataFrame:
     workloads = {recipe: workload for workload, recipe in experiment.stand_ins}
-    rows = pl.concat([run.rows for run in runs])
-    names = {name: Path(name).name.partition(".")[0] for name in rows["trace"].unique()}
+    rows = pl.concat([sweep.rows.select(*SSD_SCHEMA) for sweep in sweeps])
+    names = {name: _short(name) for name in rows["trace"].unique()}
+    short = pl.col("trace").replace_strict(names, return_dtype=pl.String)
     return rows.with_columns(
+        short,
         FAMILY,
-        pl.col("trace").replace_strict(workloads, default=None).alias("workload"),
-        pl.col("trace").replace_strict(names, return_dtype=pl.String),
+        short.replace_strict(workloads, default=None).alias("workload"),
     )
 
 
-def _joined_facts(runs: Sequence[SsdRun]) -> SsdRunFacts:
-    """Facts of all runs as those of one; traces are called as in the rows."""
-    first = runs[0].facts
-    traces = [trace for run in runs for trace in run.facts["traces"]]
+def _short(trace: str) -> str:
+    """The recipe's name, or that of the file without endings."""
+    return Path(trace.removeprefix(RECIPE)).name.partition(".")[0]
+
+
+def _joined_facts(sweeps: Sequence[Sweep]) -> SsdRunFacts:
+    """Facts of all sweeps as those of one; traces are called as in the rows."""
+    first = sweeps[0].facts
+    traces = [trace for sweep in sweeps for trace in sweep.facts["traces"]]
     for trace in traces:
-        trace["name"] = Path(trace["name"]).name.partition(".")[0]
-    ssds = [ssd for run in runs for ssd in run.facts["ssds"]]
-    buffers = [buffer for run in runs for buffer in run.facts["buffers"]]
+        trace["name"] = _short(trace["name"])
+    ssds = [ssd for sweep in sweeps for ssd in sweep.facts["ssds"]]
+    buffers = [buffer for sweep in sweeps for buffer in sweep.facts["buffers"]]
     return cast(
         SsdRunFacts,
         {

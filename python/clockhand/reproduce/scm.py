@@ -1,7 +1,6 @@
 """The SCM paper: its experiment on desktop programs, its tables, and what became of its claims."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from clockhand.reproduce.craw import claim_table
 from clockhand.reproduce.scm_claims import BEST_FOR_FAULTS, best_pages, judge
 from clockhand.studies.translate.run import translate
 from clockhand.study.facts import Facts
+from clockhand.sweep.experiment import read_content
 from clockhand.sweep.tables import Table
 from clockhand.traces import Watch
 
@@ -73,10 +73,7 @@ def read_scm_experiment(path: str | os.PathLike[str]) -> ScmExperiment:
         OSError: the file cannot be read.
     """
     file = Path(path)
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} is not TOML: {error}; correct it there") from error
+    content = read_content(file)
     if wrong := sorted(KEYS ^ set(content)):
         kind = "unknown" if wrong[0] in content else "missing"
         raise UsageError(

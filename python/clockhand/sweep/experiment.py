@@ -14,6 +14,7 @@ from clockhand.study.limits import MAXIMUM_COUNT
 from clockhand.sweep.analysis import Analysis, read_analysis
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 from clockhand.sweep.table import key_of, read_table
+from clockhand.sweep.task import RECIPE
 
 DETECTED = "detected"
 """The trace format of an experiment that leaves it to the traces' contents."""
@@ -211,6 +212,9 @@ class _Reader:
     def _traces(self) -> Iterator[str]:
         found: dict[str, None] = {}
         for pattern in self._list("traces", str):
+            if pattern.startswith(RECIPE):
+                found[pattern] = None
+                continue
             path = self._beside(pattern)
             if not GLOB_CHARACTERS & set(pattern):
                 found[path] = None

@@ -12,9 +12,9 @@ from clockhand._engine import ClockhandError
 from clockhand.study.run import Ran, check_jobs, run_facts
 from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders
 from clockhand.sweep.experiment import DETECTED, OWN_VIEW, Experiment, Setting, in_keys
-from clockhand.sweep.layout import Cell, Layout, files_of, sha256_of
+from clockhand.sweep.layout import Cell, Layout, files_of
 from clockhand.sweep.settings import with_settings_named
-from clockhand.sweep.task import Key, Run, Task
+from clockhand.sweep.task import Key, Run, Task, trace_sha256
 
 SECONDS_BETWEEN_PARTS = 2.0
 """How much finished work may be lost at most, beside the cells in flight, to ``kill -9``."""
@@ -120,7 +120,7 @@ def tasks_of(
     folder = experiment.dataset if dataset is None else dataset
     cells = Dataset(folder, experiment.layout).cells()
     for trace in experiment.traces:
-        digest = sha256_of(trace)
+        digest = trace_sha256(trace)
         of_trace = _keys(cells.filter(pl.col("trace_sha256") == digest), experiment.layout)
         for setting in experiment.settings:
             yield task_of(experiment, trace, digest, setting.view, [setting], of_trace)
@@ -199,7 +199,7 @@ class _Run:
         for trace in self.experiment.traces:
             self._trace = trace
             self._show()
-            groups += self._run_trace(trace, sha256_of(trace))
+            groups += self._run_trace(trace, trace_sha256(trace))
             self.flush()
         return self._collect(groups)
 

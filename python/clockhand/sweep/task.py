@@ -7,11 +7,39 @@ from typing import Any
 
 from clockhand import _engine
 from clockhand.study.run import Options, trace_facts
-from clockhand.sweep.layout import LAYOUTS, Cell, Layout
-from clockhand.traces import Watch, reading_notes, sources
+from clockhand.sweep.layout import LAYOUTS, Cell, Layout, sha256_of
+from clockhand.traces import Traces, Watch, reading_notes, sources
+from clockhand.traces.synthetic import synthesize
 
 Key = tuple[Any, ...]
 """The values of a layout's key columns."""
+
+
+RECIPE = "recipe:"
+"""What stands before the recipe of a synthetic trace, where others have a file's name."""
+
+
+def trace_source(
+    trace: str, trace_format: str | None = None, view: str | None = None
+) -> _engine.TraceSource:
+    """Return the engine's source of a trace of an experiment, a file or a recipe."""
+    if trace.startswith(RECIPE):
+        trace_of_recipe: Traces = synthesize(trace.removeprefix(RECIPE))
+        [source] = sources(trace_of_recipe, view=view)
+    else:
+        [source] = sources(trace, trace_format=trace_format, view=view)
+    return source
+
+
+def trace_sha256(trace: str) -> str:
+    """Return the digest of a file's stored bytes, or of the requests that a recipe makes.
+
+    Raises:
+        ClockhandError: the file cannot be read.
+    """
+    if trace.startswith(RECIPE):
+        return str(_engine.read_trace(trace_source(trace))["sha256"])
+    return sha256_of(trace)
 
 
 @dataclass(frozen=True)
@@ -126,7 +154,7 @@ class Run:
         self._jobs = jobs
         self._watch = watch
         self.notes: list[str] = []
-        [self._source] = sources(task.trace, trace_format=task.trace_format, view=task.view)
+        self._source = trace_source(task.trace, task.trace_format, task.view)
         self._prepared: _engine.PreparedTrace | None = None
 
     def with_kept(self, more: Iterable[Key]) -> Task:
