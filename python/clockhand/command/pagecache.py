@@ -17,7 +17,9 @@ def register(app: typer.Typer) -> None:
     summary = (
         "Run one page cache for processes and files, with calls, syncs, a flusher and read-ahead."
     )
-    command = study_command(PAGE_CACHE, summary, print_tables, required=("policy",))
+    command = study_command(
+        PAGE_CACHE, summary, print_tables, required=("policy",), highlights=True
+    )
     app.command(name="pagecache")(command)
 
 

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from clockhand import UsageError
-from clockhand.command.options import Jobs, Out, OutputFormat, Plots, Report, Traces
+from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report, Traces
 from clockhand.command.output import (
     Format,
+    check_highlight,
     check_outputs,
     deliver,
     encoded,
@@ -20,7 +21,7 @@ from clockhand.command.output import (
     print_table,
 )
 from clockhand.command.reading import with_reading
-from clockhand.command.study import run_shown, with_options
+from clockhand.command.study import compared, run_shown, with_options
 from clockhand.studies.pages.comparison import (
     SETTING_COLUMNS,
     bracket_sentence,
@@ -52,6 +53,7 @@ def _simulate(
     out: Out = None,
     report: Report = None,
     plots: Plots = None,
+    highlight: Highlight = None,
     *,
     reading: Reading,
 ) -> None:
@@ -61,10 +63,11 @@ def _simulate(
     if gauges is not None and gauges in (out, report):
         raise UsageError(f"--gauges names {gauges}, as another option does; give another name")
     check_outputs(out, report, plots, gauges)
+    marked = check_highlight(highlight, compared(PAGES, options), report, plots)
     if gauges is not None and options["gauge_every"] is None:
         options["gauge_every"] = 1
     simulation = run_shown(PAGES, traces, options, jobs, reading)
-    files = simulation.report_files(report, plots)
+    files = simulation.report_files(report, plots, marked)
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
     print_for_people = partial(print_rows, simulation.rows, simulation.facts)

@@ -8,8 +8,22 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from clockhand.command.options import Jobs, Out, OutputFormat, Plots, Report, Traces
-from clockhand.command.output import check_outputs, command_line, deliver, say
+from clockhand.command.options import (
+    Highlight,
+    Jobs,
+    Out,
+    OutputFormat,
+    Plots,
+    Report,
+    Traces,
+)
+from clockhand.command.output import (
+    check_highlight,
+    check_outputs,
+    command_line,
+    deliver,
+    say,
+)
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.study.options import Option, options_of
@@ -90,6 +104,7 @@ def study_command(
     print_tables: Callable[[Any, Console], None],
     *,
     required: Collection[str] = (),
+    highlights: bool = False,
 ) -> Callable[..., None]:
     """Return the command of a study that needs nothing but the frame.
 
@@ -98,10 +113,9 @@ def study_command(
         summary: What the command does, in a sentence.
         print_tables: Prints a result for people.
         required: Options that must be given.
+        highlights: Whether its figures emphasise some of what is compared.
     """
 
-    @with_reading
-    @with_options(study.name, required=required)
     def command(
         traces: Traces,
         options: Any,
@@ -110,16 +124,28 @@ def study_command(
         out: Out = None,
         report: Report = None,
         plots: Plots = None,
+        highlight: Highlight = None,
         *,
         reading: Reading,
     ) -> None:
         check_outputs(out, report, plots)
+        marked = check_highlight(highlight, compared(study, options), report, plots)
         run = run_shown(study, traces, options, jobs, reading)
-        files = run.report_files(report, plots)
+        files = run.report_files(report, plots, marked)
         deliver(run.rows, format, out, partial(print_tables, run), files, plots)
 
     command.__doc__ = summary
-    return command
+    if not highlights:
+        signature = inspect.signature(command)
+        kept = [it for name, it in signature.parameters.items() if name != "highlight"]
+        vars(command)["__signature__"] = signature.replace(parameters=kept)
+    return with_reading(with_options(study.name, required=required)(command))
+
+
+def compared(study: Study[Any], options: dict[str, Any]) -> list[str]:
+    """Return what is compared, patterns expanded."""
+    names: list[str] = options_of(study.name)[study.contender].checked(options[study.contender])
+    return names
 
 
 def run_shown(

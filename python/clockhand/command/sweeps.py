@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 
 from clockhand.command import filecache, pagecache, ssd, translation
-from clockhand.command.options import Jobs, Out, OutputFormat
-from clockhand.command.output import command_line, deliver, print_table, say
+from clockhand.command.options import Highlight, Jobs, Out, OutputFormat
+from clockhand.command.output import check_highlight, command_line, deliver, print_table, say
 from clockhand.command.pages import print_rows
 from clockhand.command.progress import progress_bar
 from clockhand.study.facts import printable
@@ -52,6 +52,7 @@ def _sweep(
     dataset: DatasetFolder = None,
     jobs: Jobs = None,
     html: Html = None,
+    highlight: Highlight = None,
     tables: Tables = None,
     format: OutputFormat = None,
     out: Out = None,
@@ -65,6 +66,9 @@ def _sweep(
         {option: path for option, path in written.items() if path is not None},
         [*read.traces, *devices],
     )
+    study = read.layout.study
+    given = [name for setting in read.settings for name in setting.options[study.contender]]
+    marked = check_highlight(highlight, list(dict.fromkeys(given)), html)
     with sweep_progress() as watch:
         sweep = run_sweep(read, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
     for warning in sweep.warnings:
@@ -77,20 +81,28 @@ def _sweep(
     ]
     files = {} if tables is None else table_files(tables, made, sweep.facts)
     if html is not None:
-        files |= sweep.reported().report_files(html, None)
+        files |= sweep.reported().report_files(html, None, marked)
     print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts, read.layout)
     deliver(flat(sweep.rows, read.layout), format, out, print_for_people, files, tables)
 
 
 def _report(
-    dataset: ReportedFolder, html: Html = None, format: OutputFormat = None, out: Out = None
+    dataset: ReportedFolder,
+    html: Html = None,
+    highlight: Highlight = None,
+    format: OutputFormat = None,
+    out: Out = None,
 ) -> None:
     """Show what a dataset holds: a table per trace and setting, and a report as HTML."""
     check_places([path for path in (out, html) if path is not None])
     found = Dataset.found(dataset)
     rows, facts = found.report()
     layout = found.layout
-    files = {} if html is None else reported(rows, facts, layout).report_files(html, None)
+    given = rows[layout.study.contender].unique(maintain_order=True).to_list()
+    marked = check_highlight(highlight, given, html)
+    files = {}
+    if html is not None:
+        files = reported(rows, facts, layout).report_files(html, None, marked)
     shown = partial(_print_rows, rows, facts, layout)
     deliver(flat(rows, layout), format, out, shown, files)
 

@@ -136,8 +136,8 @@ def _other_views(
             continue
         found = locality(
             list(experiment.traces),
-            page_size=setting.page_bytes,
-            device=setting.device,
+            page_size=setting.options["page_size"],
+            device=setting.options["device"],
             view=view,
         )
         tables[view] = {name: _renamed(found.table(name), names) for name in ("summary", "ranks")}

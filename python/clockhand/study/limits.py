@@ -4,7 +4,6 @@ from clockhand import _engine
 
 MAXIMUM_COUNT = 2**64 - 1
 MAXIMUM_JOBS = 1024
-MAXIMUM_RESERVE = 2**32 - 1
 MAXIMUM_SEED = 2**64 - 1
 
 
