@@ -12,6 +12,7 @@ from clockhand.study.columns import Schema, schema
 from clockhand.study.facts import equivalent_command, origin_of
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
 from clockhand.study.options import checked, options_of
+from clockhand.study.windows import predicted_windows
 from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_options, sources
 
 Options = dict[str, Any]
@@ -55,6 +56,7 @@ class Study(Generic[Result]):
         page_column: The column with the bytes of a page.
         devices: What the facts call the devices of the rows.
         completed: What is still to be settled once the options are checked.
+        predicts_windows: Whether CFLRU's window is predicted where the rows vary it.
         label: What is compared without its size, as the column ``policy``.
         beside: Columns of lists that a dataset keeps beside those of the rows.
         result_of: What the engine's result holds beside rows, made of rows with these columns.
@@ -69,6 +71,7 @@ class Study(Generic[Result]):
     page_column: str = "page_bytes"
     devices: str = "devices"
     completed: Callable[[Options], Options] = _unchanged
+    predicts_windows: bool = False
     label: pl.Expr = field(default=pl.col("policy"), compare=False)
     beside: Mapping[str, pl.DataType] = field(default_factory=dict)
     result_of: Callable[[pl.DataFrame], Mapping[str, Any]] = _nothing
@@ -179,6 +182,11 @@ def run_study(
         command = _equivalent(study, names, given, {**reading_options(reading), **(beside or {})})
     rows = pl.DataFrame(result["rows"], schema=study.schema)
     facts = study.facts(result, rows, options, command=command, jobs=jobs)
+    if study.predicts_windows:
+        page_bytes = int(rows[study.page_column][0]) if rows.height else 0
+        windows = predicted_windows(trace_sources, rows, page_bytes, options["device"])
+        if windows:
+            facts["predicted_windows"] = windows
     return study.made(Ran(rows, facts, reading_warnings(result["traces"]), result))
 
 

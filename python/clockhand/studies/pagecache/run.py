@@ -51,6 +51,7 @@ PAGE_CACHE = Study(
     engine=_engine.run_pagecache,
     made=lambda ran: PageCacheRun(ran.rows, ran.facts, ran.warnings),
     grid=("frames|memory", "policy"),
+    predicts_windows=True,
 )
 
 

@@ -78,6 +78,7 @@ PAGES = Study(
     engine=_engine.simulate,
     made=_made,
     grid=("frames|memory", "policy"),
+    predicts_windows=True,
     result_of=_ungauged,
 )
 
