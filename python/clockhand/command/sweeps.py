@@ -66,9 +66,7 @@ def _sweep(
         {option: path for option, path in written.items() if path is not None},
         [*read.traces, *devices],
     )
-    study = read.layout.study
-    given = [name for setting in read.settings for name in setting.options[study.contender]]
-    marked = check_highlight(highlight, list(dict.fromkeys(given)), html)
+    marked = check_highlight(highlight, read.policies, html)
     with sweep_progress() as watch:
         sweep = run_sweep(read, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
     for warning in sweep.warnings:

@@ -71,6 +71,11 @@ class Experiment:
     dataset: Path
     analyses: tuple[Analysis, ...]
 
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The policies, or the write buffers, that are compared, grids and ranges expanded."""
+        return tuple(self.settings[0].options[self.layout.study.contender])
+
 
 def read_content(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the TOML of an experiment.

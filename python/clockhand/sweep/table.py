@@ -103,9 +103,16 @@ class _Table:
         if count > MOST_SETTINGS:
             self._refuse(f"the lists have {count:,} combinations; give at most {MOST_SETTINGS:,}")
         return [
-            self._study.options({**lists, **dict(zip(single, values, strict=True))})
+            self._each_once(
+                self._study.options({**lists, **dict(zip(single, values, strict=True))})
+            )
             for values in itertools.product(*single.values())
         ]
+
+    def _each_once(self, options: Options) -> Options:
+        """Name everything once: patterns and ranges may stand for the same."""
+        names = [name for name, option in self._options.items() if option.kind == "names"]
+        return {**options, **{name: list(dict.fromkeys(options[name])) for name in names}}
 
     def _values(self, name: str) -> list[Any]:
         """A value or a list of values; at least one."""
