@@ -13,9 +13,16 @@ from rich.progress import MofNCompleteColumn, TextColumn
 
 from clockhand.command import filecache, pagecache, ssd, translation
 from clockhand.command.options import Highlight, Jobs, Out, OutputFormat
-from clockhand.command.output import check_highlight, command_line, deliver, print_table, say
+from clockhand.command.output import (
+    check_highlight,
+    command_line,
+    deliver,
+    is_quiet,
+    print_table,
+    say,
+)
 from clockhand.command.pages import print_rows
-from clockhand.command.progress import progress_bar
+from clockhand.command.progress import Lines, progress_bar
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places, refuse_overwriting
 from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
@@ -128,7 +135,12 @@ def sweep_progress() -> Iterator[SweepWatch | None]:
     """Give a function that shows a sweep's progress; none where it would not be seen."""
     with progress_bar(MofNCompleteColumn(), TextColumn("cells")) as progress:
         if progress is None:
-            yield None
+            lines = Lines()
+
+            def tell(trace: str, done: int, total: int) -> None:
+                lines.update(f"{printable(trace)}, cells", done, total)
+
+            yield None if is_quiet() else tell
             return
         task = progress.add_task("", total=None)
 
