@@ -103,6 +103,14 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.frame_of_page[page.index()]
     }
 
+    /// Reads what memory and policy know of a page that is referenced soon, so that the processor has it at hand by
+    /// then. Worth its time for policies that [say so](PagePolicy::LOOKS_AHEAD); changes nothing.
+    #[inline]
+    pub fn look_ahead(&self, page: PageId) {
+        core::hint::black_box(self.frame_of(page));
+        self.policy.look_ahead(page);
+    }
+
     /// Whether a page must leave before the next one is loaded.
     #[inline]
     pub fn is_full(&self) -> bool {

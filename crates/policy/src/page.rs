@@ -101,6 +101,16 @@ pub trait PagePolicy {
     /// victim leaves.
     const CAN_PEEK: bool = false;
 
+    /// Whether a driver that knows the references to come gains time by [`look_ahead`](PagePolicy::look_ahead).
+    const LOOKS_AHEAD: bool = false;
+
+    /// Reads what the policy knows of a page that is referenced soon, so that the processor has it at hand by then.
+    /// Changes nothing.
+    #[inline]
+    fn look_ahead(&self, page: PageId) {
+        let _ = page;
+    }
+
     /// A fault on `page` is about to make a page leave: called once before
     /// [`choose_victim`](PagePolicy::choose_victim), for policies whose choice depends on the incoming page.
     fn make_room_for(&mut self, page: PageId) {

@@ -18,7 +18,7 @@ pub(crate) use count_list::CountList;
 pub(crate) use desired_sizes::DesiredSizes;
 pub(crate) use frame_set::FrameSet;
 pub(crate) use frequency_sketch::FrequencySketch;
-pub(crate) use ghost_list::GhostList;
+pub(crate) use ghost_list::GhostLists;
 pub(crate) use list::{FrameList, Links, List, Listed, PageList};
 pub(crate) use ring::{FrameRing, LinkedRing, Ring, Turn, frames_from, next_position};
 pub(crate) use size_buckets::SizeBuckets;

@@ -80,6 +80,9 @@ impl Counts {
 /// References between two checks of the progress clock and for a cancellation.
 pub(crate) const CHUNK_RECORDS: usize = 1 << 18;
 
+/// How far ahead of a reference its page is looked up; less comes too late, more is forgotten again.
+const LOOK_AHEAD_RECORDS: usize = 24;
+
 /// One cell of a simulation: a page view, the future for offline policies, and how to replay.
 pub(crate) struct Cell<'a> {
     pub view: &'a PageView,
@@ -511,8 +514,15 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     }
 
     fn run(&mut self, cell: &Cell) -> Result<(), SimError> {
-        for chunk in cell.view.records().chunks(CHUNK_RECORDS) {
+        let records = cell.view.records();
+        let mut ahead = records.get(LOOK_AHEAD_RECORDS..).unwrap_or_default().iter();
+        for chunk in records.chunks(CHUNK_RECORDS) {
             for &record in chunk {
+                if P::LOOKS_AHEAD
+                    && let Some(soon) = ahead.next()
+                {
+                    self.memory.look_ahead(PageId(soon.page()));
+                }
                 self.reference(record);
             }
             chunk_done(cell.progress, chunk.len())?;

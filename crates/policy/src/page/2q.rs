@@ -35,7 +35,7 @@ use alloc::vec::Vec;
 use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Parameter, Settings};
-use crate::parts::{FrameList, GhostList, Links};
+use crate::parts::{FrameList, GhostLists, Links};
 use crate::{Frame, Frames, Op};
 
 /// The two queues share their links: a page is in one of them.
@@ -46,7 +46,7 @@ pub struct TwoQ {
     links: Links,
     a1in: FrameList,
     am: FrameList,
-    a1out: GhostList,
+    a1out: GhostLists<1>,
     is_in_am: Vec<bool>,
 }
 
@@ -77,7 +77,7 @@ impl Cataloged for TwoQ {
             links: Links::new(size.frames),
             a1in: FrameList::EMPTY,
             am: FrameList::EMPTY,
-            a1out: GhostList::new(size.pages),
+            a1out: GhostLists::new(size.pages),
             is_in_am: vec![false; size.frames as usize],
         }
     }
@@ -87,7 +87,7 @@ impl TwoQ {
     fn evict_from_a1in<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
         let victim = first_unpinned(&self.a1in, &self.links, frames)?;
         self.a1in.remove(&mut self.links, victim);
-        self.a1out.push(frames.page(victim));
+        self.a1out.push(0, frames.page(victim));
         Some(victim)
     }
 
@@ -108,12 +108,12 @@ impl PagePolicy for TwoQ {
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        let comes_back = self.a1out.contains(fault.page);
+        let comes_back = self.a1out.contains(0, fault.page);
         // More than one only if several pages have left for this one and those that come with it.
-        while self.a1out.len() > self.kout {
-            self.a1out.drop_oldest();
+        while self.a1out.len(0) > self.kout {
+            self.a1out.drop_oldest(0);
         }
-        self.a1out.remove(fault.page);
+        self.a1out.remove(0, fault.page);
         self.is_in_am[frame.index()] = comes_back;
         let queue = if comes_back { &mut self.am } else { &mut self.a1in };
         queue.push_tail(&mut self.links, frame);
@@ -127,17 +127,17 @@ impl PagePolicy for TwoQ {
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.list("A1in", &mut self.a1in.iter(&self.links));
         inspector.list("Am", &mut self.am.iter(&self.links));
-        inspector.ghosts("A1out", &mut self.a1out.iter());
+        inspector.ghosts("A1out", &mut self.a1out.iter(0));
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.a1out.check_invariants();
-        assert!(self.a1out.len() <= self.kout, "too many ghosts");
+        assert!(self.a1out.len(0) <= self.kout, "too many ghosts");
         for (queue, is_am) in [(&self.a1in, false), (&self.am, true)] {
             queue.check_invariants(&self.links);
             for frame in queue.iter(&self.links) {
                 assert_eq!(self.is_in_am[frame.index()], is_am, "a page is in the other queue");
-                assert!(!self.a1out.contains(frames.page(frame)), "a page in memory is a ghost");
+                assert!(!self.a1out.contains(0, frames.page(frame)), "a page in memory is a ghost");
             }
         }
     }

@@ -37,8 +37,12 @@ use alloc::vec::Vec;
 use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
-use crate::parts::{FrameList, GhostList, Links};
+use crate::parts::{FrameList, GhostLists, Links};
 use crate::{Frame, Frames, Op, PageId};
+
+/// Numbers of the ghost lists.
+const B1: usize = 0;
+const B2: usize = 1;
 
 /// The two LRU lists share their links: a page is in one of them.
 #[derive(Clone, Debug)]
@@ -48,8 +52,8 @@ pub struct Arc {
     t1: FrameList,
     t2: FrameList,
     is_in_t2: Vec<bool>,
-    b1: GhostList,
-    b2: GhostList,
+    /// `B1` and `B2`.
+    ghosts: GhostLists<2>,
     p: f64,
     /// The page that comes, between the word of it and the choice of a victim.
     incoming: Option<PageId>,
@@ -73,8 +77,7 @@ impl Cataloged for Arc {
             t1: FrameList::EMPTY,
             t2: FrameList::EMPTY,
             is_in_t2: vec![false; size.frames as usize],
-            b1: GhostList::new(size.pages),
-            b2: GhostList::new(size.pages),
+            ghosts: GhostLists::new(size.pages),
             p: 0.0,
             incoming: None,
             adapted_for: None,
@@ -88,10 +91,10 @@ impl Arc {
         if self.adapted_for.replace(page) == Some(page) {
             return;
         }
-        let (len_b1, len_b2) = (f64::from(self.b1.len()), f64::from(self.b2.len()));
-        if self.b1.contains(page) {
+        let (len_b1, len_b2) = (f64::from(self.ghosts.len(B1)), f64::from(self.ghosts.len(B2)));
+        if self.ghosts.contains(B1, page) {
             self.p = (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into());
-        } else if self.b2.contains(page) {
+        } else if self.ghosts.contains(B2, page) {
             self.p = (self.p - (len_b1 / len_b2).max(1.0)).max(0.0);
         }
     }
@@ -111,13 +114,13 @@ impl Arc {
     /// Makes room in the lists for a page that is in none of them.
     fn trim_ghosts(&mut self) {
         let frames = u64::from(self.frames);
-        let in_l1 = |arc: &Arc| u64::from(arc.t1.len()) + u64::from(arc.b1.len());
-        while in_l1(self) >= frames && self.b1.len() > 0 {
-            self.b1.drop_oldest();
+        let in_l1 = |arc: &Arc| u64::from(arc.t1.len()) + u64::from(arc.ghosts.len(B1));
+        while in_l1(self) >= frames && self.ghosts.len(B1) > 0 {
+            self.ghosts.drop_oldest(B1);
         }
-        let in_l2 = |arc: &Arc| u64::from(arc.t2.len()) + u64::from(arc.b2.len());
-        while in_l1(self) + in_l2(self) >= 2 * frames && self.b2.len() > 0 {
-            self.b2.drop_oldest();
+        let in_l2 = |arc: &Arc| u64::from(arc.t2.len()) + u64::from(arc.ghosts.len(B2));
+        while in_l1(self) + in_l2(self) >= 2 * frames && self.ghosts.len(B2) > 0 {
+            self.ghosts.drop_oldest(B2);
         }
     }
 
@@ -135,19 +138,26 @@ impl Arc {
     fn evict_from_t1<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
         let victim = first_unpinned(&self.t1, &self.links, frames)?;
         self.t1.remove(&mut self.links, victim);
-        self.b1.push(frames.page(victim));
+        self.ghosts.push(B1, frames.page(victim));
         Some(victim)
     }
 
     fn evict_from_t2<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
         let victim = first_unpinned(&self.t2, &self.links, frames)?;
         self.t2.remove(&mut self.links, victim);
-        self.b2.push(frames.page(victim));
+        self.ghosts.push(B2, frames.page(victim));
         Some(victim)
     }
 }
 
 impl PagePolicy for Arc {
+    const LOOKS_AHEAD: bool = true;
+
+    #[inline]
+    fn look_ahead(&self, page: PageId) {
+        self.ghosts.look_ahead(page);
+    }
+
     fn make_room_for(&mut self, page: PageId) {
         self.incoming = Some(page);
     }
@@ -155,16 +165,17 @@ impl PagePolicy for Arc {
     /// A driver that does not know which page comes is answered as for one that is in no list.
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let ghost = self.incoming.take();
-        let ghost = ghost.filter(|&page| self.b1.contains(page) || self.b2.contains(page));
+        let ghost =
+            ghost.filter(|&page| self.ghosts.contains(B1, page) || self.ghosts.contains(B2, page));
         let Some(page) = ghost else { return self.make_room_for_new_page(frames) };
         self.adapt(page);
-        self.replace(self.b2.contains(page), frames)
+        self.replace(self.ghosts.contains(B2, page), frames)
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         self.adapt(fault.page);
         self.adapted_for = None;
-        let was_ghost = self.b1.remove(fault.page) || self.b2.remove(fault.page);
+        let was_ghost = self.ghosts.remove(B1, fault.page) || self.ghosts.remove(B2, fault.page);
         if !was_ghost {
             self.trim_ghosts();
         }
@@ -181,8 +192,8 @@ impl PagePolicy for Arc {
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.list("T1", &mut self.t1.iter(&self.links));
         inspector.list("T2", &mut self.t2.iter(&self.links));
-        inspector.ghosts("B1", &mut self.b1.iter());
-        inspector.ghosts("B2", &mut self.b2.iter());
+        inspector.ghosts("B1", &mut self.ghosts.iter(B1));
+        inspector.ghosts("B2", &mut self.ghosts.iter(B2));
         inspector.value("p", self.p);
     }
 
@@ -190,16 +201,15 @@ impl PagePolicy for Arc {
         show("p_pages", self.p);
         show("T1_pages", self.t1.len().into());
         show("T2_pages", self.t2.len().into());
-        show("B1_ghosts", self.b1.len().into());
-        show("B2_ghosts", self.b2.len().into());
+        show("B1_ghosts", self.ghosts.len(B1).into());
+        show("B2_ghosts", self.ghosts.len(B2).into());
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
-        self.b1.check_invariants();
-        self.b2.check_invariants();
-        let in_l1 = self.t1.len() + self.b1.len();
+        self.ghosts.check_invariants();
+        let in_l1 = self.t1.len() + self.ghosts.len(B1);
         assert!(in_l1 <= self.frames, "T1 and B1 exceed the frames");
-        let in_all = u64::from(in_l1) + u64::from(self.t2.len() + self.b2.len());
+        let in_all = u64::from(in_l1) + u64::from(self.t2.len() + self.ghosts.len(B2));
         assert!(in_all <= 2 * u64::from(self.frames), "the lists exceed twice the frames");
         assert!((0.0..=f64::from(self.frames)).contains(&self.p), "p is out of range");
         for (list, is_t2) in [(&self.t1, false), (&self.t2, true)] {
@@ -207,7 +217,7 @@ impl PagePolicy for Arc {
             for frame in list.iter(&self.links) {
                 assert_eq!(self.is_in_t2[frame.index()], is_t2, "a page is in the other list");
                 let page = frames.page(frame);
-                let is_ghost = self.b1.contains(page) || self.b2.contains(page);
+                let is_ghost = self.ghosts.contains(B1, page) || self.ghosts.contains(B2, page);
                 assert!(!is_ghost, "a page in memory is a ghost");
             }
         }

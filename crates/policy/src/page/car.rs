@@ -26,8 +26,12 @@ use alloc::vec::Vec;
 use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
-use crate::parts::{FrameList, GhostList, Links};
+use crate::parts::{FrameList, GhostLists, Links};
 use crate::{Frame, Frames, HitBits, PageId};
+
+/// Numbers of the ghost lists.
+const B1: usize = 0;
+const B2: usize = 1;
 
 /// The two clocks share their links: a page is in one of them.
 #[derive(Clone, Debug)]
@@ -36,8 +40,8 @@ pub struct Car {
     links: Links,
     t1: FrameList,
     t2: FrameList,
-    b1: GhostList,
-    b2: GhostList,
+    /// `B1` and `B2`.
+    ghosts: GhostLists<2>,
     is_in_t2: Vec<bool>,
     p: f64,
 }
@@ -57,8 +61,7 @@ impl Cataloged for Car {
             links: Links::new(size.frames),
             t1: FrameList::EMPTY,
             t2: FrameList::EMPTY,
-            b1: GhostList::new(size.pages),
-            b2: GhostList::new(size.pages),
+            ghosts: GhostLists::new(size.pages),
             is_in_t2: vec![false; size.frames as usize],
             p: 0.0,
         }
@@ -76,8 +79,8 @@ impl Car {
             // T2 may be empty, although T1 is small, after pages have left out of turn.
             let from_t1 = prefers_t1 || pinned_in_t2 >= self.t2.len();
             let (clock, ghosts, pinned) = match from_t1 {
-                true => (&mut self.t1, &mut self.b1, &mut pinned_in_t1),
-                false => (&mut self.t2, &mut self.b2, &mut pinned_in_t2),
+                true => (&mut self.t1, B1, &mut pinned_in_t1),
+                false => (&mut self.t2, B2, &mut pinned_in_t2),
             };
             let frame = clock.head();
             if frames.is_pinned(frame) {
@@ -87,7 +90,7 @@ impl Car {
             }
             clock.remove(&mut self.links, frame);
             if !frames.is_referenced(frame) {
-                ghosts.push(frames.page(frame));
+                self.ghosts.push(ghosts, frames.page(frame));
                 return frame;
             }
             frames.clear_bits(frame);
@@ -98,34 +101,41 @@ impl Car {
     }
 
     fn trim_ghosts(&mut self, incoming: PageId) {
-        if self.b1.contains(incoming) || self.b2.contains(incoming) {
+        if self.ghosts.contains(B1, incoming) || self.ghosts.contains(B2, incoming) {
             return;
         }
         let frames = u64::from(self.frames);
-        let in_t1_and_b1 = |car: &Car| u64::from(car.t1.len()) + u64::from(car.b1.len());
-        while in_t1_and_b1(self) >= frames && self.b1.len() > 0 {
-            self.b1.drop_oldest();
+        let in_t1_and_b1 = |car: &Car| u64::from(car.t1.len()) + u64::from(car.ghosts.len(B1));
+        while in_t1_and_b1(self) >= frames && self.ghosts.len(B1) > 0 {
+            self.ghosts.drop_oldest(B1);
         }
-        let in_t2_and_b2 = |car: &Car| u64::from(car.t2.len()) + u64::from(car.b2.len());
-        while in_t1_and_b1(self) + in_t2_and_b2(self) >= 2 * frames && self.b2.len() > 0 {
-            self.b2.drop_oldest();
+        let in_t2_and_b2 = |car: &Car| u64::from(car.t2.len()) + u64::from(car.ghosts.len(B2));
+        while in_t1_and_b1(self) + in_t2_and_b2(self) >= 2 * frames && self.ghosts.len(B2) > 0 {
+            self.ghosts.drop_oldest(B2);
         }
     }
 }
 
 impl PagePolicy for Car {
+    const LOOKS_AHEAD: bool = true;
+
+    #[inline]
+    fn look_ahead(&self, page: PageId) {
+        self.ghosts.look_ahead(page);
+    }
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.replace(frames)
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         self.trim_ghosts(fault.page);
-        let (len_b1, len_b2) = (f64::from(self.b1.len()), f64::from(self.b2.len()));
+        let (len_b1, len_b2) = (f64::from(self.ghosts.len(B1)), f64::from(self.ghosts.len(B2)));
         self.is_in_t2[frame.index()] = true;
-        if self.b1.remove(fault.page) {
+        if self.ghosts.remove(B1, fault.page) {
             self.p = (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into());
             self.t2.push_tail(&mut self.links, frame);
-        } else if self.b2.remove(fault.page) {
+        } else if self.ghosts.remove(B2, fault.page) {
             self.p = (self.p - (len_b1 / len_b2).max(1.0)).max(0.0);
             self.t2.push_tail(&mut self.links, frame);
         } else {
@@ -142,8 +152,8 @@ impl PagePolicy for Car {
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.ring("T1", &mut self.t1.iter(&self.links));
         inspector.ring("T2", &mut self.t2.iter(&self.links));
-        inspector.ghosts("B1", &mut self.b1.iter());
-        inspector.ghosts("B2", &mut self.b2.iter());
+        inspector.ghosts("B1", &mut self.ghosts.iter(B1));
+        inspector.ghosts("B2", &mut self.ghosts.iter(B2));
         inspector.value("p", self.p);
     }
 
@@ -151,22 +161,21 @@ impl PagePolicy for Car {
         show("p_pages", self.p);
         show("T1_pages", self.t1.len().into());
         show("T2_pages", self.t2.len().into());
-        show("B1_ghosts", self.b1.len().into());
-        show("B2_ghosts", self.b2.len().into());
+        show("B1_ghosts", self.ghosts.len(B1).into());
+        show("B2_ghosts", self.ghosts.len(B2).into());
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.t1.check_invariants(&self.links);
         self.t2.check_invariants(&self.links);
-        self.b1.check_invariants();
-        self.b2.check_invariants();
+        self.ghosts.check_invariants();
         assert!(self.t1.len() + self.t2.len() <= self.frames, "more pages than frames");
-        assert!(self.t1.len() + self.b1.len() <= self.frames, "T1 and B1 exceed the frames");
+        assert!(self.t1.len() + self.ghosts.len(B1) <= self.frames, "T1 and B1 exceed the frames");
         assert!((0.0..=f64::from(self.frames)).contains(&self.p), "p is out of range");
         for frame in self.t1.iter(&self.links).chain(self.t2.iter(&self.links)) {
             let page = frames.page(frame);
             assert!(
-                !self.b1.contains(page) && !self.b2.contains(page),
+                !self.ghosts.contains(B1, page) && !self.ghosts.contains(B2, page),
                 "a page in memory is a ghost"
             );
         }

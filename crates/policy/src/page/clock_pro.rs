@@ -58,7 +58,7 @@ use alloc::vec::Vec;
 use super::{BitDriven, Fault, Inspector, PagePolicy, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Parameter, Settings};
-use crate::parts::{FrameList, GhostList, Links, PageList};
+use crate::parts::{FrameList, GhostLists, Links, PageList};
 use crate::{Frame, Frames, HitBits, PageId};
 
 /// The clock is a list of pages from `HAND_hot` to the list head. Resident cold pages and pages in their test
@@ -75,7 +75,7 @@ pub struct ClockPro {
     cold_links: Links,
     hand_cold: Frame,
     /// Its oldest page is the one at `HAND_test`.
-    in_test: GhostList,
+    in_test: GhostLists<1>,
     nonresident_pages: u32,
     /// `m_c`.
     cold_target: u32,
@@ -105,7 +105,7 @@ impl Cataloged for ClockPro {
             cold: FrameList::EMPTY,
             cold_links: Links::new(size.frames),
             hand_cold: Frame::NONE,
-            in_test: GhostList::new(size.pages),
+            in_test: GhostLists::new(size.pages),
             nonresident_pages: 0,
             cold_target: pages_of_share(settings, "cold_share", size.frames),
         }
@@ -194,14 +194,14 @@ impl ClockPro {
             self.clock.move_to_tail(&mut self.clock_links, page);
             self.cold.move_to_tail(&mut self.cold_links, frame);
         }
-        if self.in_test.contains(page) {
+        if self.in_test.contains(0, page) {
             self.end_test(page, frames);
         }
     }
 
     /// A test period passes; a non-resident page leaves the clock.
     fn end_test<F: Frames>(&mut self, page: PageId, frames: &F) {
-        self.in_test.remove(page);
+        self.in_test.remove(0, page);
         let frame = self.frame_of_page[page.index()];
         if frame == Frame::NONE {
             self.clock.remove(&mut self.clock_links, page);
@@ -216,13 +216,13 @@ impl ClockPro {
         let page = frames.page(frame);
         self.remove_cold(frame);
         self.frame_of_page[page.index()] = Frame::NONE;
-        if !self.in_test.contains(page) {
+        if !self.in_test.contains(0, page) {
             self.clock.remove(&mut self.clock_links, page);
             return;
         }
         self.nonresident_pages += 1;
         while self.nonresident_pages > self.frames {
-            let at_hand_test = self.in_test.oldest().expect("non-resident pages are in test");
+            let at_hand_test = self.in_test.oldest(0).expect("non-resident pages are in test");
             self.end_test(at_hand_test, frames);
         }
     }
@@ -250,7 +250,7 @@ impl PagePolicy for ClockPro {
             frames.clear_bits(frame);
             let page = frames.page(frame);
             self.clock.move_to_tail(&mut self.clock_links, page);
-            if self.in_test.remove(page) {
+            if self.in_test.remove(0, page) {
                 self.remove_cold(frame);
                 self.make_hot(frame, frames);
             } else {
@@ -261,7 +261,7 @@ impl PagePolicy for ClockPro {
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
         let page = fault.page;
-        let comes_back = self.in_test.remove(page);
+        let comes_back = self.in_test.remove(0, page);
         if comes_back {
             self.clock.remove(&mut self.clock_links, page);
             self.nonresident_pages -= 1;
@@ -272,7 +272,7 @@ impl PagePolicy for ClockPro {
             self.make_hot(frame, frames);
         } else {
             self.is_hot[frame.index()] = false;
-            self.in_test.push(page);
+            self.in_test.push(0, page);
             self.add_cold(frame);
         }
     }
@@ -288,7 +288,7 @@ impl PagePolicy for ClockPro {
             }
             self.remove_cold(frame);
         }
-        self.in_test.remove(page);
+        self.in_test.remove(0, page);
         self.clock.remove(&mut self.clock_links, page);
         self.frame_of_page[page.index()] = Frame::NONE;
     }
@@ -298,7 +298,7 @@ impl PagePolicy for ClockPro {
         let hot = self.clock.iter(&self.clock_links).filter(|&page| self.is_hot(page));
         inspector.list("hot", &mut hot.map(|page| self.frame_of_page[page.index()]));
         inspector.list("resident_cold", &mut self.cold.iter(&self.cold_links));
-        inspector.ghosts("in_test", &mut self.in_test.iter());
+        inspector.ghosts("in_test", &mut self.in_test.iter(0));
         let hand_cold = (self.hand_cold != Frame::NONE).then_some(self.hand_cold);
         inspector.list("HAND_cold", &mut hand_cold.into_iter());
         inspector.value("m_c", self.cold_target.into());
@@ -316,10 +316,10 @@ impl PagePolicy for ClockPro {
         assert!(self.nonresident_pages <= self.frames, "too many non-resident pages");
         let (mut hot, mut nonresident) = (0, 0);
         let mut cold = self.cold.iter(&self.cold_links);
-        let mut in_test = self.in_test.iter();
+        let mut in_test = self.in_test.iter(0);
         for page in self.clock.iter(&self.clock_links) {
             let frame = self.frame_of_page[page.index()];
-            if self.in_test.contains(page) {
+            if self.in_test.contains(0, page) {
                 assert_eq!(in_test.next(), Some(page), "the order of the pages in test");
             } else {
                 assert_ne!(frame, Frame::NONE, "a non-resident page is not in test");
@@ -327,7 +327,7 @@ impl PagePolicy for ClockPro {
             match frame {
                 Frame::NONE => nonresident += 1,
                 frame if self.is_hot[frame.index()] => {
-                    assert!(!self.in_test.contains(page), "a hot page is in test");
+                    assert!(!self.in_test.contains(0, page), "a hot page is in test");
                     hot += 1;
                 }
                 frame => assert_eq!(cold.next(), Some(frame), "the order of the cold pages"),

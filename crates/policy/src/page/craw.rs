@@ -36,7 +36,7 @@ use alloc::vec::Vec;
 use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::{DesiredSizes, FrameList, GhostList, Links};
+use crate::parts::{DesiredSizes, FrameList, GhostLists, Links};
 use crate::{Frame, Frames, HitBits, Op, PageId, Ratio};
 
 /// The parameters of CRAW and CRAW-A.
@@ -83,7 +83,7 @@ pub struct Craw {
     lists: [FrameList; 3],
     in_read_area: Vec<bool>,
     write_area: Vec<Option<Area>>,
-    ghosts: [GhostList; 3],
+    ghosts: GhostLists<3>,
     sizes: DesiredSizes,
     read_ghost_hits: u64,
     read_ghost_hits_needed: u64,
@@ -110,7 +110,7 @@ impl Cataloged for Craw {
             lists: [FrameList::EMPTY; 3],
             in_read_area: vec![false; size.frames as usize],
             write_area: vec![None; size.frames as usize],
-            ghosts: core::array::from_fn(|_| GhostList::new(size.pages)),
+            ghosts: GhostLists::new(size.pages),
             sizes: DesiredSizes::new(size.frames, c),
             read_ghost_hits: 0,
             read_ghost_hits_needed: c.ceil(),
@@ -211,7 +211,7 @@ impl Craw {
         frames: &mut F,
     ) -> Reclaimed {
         self.unlink(area, frame);
-        self.ghosts[area as usize].push(frames.page(frame));
+        self.ghosts.push(area as usize, frames.page(frame));
         if self.in_read_area[frame.index()] {
             if self.writes_back_eagerly {
                 frames.request_write_back(frame);
@@ -254,10 +254,10 @@ impl Craw {
         self.link(area, frame);
         if self.ghosts_are_exclusive {
             match area {
-                Area::R => _ = self.ghosts[Area::R as usize].remove(page),
+                Area::R => _ = self.ghosts.remove(Area::R as usize, page),
                 Area::W1 | Area::W2 => {
-                    self.ghosts[Area::W1 as usize].remove(page);
-                    self.ghosts[Area::W2 as usize].remove(page);
+                    self.ghosts.remove(Area::W1 as usize, page);
+                    self.ghosts.remove(Area::W2 as usize, page);
                 }
             }
         }
@@ -276,7 +276,7 @@ impl Craw {
 
     /// A fault that belongs to the read area: tests `R'`, adapts the sizes, links the page.
     pub(super) fn fault_to_read_area(&mut self, page: PageId, frame: Frame) {
-        if self.ghosts[Area::R as usize].remove(page) {
+        if self.ghosts.remove(Area::R as usize, page) {
             self.read_ghost_hits += 1;
             if self.read_ghost_hits >= self.read_ghost_hits_needed {
                 self.read_ghost_hits = 0;
@@ -291,7 +291,7 @@ impl Craw {
     /// A fault that belongs to the write area: tests `W1'`, then `W2'`, adapts the sizes, links the page.
     pub(super) fn fault_to_write_area(&mut self, page: PageId, frame: Frame) {
         let remembered =
-            [Area::W1, Area::W2].into_iter().find(|&area| self.ghosts[area as usize].remove(page));
+            [Area::W1, Area::W2].into_iter().find(|&area| self.ghosts.remove(area as usize, page));
         if let Some(area) = remembered {
             self.sizes.enlarge(area as usize);
             self.sizes.shrink(Area::R as usize, self.sizes.one_page());
@@ -302,28 +302,35 @@ impl Craw {
     /// Drops the oldest ghosts until each side, with its ghosts, has no more entries than there are frames.
     pub(super) fn trim_ghosts(&mut self) {
         let entries = |craw: &Craw, area: Area| {
-            u64::from(craw.lists[area as usize].len()) + u64::from(craw.ghosts[area as usize].len())
+            u64::from(craw.lists[area as usize].len()) + u64::from(craw.ghosts.len(area as usize))
         };
         let frames = u64::from(self.frames);
-        while entries(self, Area::R) > frames && self.ghosts[Area::R as usize].len() > 0 {
-            self.ghosts[Area::R as usize].drop_oldest();
+        while entries(self, Area::R) > frames && self.ghosts.len(Area::R as usize) > 0 {
+            self.ghosts.drop_oldest(Area::R as usize);
         }
         while entries(self, Area::W1) + entries(self, Area::W2) > frames {
             let other = if self.trim_next == Area::W1 { Area::W2 } else { Area::W1 };
-            let (dropped, kept) = match self.ghosts[self.trim_next as usize].len() {
+            let (dropped, kept) = match self.ghosts.len(self.trim_next as usize) {
                 0 => (other, self.trim_next),
                 _ => (self.trim_next, other),
             };
-            if self.ghosts[dropped as usize].len() == 0 {
+            if self.ghosts.len(dropped as usize) == 0 {
                 return;
             }
-            self.ghosts[dropped as usize].drop_oldest();
+            self.ghosts.drop_oldest(dropped as usize);
             self.trim_next = kept;
         }
     }
 }
 
 impl PagePolicy for Craw {
+    const LOOKS_AHEAD: bool = true;
+
+    #[inline]
+    fn look_ahead(&self, page: PageId) {
+        self.ghosts.look_ahead(page);
+    }
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut barred = [false; 3];
         loop {
@@ -358,8 +365,8 @@ impl PagePolicy for Craw {
             let links = if area == Area::R { &self.read_links } else { &self.write_links };
             inspector.ring(name, &mut self.lists[area as usize].iter(links));
         }
-        for (ghosts, name) in self.ghosts.iter().zip(["gR", "gW1", "gW2"]) {
-            inspector.ghosts(name, &mut ghosts.iter());
+        for (area, name) in AREAS.into_iter().zip(["gR", "gW1", "gW2"]) {
+            inspector.ghosts(name, &mut self.ghosts.iter(area as usize));
         }
         for (size, name) in self.sizes.in_pages().into_iter().zip(["S_R", "S_W1", "S_W2"]) {
             inspector.value(name, size);
@@ -376,25 +383,25 @@ impl PagePolicy for Craw {
         for (name, list) in ["R_pages", "W1_pages", "W2_pages"].into_iter().zip(&self.lists) {
             show(name, list.len().into());
         }
-        for (name, ghosts) in ["R_ghosts", "W1_ghosts", "W2_ghosts"].into_iter().zip(&self.ghosts) {
-            show(name, ghosts.len().into());
+        for (area, name) in AREAS.into_iter().zip(["R_ghosts", "W1_ghosts", "W2_ghosts"]) {
+            show(name, self.ghosts.len(area as usize).into());
         }
         show("R_ghost_hits", self.read_ghost_hits as f64);
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
+        self.ghosts.check_invariants();
         for area in AREAS {
             let links = if area == Area::R { &self.read_links } else { &self.write_links };
             let list = &self.lists[area as usize];
             list.check_invariants(links);
-            self.ghosts[area as usize].check_invariants();
             for frame in list.iter(links) {
                 let member = match area {
                     Area::R => self.in_read_area[frame.index()],
                     _ => self.write_area[frame.index()] == Some(area),
                 };
                 assert!(member, "a page is linked in an area that it is not a member of");
-                let ghost = self.ghosts[area as usize].contains(frames.page(frame));
+                let ghost = self.ghosts.contains(area as usize, frames.page(frame));
                 assert!(
                     !(self.ghosts_are_exclusive && ghost),
                     "a page is in an area and in its ghosts"

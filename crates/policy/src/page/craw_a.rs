@@ -22,7 +22,7 @@ use super::craw::{Craw, PARAMETERS};
 use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
-use crate::{Frame, Frames, HitBits, Op};
+use crate::{Frame, Frames, HitBits, Op, PageId};
 
 /// CRAW with a reference bit and a modified bit.
 #[derive(Clone, Debug)]
@@ -43,6 +43,13 @@ impl Cataloged for CrawA {
 }
 
 impl PagePolicy for CrawA {
+    const LOOKS_AHEAD: bool = true;
+
+    #[inline]
+    fn look_ahead(&self, page: PageId) {
+        self.0.look_ahead(page);
+    }
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.0.choose_victim(frames)
     }

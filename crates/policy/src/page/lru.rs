@@ -43,6 +43,8 @@ impl Cataloged for Lru {
 }
 
 impl PagePolicy for Lru {
+    const LOOKS_AHEAD: bool = true;
+
     const CAN_PEEK: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

@@ -41,7 +41,7 @@ use alloc::vec::Vec;
 use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::{FrameList, GhostList, Links};
+use crate::parts::{FrameList, GhostLists, Links};
 use crate::{Frame, Frames, Op};
 
 const HIGHEST_FREQUENCY: u8 = 3;
@@ -59,7 +59,7 @@ pub struct S3Fifo {
     links: Links,
     small: FrameList,
     main: FrameList,
-    ghosts: GhostList,
+    ghosts: GhostLists<1>,
     frequency: Vec<u8>,
 }
 
@@ -107,7 +107,7 @@ impl Cataloged for S3Fifo {
             links: Links::new(size.frames),
             small: FrameList::EMPTY,
             main: FrameList::EMPTY,
-            ghosts: GhostList::new(size.pages),
+            ghosts: GhostLists::new(size.pages),
             frequency: vec![0; size.frames as usize],
         }
     }
@@ -120,7 +120,7 @@ impl S3Fifo {
             let frame = first_unpinned(&self.small, &self.links, frames)?;
             self.small.remove(&mut self.links, frame);
             if self.frequency[frame.index()] < self.move_to_main_threshold {
-                self.ghosts.push(frames.page(frame));
+                self.ghosts.push(0, frames.page(frame));
                 return Some(frame);
             }
             self.frequency[frame.index()] = 0;
@@ -157,9 +157,9 @@ impl PagePolicy for S3Fifo {
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         self.frequency[frame.index()] = 0;
-        let was_ghost = self.ghosts.remove(fault.page);
-        while self.ghosts.len() > self.most_ghosts {
-            self.ghosts.drop_oldest();
+        let was_ghost = self.ghosts.remove(0, fault.page);
+        while self.ghosts.len(0) > self.most_ghosts {
+            self.ghosts.drop_oldest(0);
         }
         let small_is_filled = self.fills_main && self.small.len() >= self.small_pages;
         let to_main = was_ghost || (small_is_filled && !self.any_page_left);
@@ -177,7 +177,7 @@ impl PagePolicy for S3Fifo {
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.list("S", &mut self.small.iter(&self.links));
         inspector.list("M", &mut self.main.iter(&self.links));
-        inspector.ghosts("G", &mut self.ghosts.iter());
+        inspector.ghosts("G", &mut self.ghosts.iter(0));
         for (frequency, name) in (1..).zip(["frequency_1", "frequency_2", "frequency_3"]) {
             let pages = self.small.iter(&self.links).chain(self.main.iter(&self.links));
             let mut pages = pages.filter(|frame| self.frequency[frame.index()] == frequency);
@@ -189,7 +189,7 @@ impl PagePolicy for S3Fifo {
         self.small.check_invariants(&self.links);
         self.main.check_invariants(&self.links);
         self.ghosts.check_invariants();
-        assert!(self.ghosts.len() <= self.most_ghosts, "too many ghosts");
+        assert!(self.ghosts.len(0) <= self.most_ghosts, "too many ghosts");
         let in_main = self.main.iter(&self.links);
         assert!({ in_main }.all(|frame| self.is_in_main[frame.index()]), "a page's queue is wrong");
         let in_small = self.small.iter(&self.links);
@@ -198,7 +198,7 @@ impl PagePolicy for S3Fifo {
             "a page's queue is wrong"
         );
         for frame in self.small.iter(&self.links).chain(self.main.iter(&self.links)) {
-            assert!(!self.ghosts.contains(frames.page(frame)), "a page in memory is a ghost");
+            assert!(!self.ghosts.contains(0, frames.page(frame)), "a page in memory is a ghost");
             assert!(self.frequency[frame.index()] <= HIGHEST_FREQUENCY, "a frequency is too high");
         }
     }

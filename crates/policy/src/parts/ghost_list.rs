@@ -1,26 +1,35 @@
-//! Ghosts: the numbers of pages that have left, in the order in which they left.
+//! Ghosts: the numbers of pages that have left, in the order of their leaving.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::PageId;
 
-/// The page is not a ghost.
+/// No ghost has this turn.
 const NONE: u32 = u32::MAX;
 /// The ghost that stood here has been removed.
 const REMOVED: PageId = PageId(u32::MAX);
 
-/// A first-in, first-out list of pages with constant-time look-up and removal.
+/// First-in, first-out lists of pages with constant-time look-up and removal; a page may be in several of them.
 ///
-/// The ghosts are in a ring in the order in which their pages left. One that is removed leaves a hole, so that no other
-/// ghost is touched; there are never holes at the oldest end. Costs 4 bytes per page of the footprint and on average 8, at
-/// most 16, per ghost that was ever remembered at the same time.
+/// The ghosts of a list are in a ring in the order in which their pages left. One that is removed leaves a hole, so that
+/// no other ghost is touched; there are never holes at the oldest end. What all lists know of a page is side by side, so
+/// that asking them costs one cache line, and the oldest ghost is dropped without touching what is known of its page. Costs 4
+/// bytes per list and page of the footprint and on average 8, at most 16, per ghost that was ever remembered at the same
+/// time.
 #[derive(Clone, Debug)]
-pub(crate) struct GhostList {
-    /// When the page left, counted from 0; its place in the ring is that modulo the ring's length.
-    turn_of_page: Vec<u32>,
+pub(crate) struct GhostLists<const LISTS: usize> {
+    /// For each list, when the page left, counted from 0. It is no ghost, and has been dropped, if that is older than the
+    /// oldest ghost.
+    turns_of_page: Vec<[u32; LISTS]>,
+    rings: [Ring; LISTS],
+}
+
+/// The ghosts of one list. A ghost's place is its turn modulo the number of places.
+#[derive(Clone, Debug)]
+struct Ring {
     /// A power of two of places.
-    ring: Vec<PageId>,
+    places: Vec<PageId>,
     oldest_turn: u32,
     next_turn: u32,
     len: u32,
@@ -29,124 +38,172 @@ pub(crate) struct GhostList {
 /// Places of the smallest ring.
 const MIN_PLACES: usize = 16;
 
-impl GhostList {
-    pub(crate) fn new(pages: u32) -> Self {
-        GhostList {
-            turn_of_page: vec![NONE; pages as usize],
-            ring: vec![REMOVED; MIN_PLACES],
-            oldest_turn: 0,
-            next_turn: 0,
-            len: 0,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn len(&self) -> u32 {
-        self.len
-    }
-
-    #[inline]
-    pub(crate) fn contains(&self, page: PageId) -> bool {
-        self.turn_of_page[page.index()] != NONE
+impl Ring {
+    fn new() -> Self {
+        Ring { places: vec![REMOVED; MIN_PLACES], oldest_turn: 0, next_turn: 0, len: 0 }
     }
 
     #[inline]
     fn place(&self, turn: u32) -> usize {
-        turn as usize & (self.ring.len() - 1)
+        turn as usize & (self.places.len() - 1)
     }
 
-    /// Remembers `page` as the newest ghost; one that is already here moves to the newest end.
+    /// Whether a page that was remembered in this turn has not been dropped since.
     #[inline]
-    pub(crate) fn push(&mut self, page: PageId) {
-        self.remove(page);
-        if (self.next_turn - self.oldest_turn) as usize == self.ring.len() || self.next_turn == NONE
-        {
-            self.make_place();
-        }
-        let place = self.place(self.next_turn);
-        self.ring[place] = page;
-        self.turn_of_page[page.index()] = self.next_turn;
-        self.next_turn += 1;
-        self.len += 1;
+    fn reaches(&self, turn: u32) -> bool {
+        turn.wrapping_sub(self.oldest_turn) < self.next_turn - self.oldest_turn
     }
 
-    /// Closes the holes, in a larger ring if more than half of the places are taken.
-    #[cold]
-    fn make_place(&mut self) {
-        if 2 * self.len as usize > self.ring.len() || self.next_turn == NONE {
-            let places = (2 * self.len as usize).next_power_of_two().max(MIN_PLACES);
-            let mut ring = Vec::with_capacity(places);
-            ring.extend(self.iter());
-            ring.resize(places, REMOVED);
-            (self.ring, self.oldest_turn, self.next_turn) = (ring, 0, self.len);
-        }
-        let mut next_turn = self.oldest_turn;
-        for turn in self.oldest_turn..self.next_turn {
-            let page = self.ring[self.place(turn)];
-            if page != REMOVED {
-                let place = self.place(next_turn);
-                self.ring[place] = page;
-                self.turn_of_page[page.index()] = next_turn;
-                next_turn += 1;
-            }
-        }
-        self.next_turn = next_turn;
-    }
-
-    /// Forgets `page`; returns whether it was here.
     #[inline]
-    pub(crate) fn remove(&mut self, page: PageId) -> bool {
-        let turn = core::mem::replace(&mut self.turn_of_page[page.index()], NONE);
-        if turn == NONE {
-            return false;
-        }
+    fn is_full(&self) -> bool {
+        (self.next_turn - self.oldest_turn) as usize == self.places.len() || self.next_turn == NONE
+    }
+
+    /// The ghost of this turn leaves the ring.
+    #[inline]
+    fn empty(&mut self, turn: u32) {
         let place = self.place(turn);
-        self.ring[place] = REMOVED;
+        self.places[place] = REMOVED;
         self.len -= 1;
-        if turn == self.oldest_turn {
-            self.pass_holes();
-        }
-        true
-    }
-
-    #[inline]
-    fn pass_holes(&mut self) {
         while self.oldest_turn != self.next_turn
-            && self.ring[self.place(self.oldest_turn)] == REMOVED
+            && self.places[self.place(self.oldest_turn)] == REMOVED
         {
             self.oldest_turn += 1;
         }
     }
 
-    /// The oldest ghost, if there is one.
-    #[inline]
-    pub(crate) fn oldest(&self) -> Option<PageId> {
-        (self.len > 0).then(|| self.ring[self.place(self.oldest_turn)])
-    }
-
-    /// Forgets the oldest ghost, if there is one.
-    #[inline]
-    pub(crate) fn drop_oldest(&mut self) {
-        if let Some(page) = self.oldest() {
-            self.remove(page);
-        }
-    }
-
-    /// The ghosts from the oldest to the newest.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = PageId> + '_ {
+    /// Moves the ghosts into a ring with about half of its places free, their turns counted from `oldest_turn` on.
+    fn grow(&mut self, oldest_turn: u32) {
+        let places = (2 * self.len as usize).next_power_of_two().max(MIN_PLACES);
+        let old = core::mem::replace(&mut self.places, vec![REMOVED; places]);
         let turns = self.oldest_turn..self.next_turn;
-        turns.map(|turn| self.ring[self.place(turn)]).filter(|&page| page != REMOVED)
+        (self.oldest_turn, self.next_turn) = (oldest_turn, oldest_turn);
+        let ghosts = turns.map(|turn| old[turn as usize & (old.len() - 1)]);
+        for page in ghosts.filter(|&page| page != REMOVED) {
+            let place = self.place(self.next_turn);
+            self.places[place] = page;
+            self.next_turn += 1;
+        }
+    }
+}
+
+impl<const LISTS: usize> GhostLists<LISTS> {
+    pub(crate) fn new(pages: u32) -> Self {
+        GhostLists {
+            turns_of_page: vec![[NONE; LISTS]; pages as usize],
+            rings: core::array::from_fn(|_| Ring::new()),
+        }
     }
 
-    /// Asserts that ring, look-up table and length agree.
-    pub(crate) fn check_invariants(&self) {
-        assert_eq!(self.iter().count(), self.len as usize, "the ghost list's length is wrong");
-        for page in self.iter() {
-            let place = self.place(self.turn_of_page[page.index()]);
-            assert_eq!(self.ring[place], page, "a ghost's place belongs to another page");
+    /// Reads what is known of `page`, so that the processor has it at hand soon.
+    #[inline]
+    pub(crate) fn look_ahead(&self, page: PageId) {
+        core::hint::black_box(self.turns_of_page[page.index()][0]);
+    }
+
+    #[inline]
+    pub(crate) fn len(&self, list: usize) -> u32 {
+        self.rings[list].len
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, list: usize, page: PageId) -> bool {
+        self.rings[list].reaches(self.turns_of_page[page.index()][list])
+    }
+
+    /// Remembers `page` as the newest ghost of `list`; one that is already there moves to the newest end.
+    #[inline]
+    pub(crate) fn push(&mut self, list: usize, page: PageId) {
+        self.remove(list, page);
+        if self.rings[list].is_full() {
+            self.make_place(list);
         }
-        let (oldest, next) = (self.oldest_turn, self.next_turn);
-        assert!(oldest == next || self.ring[self.place(oldest)] != REMOVED, "the oldest is a hole");
+        let ring = &mut self.rings[list];
+        let place = ring.place(ring.next_turn);
+        ring.places[place] = page;
+        self.turns_of_page[page.index()][list] = ring.next_turn;
+        ring.next_turn += 1;
+        ring.len += 1;
+    }
+
+    /// Closes the holes, in a larger ring if more than half of the places are taken.
+    #[cold]
+    fn make_place(&mut self, list: usize) {
+        let ring = &mut self.rings[list];
+        if ring.next_turn == NONE {
+            // Turns of dropped ghosts would be taken for new ones.
+            self.turns_of_page.iter_mut().for_each(|turns| turns[list] = NONE);
+            ring.grow(0);
+        } else if 2 * ring.len as usize > ring.places.len() {
+            ring.grow(ring.oldest_turn);
+        }
+        let mut next_turn = ring.oldest_turn;
+        for turn in ring.oldest_turn..ring.next_turn {
+            let page = ring.places[ring.place(turn)];
+            if page != REMOVED {
+                let place = ring.place(next_turn);
+                ring.places[place] = page;
+                self.turns_of_page[page.index()][list] = next_turn;
+                next_turn += 1;
+            }
+        }
+        ring.next_turn = next_turn;
+    }
+
+    /// Forgets `page`; says whether it was in `list`.
+    #[inline]
+    pub(crate) fn remove(&mut self, list: usize, page: PageId) -> bool {
+        let turn = core::mem::replace(&mut self.turns_of_page[page.index()][list], NONE);
+        let ring = &mut self.rings[list];
+        let was_here = ring.reaches(turn);
+        if was_here {
+            ring.empty(turn);
+        }
+        was_here
+    }
+
+    /// The oldest ghost of `list`, if there is one.
+    #[inline]
+    pub(crate) fn oldest(&self, list: usize) -> Option<PageId> {
+        let ring = &self.rings[list];
+        (ring.len > 0).then(|| ring.places[ring.place(ring.oldest_turn)])
+    }
+
+    /// Forgets the oldest ghost of `list`, if there is one.
+    #[inline]
+    pub(crate) fn drop_oldest(&mut self, list: usize) {
+        let ring = &mut self.rings[list];
+        if ring.len > 0 {
+            ring.empty(ring.oldest_turn);
+        }
+    }
+
+    /// The ghosts of `list` from the oldest to the newest.
+    pub(crate) fn iter(&self, list: usize) -> impl Iterator<Item = PageId> + '_ {
+        let ring = &self.rings[list];
+        let turns = ring.oldest_turn..ring.next_turn;
+        turns.map(|turn| ring.places[ring.place(turn)]).filter(|&page| page != REMOVED)
+    }
+
+    /// Asserts that rings, look-up table and lengths agree.
+    pub(crate) fn check_invariants(&self) {
+        for (list, ring) in self.rings.iter().enumerate() {
+            assert_eq!(
+                self.iter(list).count(),
+                ring.len as usize,
+                "a ghost list's length is wrong"
+            );
+            for page in self.iter(list) {
+                assert!(self.contains(list, page), "a ghost has been dropped");
+                let place = ring.place(self.turns_of_page[page.index()][list]);
+                assert_eq!(ring.places[place], page, "a ghost's place belongs to another page");
+            }
+            let (oldest, next) = (ring.oldest_turn, ring.next_turn);
+            assert!(
+                oldest == next || ring.places[ring.place(oldest)] != REMOVED,
+                "the oldest is a hole"
+            );
+        }
     }
 }
 
@@ -154,35 +211,41 @@ impl GhostList {
 mod tests {
     use super::*;
 
-    /// Steps over a list and over a plain vector, which must hold the same.
+    /// Steps over two lists and over plain vectors, which must hold the same.
     fn follow(steps: u32, first_turn: u32) {
         let pages = 40;
-        let mut ghosts = GhostList::new(pages);
-        (ghosts.oldest_turn, ghosts.next_turn) = (first_turn, first_turn);
-        let mut expected: Vec<PageId> = Vec::new();
+        let mut ghosts = GhostLists::<2>::new(pages);
+        for ring in &mut ghosts.rings {
+            (ring.oldest_turn, ring.next_turn) = (first_turn, first_turn);
+        }
+        let mut expected_lists: [Vec<PageId>; 2] = Default::default();
         let mut number = 1_u64;
         for _ in 0..steps {
             number = number.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let page = PageId((number >> 33) as u32 % pages);
+            let list = (number >> 20) as usize & 1;
+            let expected = &mut expected_lists[list];
             let was_here = expected.contains(&page);
-            assert_eq!(ghosts.contains(page), was_here);
+            assert_eq!(ghosts.contains(list, page), was_here);
             match number >> 60 {
                 0..8 => {
-                    ghosts.push(page);
+                    ghosts.push(list, page);
                     expected.retain(|&other| other != page);
                     expected.push(page);
                 }
                 8..12 => {
-                    assert_eq!(ghosts.remove(page), was_here);
+                    assert_eq!(ghosts.remove(list, page), was_here);
                     expected.retain(|&other| other != page);
                 }
                 _ => {
-                    assert_eq!(ghosts.oldest(), expected.first().copied());
-                    ghosts.drop_oldest();
+                    assert_eq!(ghosts.oldest(list), expected.first().copied());
+                    ghosts.drop_oldest(list);
                     expected.drain(..expected.len().min(1));
                 }
             }
-            assert_eq!(ghosts.iter().collect::<Vec<_>>(), expected);
+            for (list, expected) in expected_lists.iter().enumerate() {
+                assert_eq!(&ghosts.iter(list).collect::<Vec<_>>(), expected);
+            }
             ghosts.check_invariants();
         }
     }

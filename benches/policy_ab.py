@@ -1,0 +1,95 @@
+"""Compares the replay speed of two versions of the policies in one process.
+
+``.venv/bin/python benches/policy_ab.py COMMIT --policy car --policy arc`` builds the policies of
+COMMIT and those of the working tree into one program (``policy_ab/main.rs``), which replays one
+trace with both in turn and fails unless they count the same. Prints CSV: CPU nanoseconds per
+reference (medians) at 10,000 and 100,000 frames, and the ratio of both (median, least, greatest).
+"""
+
+import argparse
+import io
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+POLICIES = "crates/policy/src"
+MANIFEST = """
+[package]
+name = "policy-ab"
+version = "0.0.0"
+edition = "2024"
+
+[[bin]]
+name = "policy-ab"
+path = "{main}"
+
+[dependencies]
+policies-before = {{ path = "before" }}
+policies-after = {{ path = "after" }}
+
+[workspace]
+
+[lints.rust]
+unexpected_cfgs = {{ level = "allow" }}
+
+[profile.release]
+lto = "fat"
+codegen-units = 1
+"""
+POLICIES_MANIFEST = """
+[package]
+name = "policies-{version}"
+version = "0.0.0"
+edition = "2024"
+"""
+
+
+def main() -> None:
+    """Build both versions and compare them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("commit", help="the version to compare the working tree with")
+    parser.add_argument("--policy", action="append", required=True)
+    parser.add_argument("--references", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    folder = ROOT / "target" / "policy-ab"
+    program = build(folder, options.commit)
+    counts = [str(options.references), str(options.rounds)]
+    subprocess.run([program, *counts, *options.policy], check=True)
+
+
+def build(folder: Path, commit: str) -> Path:
+    """Return a program with the policies of a commit and those of the working tree."""
+    sources = {"before": unpacked(folder / "commit", commit), "after": ROOT / POLICIES}
+    for version, source in sources.items():
+        crate = folder / version
+        crate.mkdir(parents=True, exist_ok=True)
+        (crate / "Cargo.toml").write_text(POLICIES_MANIFEST.format(version=version))
+        link = crate / "src"
+        link.unlink(missing_ok=True)
+        link.symlink_to(source)
+    (folder / "Cargo.toml").write_text(MANIFEST.format(main=ROOT / "benches/policy_ab/main.rs"))
+    flags = [
+        f"--cfg {version}_looks_ahead"
+        for version, source in sources.items()
+        if "fn look_ahead" in (source / "memory.rs").read_text()
+    ]
+    command = ["cargo", "build", "--release", "--quiet", "--offline", "--manifest-path"]
+    environment = {**os.environ, "RUSTFLAGS": " ".join(flags)}
+    subprocess.run([*command, str(folder / "Cargo.toml")], check=True, env=environment)
+    return folder / "target" / "release" / "policy-ab"
+
+
+def unpacked(folder: Path, commit: str) -> Path:
+    """Write the policies of a commit into a folder; return where their sources are."""
+    command = ["git", "-C", str(ROOT), "archive", commit, POLICIES]
+    archive = subprocess.run(command, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+    return folder / POLICIES
+
+
+if __name__ == "__main__":
+    main()
