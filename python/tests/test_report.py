@@ -82,6 +82,12 @@ def test_without_clock_there_is_no_relative_figure_and_the_page_says_so() -> Non
     assert "CLOCK was not run on this input" in render(rows, example_facts())
 
 
+def test_without_clock_the_ranking_is_over_the_best_policy_of_each_size() -> None:
+    rows = example_rows(["one", "two"], policies=("lru", "craw"))
+    text = render(rows, example_facts(["one", "two"]))
+    assert text.count("I/O time over the best policy of each size; less is better.") == 3
+
+
 def test_clock_pro_is_not_taken_for_clock() -> None:
     renamed = pl.col("policy_resolved").str.replace("clock:insert=1", "clock-pro:m_c=1")
     rows = example_rows(policies=("clock", "craw")).with_columns(renamed)

@@ -1,6 +1,5 @@
 """The figures of simulations, in Vega-Lite: data is inside, nothing is fetched."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -343,7 +342,8 @@ def _ratios(section: Section, kind: str, has_baseline: bool) -> list[tuple[str, 
     for record, name in listed:
         value: Any = record[field]
         if least:
-            value = (record["io_time"] or 0) / least.get(record["frames"], math.inf)
+            time, reference = record["io_time"], least.get(record["frames"])
+            value = None if time is None or reference is None else time / reference
         if value is not None and record["frames"] in section.sizes:
             percentage = record["memory_percent"]
             share = None if percentage is None else percentage / 100
