@@ -45,6 +45,9 @@ pub fn policies() -> Vec<String> {
         ["clock:insert_ref=1", "nru:mode=periodic,period=7", "cfclock:clear_passed=false"];
     policies.extend(options.map(str::to_owned));
     policies.extend(["craw:write_back=eager,c=2", "craw-a:ghosts=literal"].map(str::to_owned));
+    let kernels =
+        ["linux24:batch=2", "linux24-cflru:dynamic=true,period=20", "linux-mglru:batch=3"];
+    policies.extend(kernels.map(str::to_owned));
     policies
 }
 
