@@ -152,7 +152,7 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
         }
         let rest = u64::from(references - 1);
         for translator in &mut self.translators {
-            translator.repeat(rest, self.space);
+            translator.repeat(rest, record.page(), self.space);
         }
     }
 

@@ -134,22 +134,24 @@ impl Translator {
 
     /// `times` more references to the page that was referenced just now: hits, if there is a level to hit.
     #[inline]
-    pub(crate) fn repeat(&mut self, times: u64, space: &Space) {
+    pub(crate) fn repeat(&mut self, times: u64, page: u32, space: &Space) {
         if !self.has_first && times > 0 {
-            self.repeat_without_first(times, space.tables.levels);
+            self.repeat_without_first(times, page, space);
         }
     }
 
-    fn repeat_without_first(&mut self, times: u64, walk_levels: u32) {
+    fn repeat_without_first(&mut self, times: u64, page: u32, space: &Space) {
         self.counts.tlb_misses += times;
         if self.second.is_some() {
             self.counts.tlb2_hits += times;
             return;
         }
-        self.counts.walks += times;
-        // The last walk has left the entry above the leaf in the walk cache.
-        let reads = if self.walk_cache.is_some() { 1 } else { u64::from(walk_levels) };
-        self.counts.walk_accesses += times * reads;
+        // The first walk may find the walk cache empty: the page's own stream may have been killed for the frame. It leaves
+        // the entry above the leaf there for the others.
+        self.walk(page, 0, space);
+        let reads = if self.walk_cache.is_some() { 1 } else { u64::from(space.tables.levels) };
+        self.counts.walks += times - 1;
+        self.counts.walk_accesses += (times - 1) * reads;
     }
 
     /// Walks from the lowest cached entry above the leaf, or from the root; how many entries were read.
