@@ -181,7 +181,11 @@ def test_the_sentence_says_how_narrow_the_bracket_is() -> None:
 def test_a_report_draws_the_bracket_as_a_band_and_not_as_a_policy() -> None:
     rows = example_rows()
     schedules = [
-        {**example_row("example-gcc", "min", frames), "policy": "opt-feasible"}
+        {
+            **example_row("example-gcc", "min", frames),
+            "policy": "opt-feasible",
+            "policy_resolved": "opt-feasible:effort=2",
+        }
         for frames in rows["frames"].unique()
     ]
     rows = pl.concat([rows, pl.DataFrame(schedules)], how="diagonal_relaxed")

@@ -147,7 +147,9 @@ def test_a_policy_looks_the_same_in_every_figure() -> None:
         for layer in chart.to_dict()["layer"]:
             for channel in ("color", "shape"):
                 scale = layer["encoding"].get(channel, {}).get("scale")
-                for policy, look in zip(*(scale or {}).values(), strict=True) if scale else ():
+                if not scale:
+                    continue
+                for policy, look in zip(scale["domain"], scale["range"], strict=True):
                     seen.setdefault(f"{policy} {channel}", set()).add(look)
     assert seen
     assert all(len(looks) == 1 for looks in seen.values())

@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 
 
 @with_reading
-@with_options(FILE_CACHE.name)
+@with_options("filecache")
 def _filecache(
     traces: Traces = None,
     options: Any = None,

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
         "Run one page cache for processes and files, with calls, syncs, a flusher and read-ahead."
     )
     command = study_command(
-        PAGE_CACHE, summary, print_tables, required=("policy",), highlights=True
+        "pagecache", PAGE_CACHE, summary, print_tables, required=("policy",), highlights=True
     )
     app.command(name="pagecache")(command)
 

@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 
 @with_reading
-@with_options(PAGES.name, required=("policy",))
+@with_options("pages", required=("policy",))
 def _simulate(
     traces: Traces,
     options: Any,

@@ -99,6 +99,7 @@ def _parameter(option: Option, is_required: bool) -> inspect.Parameter:
 
 
 def study_command(
+    name: str,
     study: Study[Any],
     summary: str,
     print_tables: Callable[[Any, Console], None],
@@ -109,6 +110,7 @@ def study_command(
     """Return the command of a study that needs nothing but the frame.
 
     Args:
+        name: The study's name, so that completion of words knows it without loading the study.
         study: The study.
         summary: What the command does, in a sentence.
         print_tables: Prints a result for people.
@@ -139,7 +141,7 @@ def study_command(
         signature = inspect.signature(command)
         kept = [it for name, it in signature.parameters.items() if name != "highlight"]
         vars(command)["__signature__"] = signature.replace(parameters=kept)
-    return with_reading(with_options(study.name, required=required)(command))
+    return with_reading(with_options(name, required=required)(command))
 
 
 def compared(study: Study[Any], options: dict[str, Any]) -> list[str]:

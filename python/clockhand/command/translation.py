@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
     summary = (
         "Translate addresses and page memory: TLB hits, faults, access times, the best page size."
     )
-    app.command(name="translate")(study_command(TRANSLATE, summary, print_tables))
+    app.command(name="translate")(study_command("translate", TRANSLATE, summary, print_tables))
 
 
 def print_tables(run: Translation, console: Console) -> None:

@@ -13,8 +13,17 @@ from types import ModuleType
 from typing import Any
 
 LIBRARIES = ("altair", "jinja2", "numpy", "polars", "pydantic", "rich", "vl_convert")
-NEEDED = ("clockhand", "clockhand._engine", "clockhand.command", "clockhand.start")
-"""The modules of ours that exist here all the same, with their contents."""
+NEEDED = ("clockhand._engine", "clockhand.command", "clockhand.start")
+"""The parts of our library that are there all the same, with all that is in them."""
+
+OF_OPTIONS = (
+    "clockhand",
+    "clockhand.study",
+    "clockhand.study.limits",
+    "clockhand.study.options",
+    "clockhand.study.selections",
+)
+"""The modules from which commands have the options that the engine declares."""
 
 
 class _Anything(ModuleType):
@@ -50,8 +59,8 @@ class _Finder:
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> Any:
         package = name.partition(".")[0]
-        is_ours = package == "clockhand" and ".".join(name.split(".")[:2]) not in NEEDED
-        if package not in LIBRARIES and not is_ours:
+        part = ".".join(name.split(".")[:2])
+        if package not in (*LIBRARIES, "clockhand") or part in NEEDED or name in OF_OPTIONS:
             return None
         return ModuleSpec(name, _Loader(), is_package=True)  # type: ignore[arg-type]
 
