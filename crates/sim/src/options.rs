@@ -106,6 +106,8 @@ macro_rules! options {
         $(#[doc = $about])+
         #[derive(Clone, Debug, serde::Deserialize)]
         #[serde(default, deny_unknown_fields)]
+        // The text is the command's help: its brackets are around what can be left out, and link to nothing.
+        #[allow(rustdoc::broken_intra_doc_links)]
         pub struct $options {
             $( $(#[doc = $doc])+ pub $name: $value, )+
         }
