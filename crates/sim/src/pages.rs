@@ -1,6 +1,4 @@
-//! Page policies: every policy at every memory size on every trace.
-
-//! A grid of cells: every policy at every memory size on every trace.
+//! Page policies: a grid of cells, every policy at every memory size on every trace.
 
 mod bound;
 mod bracket;

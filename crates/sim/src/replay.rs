@@ -3,6 +3,9 @@
 //! The loop is compiled for each policy. A hit under a bit-driven policy is one load from the page table and
 //! one OR into the frame's state; everything that is counted is counted on faults, and hits are the rest.
 
+mod observer;
+mod told;
+
 use std::num::NonZeroU64;
 
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
@@ -11,9 +14,14 @@ use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Step};
 use clockhand_trace::{Folding, PageView, Record};
 
 use crate::filecache::{Admission, Everything, Selective};
-use crate::next_use::NEVER;
 use crate::watch::Recording;
 use crate::{Progress, SimError};
+
+pub use observer::GaugeSample;
+pub(crate) use observer::Observed;
+use observer::{Observer, Unobserved};
+pub(crate) use told::{ByAccess, ByExactBits, ByReference, Told, first_op};
+use told::{ByFuture, ByMappedBits};
 
 /// Where read and write bits come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -147,115 +155,6 @@ impl Cell<'_> {
     }
 }
 
-/// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
-trait Observer {
-    /// Asks for the page that is to leave for `incoming`.
-    fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame;
-    /// Asks a policy that reclaims in batches for the next step to a free frame.
-    fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Option<Step>;
-    /// A fault has been served.
-    fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>);
-    /// A page is written and stays.
-    #[inline]
-    fn written_back(&mut self, page: PageId) {
-        let _ = page;
-    }
-    /// A page leaves.
-    #[inline]
-    fn leaves(&mut self, page: PageId, dirty: bool) {
-        let _ = (page, dirty);
-    }
-    /// A reference, and all that it caused, is done.
-    #[inline]
-    fn referenced<P: PagePolicy>(&mut self, memory: &Memory<P>, hit: bool) {
-        let _ = (memory, hit);
-    }
-}
-
-struct Unobserved;
-
-impl Observer for Unobserved {
-    #[inline]
-    fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
-        memory.propose_victim_for(incoming).expect("the simulator pins nothing")
-    }
-
-    fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Option<Step> {
-        memory.next_step(incoming, 1).expect("the simulator pins nothing")
-    }
-
-    #[inline]
-    fn faulted<P: PagePolicy>(&mut self, _: &Memory<P>) {}
-}
-
-/// A value inside a policy after a fault.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GaugeSample {
-    /// The number of the fault, from 1.
-    pub fault: u64,
-    /// Hand movements until then.
-    pub hand_movements: u64,
-    /// The name of the value.
-    pub gauge: &'static str,
-    /// The value.
-    pub value: f64,
-}
-
-/// What was seen of a replay.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Observed {
-    gauge_every: Option<NonZeroU64>,
-    faults: u64,
-    pub(crate) hand_movements: u64,
-    pub(crate) samples: Vec<GaugeSample>,
-    /// Every step, if they are recorded.
-    pub(crate) recording: Option<Recording>,
-}
-
-impl Observer for Observed {
-    fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
-        let (frame, examined) =
-            memory.propose_victim_counted(incoming).expect("the simulator pins nothing");
-        self.hand_movements += examined;
-        frame
-    }
-
-    fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, _: PageId) -> Option<Step> {
-        let (step, examined) = memory.next_step_counted(1).expect("the simulator pins nothing");
-        self.hand_movements += examined;
-        step
-    }
-
-    fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>) {
-        self.faults += 1;
-        let Some(every) = self.gauge_every else { return };
-        if (self.faults - 1).is_multiple_of(every.get()) {
-            let Observed { faults: fault, hand_movements, .. } = *self;
-            memory.policy().gauges(&mut |gauge, value| {
-                self.samples.push(GaugeSample { fault, hand_movements, gauge, value });
-            });
-        }
-    }
-
-    fn written_back(&mut self, page: PageId) {
-        if let Some(recording) = &mut self.recording {
-            recording.written_back(page);
-        }
-    }
-
-    fn leaves(&mut self, page: PageId, dirty: bool) {
-        if let Some(recording) = &mut self.recording {
-            recording.leaves(page, dirty);
-        }
-    }
-
-    fn referenced<P: PagePolicy>(&mut self, memory: &Memory<P>, hit: bool) {
-        if let Some(recording) = &mut self.recording {
-            recording.referenced(memory, hit, self.hand_movements);
-        }
-    }
-}
-
 struct CellVisitor<'a, O, A> {
     cell: Cell<'a>,
     size: Size,
@@ -299,128 +198,6 @@ impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
     fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
         let next_use = self.cell.next_use.expect("the future is computed for offline policies");
         self.run(policy, ByFuture { next_use: next_use.iter() })
-    }
-}
-
-/// How a kind of policy is told of references.
-pub(crate) trait Told<P> {
-    /// Before a record.
-    #[inline]
-    fn before(&mut self, memory: &mut Memory<P>) {
-        let _ = memory;
-    }
-    /// The page of the record is in memory.
-    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame);
-    /// The first reference of the record has faulted; this is the rest of it.
-    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame);
-}
-
-pub(crate) struct ByExactBits;
-struct ByMappedBits;
-pub(crate) struct ByAccess;
-/// As [`ByAccess`], for policies that count references.
-pub(crate) struct ByReference<'a> {
-    /// One entry per record, or `None` if no run is longer than 1.
-    run_lengths: Option<std::slice::Iter<'a, u32>>,
-    run_length: u32,
-}
-
-impl<'a> ByReference<'a> {
-    pub(crate) fn new(view: &'a PageView) -> Self {
-        ByReference { run_lengths: view.run_lengths().map(<[u32]>::iter), run_length: 1 }
-    }
-}
-
-struct ByFuture<'a> {
-    next_use: std::slice::Iter<'a, u32>,
-}
-
-pub(crate) fn first_op(record: Record) -> Op {
-    if record.first_is_write() { Op::Write } else { Op::Read }
-}
-
-impl<P: BitDriven> Told<P> for ByExactBits {
-    #[inline]
-    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        memory.hit(record.flags(), frame);
-    }
-
-    #[inline]
-    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        memory.hit_rest(record.flags(), frame);
-    }
-}
-
-impl<P: BitDriven> Told<P> for ByMappedBits {
-    #[inline]
-    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        memory.hit_mapped(first_op(record), frame);
-        // After the first reference the page is mapped: of the rest only a write is seen.
-        if record.rest_writes() {
-            memory.hit_mapped(Op::Write, frame);
-        }
-    }
-
-    #[inline]
-    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        // The access that faulted is retried.
-        self.hit(memory, record, frame);
-    }
-}
-
-impl<P: AccessDriven> Told<P> for ByAccess {
-    #[inline]
-    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        let writes = record.first_is_write() || record.rest_writes();
-        memory.access(if writes { Op::Write } else { Op::Read }, frame);
-    }
-
-    #[inline]
-    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        if record.rest_reads() || record.rest_writes() {
-            self.hit(memory, record, frame);
-        }
-    }
-}
-
-impl<P: AccessDriven> Told<P> for ByReference<'_> {
-    #[inline]
-    fn before(&mut self, _: &mut Memory<P>) {
-        if let Some(run_lengths) = &mut self.run_lengths {
-            self.run_length = *run_lengths.next().expect("one entry per record");
-        }
-    }
-
-    #[inline]
-    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        memory.access(first_op(record), frame);
-        self.rest(memory, record, frame);
-    }
-
-    #[inline]
-    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        let op = if record.rest_writes() { Op::Write } else { Op::Read };
-        for _ in 1..self.run_length {
-            memory.access(op, frame);
-        }
-    }
-}
-
-impl<P: Offline> Told<P> for ByFuture<'_> {
-    #[inline]
-    fn before(&mut self, memory: &mut Memory<P>) {
-        let &next = self.next_use.next().expect("one entry per record");
-        memory.policy_mut().foresee((next != NEVER).then_some(next));
-    }
-
-    #[inline]
-    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        ByAccess.hit(memory, record, frame);
-    }
-
-    #[inline]
-    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        ByAccess.rest(memory, record, frame);
     }
 }
 

@@ -1,0 +1,117 @@
+//! What watches a replay: nothing, or the hand, the gauges and every step.
+
+use std::num::NonZeroU64;
+
+use clockhand_policy::page::PagePolicy;
+use clockhand_policy::{Frame, Memory, PageId, Step};
+
+use crate::watch::Recording;
+
+/// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
+pub(super) trait Observer {
+    /// Asks for the page that is to leave for `incoming`.
+    fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame;
+    /// Asks a policy that reclaims in batches for the next step to a free frame.
+    fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Option<Step>;
+    /// A fault has been served.
+    fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>);
+    /// A page is written and stays.
+    #[inline]
+    fn written_back(&mut self, page: PageId) {
+        let _ = page;
+    }
+    /// A page leaves.
+    #[inline]
+    fn leaves(&mut self, page: PageId, dirty: bool) {
+        let _ = (page, dirty);
+    }
+    /// A reference, and all that it caused, is done.
+    #[inline]
+    fn referenced<P: PagePolicy>(&mut self, memory: &Memory<P>, hit: bool) {
+        let _ = (memory, hit);
+    }
+}
+
+pub(super) struct Unobserved;
+
+impl Observer for Unobserved {
+    #[inline]
+    fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
+        memory.propose_victim_for(incoming).expect("the simulator pins nothing")
+    }
+
+    fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Option<Step> {
+        memory.next_step(incoming, 1).expect("the simulator pins nothing")
+    }
+
+    #[inline]
+    fn faulted<P: PagePolicy>(&mut self, _: &Memory<P>) {}
+}
+
+/// A value inside a policy after a fault.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaugeSample {
+    /// The number of the fault, from 1.
+    pub fault: u64,
+    /// Hand movements until then.
+    pub hand_movements: u64,
+    /// The name of the value.
+    pub gauge: &'static str,
+    /// The value.
+    pub value: f64,
+}
+
+/// What was seen of a replay.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Observed {
+    pub(super) gauge_every: Option<NonZeroU64>,
+    pub(super) faults: u64,
+    pub(crate) hand_movements: u64,
+    pub(crate) samples: Vec<GaugeSample>,
+    /// Every step, if they are recorded.
+    pub(crate) recording: Option<Recording>,
+}
+
+impl Observer for Observed {
+    fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
+        let (frame, examined) =
+            memory.propose_victim_counted(incoming).expect("the simulator pins nothing");
+        self.hand_movements += examined;
+        frame
+    }
+
+    fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, _: PageId) -> Option<Step> {
+        let (step, examined) = memory.next_step_counted(1).expect("the simulator pins nothing");
+        self.hand_movements += examined;
+        step
+    }
+
+    fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>) {
+        self.faults += 1;
+        let Some(every) = self.gauge_every else { return };
+        if (self.faults - 1).is_multiple_of(every.get()) {
+            let Observed { faults: fault, hand_movements, .. } = *self;
+            memory.policy().gauges(&mut |gauge, value| {
+                self.samples.push(GaugeSample { fault, hand_movements, gauge, value });
+            });
+        }
+    }
+
+    fn written_back(&mut self, page: PageId) {
+        if let Some(recording) = &mut self.recording {
+            recording.written_back(page);
+        }
+    }
+
+    fn leaves(&mut self, page: PageId, dirty: bool) {
+        if let Some(recording) = &mut self.recording {
+            recording.leaves(page, dirty);
+        }
+    }
+
+    fn referenced<P: PagePolicy>(&mut self, memory: &Memory<P>, hit: bool) {
+        if let Some(recording) = &mut self.recording {
+            recording.referenced(memory, hit, self.hand_movements);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! How policies are told of references: by bits, by accesses, one by one, or with the future.
+
+use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
+use clockhand_policy::{Frame, Memory, Op};
+use clockhand_trace::{PageView, Record};
+
+use crate::next_use::NEVER;
+
+/// How a kind of policy is told of references.
+pub(crate) trait Told<P> {
+    /// Before a record.
+    #[inline]
+    fn before(&mut self, memory: &mut Memory<P>) {
+        let _ = memory;
+    }
+    /// The page of the record is in memory.
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame);
+    /// The first reference of the record has faulted; this is the rest of it.
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame);
+}
+
+pub(crate) struct ByExactBits;
+pub(super) struct ByMappedBits;
+pub(crate) struct ByAccess;
+/// As [`ByAccess`], for policies that count references.
+pub(crate) struct ByReference<'a> {
+    /// One entry per record, or `None` if no run is longer than 1.
+    run_lengths: Option<std::slice::Iter<'a, u32>>,
+    run_length: u32,
+}
+
+impl<'a> ByReference<'a> {
+    pub(crate) fn new(view: &'a PageView) -> Self {
+        ByReference { run_lengths: view.run_lengths().map(<[u32]>::iter), run_length: 1 }
+    }
+}
+
+pub(super) struct ByFuture<'a> {
+    pub(super) next_use: std::slice::Iter<'a, u32>,
+}
+
+pub(crate) fn first_op(record: Record) -> Op {
+    if record.first_is_write() { Op::Write } else { Op::Read }
+}
+
+impl<P: BitDriven> Told<P> for ByExactBits {
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        memory.hit(record.flags(), frame);
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        memory.hit_rest(record.flags(), frame);
+    }
+}
+
+impl<P: BitDriven> Told<P> for ByMappedBits {
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        memory.hit_mapped(first_op(record), frame);
+        // After the first reference the page is mapped: of the rest only a write is seen.
+        if record.rest_writes() {
+            memory.hit_mapped(Op::Write, frame);
+        }
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        // The access that faulted is retried.
+        self.hit(memory, record, frame);
+    }
+}
+
+impl<P: AccessDriven> Told<P> for ByAccess {
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        let writes = record.first_is_write() || record.rest_writes();
+        memory.access(if writes { Op::Write } else { Op::Read }, frame);
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        if record.rest_reads() || record.rest_writes() {
+            self.hit(memory, record, frame);
+        }
+    }
+}
+
+impl<P: AccessDriven> Told<P> for ByReference<'_> {
+    #[inline]
+    fn before(&mut self, _: &mut Memory<P>) {
+        if let Some(run_lengths) = &mut self.run_lengths {
+            self.run_length = *run_lengths.next().expect("one entry per record");
+        }
+    }
+
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        memory.access(first_op(record), frame);
+        self.rest(memory, record, frame);
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        let op = if record.rest_writes() { Op::Write } else { Op::Read };
+        for _ in 1..self.run_length {
+            memory.access(op, frame);
+        }
+    }
+}
+
+impl<P: Offline> Told<P> for ByFuture<'_> {
+    #[inline]
+    fn before(&mut self, memory: &mut Memory<P>) {
+        let &next = self.next_use.next().expect("one entry per record");
+        memory.policy_mut().foresee((next != NEVER).then_some(next));
+    }
+
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        ByAccess.hit(memory, record, frame);
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        ByAccess.rest(memory, record, frame);
+    }
+}
