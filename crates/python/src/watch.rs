@@ -78,7 +78,6 @@ pub(crate) fn watch_policies<'py>(
     seed: u64,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let write_misses = [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)];
     let watching = Watching {
         trace: trace.0.clone(),
         policies: policies
@@ -89,9 +88,8 @@ pub(crate) fn watch_policies<'py>(
         frames,
         page_bytes,
         device: device.clone(),
-        bits: choose("--bits", bits, [("exact", Bits::Exact), ("mapped", Bits::Mapped)])
-            .map_err(exception)?,
-        write_miss: choose("--write-miss", write_miss, write_misses).map_err(exception)?,
+        bits: choose("--bits", bits, Bits::WORDS).map_err(exception)?,
+        write_miss: choose("--write-miss", write_miss, WriteMiss::WORDS).map_err(exception)?,
         seed,
     };
     let watched = supervised(py, watch, move |progress| clockhand_sim::watch(&watching, progress))?;

@@ -22,7 +22,7 @@ pub use row::Row;
 
 use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
-use crate::replay::{Cell, GaugeSample};
+use crate::replay::{Cell, GaugeSample, word_of};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
 use crate::views::{Views, folding_for, foldings, read};
@@ -357,14 +357,8 @@ impl CellsOf<'_> {
             memory_share: f64::from(frames) / f64::from(trace.footprint_pages),
             write_backs: None,
             flush_writes: None,
-            bits: match experiment.options.bits {
-                Bits::Exact => "exact",
-                Bits::Mapped => "mapped",
-            },
-            write_miss: match experiment.options.write_miss {
-                WriteMiss::Fetch => "fetch",
-                WriteMiss::Blind => "blind",
-            },
+            bits: word_of(Bits::WORDS, experiment.options.bits),
+            write_miss: word_of(WriteMiss::WORDS, experiment.options.write_miss),
             hand_movements: None,
             reserve: experiment.reserve.into(),
         }

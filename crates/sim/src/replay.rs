@@ -34,6 +34,11 @@ pub enum Bits {
     Mapped,
 }
 
+impl Bits {
+    /// What options and rows call them.
+    pub const WORDS: [(&'static str, Bits); 2] = [("exact", Bits::Exact), ("mapped", Bits::Mapped)];
+}
+
 /// What a write fault reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WriteMiss {
@@ -42,6 +47,18 @@ pub enum WriteMiss {
     Fetch,
     /// Nothing: the page is written as a whole.
     Blind,
+}
+
+impl WriteMiss {
+    /// What options and rows call them.
+    pub const WORDS: [(&'static str, WriteMiss); 2] =
+        [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)];
+}
+
+/// The word of a value.
+pub(crate) fn word_of<T: PartialEq>(words: [(&'static str, T); 2], value: T) -> &'static str {
+    let [(first, of_first), (second, _)] = words;
+    if value == of_first { first } else { second }
 }
 
 /// How references are replayed.

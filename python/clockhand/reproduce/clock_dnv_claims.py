@@ -115,11 +115,10 @@ class _Judge:
         claimed: tuple[str, str, float],
         column: str,
         gain: Gain,
-        ours: str = OURS,
     ) -> Claim:
         """Judge "by up to": a workload, the other buffer, and the paper's share."""
         workload, other, share = claimed
-        modes = [self._gains(workload, mode, column, gain, ours) for mode in MODES[other]]
+        modes = [self._gains(workload, mode, column, gain) for mode in MODES[other]]
         judged = modes[0].values
         greatest = max(judged, default=0.0)
         return Claim(

@@ -73,11 +73,9 @@ impl PagesOptions {
     }
 
     fn replay_options(&self) -> Result<ReplayOptions, SimError> {
-        let bits = [("exact", Bits::Exact), ("mapped", Bits::Mapped)];
-        let write_misses = [("fetch", WriteMiss::Fetch), ("blind", WriteMiss::Blind)];
         Ok(ReplayOptions {
-            bits: choose("--bits", &self.bits, bits)?,
-            write_miss: choose("--write-miss", &self.write_miss, write_misses)?,
+            bits: choose("--bits", &self.bits, Bits::WORDS)?,
+            write_miss: choose("--write-miss", &self.write_miss, WriteMiss::WORDS)?,
             flush_at_end: self.flush_at_end,
         })
     }

@@ -24,10 +24,6 @@ function element(name, attributes = {}, ...children) {
 
 // ---- what follows from the steps -------------------------------------------------------------
 
-function isWritten(step) {
-  return step.written_back.length > 0 || step.left.some(([, dirty]) => dirty);
-}
-
 function written(step) {
   return step.written_back.length + step.left.filter(([, dirty]) => dirty).length;
 }
@@ -266,7 +262,7 @@ function show(at) {
 
 const TESTS = {
   miss: (course, at) => !course.steps[at].hit,
-  write: (course, at) => isWritten(course.steps[at]),
+  write: (course, at) => written(course.steps[at]) > 0,
   adaptation: (course, at) => isAdaptation(course.steps, at),
 };
 

@@ -11,6 +11,7 @@ from clockhand import _engine
 from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.files import publish
 from clockhand.study.limits import MAXIMUM_SEED, check_range
+from clockhand.study.options import names_of
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
 from clockhand.study.selections import expanded
 from clockhand.traces import Reading, Trace, Watch, reading_options, sources
@@ -129,8 +130,7 @@ def watch_policies(
     """
     check_range("--frames", frames, 1, MAXIMUM_FRAMES)
     check_range("--seed", seed, 0, MAXIMUM_SEED)
-    names = [entry["name"] for entry in _engine.policies() if entry["kind"] != "bound"]
-    policies = expanded("--policy", policies, names)
+    policies = expanded("--policy", policies, names_of("policies"))
     if len(policies) > MAXIMUM_POLICIES:
         raise _engine.UsageError(
             f"--policy names {len(policies)} policies; give one, or two that stand side by side"

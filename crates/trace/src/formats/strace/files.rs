@@ -184,17 +184,12 @@ impl Files {
         time_ns: Option<u64>,
         output: &mut Output,
     ) -> Result<(), Fault> {
-        let file = self.of(file);
-        if file.length.is_some() {
+        let known = self.of(file);
+        if known.length.is_some() {
             return Ok(());
         }
-        file.length = Some(bytes);
-        match file.stream {
-            Some(object) => {
-                output.event(Event { object, time_ns, action: Action::Length { bytes } })
-            }
-            None => Ok(()),
-        }
+        known.length = Some(bytes);
+        self.tell(file, time_ns, Action::Length { bytes }, output)
     }
 
     /// The file gets this length.
@@ -205,14 +200,9 @@ impl Files {
         time_ns: Option<u64>,
         output: &mut Output,
     ) -> Result<(), Fault> {
-        let file = self.of(file);
-        file.length = Some(bytes);
-        match file.stream {
-            Some(object) => {
-                output.event(Event { object, time_ns, action: Action::Truncate { bytes } })
-            }
-            None => Ok(()),
-        }
+        let known = self.of(file);
+        known.length = Some(bytes);
+        self.tell(file, time_ns, Action::Truncate { bytes }, output)
     }
 
     /// Tells of an event of a file; what only matters to pages that were referenced before is left
