@@ -24,10 +24,10 @@ demo: setup ## Compare twelve policies on the references of tar and gzip; a tabl
 		--memory $(DEMO_MEMORY) --device slc-nand --report demo/report.html --plots demo/figures
 	@echo "The report with figures: demo/report.html"
 
-# Tests need no engine with link-time optimization, which takes minutes; one that is built already is taken.
+# Tests need no engine with link-time optimization, which takes minutes; an engine that is built already is taken.
 test: PROFILE = quick
 test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and the report
-	cargo test --workspace --locked
+	cargo test --profile quick --workspace --locked
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others)

@@ -22,16 +22,20 @@ fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let test = std::env::current_exe().expect("the test's own path");
-        let target = test.ancestors().nth(3).expect("the folder above PROFILE/deps/TEST");
+        let built = test.ancestors().nth(2).expect("TARGET/PROFILE above deps/TEST");
+        let profile = match built.file_name().and_then(OsStr::to_str).expect("a profile's folder") {
+            "debug" => "dev",
+            other => other,
+        };
         let build = Command::new(env!("CARGO"))
             .args(["build", "--quiet", "--locked", "--package", "clockhand-pager-c"])
-            .arg("--target-dir")
-            .arg(target)
+            .args(["--profile", profile, "--target-dir"])
+            .arg(built.parent().expect("a profile's folder is in the target folder"))
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .status()
             .expect("cargo starts");
         assert!(build.success(), "the library cannot be built");
-        target.join("debug")
+        built.to_path_buf()
     })
 }
 
