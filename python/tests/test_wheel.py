@@ -26,6 +26,13 @@ from many_commands import run_many
 ROOT = Path(__file__).resolve().parents[2]
 MATURIN = Path(sys.executable).with_name("maturin")
 OBSTACLE = _engine.pager_obstacle()
+REPRODUCED = {
+    *ROOT.glob("traces/*.parquet"),
+    *ROOT.glob("traces/servers/*.parquet"),
+    *(ROOT / "experiments" / f"{name}.toml" for name in ("craw", "clock-dnv", "scm")),
+    ROOT / "experiments/devices/scm-memory.toml",
+}
+"""What comes with the package, so that papers are reproduced without the repository."""
 GIVEN_WHEEL = os.environ.get("CLOCKHAND_WHEEL")
 PUBLISHED_GLIBC = (2, 28)
 """The oldest C library that a wheel which is given away must run with."""
@@ -97,8 +104,7 @@ def every_command() -> Iterator[list[str]]:
 def test_the_wheel_has_what_is_preloaded_and_what_is_reproduced(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     inputs = "clockhand/reproduce/inputs"
-    expected = {f"{inputs}/traces/{path.name}" for path in ROOT.glob("traces/*.parquet")}
-    expected |= {f"{inputs}/experiments/{name}.toml" for name in ("craw", "clock-dnv", "scm")}
+    expected = {f"{inputs}/{path.relative_to(ROOT)}" for path in REPRODUCED}
     assert {name for name in names if name.startswith(inputs)} == expected
     libraries = {"clockhand/_engine.abi3.so", "clockhand/libclockhand_preload.so"}
     assert {name for name in names if name.endswith(".so")} == libraries
@@ -185,8 +191,7 @@ def test_the_installed_command_reproduces_a_paper(
 
 def test_the_links_of_the_package_are_the_repositorys_files() -> None:
     inputs = ROOT / "python/clockhand/reproduce/inputs"
-    linked = {path.resolve() for path in inputs.glob("*/*")}
-    assert linked == {
-        *ROOT.glob("traces/*.parquet"),
-        *(ROOT / "experiments" / f"{name}.toml" for name in ("craw", "clock-dnv", "scm")),
-    }
+    linked = {path.relative_to(inputs) for path in inputs.rglob("*.*")}
+    assert linked == {path.relative_to(ROOT) for path in REPRODUCED}
+    for path in REPRODUCED:
+        assert (inputs / path.relative_to(ROOT)).resolve() == path

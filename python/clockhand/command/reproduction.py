@@ -11,7 +11,6 @@ from rich.console import Console
 from clockhand import UsageError
 from clockhand.command.options import Jobs, Out, OutputFormat
 from clockhand.command.output import command_line, deliver, print_table, say
-from clockhand.command.progress import shown_progress
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
 from clockhand.reproduce import (
     ClockDnvReproduction,
@@ -75,26 +74,7 @@ def _reproduce(
     if not file.exists():
         raise UsageError(f"{file} is not here; name another file with --experiment")
     check_places([path for path in (out, html) if path is not None], folder=tables)
-    if paper == SCM and dataset is not None:
-        raise UsageError(f"{paper} takes minutes and keeps no dataset; leave --dataset out")
-    made: Reproduction | ClockDnvReproduction | ScmReproduction
-    if paper == CLOCK_DNV:
-        made = _run_clock_dnv(file, real_traces, dataset, jobs)
-    elif paper == SCM:
-        with shown_progress() as watch:
-            made = reproduce_scm(
-                read_scm_experiment(file), jobs=jobs, watch=watch, command=command_line()
-            )
-    else:
-        read = read_experiment(file)
-        with sweep_progress() as watch:
-            made = reproduce_craw(
-                read,
-                dataset=dataset or packaged_dataset(file),
-                jobs=jobs,
-                watch=watch,
-                command=command_line(),
-            )
+    made = _made(paper, file, dataset or packaged_dataset(file), real_traces, jobs)
     for warning in made.warnings:
         say(warning)
     claims = claim_table(made.claims)
@@ -104,19 +84,29 @@ def _reproduce(
     deliver(claims, format, out, partial(_print_claims, claims), files, tables)
 
 
-def _run_clock_dnv(
-    file: Path, traces: Path | None, dataset: Path | None, jobs: int | None
-) -> ClockDnvReproduction:
-    read = read_clock_dnv_experiment(file)
+def _made(
+    paper: str, file: Path, dataset: Path | None, traces: Path | None, jobs: int | None
+) -> Reproduction | ClockDnvReproduction | ScmReproduction:
+    if paper == CLOCK_DNV:
+        clock_dnv = read_clock_dnv_experiment(file)
+        with sweep_progress() as watch:
+            return reproduce_clock_dnv(
+                clock_dnv,
+                traces=traces,
+                dataset=dataset,
+                jobs=jobs,
+                watch=watch,
+                command=command_line(),
+            )
+    if paper == SCM:
+        scm = read_scm_experiment(file)
+        with sweep_progress() as watch:
+            return reproduce_scm(
+                scm, dataset=dataset, jobs=jobs, watch=watch, command=command_line()
+            )
+    craw = read_experiment(file)
     with sweep_progress() as watch:
-        return reproduce_clock_dnv(
-            read,
-            traces=traces,
-            dataset=dataset or packaged_dataset(file),
-            jobs=jobs,
-            watch=watch,
-            command=command_line(),
-        )
+        return reproduce_craw(craw, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
 
 
 def _page(made: Reproduction | ClockDnvReproduction | ScmReproduction) -> str:

@@ -11,7 +11,8 @@ from clockhand.reproduce.clock_dnv import (
     reproduce_clock_dnv,
 )
 from clockhand.reproduce.craw import Reproduction, reproduce_craw
-from clockhand.reproduce.scm import ScmReproduction, read_scm_experiment, reproduce_scm
+from clockhand.reproduce.scm import ScmReproduction, reproduce_scm
+from clockhand.reproduce.scm_experiment import read_scm_experiment
 
 __all__ = [
     "Claim",

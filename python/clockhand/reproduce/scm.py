@@ -1,46 +1,47 @@
-"""The SCM paper: its experiment on desktop programs, its tables, and what became of its claims."""
+"""The SCM paper: its experiment, its tables, and what became of its claims."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
-from clockhand._engine import UsageError
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw import claim_table
-from clockhand.reproduce.scm_claims import BEST_FOR_FAULTS, best_pages, judge
-from clockhand.studies.translate.run import translate
-from clockhand.study.facts import Facts
-from clockhand.sweep.experiment import read_content
-from clockhand.sweep.tables import Table
-from clockhand.traces import Watch
-
-PAPERS_WORKLOADS = (
-    # Table 1: workload, footprint in MB, writes, reads.
-    ("freecell", 9.84, 60_040, 430_135),
-    ("gedit", 14.12, 132_822, 1_600_941),
-    ("gqview", 7.26, 645_399, 265_286),
-    ("kghostview", 16.98, 103_540, 1_442_595),
-    ("xmms", 7.86, 978_242, 190_697),
+from clockhand.reproduce.scm_caching_claims import judge_caching
+from clockhand.reproduce.scm_claims import BEST_FOR_FAULTS, UNTESTED, best_pages, judge_paging
+from clockhand.reproduce.scm_experiment import (
+    DESKTOP,
+    DESKTOP_WORKLOADS,
+    SERVERS,
+    Measured,
+    ScmExperiment,
 )
-KEYS = {"question", "expected", "page_sizes", "tlb", "memory", "ratios", "desktop"}
+from clockhand.studies.filecache.run import break_even
+from clockhand.study.facts import Facts
+from clockhand.sweep import Sweep, run_sweep
+from clockhand.sweep.run import SweepWatch
+from clockhand.sweep.tables import Table
 
 
 @dataclass(frozen=True)
-class ScmExperiment:
-    """A checked experiment; ``desktop`` are pairs of the paper's workload and our trace."""
+class ScmRows:
+    """What the claims are judged by.
 
-    path: Path
-    question: str
-    expected: str
-    page_sizes: tuple[str, ...]
-    tlb: str
-    memory: tuple[str, ...]
-    ratios: tuple[str, ...]
-    desktop: tuple[tuple[str, Path], ...]
+    Attributes:
+        measured: The times of one machine (Figure 1).
+        required_hits: After how many hits a cached block pays, a row per device (Figure 2).
+        servers: Rows of ``filecache`` (Figures 3 to 5).
+        desktop: Rows of ``translate`` (Figures 6 to 9). These and the above have the column
+            ``workload``, the paper's workload that the trace stands for.
+    """
+
+    measured: Measured
+    required_hits: pl.DataFrame
+    servers: pl.DataFrame
+    desktop: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,7 @@ class ScmReproduction:
     Attributes:
         claims: Every claim with a verdict, in the paper's order.
         paper_tables: The paper's Table 1 beside ours, and the best page sizes, by title.
-        rows: The rows of all cells, with the column ``workload``: the paper's program that the
-            trace stands for.
+        rows: What they were judged by.
         tables: The tables that are kept.
         facts: How all of it was made.
         warnings: What the readers passed over or assumed, one sentence each.
@@ -59,116 +59,121 @@ class ScmReproduction:
 
     claims: list[Claim]
     paper_tables: Mapping[str, pl.DataFrame]
-    rows: pl.DataFrame
+    rows: ScmRows
     tables: list[Table]
     facts: Facts
     warnings: list[str]
 
 
-def read_scm_experiment(path: str | os.PathLike[str]) -> ScmExperiment:
-    """Read ``experiments/scm.toml`` or a file like it; no trace is opened.
-
-    Raises:
-        UsageError: it is not TOML, or a key is unknown, missing or of another kind.
-        OSError: the file cannot be read.
-    """
-    file = Path(path)
-    content = read_content(file)
-    if wrong := sorted(KEYS ^ set(content)):
-        kind = "unknown" if wrong[0] in content else "missing"
-        raise UsageError(
-            f"{file}: the key {wrong[0]!r} is {kind}; the keys are {', '.join(sorted(KEYS))}"
-        )
-    try:
-        return _experiment(file, content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(
-            f"{file}: a value is missing or not of its kind ({error}); compare it with "
-            "experiments/scm.toml"
-        ) from error
-
-
-def _experiment(file: Path, content: Mapping[str, Any]) -> ScmExperiment:
-    desktop = tuple(
-        (str(entry["workload"]), file.parent / entry["trace"]) for entry in content["desktop"]
-    )
-    known = {workload for workload, *_ in PAPERS_WORKLOADS}
-    if {workload for workload, _ in desktop} != known or len(desktop) != len(known):
-        raise ValueError(f"the workloads are {', '.join(sorted(known))}, each once")
-    ratios = _texts(content["ratios"])
-    if missing := {"1", "10", "100"} - set(ratios):
-        raise ValueError(f"the ratios lack {', '.join(sorted(missing))}")
-    return ScmExperiment(
-        path=file,
-        question=str(content["question"]),
-        expected=str(content["expected"]),
-        page_sizes=_texts(content["page_sizes"]),
-        tlb=str(content["tlb"]),
-        memory=_texts(content["memory"]),
-        ratios=ratios,
-        desktop=desktop,
-    )
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError(f"{values!r} is not a list of texts")
-    return tuple(values)
-
-
 def reproduce_scm(
     experiment: ScmExperiment,
     *,
+    dataset: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
-    watch: Watch | None = None,
+    watch: SweepWatch | None = None,
     command: str | None = None,
 ) -> ScmReproduction:
-    """Run what the traces at hand allow of the SCM paper, and judge its claims.
+    """Compute the cells of the SCM paper's experiment, and judge its claims.
 
     Args:
         experiment: ``experiments/scm.toml``, or one with the same workloads.
+        dataset: The folder to keep the cells in; the experiment's own if not given.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
 
     Raises:
-        UsageError: a page size, TLB, memory size or ratio is not valid.
-        ClockhandError: a trace cannot be read.
+        UsageError: ``jobs`` is out of range.
+        ClockhandError: a trace cannot be read, or the sweep was interrupted.
     """
-    run = translate(
-        [trace for _, trace in experiment.desktop],
-        page_size=experiment.page_sizes,
-        tlb=experiment.tlb,
-        memory=experiment.memory,
-        ratio=experiment.ratios,
-        jobs=jobs,
-        watch=watch,
-        command=command or "clockhand reproduce scm",
+    folder = Path(experiment.dataset if dataset is None else dataset)
+    sweeps = {
+        name: run_sweep(
+            part.sweep,
+            dataset=folder / name,
+            jobs=jobs,
+            watch=watch,
+            command=command or "clockhand reproduce scm",
+        )
+        for name, part in experiment.parts.items()
+    }
+    rows = ScmRows(
+        measured=experiment.measured,
+        required_hits=break_even(experiment.break_even),
+        servers=_rows(experiment, sweeps[SERVERS], SERVERS),
+        desktop=_rows(experiment, sweeps[DESKTOP], DESKTOP),
     )
-    workloads = {str(trace): workload for workload, trace in experiment.desktop}
-    rows = run.rows.with_columns(pl.col("trace").replace_strict(workloads).alias("workload"))
-    names = {trace: Path(trace).name.partition(".")[0] for trace in workloads}
-    rows = rows.with_columns(pl.col("trace").replace_strict(names, return_dtype=pl.String))
-    for trace in run.facts["traces"]:
-        trace["name"] = names[trace["name"]]
     claims = judge(rows)
-    best = _best(rows)
+    best = _best(rows.desktop)
     return ScmReproduction(
         claims=claims,
         paper_tables={
-            "Table 1: characteristics of desktop workloads": _workloads(rows),
-            "Figure 7: page size with the fewest faults": _fewest_faults(rows),
+            "Table 1: characteristics of desktop workloads": _workloads(rows.desktop),
+            "Figure 7: page size with the fewest faults": _fewest_faults(rows.desktop),
             "Figures 8 and 9: fastest page size": best,
         },
         rows=rows,
         tables=[
             Table("Claims of the SCM paper", "claims", claim_table(claims)),
+            Table("Figure 2", "required-hits", rows.required_hits),
+            Table("Figures 3 to 5", "servers", rows.servers),
             Table("Fastest page size in bytes", "fastest-page-size", best),
-            Table("Figures 6 to 9", "rows", rows),
+            Table("Figures 6 to 9", "rows", rows.desktop),
         ],
-        facts=run.facts,
-        warnings=run.warnings,
+        facts=_facts(sweeps),
+        warnings=[warning for sweep in sweeps.values() for warning in sweep.warnings],
     )
+
+
+def judge(rows: ScmRows) -> list[Claim]:
+    """Return every claim in the paper's order."""
+    return [
+        *judge_caching(rows.servers, rows.required_hits, rows.measured),
+        *judge_paging(rows.desktop),
+        *UNTESTED,
+    ]
+
+
+def _rows(experiment: ScmExperiment, sweep: Sweep, name: str) -> pl.DataFrame:
+    """The study's own rows, with short names of traces and the workloads that they stand for."""
+    part = experiment.parts[name]
+    workloads = dict(zip(part.sweep.traces, part.workloads, strict=True))
+    return sweep.rows.select(*sweep.layout.study.schema).with_columns(
+        pl.col("trace").map_elements(_short, pl.String),
+        pl.col("trace").replace_strict(workloads, return_dtype=pl.String).alias("workload"),
+    )
+
+
+def _short(trace: str) -> str:
+    return Path(trace).name.partition(".")[0]
+
+
+def _facts(sweeps: Mapping[str, Sweep]) -> Facts:
+    """Facts of all sweeps as those of one; traces are called as in the rows."""
+    parts = [sweep.facts for sweep in sweeps.values()]
+    traces = [
+        {**trace, "name": _short(trace["name"])} for facts in parts for trace in facts["traces"]
+    ]
+    options = {
+        f"{name}: {option}": value
+        for name, sweep in sweeps.items()
+        for option, value in sweep.facts["options"].items()
+        if option != "jobs"
+    }
+    return cast(
+        Facts,
+        {
+            **parts[-1],
+            "options": {**options, "jobs": parts[-1]["options"]["jobs"]},
+            "traces": traces,
+            "devices": _each_once(device for facts in parts for device in facts["devices"]),
+            "policies": _each_once(policy for facts in parts for policy in facts["policies"]),
+        },
+    )
+
+
+def _each_once(entries: Iterable[Any]) -> list[Any]:
+    return list({entry["name"]: entry for entry in entries}.values())
 
 
 def _workloads(rows: pl.DataFrame) -> pl.DataFrame:
@@ -179,7 +184,7 @@ def _workloads(rows: pl.DataFrame) -> pl.DataFrame:
             "writes": writes,
             "reads": reads,
         }
-        for name, footprint, writes, reads in PAPERS_WORKLOADS
+        for name, footprint, writes, reads in DESKTOP_WORKLOADS
     ]
     ours = [
         {

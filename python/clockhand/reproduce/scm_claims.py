@@ -1,4 +1,4 @@
-"""The claims of the SCM paper, each with the rule by which rows of ``translate`` judge it."""
+"""The claims of the SCM paper's section 4 on page sizes, Figures 6 to 9."""
 
 from collections.abc import Callable, Iterator
 
@@ -32,75 +32,61 @@ FAULT_QUOTE = (
     "kilobytes for freecell, respectively."
 )
 
-NO_SERVERS = (
-    "the paper's web and proxy servers are not captured; a run on other traces would say nothing "
-    "of them"
-)
 NO_MOBILE = "no trace of a mobile program is here, nor a stand-in for one"
-UNTESTED = (
-    # Name, place, quote, why it cannot be tested.
-    (
-        "storage-30-percent-slower", "Figure 1",
-        "the access latency from DRAM storage is 30% longer than accessing the same data from "
-        "DRAM file cache",
-        "it is a property of a machine, not of a trace: a file system on memory must be measured",
-    ),
-    (
-        "two-hits", "Figure 2",
-        "the cache hit count necessary for caching to be profitable is two while resident in the "
-        "cache", "it rests on the times of Figure 1, which are not measured here",
-    ),
-    ("disk-70-percent", "Figure 3",
-     "file caching accelerates the storage performance by 70%", NO_SERVERS),
-    ("scm-3-percent", "Figure 4",
-     "the performance improvement by using file caching is less than 3% with the SCM storage",
-     NO_SERVERS),
-    ("admission", "Figure 5", "The performance improvement ranges 20-40%.", NO_SERVERS),
-    (
-        "mobile-knee", "Figure 10",
-        "the TLB performance is improved sharply when the number of TLB entries is less than 20 "
-        "and the slope of the curve becomes gradual after that point", NO_MOBILE,
-    ),
-    (
-        "mobile-tlb", "Figure 11",
-        "the improvement of the TLB hit rate slows down when the page size is larger than a "
-        "certain threshold", NO_MOBILE,
-    ),
-    ("mobile-faults", "Figure 12",
-     "the page fault rate decreases as the page size increases for all applications we considered",
-     NO_MOBILE),
-    (
-        "mobile-access-time", "Figure 13",
-        "there are no significant differences in memory performances when the page size is larger "
-        "than 1 kilobytes", NO_MOBILE,
-    ),
+UNTESTED = tuple(
+    untestable(key, place, quote, f"{NO_MOBILE}.")
+    for key, place, quote in (
+        (
+            "mobile-knee", "Figure 10",
+            "the TLB performance is improved sharply when the number of TLB entries is less than "
+            "20 and the slope of the curve becomes gradual after that point",
+        ),
+        (
+            "mobile-tlb", "Figure 11",
+            "the improvement of the TLB hit rate slows down when the page size is larger than a "
+            "certain threshold",
+        ),
+        ("mobile-faults", "Figure 12",
+         "the page fault rate decreases as the page size increases for all applications we "
+         "considered"),
+        (
+            "mobile-access-time", "Figure 13",
+            "there are no significant differences in memory performances when the page size is "
+            "larger than 1 kilobytes",
+        ),
+    )
 )  # fmt: skip
 
 
-def judge(rows: pl.DataFrame) -> list[Claim]:
-    """Return every claim in the paper's order.
+def judge_paging(rows: pl.DataFrame) -> Iterator[Claim]:
+    """Return the claims of Figures 6 to 9 in the paper's order.
 
     Args:
         rows: Rows of :func:`clockhand.translate` with the column ``workload``, the paper's program
             that the trace stands for; one TLB, and storage by ratios.
     """
-    untested = [untestable(key, place, quote, f"{why}.") for key, place, quote, why in UNTESTED]
-    tested = [
-        _translation_shrinks(rows),
-        _translation_flattens(rows),
-        *_best_for_faults(rows),
-        _best_differs(rows, "page_fault_ratio", "faults-differ", "Figure 7, section 4.2",
-                      "the best page size is not identical for different applications"),
-        _best_differs(rows, "amat_ns", "access-times-differ", "Figure 8, section 4.3",
-                      "the best page size is not the same for different applications"),
-        _faults_are_not_time(rows),
-        _as_fast_as_memory(rows),
-        _smallest_is_best(rows, 10.0, "Figure 9(b)"),
-        _smallest_is_best(rows, 100.0, "Figure 9(c)"),
-        _usual_page(rows),
-    ]  # fmt: skip
-    before = [claim for claim in untested if not claim.key.startswith("mobile")]
-    return [*before, *tested, *(claim for claim in untested if claim.key.startswith("mobile"))]
+    yield _translation_shrinks(rows)
+    yield _translation_flattens(rows)
+    yield from _best_for_faults(rows)
+    yield _best_differs(
+        rows,
+        "page_fault_ratio",
+        "faults-differ",
+        "Figure 7, section 4.2",
+        "the best page size is not identical for different applications",
+    )
+    yield _best_differs(
+        rows,
+        "amat_ns",
+        "access-times-differ",
+        "Figure 8, section 4.3",
+        "the best page size is not the same for different applications",
+    )
+    yield _faults_are_not_time(rows)
+    yield _as_fast_as_memory(rows)
+    yield _smallest_is_best(rows, 10.0, "Figure 9(b)")
+    yield _smallest_is_best(rows, 100.0, "Figure 9(c)")
+    yield _usual_page(rows)
 
 
 def best_pages(rows: pl.DataFrame, value: str, ratio: float) -> pl.DataFrame:

@@ -1,14 +1,17 @@
-"""The report of the SCM reproduction: every claim with a verdict, and Figures 6 to 9."""
+"""The report of the SCM reproduction: every claim with a verdict, and the paper's figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from clockhand.report.html import Part, payload, template
-from clockhand.report.words import byte_text
+from clockhand.report.words import byte_text, time_unit
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.report import Lines, draw_part, shown_claims, texts_of, title_of
+from clockhand.reproduce.scm import ScmRows
+from clockhand.reproduce.scm_caching_claims import ADMISSION, DISK, LRU_CACHE, SCM
+from clockhand.reproduce.scm_experiment import Measured
 from clockhand.study.facts import Facts, printable, trace_label
 
 PAGE_TEMPLATE = Path(__file__).with_name("scm_report.html.j2")
@@ -16,8 +19,20 @@ PAGE_TEMPLATE = Path(__file__).with_name("scm_report.html.j2")
 MOST_LINES = 3
 """Memory sizes that a panel shows: more lines have no look of their own."""
 
+NO_CACHE = "no cache"
+
+# Figures 3 to 5: title, device, and what is drawn: a line per rule of admission, or none.
+SERVER_PANELS = (
+    ("Figure 3: hard disk", DISK, ((NO_CACHE, None), ("LRU cache", LRU_CACHE))),
+    ("Figure 4: SCM", SCM, ((NO_CACHE, None), ("LRU cache", LRU_CACHE))),
+    ("Figure 5: SCM with admission", SCM,
+     ((NO_CACHE, None), ("LRU cache", LRU_CACHE), ("admission", ADMISSION))),
+)  # fmt: skip
+
 # Figure, its title, its text, and its panels: title, column, factor, unit, storage ratio.
-FIGURES: tuple[tuple[str, str, str, tuple[tuple[str, str, float, str, float], ...]], ...] = (
+DESKTOP_FIGURES: tuple[
+    tuple[str, str, str, tuple[tuple[str, str, float, str, float], ...]], ...
+] = (
     (
         "figures-6-7",
         "Figures 6 and 7: address translation and page faults",
@@ -45,7 +60,7 @@ def render_scm(
     *,
     claims: Sequence[Claim],
     paper_tables: Mapping[str, pl.DataFrame],
-    rows: pl.DataFrame,
+    rows: ScmRows,
     facts: Facts,
 ) -> str:
     """Return the reproduction as HTML text.
@@ -53,25 +68,93 @@ def render_scm(
     Args:
         claims: The paper's claims, judged.
         paper_tables: Its tables beside ours, by title.
-        rows: Result rows with the column ``workload``.
+        rows: What they were judged by.
         facts: How the rows were made; it describes every trace that they name.
     """
-    traces = rows["trace"].unique(maintain_order=True).to_list()
-    workloads = dict(rows.select("trace", "workload").unique().iter_rows())
-    labels = {trace: f"{trace_label(trace, facts)}, for {workloads[trace]}" for trace in traces}
-    parts: list[Part] = []
-    for key, title, text, panels in FIGURES:
-        of_traces = {trace: [_over_pages(rows, trace, *panel) for panel in panels]
-                     for trace in traces}  # fmt: skip
-        parts.append(draw_part(key, title, text, of_traces, labels, {}))
+    parts = [_measured(rows.measured), _servers(rows.servers, facts)]
+    parts += _desktop(rows.desktop, facts)
+    traces = sum(frame["trace"].n_unique() for frame in (rows.servers, rows.desktop))
     return template(PAGE_TEMPLATE).render(
-        title=title_of("The SCM paper", claims, len(traces)),
+        title=title_of("The SCM paper", claims, traces),
         claims=shown_claims(claims),
         paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
         parts=parts,
         facts=printable(facts),
         payload=payload(parts),
     )
+
+
+def _labels(rows: pl.DataFrame, facts: Facts) -> dict[str, str]:
+    """Each trace with what it stands for."""
+    pairs = rows.select("trace", "workload").unique(maintain_order=True).iter_rows()
+    return {trace: f"{trace_label(trace, facts)}, for {workload}" for trace, workload in pairs}
+
+
+def _measured(measured: Measured) -> Part:
+    series = {"storage": measured.read, "page cache": measured.cached}
+    records = [
+        {"series": name, "x": size / 1024, "y": point.median_us,
+         "at": f"requests of {byte_text(size)}, "
+               f"99 % of them within {point.p1_us:.3g} to {point.p99_us:.3g} µs"}
+        for name, points in series.items()
+        for size, point in sorted(points.items())
+    ]  # fmt: skip
+    panel = Lines("Median of a read", "µs", "Request (KiB)", "µs", tuple(series), records, True,
+                  doubles_x=True)  # fmt: skip
+    machine = f"{measured.machine}, measured on {measured.date}"
+    return draw_part(
+        "figure-1",
+        "Figure 1: storage on memory and page cache",
+        "A read from a file system whose storage is memory, past the page cache and from it. One "
+        "machine, not the paper's.",
+        {machine: [panel]},
+        {machine: machine},
+        {},
+    )
+
+
+def _servers(rows: pl.DataFrame, facts: Facts) -> Part:
+    labels = _labels(rows, facts)
+    panels = {
+        trace: [_over_capacity(rows, trace, *panel) for panel in SERVER_PANELS] for trace in labels
+    }
+    return draw_part(
+        "figures-3-5",
+        "Figures 3 to 5: file caches",
+        "Time of all references of a server to its files, over the size of the cache in percent of "
+        "the footprint. The traces are stand-ins for the paper's.",
+        panels,
+        labels,
+        {},
+    )
+
+
+def _over_capacity(
+    rows: pl.DataFrame,
+    trace: str,
+    title: str,
+    device: str,
+    lines: Sequence[tuple[str, str | None]],
+) -> Lines:
+    of_device = rows.filter((pl.col("trace") == trace) & (pl.col("device") == device))
+    unit, unit_us = time_unit(of_device["time_without_cache_us"])
+    records = [
+        {"series": name, "x": 100 * row["capacity_share"],
+         "y": row["time_us" if admission else "time_without_cache_us"] / unit_us,
+         "at": f"{row['capacity']:,} blocks"}
+        for name, admission in lines
+        for row in of_device.filter(pl.col("admission") == (admission or LRU_CACHE)).to_dicts()
+    ]  # fmt: skip
+    names = tuple(name for name, _ in lines)
+    return Lines(title, unit, "Cache (% of footprint)", unit, names, records, False)
+
+
+def _desktop(rows: pl.DataFrame, facts: Facts) -> Iterator[Part]:
+    labels = _labels(rows, facts)
+    for key, title, text, panels in DESKTOP_FIGURES:
+        of_traces = {trace: [_over_pages(rows, trace, *panel) for panel in panels]
+                     for trace in labels}  # fmt: skip
+        yield draw_part(key, title, text, of_traces, labels, {})
 
 
 def _over_pages(

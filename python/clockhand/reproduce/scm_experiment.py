@@ -1,0 +1,195 @@
+"""The experiment of the SCM paper: one file, a sweep for each of its studies."""
+
+import math
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clockhand._engine import UsageError
+from clockhand.sweep import Experiment
+from clockhand.sweep.experiment import experiment_of, read_content
+
+SERVERS = "servers"
+DESKTOP = "desktop"
+
+DESKTOP_WORKLOADS = (
+    # Table 1: workload, footprint in MB, writes, reads.
+    ("freecell", 9.84, 60_040, 430_135),
+    ("gedit", 14.12, 132_822, 1_600_941),
+    ("gqview", 7.26, 645_399, 265_286),
+    ("kghostview", 16.98, 103_540, 1_442_595),
+    ("xmms", 7.86, 978_242, 190_697),
+)
+PARTS = {
+    # Part, the study that it asks, the paper's workloads.
+    SERVERS: ("filecache", ("web server", "proxy server")),
+    DESKTOP: ("translate", tuple(name for name, *_ in DESKTOP_WORKLOADS)),
+}
+WORKLOAD = "workload"
+KEYS = {"question", "expected", "measured", "break_even", *PARTS}
+DEVICES_JUDGED = ("hdd", "scm:ratio=1")
+ADMISSIONS_JUDGED = ("always", "second-touch")
+RATIOS_JUDGED = ("1", "10", "100")
+READ, CACHED, COPIED = "ram_disk_read", "ram_disk_buffered", "memory_copy"
+
+
+@dataclass(frozen=True)
+class MeasuredPoint:
+    """How long requests of one size took: the first percentile, the median and the 99th."""
+
+    p1_us: float
+    median_us: float
+    p99_us: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on one machine; an operation has a point for each size in bytes.
+
+    Attributes:
+        machine: System, processor and processors.
+        date: When.
+        read: A read from a file system whose storage is memory.
+        cached: The same from the page cache.
+        copied: A copy from memory to memory.
+    """
+
+    machine: str
+    date: str
+    read: Mapping[int, MeasuredPoint]
+    cached: Mapping[int, MeasuredPoint]
+    copied: Mapping[int, MeasuredPoint]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One study of the paper; ``workloads`` names the paper's workload of each of its traces."""
+
+    sweep: Experiment
+    workloads: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScmExperiment:
+    """A checked experiment."""
+
+    path: Path
+    question: str
+    expected: str
+    measured: Measured
+    break_even: tuple[str, ...]
+    parts: Mapping[str, Part]
+
+    @property
+    def dataset(self) -> Path:
+        """The folder that the cells are kept in, a folder in it for each part."""
+        return self.path.parent / "datasets" / self.path.stem
+
+
+def read_scm_experiment(path: str | os.PathLike[str]) -> ScmExperiment:
+    """Read ``experiments/scm.toml`` or a file like it; no trace is opened.
+
+    Raises:
+        UsageError: it is not TOML, or a key is unknown, missing or of another kind.
+        OSError: the file, or the measurement that it names, cannot be read.
+    """
+    file = Path(path)
+    content = read_content(file)
+    if wrong := sorted(KEYS ^ set(content)):
+        kind = "unknown" if wrong[0] in content else "missing"
+        raise UsageError(
+            f"{file}: the key {wrong[0]!r} is {kind}; the keys are {', '.join(sorted(KEYS))}"
+        )
+    try:
+        return _experiment(file, content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"{file}: a value is missing or not of its kind ({error}); compare it with "
+            "experiments/scm.toml"
+        ) from error
+
+
+def _experiment(file: Path, content: Mapping[str, Any]) -> ScmExperiment:
+    _must_have(content["break_even"], DEVICES_JUDGED, "break_even")
+    _must_have(content[SERVERS]["devices"], DEVICES_JUDGED, "devices of servers")
+    _must_have(content[SERVERS]["admissions"], ADMISSIONS_JUDGED, "admissions of servers")
+    _must_have(content[DESKTOP]["ratios"], RATIOS_JUDGED, "ratios of desktop")
+    return ScmExperiment(
+        path=file,
+        question=str(content["question"]),
+        expected=str(content["expected"]),
+        measured=read_measured(file.parent / content["measured"]),
+        break_even=tuple(content["break_even"]),
+        parts={name: _part(file, content, name) for name in PARTS},
+    )
+
+
+def _must_have(values: Any, judged: tuple[str, ...], what: str) -> None:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{what}: {values!r} is not a list of texts")
+    if missing := [value for value in judged if value not in values]:
+        raise ValueError(f"the {what} lack {', '.join(missing)}")
+
+
+def _part(file: Path, content: Mapping[str, Any], name: str) -> Part:
+    study, known = PARTS[name]
+    table = dict(content[name])
+    workloads = tuple((str(entry["name"]), str(entry["trace"])) for entry in table.pop(WORKLOAD))
+    names = [workload for workload, _ in workloads]
+    if sorted(names) != sorted(known):
+        raise ValueError(f"the workloads of {name} are {', '.join(known)}, each once")
+    sweep = {
+        "question": content["question"],
+        "expected": content["expected"],
+        "traces": [trace for _, trace in workloads],
+        study: table,
+    }
+    try:
+        read = experiment_of(file, sweep)
+    except UsageError as error:
+        raise UsageError(str(error).replace(f"[{study}]", f"[{name}]")) from None
+    if len(read.traces) != len(names):
+        raise ValueError(f"the workloads of {name} need a trace each, and no trace twice")
+    return Part(read, tuple(names))
+
+
+def read_measured(path: Path) -> Measured:
+    """Read what ``clockhand measure --memory`` wrote on a machine where it could measure all of it.
+
+    Raises:
+        UsageError: the file does not hold it.
+        OSError: the file cannot be read.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))["measured"]
+        points = {operation: _points(content, operation) for operation in (READ, CACHED, COPIED)}
+        if not (set(points[READ]) == set(points[CACHED]) == set(points[COPIED])):
+            raise ValueError("the operations were not measured at the same sizes")
+        if not points[READ]:
+            raise ValueError(f"there is no {READ}")
+        return Measured(
+            machine=str(content["machine"]),
+            date=str(content["date"]),
+            read=points[READ],
+            cached=points[CACHED],
+            copied=points[COPIED],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"{path}: this is no measurement of memory with a disk in memory ({error}); make one "
+            "with `clockhand measure --memory --out FILE` as root"
+        ) from error
+
+
+def _points(content: Mapping[str, Any], operation: str) -> dict[int, MeasuredPoint]:
+    points = {}
+    for point in content["points"]:
+        if point["operation"] == operation:
+            times = [float(point[name]) for name in ("p1_us", "p50_us", "p99_us")]
+            if not 0 < times[0] <= times[1] <= times[2] < math.inf:
+                raise ValueError(f"the times of {operation} are not in order")
+            points[int(point["bytes"])] = MeasuredPoint(*times)
+    return points
