@@ -22,7 +22,7 @@ from clockhand.capture.caches import Caches
 from clockhand.capture.front_ends import FrontEnd, Run, find_front_end
 from clockhand.capture.programs import Program
 from clockhand.study.files import check_places, in_use
-from clockhand.traces import Watch
+from clockhand.study.progress import Watch
 
 __all__ = ["Caches", "Capture", "Process", "capture"]
 

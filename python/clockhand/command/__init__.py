@@ -20,6 +20,7 @@ from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.command.output import be_quiet, tell
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
 from clockhand.command.shells import install_for_named_shell
+from clockhand.study.calls import serve_the_command
 
 FILES = {
     "pages": ("simulate",),
@@ -105,6 +106,7 @@ def run() -> int:
     sys.stdout.reconfigure(errors="backslashreplace")
     try:
         words = sys.argv[1:]
+        serve_the_command()
         if install_for_named_shell(words):
             return 0
         refuse_empty_values(words)

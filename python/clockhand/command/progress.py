@@ -8,21 +8,12 @@ from rich.progress import (
     BarColumn,
     Progress,
     ProgressColumn,
-    TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
 )
 
 from clockhand.command.output import console, is_quiet, say
-from clockhand.traces import Watch
-
-LABELS = {
-    "reading": "reading the trace",
-    "replaying": "replaying",
-    "synthesizing": "making the trace",
-    "preconditioning": "ageing the drive",
-}
-
+from clockhand.study.progress import LABELS, Watch, terminal_bar
 
 EVERY_SECONDS = 10
 """Where no terminal shows a bar, so often a line says how far the work is."""
@@ -78,20 +69,14 @@ def progress_bar(*measure: ProgressColumn) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def shown_progress() -> Iterator[Watch | None]:
-    """Give a function that shows progress while the block runs; none where it would not be seen."""
-    with progress_bar(TaskProgressColumn()) as progress:
-        if progress is None:
-            yield None
-            return
-        task = progress.add_task(LABELS["reading"], total=None)
-        phase_shown = "reading"
-
-        def watch(phase: str, done: int, total: int) -> None:
-            nonlocal phase_shown
-            if phase != phase_shown:
-                progress.reset(task)
-                phase_shown = phase
-            progress.update(task, description=LABELS[phase], completed=done, total=total or None)
-
-        yield watch
+def shown_progress() -> Iterator[Watch]:
+    """Give a function that shows progress while the block runs: a bar, or lines in a log."""
+    errors = console(stderr=True)
+    if is_quiet():
+        yield lambda _phase, _done, _total: None
+    elif errors.is_terminal:
+        with terminal_bar(errors) as told:
+            yield told
+    else:
+        lines = Lines()
+        yield lambda phase, done, total: lines.update(LABELS[phase], done, total)

@@ -15,6 +15,7 @@ from clockhand.command.options import Device, Frames, Jobs, Out, OutputFormat, P
 from clockhand.command.output import deliver, print_table, say
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.report.canvas import picture
 from clockhand.studies.pages.comparison import BASELINE, BOUND, OPTIMUM
 from clockhand.studies.pages.recommendation import Recommendation, recommend
 from clockhand.study.facts import printable
@@ -89,11 +90,7 @@ def _recommend(
 
 
 def _picture(answer: Recommendation, path: Path) -> bytes:
-    from clockhand.report.canvas import picture  # What draws takes a while to import.
-    from clockhand.studies.pages.charts import recommendation_chart
-
-    figure = recommendation_chart(answer.rows, answer.policy)
-    return picture(figure, path.suffix.lower().removeprefix("."))
+    return picture(answer.specification(), path.suffix.lower().removeprefix("."))
 
 
 def _print_answer(answer: Recommendation, to: Console) -> None:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import vl_convert
-
 from clockhand.report.appearance import LIGHT, PAGE, Theme
+from clockhand.report.libraries import converter
 
 if TYPE_CHECKING:
     import altair as alt
@@ -41,7 +40,7 @@ def picture_files(folder: str | Path, figures: Mapping[str, Spec]) -> dict[Path,
     """Return each figure, by its key, as the content of an SVG and of a PNG file in a folder."""
     files = {}
     for key, figure in figures.items():
-        text = vl_convert.vegalite_to_svg(figure, vl_version=VEGA_LITE)
+        text = converter().vegalite_to_svg(figure, vl_version=VEGA_LITE)
         files[Path(folder) / f"{key}.svg"] = text.encode()
         files[Path(folder) / f"{key}.png"] = _png(text)
     return files
@@ -49,12 +48,12 @@ def picture_files(folder: str | Path, figures: Mapping[str, Spec]) -> dict[Path,
 
 def picture(figure: Spec, suffix: str) -> bytes:
     """Return a figure as the content of an SVG or a PNG file."""
-    text: str = vl_convert.vegalite_to_svg(figure, vl_version=VEGA_LITE)
+    text: str = converter().vegalite_to_svg(figure, vl_version=VEGA_LITE)
     return text.encode() if suffix == "svg" else _png(text)
 
 
 def _png(svg: str) -> bytes:
-    image: bytes = vl_convert.svg_to_png(svg, ppi=PICTURE_PPI, scale=1)
+    image: bytes = converter().svg_to_png(svg, ppi=PICTURE_PPI, scale=1)
     return image
 
 

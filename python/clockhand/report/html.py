@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import vl_convert
 
 from clockhand.report.appearance import DARK, LIGHT, Mark
 from clockhand.report.canvas import ROWS, VEGA_LITE
+from clockhand.report.libraries import converter
 from clockhand.report.overview import RANGE_HEIGHT, RANGE_WIDTH, Overview
 from clockhand.report.table import Table
 from clockhand.report.words import number_text, unique
@@ -181,7 +181,7 @@ def template(page: Path) -> jinja2.Template:
         "dark": DARK,
         "style": _resource("page.css"),
         "script": _resource("page.js"),
-        "library": _library(),
+        "library": _library,
         "range_width": RANGE_WIDTH,
         "range_height": RANGE_HEIGHT,
     }
@@ -209,7 +209,7 @@ def _library() -> str:
         text = kept.read_text(encoding="utf-8")
         if text.endswith(_mark(text)):
             return text
-    bundle: str = vl_convert.javascript_bundle(snippet=SNIPPET, vl_version=VEGA_LITE)
+    bundle: str = converter().javascript_bundle(snippet=SNIPPET, vl_version=VEGA_LITE)
     if "</script" in bundle.lower():
         raise RuntimeError("the Vega bundle closes its own script element: pin vl-convert-python")
     bundle += _mark(bundle)

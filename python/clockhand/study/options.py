@@ -10,6 +10,9 @@ from clockhand import _engine
 from clockhand.study.limits import check_range
 from clockhand.study.selections import expanded
 
+SHARE_DECIMALS = 10
+"""Of a percentage that comes of a float, far below one page of any footprint."""
+
 LISTS = ("list", "names")
 """The kinds of options that hold a list, a text per item."""
 
@@ -134,11 +137,16 @@ def items(value: object) -> list[str]:
 
 
 def joined(value: object) -> str | None:
-    """Return sizes in one text with commas; ``None`` of ``None``."""
+    """Return sizes in one text with commas; ``None`` of ``None``.
+
+    A float is a share: 0.05 is 5 %, also where arithmetic has left it a little beside.
+    """
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Iterable):
-        return ",".join(str(item) for item in value)
+        return ",".join(joined(item) or "" for item in value)
+    if isinstance(value, float) and 0 < value <= 1:
+        return f"{100 * value:.{SHARE_DECIMALS}f}".rstrip("0").rstrip(".") + "%"
     return str(value)
 
 

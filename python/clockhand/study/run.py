@@ -12,8 +12,9 @@ from clockhand.study.columns import Schema, schema
 from clockhand.study.facts import equivalent_command, origin_of
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
 from clockhand.study.options import checked, options_of
+from clockhand.study.progress import Watching, watched
 from clockhand.study.windows import predicted_windows
-from clockhand.traces import Reading, Traces, Watch, reading_notes, reading_options, sources
+from clockhand.traces import Reading, Traces, reading_notes, reading_options, sources
 
 Options = dict[str, Any]
 """Options as the engine takes them, by name."""
@@ -152,7 +153,7 @@ def run_study(
     given: Mapping[str, Any],
     *,
     jobs: int | None,
-    watch: Watch | None,
+    watch: Watching,
     command: str | None,
     reading: Reading,
     beside: Mapping[str, object] | None = None,
@@ -164,7 +165,8 @@ def run_study(
         traces: One trace or several.
         given: Its options by name, as users give them.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read.
         beside: Options of the equivalent command that the engine does not take.
@@ -176,7 +178,8 @@ def run_study(
     options = study.options(given)
     check_jobs(jobs)
     trace_sources = sources(traces, **reading)
-    result = study.engine(trace_sources, options, jobs=jobs, watch=watch)
+    with watched(watch) as told:
+        result = study.engine(trace_sources, options, jobs=jobs, watch=told)
     if command is None:
         names = [source.name for source in trace_sources]
         command = _equivalent(study, names, given, {**reading_options(reading), **(beside or {})})

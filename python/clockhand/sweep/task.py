@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 from clockhand import _engine
+from clockhand.study.progress import Watch
 from clockhand.study.run import Options, trace_facts
 from clockhand.sweep.layout import LAYOUTS, Cell, Layout, sha256_of
-from clockhand.traces import Traces, Watch, reading_notes, sources
+from clockhand.traces import Traces, reading_notes, sources
 from clockhand.traces.synthetic import synthesize
 
 Key = tuple[Any, ...]

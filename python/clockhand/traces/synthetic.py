@@ -6,7 +6,8 @@ from pathlib import Path
 import polars as pl
 
 from clockhand import _engine
-from clockhand.traces import Trace, Watch, convert_traces
+from clockhand.study.progress import Watch
+from clockhand.traces import Trace, convert_traces
 
 
 def synthesize(

@@ -1,23 +1,23 @@
 """Traces: sequences of reads and writes, in files or in memory."""
 
+import glob
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Union, Unpack, cast
 
 from clockhand import _engine
+from clockhand.study.calls import unknown_keyword
 from clockhand.study.files import check_places, refuse_overwriting
+from clockhand.study.progress import Watching, watched
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-Watch = Callable[[str, int, int], None]
-"""Called now and then with the phase (``reading``, ``replaying``, ``synthesizing``), the units done
-and the total (0 where it is unknown)."""
-
 MAXIMUM_REQUESTS = 2**64 - 1
 
 Traces = Union["Trace", str, os.PathLike[str], Iterable["Trace | str | os.PathLike[str]"]]
+"""One trace or several; a text may be a pattern such as ``traces/*.parquet``."""
 
 
 class Part(TypedDict, total=False):
@@ -208,7 +208,7 @@ class Trace:
         trace._recipe = (_part, (self, dict(part)))
         return trace
 
-    def check(self, *, watch: Watch | None = None) -> dict[str, Any]:
+    def check(self, *, watch: Watching = None) -> dict[str, Any]:
         """Read the trace to its end, as fast as possible, and return what the reader found.
 
         Returns:
@@ -219,15 +219,17 @@ class Trace:
             UsageError: the format is unknown.
             ClockhandError: the trace cannot be read.
         """
-        return _engine.read_trace(self._source, watch)
+        with watched(watch) as told:
+            return _engine.read_trace(self._source, told)
 
-    def info(self, *, page_size: int | str = 4096, watch: Watch | None = None) -> dict[str, Any]:
+    def info(self, *, page_size: int | str = 4096, watch: Watching = None) -> dict[str, Any]:
         """Read the trace to its end and return what it is like.
 
         Args:
             page_size: Bytes, a power of two, or text such as ``"4KiB"``, for the counts of
                 references and pages.
-            watch: Called now and then with the progress.
+            watch: Called now and then with the progress; a bar is shown if not given, and nothing
+                with ``False``.
 
         Returns:
             Format, hash, requests, sizes in bytes, page references, footprint in pages, streams
@@ -238,7 +240,9 @@ class Trace:
             UsageError: the page size is no power of two, or the format is unknown.
             ClockhandError: the trace cannot be read.
         """
-        return _engine.trace_info(self._source, _engine.parse_page_bytes(str(page_size)), watch)
+        page_bytes = _engine.parse_page_bytes(str(page_size))
+        with watched(watch) as told:
+            return _engine.trace_info(self._source, page_bytes, told)
 
 
 def _opened(path: str, format: str | None, cpu_cache: bool, reading: FileReading) -> Trace:
@@ -267,7 +271,7 @@ def convert_traces(
     to: str | None = None,
     widen: bool = False,
     labels: Iterable[tuple[str, str]] = (),
-    watch: Watch | None = None,
+    watch: Watching = None,
 ) -> dict[str, Any]:
     """Write traces to one file; several become one timeline with streams of their own.
 
@@ -280,7 +284,8 @@ def convert_traces(
         widen: Whether requests are widened to whole sectors, blocks or cache lines where the format
             has no others; such requests are errors otherwise.
         labels: Pairs of key and value to keep with the trace, where the format can.
-        watch: Called now and then with the progress.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
 
     Returns:
         ``traces``: what was met in each trace (format, hash, requests, skipped records, notes);
@@ -300,9 +305,10 @@ def convert_traces(
         )
     refuse_overwriting({"the output": Path(out)}, (source.name for source in trace_sources))
     check_places([Path(out)])
-    return _engine.convert_trace(
-        trace_sources, os.fspath(out), list(labels), to=to, widen=widen, watch=watch
-    )
+    with watched(watch) as told:
+        return _engine.convert_trace(
+            trace_sources, os.fspath(out), list(labels), to=to, widen=widen, watch=told
+        )
 
 
 def reading_notes(report: Mapping[str, Any]) -> list[str]:
@@ -327,6 +333,7 @@ def as_traces(
     _check_words(reading, Reading.__optional_keys__)
     if isinstance(traces, Trace | str | os.PathLike) or _is_table(traces):
         traces = [cast(Trace, traces)]
+    traces = [file for trace in traces for file in _files(trace)]
     format = reading.pop("trace_format", None)
     of_file: FileReading = reading
     return [
@@ -337,6 +344,13 @@ def as_traces(
         else Trace(trace, format=format, cpu_cache=cpu_cache, **of_file)
         for trace in traces
     ]
+
+
+def _files(trace: "Trace | str | os.PathLike[str]") -> Iterable["Trace | str | os.PathLike[str]"]:
+    """Return the files that a pattern such as ``traces/*.parquet`` fits, and all else as it is."""
+    if not isinstance(trace, str) or not set("*?[") & set(trace) or os.path.exists(trace):
+        return [trace]
+    return sorted(glob.glob(trace, recursive=True)) or [trace]
 
 
 def _is_table(trace: object) -> bool:
@@ -366,9 +380,7 @@ def _check_words(given: Mapping[str, object], known: Iterable[str]) -> None:
     """Refuse what Python would refuse as an unknown keyword argument, did it know the mapping."""
     for word in given:
         if word not in known:
-            raise TypeError(
-                f"there is no keyword argument {word!r}; there are: {', '.join(sorted(known))}"
-            )
+            raise TypeError(unknown_keyword(word, known))
 
 
 def _listed(streams: Iterable[int]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from clockhand.report.appearance import marks
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec, picture_files
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.lines import Compared, Record, series_of
@@ -106,10 +106,10 @@ def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> s
     )
 
 
-def pictures(
-    rows: pl.DataFrame, folder: str | Path, facts: Facts, highlight: Sequence[str] = ()
-) -> dict[Path, bytes]:
-    """Return every figure as SVG and PNG: the content of each file in ``folder``."""
+def specifications(
+    rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()
+) -> dict[str, Spec]:
+    """Return every figure in Vega-Lite, by its key; the leading one first."""
     slugs: list[str] = []
     split = groups(rows)
     drawn: dict[str, Spec] = {}
@@ -124,7 +124,7 @@ def pictures(
                 drawn[prefix + key] = chart
         for drawing in _drawings(group, records, compared, PICTURE):
             drawn[prefix + drawing.key] = drawing.chart
-    return picture_files(folder, drawn)
+    return drawn
 
 
 def _drawings(

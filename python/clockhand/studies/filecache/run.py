@@ -3,18 +3,20 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Unpack
 
 import polars as pl
 
 from clockhand import _engine
+from clockhand.report.canvas import Spec
+from clockhand.report.reported import Reported
+from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
 from clockhand.study.options import options_of
-from clockhand.study.reported import Reported
+from clockhand.study.progress import Watching
 from clockhand.study.run import Study, run_study
-from clockhand.traces import Reading, Traces, Watch
+from clockhand.traces import Reading, Traces
 
 SCHEMA = schema("filecache")
 """Names, order and types of the columns of a result; the first eight are the contract."""
@@ -28,6 +30,13 @@ CACHE_DEVICE = str(_DEFAULTS["cache_device"].default)
 STACK_SHARE = str(_DEFAULTS["stack_share"].default)
 
 Names = str | Sequence[str]
+
+
+LEADING = (
+    "trace", "policy", "admission", "capacity", "device", "hit_ratio", "admitted", "time_us",
+    "time_without_cache_us",
+)  # fmt: skip
+"""The columns that notebooks show."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +54,19 @@ class FileCacheRun(Reported):
     facts: Facts
     warnings: list[str]
 
+    def _leading(self) -> pl.DataFrame:
+        return self.rows.select(name for name in LEADING if name in self.rows.columns)
+
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.filecache.report import render
 
         return render(self.rows, self.facts, highlight)
 
-    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
-        from clockhand.studies.filecache.report import pictures
+    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
+        """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.filecache.report import specifications
 
-        return pictures(self.rows, folder, self.facts, highlight)
+        return specifications(self.rows, self.facts, highlight)
 
 
 FILE_CACHE = Study(
@@ -66,6 +79,7 @@ FILE_CACHE = Study(
 )
 
 
+@in_python(Reading)
 def filecache(
     traces: Traces,
     *,
@@ -84,7 +98,7 @@ def filecache(
     flush_at_end: bool = False,
     seed: int = 0,
     jobs: int | None = None,
-    watch: Watch | None = None,
+    watch: Watching = None,
     command: str | None = None,
     **reading: Unpack[Reading],
 ) -> FileCacheRun:
@@ -112,7 +126,8 @@ def filecache(
         flush_at_end: Whether dirty blocks are written when the trace ends.
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
             wanted, as :class:`clockhand.traces.Reading` says.
@@ -142,6 +157,7 @@ def filecache(
     )
 
 
+@in_python()
 def break_even(
     devices: Names | os.PathLike[str],
     *,

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.appearance import PAGE
-from clockhand.report.canvas import CANVAS, PICTURE, picture_files
+from clockhand.report.canvas import CANVAS, PICTURE, Spec
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import Table, table_without_filter
 from clockhand.report.words import free_slug, unique
@@ -74,24 +74,24 @@ def render(tables: Tables, facts: Facts) -> str:
     )
 
 
-def pictures(tables: Tables, folder: str | Path, facts: Facts) -> dict[Path, bytes]:
-    """Return every panel as SVG and PNG: the content of each file in ``folder``.
+def specifications(tables: Tables, facts: Facts) -> dict[str, Spec]:
+    """Return every panel in Vega-Lite, by its key.
 
-    The files are named after their panel; with several traces, the trace's name comes first.
+    The keys are those of the panels; with several traces, the trace's name comes first.
     """
     traces = unique(tables["miss-curve"]["trace"])
     labels = [trace_label(trace, facts) for trace in traces]
     slugs: list[str] = []
     for label in labels:
         slugs.append(free_slug(label, slugs))
-    drawn = {}
+    drawn: dict[str, Spec] = {}
     for topic in topics(tables, traces):
         for slug, label, row in zip(slugs, labels, topic.rows, strict=True):
             prefix = f"{slug}-" if len(traces) > 1 else ""
             for panel in row.panels:
                 chart = panel_chart(panel, panel.key, PICTURE, subtitle=label)
                 drawn[prefix + panel.key] = chart
-    return picture_files(folder, drawn)
+    return drawn
 
 
 def _part(topic: Topic, labels: Sequence[str], before: int) -> Part:

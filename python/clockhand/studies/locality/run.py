@@ -4,17 +4,19 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Unpack, cast
 
 import polars as pl
 
 from clockhand import _engine
+from clockhand.report.canvas import Spec
+from clockhand.report.reported import Reported
+from clockhand.study.calls import in_python
 from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.limits import MAXIMUM_SEED, check_range
-from clockhand.study.reported import Reported
+from clockhand.study.progress import Watching, watched
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
-from clockhand.traces import Reading, Traces, Watch, reading_options, sources
+from clockhand.traces import Reading, Traces, reading_options, sources
 
 Schema = Mapping[str, type[pl.DataType]]
 
@@ -102,6 +104,13 @@ TOP_RANKS = (1, 10, 100)
 TOP_PERCENTAGES = (1, 10)
 
 
+LEADING = (
+    "trace", "ranking", "op", "references", "top_10_percent_share", "inversion_share",
+    "frames", "misses", "write_ios", "io_time_us",
+)  # fmt: skip
+"""The columns that notebooks show, of the summary or, where a sample was followed, of the curve."""
+
+
 @dataclass(frozen=True)
 class Locality(Reported):
     """What :func:`locality` finds, a table for each analysis; docs/locality.md defines them.
@@ -146,20 +155,26 @@ class Locality(Reported):
         rows: pl.DataFrame = getattr(self, name.replace("-", "_"))
         return rows
 
+    def _leading(self) -> pl.DataFrame:
+        rows = self.miss_curve if self.summary.is_empty() else self.summary
+        return rows.select(name for name in LEADING if name in rows.columns)
+
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.locality.report import render
 
         return render(self._tables(), self.facts)
 
-    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
-        from clockhand.studies.locality.report import pictures
+    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
+        """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.locality.report import specifications
 
-        return pictures(self._tables(), folder, self.facts)
+        return specifications(self._tables(), self.facts)
 
     def _tables(self) -> dict[str, pl.DataFrame]:
         return {name: getattr(self, name.replace("-", "_")) for name in TABLES}
 
 
+@in_python(Reading)
 def locality(
     traces: Traces,
     *,
@@ -168,7 +183,7 @@ def locality(
     ties: str = "stable",
     sample: float | int | str | None = None,
     seed: int = 0,
-    watch: Watch | None = None,
+    watch: Watching = None,
     command: str | None = None,
     **reading: Unpack[Reading],
 ) -> Locality:
@@ -183,7 +198,8 @@ def locality(
         sample: Follow only some pages, and give only the miss curve: a rate above 0 and up to 1 as
             a float or as text (``"1%"``), or the most pages as a whole number from 32.
         seed: Seed of the choice of pages.
-        watch: Called now and then with the progress.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
             wanted, as :class:`clockhand.traces.Reading` says.
@@ -202,10 +218,11 @@ def locality(
         "ties": ties,
         "sample": None if sample is None else _sample_text(sample),
     }
-    results = [
-        _engine.locality(source, page_bytes=page_bytes, seed=seed, watch=watch, **options)
-        for source in trace_sources
-    ]
+    with watched(watch) as told:
+        results = [
+            _engine.locality(source, page_bytes=page_bytes, seed=seed, watch=told, **options)
+            for source in trace_sources
+        ]
     if command is None:
         names = [source.name for source in trace_sources]
         settings = {"page_size": page_bytes, "seed": seed, **options}

@@ -9,8 +9,9 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.study.facts import Facts, equivalent_command
+from clockhand.study.progress import Watch
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
-from clockhand.traces import Reading, Traces, Watch, reading_options, sources
+from clockhand.traces import Reading, Traces, reading_options, sources
 
 WINDOW_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "trace": pl.String,

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.appearance import Mark, marks
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec, picture_files
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.lines import Compared, series_of
@@ -76,10 +76,10 @@ def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> s
     )
 
 
-def pictures(
-    rows: pl.DataFrame, folder: str | Path, facts: Facts, highlight: Sequence[str] = ()
-) -> dict[Path, bytes]:
-    """Return every figure as SVG and PNG: the content of each file in ``folder``."""
+def specifications(
+    rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()
+) -> dict[str, Spec]:
+    """Return every figure in Vega-Lite, by its key; the leading one first."""
     split = _sections(rows, facts)
     everywhere = _looks(split, PICTURE)
     label = split[0].label if len(split) == 1 else f"{len(split)} inputs"
@@ -97,7 +97,7 @@ def pictures(
         if section.reasons:
             chart = reasons_chart(section.reasons, compared.looks, PICTURE, section.label)
             drawn[f"{prefix}reasons"] = chart
-    return picture_files(folder, drawn)
+    return drawn
 
 
 def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:

@@ -3,20 +3,28 @@
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Required, Unpack
 
 import polars as pl
 
 from clockhand import _engine
+from clockhand.report.canvas import Spec
+from clockhand.report.reported import Reported
+from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
-from clockhand.study.reported import Reported
+from clockhand.study.progress import Watching
 from clockhand.study.run import Study, run_study
-from clockhand.traces import Reading, Traces, Watch
+from clockhand.traces import Reading, Traces
 
 SCHEMA = schema("pagecache")
 """Names, order and types of the columns of a result."""
+
+
+LEADING = (
+    "trace", "policy", "frames", "memory_share", "hit_ratio", "read_ios", "write_ios", "io_time_us",
+)  # fmt: skip
+"""The columns that notebooks show."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +42,19 @@ class PageCacheRun(Reported):
     facts: Facts
     warnings: list[str]
 
+    def _leading(self) -> pl.DataFrame:
+        return self.rows.select(name for name in LEADING if name in self.rows.columns)
+
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.pagecache.report import render
 
         return render(self.rows, self.facts, highlight)
 
-    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
-        from clockhand.studies.pagecache.report import pictures
+    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
+        """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.pagecache.report import specifications
 
-        return pictures(self.rows, folder, self.facts, highlight)
+        return specifications(self.rows, self.facts, highlight)
 
 
 PAGE_CACHE = Study(
@@ -60,7 +72,7 @@ class Options(Reading, total=False):
 
     policies: Required[str | Sequence[str]]
     frames: int | str | Iterable[int] | None
-    memory: str | Iterable[str] | None
+    memory: str | float | Iterable[str | float] | None
     page_size: int | str
     device: str | os.PathLike[str]
     file_device: str | os.PathLike[str] | None
@@ -72,10 +84,11 @@ class Options(Reading, total=False):
     read_ahead: str
     seed: int
     jobs: int | None
-    watch: Watch | None
+    watch: Watching
     command: str | None
 
 
+@in_python(Options)
 def pagecache(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
     """Run one page cache for processes and files; takes the options of :func:`run_pagecache`.
 
@@ -86,12 +99,13 @@ def pagecache(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
     return run_pagecache(traces, **options).rows
 
 
+@in_python(Reading)
 def run_pagecache(
     traces: Traces,
     *,
     policies: str | Sequence[str],
     frames: int | str | Iterable[int] | None = None,
-    memory: str | Iterable[str] | None = None,
+    memory: str | float | Iterable[str | float] | None = None,
     page_size: int | str = 4096,
     device: str | os.PathLike[str] = "slc-nand",
     file_device: str | os.PathLike[str] | None = None,
@@ -103,7 +117,7 @@ def run_pagecache(
     read_ahead: str = "none",
     seed: int = 0,
     jobs: int | None = None,
-    watch: Watch | None = None,
+    watch: Watching = None,
     command: str | None = None,
     **reading: Unpack[Reading],
 ) -> PageCacheRun:
@@ -132,7 +146,8 @@ def run_pagecache(
         read_ahead: ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
             wanted, as :class:`clockhand.traces.Reading` says.

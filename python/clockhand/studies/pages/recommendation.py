@@ -1,20 +1,29 @@
 """Which policy for a program, a device and a memory size, and how far the answer can be trusted."""
 
+import html
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand._engine import UsageError
+from clockhand.report.canvas import Spec
+from clockhand.report.libraries import check_drawing
 from clockhand.report.words import percent
 from clockhand.studies.pages.comparison import BASELINE, BOUND, FEASIBLE, OPTIMUM
 from clockhand.studies.pages.run import SCHEMA
+from clockhand.study.calls import in_python
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
-from clockhand.traces import Reading, Trace, Watch, reading_notes, sources
+from clockhand.study.options import joined
+from clockhand.study.progress import Watch, Watching, watched
+from clockhand.traces import Reading, Trace, reading_notes, sources
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ASKED = "as asked"
 HALF_MEMORY = "half the memory"
@@ -70,6 +79,30 @@ class Recommendation:
     rows: pl.DataFrame
     warnings: list[str]
 
+    def specification(self) -> Spec:
+        """Return the I/O times of all policies at the memory size asked for, in Vega-Lite."""
+        from clockhand.studies.pages.charts import recommendation_chart
+
+        return recommendation_chart(self.rows, self.policy)
+
+    def chart(self) -> "alt.LayerChart":
+        """Return the I/O times of all policies at the memory size asked for, as Altair's chart."""
+        check_drawing()
+        import altair as alt
+
+        return alt.LayerChart.from_dict(self.specification())
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sentences, the figure and the situations."""
+        from clockhand.report.notebook import shown
+
+        told = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
+        situations = self.situations.select(
+            "situation", "frames", "write_read_ratio", "best", "best_io_time_us",
+            "recommended_io_time_us",
+        )  # fmt: skip
+        return told + shown(situations, {"recommendation": self.specification()})
+
 
 @dataclass(frozen=True)
 class _Situation:
@@ -90,16 +123,17 @@ class _Situation:
         return self.times_us[policy] / best_us if best_us else 1.0
 
 
+@in_python(Reading)
 def recommend(
     trace: Trace | str | os.PathLike[str],
     *,
     device: str | os.PathLike[str] = "slc-nand",
     frames: int | str | None = None,
-    memory: str | None = None,
+    memory: str | float | None = None,
     page_size: int | str = 4096,
     purpose: str = "simulation",
     jobs: int | None = None,
-    watch: Watch | None = None,
+    watch: Watching = None,
     **reading: Unpack[Reading],
 ) -> Recommendation:
     """Run the whole catalog and say which policy suits a program, a device and a memory size.
@@ -112,7 +146,8 @@ def recommend(
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         purpose: ``"pager"`` to choose only among policies that can drive real memory.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
         reading: How a trace that is given as a path is read, and which of its requests are wanted,
             as :class:`clockhand.traces.Reading` says.
 
@@ -126,13 +161,14 @@ def recommend(
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
     question = _Question(
         frames=None if frames is None else str(frames),
-        memory=memory,
+        memory=joined(memory),
         page_bytes=_engine.parse_page_bytes(str(page_size)),
         device=os.fspath(device),
         jobs=jobs,
     )
     question.plan()
-    return question.answer(sources(trace, **reading)[0], _candidates(purpose), watch)
+    with watched(watch) as told:
+        return question.answer(sources(trace, **reading)[0], _candidates(purpose), told)
 
 
 def _candidates(purpose: str) -> list[str]:

@@ -3,17 +3,19 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Required, Unpack
 
 import polars as pl
 
 from clockhand import _engine
+from clockhand.report.canvas import Spec
+from clockhand.report.reported import Reported
+from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
-from clockhand.study.reported import Reported
+from clockhand.study.progress import Watching
 from clockhand.study.run import Ran, Study, run_study
-from clockhand.traces import Reading, Traces, Watch
+from clockhand.traces import Reading, Traces
 
 SCHEMA = schema("pages")
 """Names, order and types of the columns of a result; the first eighteen are the contract."""
@@ -35,6 +37,12 @@ GAUGES_FILE = "gauges.parquet"
 """Where the command of the facts writes gauges, which the library gives as a table."""
 
 
+LEADING = (
+    "trace", "policy", "frames", "memory_share", "hit_ratio", "read_ios", "write_ios", "io_time_us",
+)  # fmt: skip
+"""The columns that notebooks show."""
+
+
 @dataclass(frozen=True)
 class Simulation(Reported):
     """A result with the facts that belong to it.
@@ -53,15 +61,19 @@ class Simulation(Reported):
     warnings: list[str]
     gauges: pl.DataFrame
 
+    def _leading(self) -> pl.DataFrame:
+        return self.rows.select(name for name in LEADING if name in self.rows.columns)
+
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.report import render
 
         return render(self.rows, self.facts, highlight)
 
-    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
-        from clockhand.report import pictures
+    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
+        """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.pages.charts import specifications
 
-        return pictures(self.rows, folder, self.facts, highlight)
+        return specifications(self.rows, self.facts, highlight)
 
 
 def _made(ran: Ran) -> Simulation:
@@ -88,7 +100,7 @@ class Options(Reading, total=False):
 
     policies: Required[str | Sequence[str]]
     frames: int | str | Iterable[int] | None
-    memory: str | Iterable[str] | None
+    memory: str | float | Iterable[str | float] | None
     reserve: int
     page_size: int | str
     device: str | os.PathLike[str]
@@ -100,10 +112,11 @@ class Options(Reading, total=False):
     gauge_every: int | None
     seed: int
     jobs: int | None
-    watch: Watch | None
+    watch: Watching
     command: str | None
 
 
+@in_python(Options)
 def simulate(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
     """Replay traces against policies; takes the options of :func:`run_simulation`.
 
@@ -114,12 +127,13 @@ def simulate(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
     return run_simulation(traces, **options).rows
 
 
+@in_python(Reading)
 def run_simulation(
     traces: Traces,
     *,
     policies: str | Sequence[str],
     frames: int | str | Iterable[int] | None = None,
-    memory: str | Iterable[str] | None = None,
+    memory: str | float | Iterable[str | float] | None = None,
     reserve: int = 0,
     page_size: int | str = 4096,
     device: str | os.PathLike[str] = "slc-nand",
@@ -131,7 +145,7 @@ def run_simulation(
     gauge_every: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    watch: Watch | None = None,
+    watch: Watching = None,
     command: str | None = None,
     **reading: Unpack[Reading],
 ) -> Simulation:
@@ -142,8 +156,8 @@ def run_simulation(
         policies: Names with parameters, such as ``"craw:c=8,ghosts=literal"``; lists with commas,
             ``"all"`` and patterns such as ``"clock*"`` too.
         frames: Memory sizes in page frames, at least 1.
-        memory: Memory sizes as shares of the footprint (``"5%"``, ``"1%..100%"``) or in bytes
-            (``"64MiB"``). Give either this or ``frames``.
+        memory: Memory sizes as shares of the footprint (``0.05``, ``"5%"``, ``"1%..100%"``) or in
+            bytes (``"64MiB"``). Give either this or ``frames``.
         reserve: Of the frames of each memory size, how many are kept free for write-backs that are
             under way, as a pager does: policies, and ``bound``, have the rest, of which there must
             be one. The rows' ``frames`` include them.
@@ -162,7 +176,8 @@ def run_simulation(
             first fault on.
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
             wanted, as :class:`clockhand.traces.Reading` says.

@@ -7,13 +7,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any, Unpack
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.capture.programs import Program
+from clockhand.report.canvas import Spec
+from clockhand.report.reported import Reported
 from clockhand.studies.programs.findings import KERNEL
 from clockhand.studies.programs.kernel_swap import (
     kernel_settings,
@@ -31,7 +32,6 @@ from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, o
 from clockhand.studies.programs.watched_program import Ended, run_program
 from clockhand.study.facts import PagedRunFacts
 from clockhand.study.limits import check_range
-from clockhand.study.reported import Reported
 from clockhand.study.sizes import bytes_text
 
 COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
@@ -97,6 +97,11 @@ class PagedComparison(Reported):
     exit_code: int
     interrupted: bool
 
+    def _leading(self) -> pl.DataFrame:
+        from clockhand.studies.programs.findings import comparison_for_people
+
+        return comparison_for_people(self.rows)
+
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.programs.report import (
             render_comparison,
@@ -104,10 +109,11 @@ class PagedComparison(Reported):
 
         return render_comparison(self.rows, self.samples, self.facts)
 
-    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
-        from clockhand.studies.programs.report import comparison_pictures
+    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
+        """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.programs.report import comparison_specifications
 
-        return comparison_pictures(self.rows, self.samples, folder)
+        return comparison_specifications(self.rows, self.samples)
 
 
 def contenders(text: str) -> list[str]:

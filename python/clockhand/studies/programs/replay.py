@@ -8,8 +8,9 @@ import polars as pl
 from clockhand import _engine
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
 from clockhand.studies.programs.rows import BITS, RUN_SCHEMA, SIMULATED
+from clockhand.study.progress import Watch
 from clockhand.study.run import trace_facts
-from clockhand.traces import Trace, Watch, sources
+from clockhand.traces import Trace, sources
 
 MOST_SIMULATED = 32
 """How many processes are simulated, those with the most references: each is a pass over the log."""

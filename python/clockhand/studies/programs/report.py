@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.appearance import LIGHT, PAGE, SOLID, Theme, marks
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec, picture_files
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import Table, plain_table
 from clockhand.studies.programs.charts import (
@@ -126,40 +126,37 @@ def _named(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.col("stream", "process").cast(pl.String))
 
 
-def pictures(
-    rows: pl.DataFrame, samples: pl.DataFrame, gauges: pl.DataFrame, folder: Path
-) -> dict[Path, bytes]:
-    """Return each figure of a run as SVG and PNG: the content of each file in ``folder``.
+def specifications(
+    rows: pl.DataFrame, samples: pl.DataFrame, gauges: pl.DataFrame
+) -> dict[str, Spec]:
+    """Return each figure of a run in Vega-Lite, by its key.
 
     With several processes the number of the stream comes first.
     """
-    files: dict[Path, bytes] = {}
+    drawn: dict[str, Spec] = {}
     shown = busiest(rows, MOST_PROCESSES)
     for stream in shown["stream"]:
         is_stream = pl.col("stream") == stream
         panels = _timeline(samples.filter(is_stream), gauges.filter(is_stream), LIGHT)
         prefix = f"{stream}-" if shown.height > 1 else ""
-        files |= _files(folder, prefix, panels, line_chart)
-    return files
+        drawn |= _drawn(prefix, panels, line_chart)
+    return drawn
 
 
-def comparison_pictures(
-    rows: pl.DataFrame, samples: pl.DataFrame, folder: Path
-) -> dict[Path, bytes]:
-    """Return each figure of a comparison as SVG and PNG: the content of each file in ``folder``."""
+def comparison_specifications(rows: pl.DataFrame, samples: pl.DataFrame) -> dict[str, Spec]:
+    """Return each figure of a comparison in Vega-Lite, by its key."""
     known = rows.filter(pl.col("problem").is_null())
     looks = _contenders(known["policy"].unique(maintain_order=True), LIGHT)
-    bars = _files(folder, "", _bars(known, looks), bar_chart)
-    return bars | _files(folder, "while-it-ran-", _courses(samples, looks), line_chart)
+    bars = _drawn("", _bars(known, looks), bar_chart)
+    return bars | _drawn("while-it-ran-", _courses(samples, looks), line_chart)
 
 
-def _files(folder: Path, prefix: str, panels: Iterable[Panel], draw: Draw) -> dict[Path, bytes]:
-    drawn = {
+def _drawn(prefix: str, panels: Iterable[Panel], draw: Draw) -> dict[str, Spec]:
+    return {
         prefix + panel.key: draw(panel, panel.key, PICTURE)
         for panel in panels
         if panel.is_drawable()
     }
-    return picture_files(folder, drawn)
 
 
 class _Page:

@@ -14,6 +14,8 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.capture.programs import Program
+from clockhand.report.canvas import Spec
+from clockhand.report.reported import Reported
 from clockhand.studies.programs.kernel_swap import remove_leftover_swap
 from clockhand.studies.programs.machine import check_machine, pageable
 from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
@@ -25,9 +27,8 @@ from clockhand.studies.programs.samples import Live, Samples, opened
 from clockhand.studies.programs.watched_program import Ended, run_program
 from clockhand.study.facts import PagedRunFacts, equivalent_command
 from clockhand.study.files import check_places
-from clockhand.study.reported import Reported
+from clockhand.study.progress import Watch
 from clockhand.study.run import run_facts as made_now
-from clockhand.traces import Watch
 
 Progress = Callable[[], AbstractContextManager[Watch | None]]
 """Opens something that shows progress."""
@@ -58,15 +59,21 @@ class PagedRun(Reported):
     exit_code: int
     interrupted: bool
 
+    def _leading(self) -> pl.DataFrame:
+        from clockhand.studies.programs.findings import busiest, processes_for_people
+
+        return processes_for_people(busiest(self.rows))
+
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.programs.report import render
 
         return render(self.rows, self.samples, self.gauges, self.facts)
 
-    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
-        from clockhand.studies.programs.report import pictures
+    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
+        """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.programs.report import specifications
 
-        return pictures(self.rows, self.samples, self.gauges, folder)
+        return specifications(self.rows, self.samples, self.gauges)
 
 
 def run(

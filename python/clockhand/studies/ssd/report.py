@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.appearance import Mark, marks
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec, picture_files
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.lines import Compared, series_of
@@ -99,14 +99,10 @@ def render(
     )
 
 
-def pictures(
-    rows: pl.DataFrame,
-    wear: pl.DataFrame,
-    folder: str | Path,
-    facts: SsdRunFacts,
-    highlight: Sequence[str] = (),
-) -> dict[Path, bytes]:
-    """Return every figure as SVG and PNG: the content of each file in ``folder``."""
+def specifications(
+    rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts, highlight: Sequence[str] = ()
+) -> dict[str, Spec]:
+    """Return every figure in Vega-Lite, by its key; the leading one first."""
     split = _sections(rows, wear, facts)
     everywhere = _looks(split, PICTURE)
     together = {section.label: section.records for section in split}
@@ -121,7 +117,7 @@ def pictures(
             drawn[prefix + measure.key] = measure_chart(compared, measure, PICTURE)
         if section.wear:
             drawn[f"{prefix}wear"] = wear_chart(section.wear, compared, WEAR_TITLE, PICTURE)
-    return picture_files(folder, drawn)
+    return drawn
 
 
 def _once(ssds: Sequence[Any]) -> list[Any]:

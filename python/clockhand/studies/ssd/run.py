@@ -3,18 +3,20 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Unpack
 
 import polars as pl
 
 from clockhand import _engine
+from clockhand.report.canvas import Spec
+from clockhand.report.reported import Reported
 from clockhand.studies.ssd.findings import FAMILY
+from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import SsdRunFacts
-from clockhand.study.reported import Reported
+from clockhand.study.progress import Watching
 from clockhand.study.run import Ran, Study, run_study
-from clockhand.traces import Reading, Traces, Watch
+from clockhand.traces import Reading, Traces
 
 SSD_SCHEMA = schema("ssd")
 """Names, order and types of the columns of a result; the first sixteen are the contract."""
@@ -27,6 +29,12 @@ WEAR_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "erases": pl.UInt64,
     "blocks": pl.UInt64,
 }
+
+
+LEADING = (
+    "trace", "buffer", "buffer_pages", "ssd", "host_writes", "flash_programs", "erases", "waf",
+)  # fmt: skip
+"""The columns that notebooks show."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +54,19 @@ class SsdRun(Reported):
     facts: SsdRunFacts
     warnings: list[str]
 
+    def _leading(self) -> pl.DataFrame:
+        return self.rows.select(name for name in LEADING if name in self.rows.columns)
+
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.ssd.report import render
 
         return render(self.rows, self.wear, self.facts, highlight)
 
-    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
-        from clockhand.studies.ssd.report import pictures
+    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
+        """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.ssd.report import specifications
 
-        return pictures(self.rows, self.wear, folder, self.facts, highlight)
+        return specifications(self.rows, self.wear, self.facts, highlight)
 
 
 def _made(ran: Ran) -> SsdRun:
@@ -83,6 +95,7 @@ SSD = Study(
 )
 
 
+@in_python(Reading)
 def run_ssd(
     traces: Traces,
     *,
@@ -95,7 +108,7 @@ def run_ssd(
     endurance: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    watch: Watch | None = None,
+    watch: Watching = None,
     command: str | None = None,
     **reading: Unpack[Reading],
 ) -> SsdRun:
@@ -119,7 +132,8 @@ def run_ssd(
         endurance: Erases that a block endures; the profile's if not given.
         seed: Seed of ageing and of victim rules with random choices, from 0.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
             wanted; see :class:`clockhand.traces.Reading`.

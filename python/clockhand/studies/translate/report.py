@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.appearance import PAGE
-from clockhand.report.canvas import CANVAS, PICTURE, picture_files
+from clockhand.report.canvas import CANVAS, PICTURE, Spec
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, unique
@@ -82,15 +82,15 @@ def render(rows: pl.DataFrame, facts: Facts) -> str:
     )
 
 
-def pictures(rows: pl.DataFrame, folder: str | Path, facts: Facts) -> dict[Path, bytes]:
-    """Return every figure as SVG and PNG: the content of each file in ``folder``."""
+def specifications(rows: pl.DataFrame, facts: Facts) -> dict[str, Spec]:
+    """Return every figure in Vega-Lite, by its key; the leading one first."""
     split = _sections(rows, facts)
-    drawn = {}
+    drawn: dict[str, Spec] = {}
     for section in split:
         prefix = f"{section.slug}-" if len(split) > 1 else ""
         for panel in section.panels:
             drawn[prefix + panel.key] = panel_chart(panel, panel.key, PICTURE, section.label)
-    return picture_files(folder, drawn)
+    return drawn
 
 
 def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:

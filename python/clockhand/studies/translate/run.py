@@ -3,18 +3,20 @@
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Unpack
 
 import polars as pl
 
 from clockhand import _engine
+from clockhand.report.canvas import Spec
+from clockhand.report.reported import Reported
+from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
 from clockhand.study.options import options_of
-from clockhand.study.reported import Reported
+from clockhand.study.progress import Watching
 from clockhand.study.run import Options, Study, run_study
-from clockhand.traces import Reading, Traces, Watch
+from clockhand.traces import Reading, Traces
 
 PAGE_SIZES = tuple(str(options_of("translate")["page_size"].default).split(","))
 """The SCM paper's page sizes."""
@@ -35,6 +37,13 @@ Listed = int | float | str | Iterable[int] | Iterable[float] | Iterable[str]
 """One value, several, or a text of several with commas between them."""
 
 
+LEADING = (
+    "trace", "page_bytes", "tlb_entries", "frames", "storage_ratio", "device", "tlb_misses",
+    "page_faults", "amat_ns",
+)  # fmt: skip
+"""The columns that notebooks show."""
+
+
 @dataclass(frozen=True)
 class Translation(Reported):
     """A result with the facts that belong to it.
@@ -51,15 +60,19 @@ class Translation(Reported):
     facts: Facts
     warnings: list[str]
 
+    def _leading(self) -> pl.DataFrame:
+        return self.rows.select(name for name in LEADING if name in self.rows.columns)
+
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.translate.report import render
 
         return render(self.rows, self.facts)
 
-    def _pictures(self, folder: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
-        from clockhand.studies.translate.report import pictures
+    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
+        """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.translate.report import specifications
 
-        return pictures(self.rows, folder, self.facts)
+        return specifications(self.rows, self.facts)
 
 
 TRANSLATE = Study(
@@ -72,6 +85,7 @@ TRANSLATE = Study(
 )
 
 
+@in_python(Reading)
 def translate(
     traces: Traces,
     *,
@@ -97,7 +111,7 @@ def translate(
     charge_write_back: bool = False,
     seed: int = 0,
     jobs: int | None = None,
-    watch: Watch | None = None,
+    watch: Watching = None,
     command: str | None = None,
     **reading: Unpack[Reading],
 ) -> Translation:
@@ -134,7 +148,8 @@ def translate(
         charge_write_back: Whether pages that are written back cost time.
         seed: Seed of policies and TLBs with random choices, from 0.
         jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
         command: The command line for the facts; the equivalent one if not given.
         reading: How traces that are given as paths are read, and which requests of each trace are
             wanted; see :class:`clockhand.traces.Reading`.

@@ -1,5 +1,6 @@
 """Every step of one policy or two on the same references, as the simulator takes them."""
 
+import html
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -8,18 +9,22 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from clockhand import _engine
+from clockhand.study.calls import in_python
 from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.files import publish
 from clockhand.study.limits import MAXIMUM_SEED, check_range
 from clockhand.study.options import names_of
+from clockhand.study.progress import Watching, watched
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
 from clockhand.study.selections import expanded
-from clockhand.traces import Reading, Trace, Watch, reading_options, sources
+from clockhand.traces import Reading, Trace, reading_options, sources
 
 DEFAULT_LIMIT = 1000
 """Requests that are watched if no limit is given."""
 
 MAXIMUM_FRAMES = 1024
+PLAYER_HEIGHT = 720
+"""Pixels of the frame in which a notebook shows the player."""
 MAXIMUM_POLICIES = 2
 
 
@@ -85,11 +90,20 @@ class Watched:
 
         return render(self.references, self.pages, self.frames, self.courses, self.facts)
 
+    def _repr_html_(self) -> str:
+        """Return the player in a frame of its own, as notebooks show it."""
+        page = html.escape(self.page(), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts" title="step by step" '
+            f'style="width:100%;height:{PLAYER_HEIGHT}px;border:0"></iframe>'
+        )
+
     def write_report(self, path: str | os.PathLike[str]) -> None:
         """Write the page that plays the steps."""
         publish({Path(path): self.page().encode()})
 
 
+@in_python(Reading)
 def watch_policies(
     trace: Trace | str | os.PathLike[str],
     *,
@@ -100,7 +114,7 @@ def watch_policies(
     bits: str = "exact",
     write_miss: str = "fetch",
     seed: int = 0,
-    watch: Watch | None = None,
+    watch: Watching = None,
     command: str | None = None,
     **reading: Unpack[Reading],
 ) -> Watched:
@@ -116,7 +130,8 @@ def watch_policies(
         bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
         write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
         seed: Seed of policies with random choices, from 0.
-        watch: Called now and then with the progress.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
         command: The command line for the facts; the equivalent one if not given.
         reading: How a trace that is given as a path is read; see
             :class:`clockhand.traces.Reading`.
@@ -140,9 +155,10 @@ def watch_policies(
     page_bytes = _engine.parse_page_bytes(str(page_size))
     options: dict[str, Any] = {"device": os.fspath(device), "bits": bits, "write_miss": write_miss}
     (source,) = sources(trace, **reading)
-    result = _engine.watch_policies(
-        source, policies, frames=frames, page_bytes=page_bytes, seed=seed, watch=watch, **options
-    )
+    with watched(watch) as told:
+        result = _engine.watch_policies(
+            source, policies, frames=frames, page_bytes=page_bytes, seed=seed, watch=told, **options
+        )
     if command is None:
         settings = {"frames": frames, "page_size": page_bytes, "seed": seed, **options}
         command = equivalent_command(

@@ -1,0 +1,100 @@
+"""Results that can be written as a report and as figures, and that notebooks show."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from clockhand._engine import UsageError
+from clockhand.report.libraries import check_drawing
+from clockhand.study.files import publish
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from clockhand.report.canvas import Spec
+
+
+class Reported(ABC):
+    """A result with a report and figures, which are made when they are asked for.
+
+    Notebooks show it as a table with its leading figure.
+    """
+
+    def write_report(self, path: str | os.PathLike[str], *, highlight: Sequence[str] = ()) -> None:
+        """Write one HTML file with figures, table and facts that opens without a network.
+
+        ``highlight`` names what figures with many lines emphasise, besides the best and the
+        baseline: names or patterns, of at most six lines.
+        """
+        publish(self.report_files(Path(path), None, highlight))
+
+    def write_plots(self, folder: str | os.PathLike[str], *, highlight: Sequence[str] = ()) -> None:
+        """Write each figure as SVG and PNG into a folder, which is made if absent."""
+        publish(self.report_files(None, Path(folder), highlight), folder=Path(folder))
+
+    def chart(self, name: str | None = None, *, highlight: Sequence[str] = ()) -> "alt.LayerChart":
+        """Return a figure as a chart of Altair, which notebooks draw and which can be changed.
+
+        Args:
+            name: Its key, as in :meth:`charts`; the leading figure if not given.
+            highlight: What is emphasised, as in :meth:`write_report`.
+
+        Raises:
+            UsageError: there is no such figure, or nothing to draw.
+        """
+        check_drawing()
+        import altair as alt
+
+        figures = self.specifications(highlight)
+        if name is None:
+            name = next(iter(figures), None)
+        if name is None:
+            raise UsageError("there is nothing to draw: all counts are 0")
+        if name not in figures:
+            raise UsageError(f"there is no figure {name!r}; there are: {', '.join(figures)}")
+        return alt.LayerChart.from_dict(figures[name])
+
+    def charts(self, *, highlight: Sequence[str] = ()) -> "dict[str, alt.LayerChart]":
+        """Return all figures as charts of Altair, by their keys, the leading one first."""
+        check_drawing()
+        import altair as alt
+
+        figures = self.specifications(highlight)
+        return {key: alt.LayerChart.from_dict(figure) for key, figure in figures.items()}
+
+    def report_files(
+        self, report: Path | None, plots: Path | None, highlight: Sequence[str] = ()
+    ) -> dict[Path, bytes]:
+        """Return the content of each file of a report and of a folder of figures."""
+        files: dict[Path, bytes] = {}
+        if report is not None or plots is not None:
+            check_drawing()
+        if report is not None:
+            files[report] = self._rendered(highlight).encode()
+        if plots is not None:
+            from clockhand.report.canvas import picture_files
+
+            files |= picture_files(plots, self.specifications(highlight))
+        return files
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the leading figure, and the rows in short."""
+        from clockhand.report.notebook import shown
+
+        return shown(self._leading(), self.specifications())
+
+    @abstractmethod
+    def specifications(self, highlight: Sequence[str] = ()) -> "dict[str, Spec]":
+        """Return every figure in Vega-Lite, by its key, the leading one first."""
+
+    @abstractmethod
+    def _leading(self) -> pl.DataFrame:
+        """Return the rows with the columns that notebooks show."""
+
+    @abstractmethod
+    def _rendered(self, highlight: Sequence[str]) -> str:
+        """Return the report as HTML."""

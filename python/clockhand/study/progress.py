@@ -1,0 +1,146 @@
+"""Progress that the library shows by itself: a bar in a terminal or a notebook, nothing else."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+Watch = Callable[[str, int, int], None]
+"""Called now and then with the phase (``reading``, ``replaying``, ``synthesizing``), the units done
+and the total (0 where it is unknown)."""
+
+Watching = Watch | Literal[False] | None
+"""What a call does with its progress: tell it, show nothing (``False``), or show a bar where there
+is a terminal or a notebook (``None``)."""
+
+LABELS = {
+    "reading": "reading the trace",
+    "replaying": "replaying",
+    "synthesizing": "making the trace",
+    "preconditioning": "ageing the drive",
+}
+
+
+@contextmanager
+def watched(watch: Watching) -> Iterator[Watch | None]:
+    """Give what is called with the progress, and take the bar away at the end."""
+    if watch is False:
+        yield None
+    elif watch is not None:
+        yield watch
+    else:
+        opened = _bar_here()
+        if opened is None:
+            yield None
+        else:
+            with opened() as told:
+                yield told
+
+
+def _bar_here() -> Any:
+    """Return what opens a bar in the place where output is seen; none if there is no such place."""
+    marimo = sys.modules.get("marimo")
+    if marimo is not None and marimo.running_in_notebook():
+        return _marimo_bar
+    if _in_jupyter():
+        return _jupyter_bar
+    if sys.stderr is not None and sys.stderr.isatty():
+        return terminal_bar
+    return None
+
+
+def _in_jupyter() -> bool:
+    ipython: Any = sys.modules.get("IPython")
+    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
+
+
+@contextmanager
+def terminal_bar(console: Any = None) -> Iterator[Watch]:
+    """Give what shows progress as one line with percent and the time left, of which nothing stays.
+
+    Args:
+        console: Rich's console that it is shown on; one on standard error if not given.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    progress = Progress(*columns, console=console or Console(stderr=True), transient=True)
+    task = progress.add_task(LABELS["reading"], total=None)
+    shown: list[str] = []
+
+    def told(phase: str, done: int, total: int) -> None:
+        if not shown:  # A quick call shows nothing.
+            progress.start()
+        if shown != [phase]:
+            progress.reset(task)
+            shown[:] = [phase]
+        progress.update(task, description=LABELS[phase], completed=done, total=total or None)
+
+    try:
+        yield told
+    finally:
+        if shown:
+            progress.stop()
+
+
+@contextmanager
+def _marimo_bar() -> Iterator[Watch]:
+    marimo: Any = sys.modules["marimo"]
+    bars: list[Any] = []
+    phases: list[str] = []
+    reached = 0
+
+    def told(phase: str, done: int, total: int) -> None:
+        nonlocal reached
+        if phases[-1:] != [phase] and total:
+            _leave(bars)
+            bar = marimo.status.progress_bar(
+                total=total, title=LABELS[phase], show_rate=False, remove_on_exit=True
+            )
+            bars.append((bar, bar.__enter__()))
+            phases.append(phase)
+            reached = 0
+        if bars and total and done > reached:
+            bars[-1][1].update(increment=done - reached)
+            reached = done
+
+    try:
+        yield told
+    finally:
+        _leave(bars)
+
+
+def _leave(bars: list[Any]) -> None:
+    while bars:
+        bar, _ = bars.pop()
+        bar.__exit__(None, None, None)
+
+
+@contextmanager
+def _jupyter_bar() -> Iterator[Watch]:
+    display: Any = sys.modules["IPython"].display
+    handles: list[Any] = []
+
+    def told(phase: str, done: int, total: int) -> None:
+        value = f'value="{done}" max="{total}"' if total else ""
+        share = f" {100 * done / total:.0f} %" if total else ""
+        page = display.HTML(f"{LABELS[phase]} <progress {value}></progress>{share}")
+        if handles:
+            handles[0].update(page)
+        else:
+            handles.append(display.display(page, display_id=True))
+
+    try:
+        yield told
+    finally:
+        if handles:
+            handles[0].update(display.HTML(""))
