@@ -75,11 +75,11 @@ def _(clockhand, mo, textbook):
     mo.vstack(
         [
             mo.md(
-                '## The hand\n\nEvery step of CLOCK. `watched.write_report("hand.html")` makes '
-                "a page that plays them. **Exercise 2.** At which reference does a page get its "
-                "first second chance?"
+                "## The hand\n\nEvery step of CLOCK, as a table and as a player. **Exercise 2.** At "
+                "which reference does a page get its first second chance?"
             ),
             mo.ui.table(_steps, selection=None, page_size=20),
+            watched,
         ]
     )
     return course, watched

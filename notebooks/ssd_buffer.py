@@ -10,13 +10,11 @@ app = marimo.App(width="medium")
 
 @app.cell
 def _():
-    import altair as alt
     import marimo as mo
-    import polars as pl
 
     import clockhand
 
-    return alt, clockhand, mo, pl
+    return clockhand, mo
 
 
 @app.cell
@@ -46,9 +44,7 @@ def _(clockhand):
         ssds="dnv-textbook:size=128MiB",
         precondition="random:2",
     )
-    run.rows.select(
-        "buffer", "buffer_pages", "host_writes", "flash_programs", "erases", "waf"
-    ).head(8)
+    run
     return (run,)
 
 
@@ -62,23 +58,9 @@ def _(mo):
 
 
 @app.cell
-def _(alt, pl, run):
-    shown = run.rows.with_columns(
-        pl.col("buffer").str.split(":").list.first().alias("name"),
-        (pl.col("buffer_pages") * pl.col("page_bytes") / 2**20).alias("MiB"),
-    )
-    (
-        alt.Chart(shown)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("MiB", title="buffer (MiB)", scale=alt.Scale(type="log", base=2)),
-            y=alt.Y("erases", title="blocks erased"),
-            color="name",
-            tooltip=["buffer", "host_writes", "erases", "waf"],
-        )
-        .properties(width=520, height=300)
-    )
-    return (shown,)
+def _(run):
+    run.chart("erases")
+    return
 
 
 @app.cell
@@ -105,8 +87,9 @@ def _(clockhand, workload):
 
 
 @app.cell
-def _(run, shown, spare):
-    _erases = shown.filter(shown["name"] == "clock-dnv").sort("MiB")["erases"]
+def _(run, spare):
+    _of_dnv = run.rows.filter(run.rows["buffer"].str.starts_with("clock-dnv"))
+    _erases = _of_dnv.sort("buffer_pages")["erases"]
     assert _erases.is_sorted(descending=True), "a larger buffer erases no more"
     assert spare["waf"].is_sorted(descending=True), "spare space lowers write amplification"
     assert len(run.rows) == 16

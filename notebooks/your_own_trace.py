@@ -12,11 +12,10 @@ app = marimo.App(width="medium")
 def _():
     import marimo as mo
     import numpy as np
-    import polars as pl
 
     import clockhand
 
-    return clockhand, mo, np, pl
+    return clockhand, mo, np
 
 
 @app.cell
@@ -44,23 +43,40 @@ def _(clockhand, np):
 
 
 @app.cell
-def _(clockhand, mo, pl, trace):
-    summary = clockhand.locality(trace).summary
-    mo.vstack(
-        [
-            mo.md("## Does recency or frequency predict the next reference?"),
-            summary.select(
-                "ranking", "op", "inversion_share", "top_10_percent_share", "top_100_share"
-            ).filter(pl.col("op") != "all"),
-        ]
-    )
-    return (summary,)
+def _(clockhand, mo, trace):
+    locality = clockhand.locality(trace)
+    mo.vstack([mo.md("## Does recency or frequency predict the next reference?"), locality])
+    return (locality,)
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    ## How much memory is worth having?
+
+    What LRU misses at every memory size; the knee is where more memory stops paying.
+    """)
+    return
+
+
+@app.cell
+def _(locality):
+    locality.chart("misses")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    ## Which policy?
+    """)
+    return
 
 
 @app.cell
 def _(clockhand, trace):
-    recommendation = clockhand.recommend(trace, memory="10%", device="mlc-nand")
-    recommendation.rows.head(6)
+    recommendation = clockhand.recommend(trace, memory=0.1, device="mlc-nand")
+    recommendation
     return (recommendation,)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clockhand.report.appearance import LIGHT, PAGE, Theme
-from clockhand.report.libraries import converter
+from clockhand.study.drawing import converter
 
 if TYPE_CHECKING:
     import altair as alt

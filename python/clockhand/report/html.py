@@ -16,10 +16,10 @@ import jinja2
 
 from clockhand.report.appearance import DARK, LIGHT, Mark
 from clockhand.report.canvas import ROWS, VEGA_LITE
-from clockhand.report.libraries import converter
 from clockhand.report.overview import RANGE_HEIGHT, RANGE_WIDTH, Overview
 from clockhand.report.table import Table
 from clockhand.report.words import number_text, unique
+from clockhand.study.drawing import converter
 from clockhand.study.facts import synthetic_mark
 from clockhand.study.files import cache_folder, publish
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from clockhand.report.canvas import Spec, picture
 from clockhand.report.table import cells
+from clockhand.study.drawing import what_is_missing
 
 MOST_ROWS = 20
 """Rows that are shown; all of them are in the table that the result has."""
@@ -25,6 +26,9 @@ def _figure(figures: Mapping[str, Spec]) -> list[str]:
     if not figures:
         return []
     [key, *others] = figures
+    missing = what_is_missing()
+    if missing is not None:
+        return [f"<p>{html.escape(missing)}</p>"]
     image = base64.b64encode(picture(figures[key], "svg")).decode()
     described = html.escape(str(figures[key].get("description", key)), quote=True)
     parts = [

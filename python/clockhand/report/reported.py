@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from clockhand._engine import UsageError
-from clockhand.report.libraries import check_drawing
+from clockhand.study.drawing import check_drawing, chosen
 from clockhand.study.files import publish
 
 if TYPE_CHECKING:
@@ -50,13 +49,7 @@ class Reported(ABC):
         import altair as alt
 
         figures = self.specifications(highlight)
-        if name is None:
-            name = next(iter(figures), None)
-        if name is None:
-            raise UsageError("there is nothing to draw: all counts are 0")
-        if name not in figures:
-            raise UsageError(f"there is no figure {name!r}; there are: {', '.join(figures)}")
-        return alt.LayerChart.from_dict(figures[name])
+        return alt.LayerChart.from_dict(figures[chosen(name, figures)])
 
     def charts(self, *, highlight: Sequence[str] = ()) -> "dict[str, alt.LayerChart]":
         """Return all figures as charts of Altair, by their keys, the leading one first."""

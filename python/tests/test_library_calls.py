@@ -1,0 +1,269 @@
+"""Calls of the library: what results show in notebooks, mistakes in Python's terms, progress."""
+
+import importlib.util
+import os
+import pty
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import altair
+import polars as pl
+import pytest
+
+import clockhand
+from clockhand import ClockhandError, UsageError
+from clockhand.report.reported import Reported
+from clockhand.study import calls, drawing, progress
+from clockhand.study.options import joined
+
+
+def trace(count: int = 3000) -> clockhand.Trace:
+    """A trace with more pages than memory, half of them written."""
+    pages = [place * place % 61 for place in range(count)]
+    return clockhand.Trace.from_arrays(
+        [page % 2 == 1 for page in pages], [page * 4096 for page in pages], name="squares"
+    )
+
+
+RESULTS: dict[str, Callable[[], Reported]] = {
+    "pages": lambda: clockhand.run_simulation(trace(), policies="clock,lru,craw", frames="4,8"),
+    "one size": lambda: clockhand.run_simulation(trace(), policies="clock,craw", frames=4),
+    "pagecache": lambda: clockhand.run_pagecache(trace(), policies="clock,lru", frames="4,8"),
+    "ssd": lambda: clockhand.run_ssd(trace(), buffers="lru:total=8,fab:total=64"),
+    "locality": lambda: clockhand.locality(trace()),
+    "sample": lambda: clockhand.locality(trace(), sample=32),
+    "translate": lambda: clockhand.translate(trace(), frames=8, ratio=10, page_size="4KiB,8KiB"),
+    "filecache": lambda: clockhand.filecache(trace(), capacity="4,8", devices="hdd"),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_notebooks_show_a_table_and_the_leading_figure(name: str) -> None:
+    result = RESULTS[name]()
+    shown = result._repr_html_()
+    assert "<table" in shown and "squares" in shown
+    figures = result.specifications()
+    assert shown.count("data:image/svg+xml;base64,") == (1 if figures else 0)
+    assert list(result.charts()) == list(figures)
+    for key in figures:
+        assert isinstance(result.chart(key), altair.LayerChart)
+
+
+def test_the_leading_figure_is_the_chart_that_has_no_name() -> None:
+    result = RESULTS["pages"]()
+    assert next(iter(result.charts())) == "io_time_ranking"
+    assert result.chart().to_dict() == result.chart("io_time_ranking").to_dict()
+    with pytest.raises(UsageError, match=r"no figure 'heat'; there are: io_time_ranking, "):
+        result.chart("heat")
+
+
+def test_long_tables_say_how_many_rows_there_are() -> None:
+    rows = clockhand.run_simulation(trace(), policies="clock", frames=list(range(1, 31)))
+    assert "The first 20 of 30 rows." in rows._repr_html_()
+
+
+def test_names_of_traces_cannot_put_markup_into_a_notebook() -> None:
+    pages = [0, 4096, 8192]
+    named = clockhand.Trace.from_arrays(["W"] * 3, pages, name="<script>alert(1)</script>")
+    result = clockhand.run_simulation(named, policies="clock", frames=1)
+    assert "<script" not in result._repr_html_()
+
+
+def test_a_recommendation_and_a_player_are_shown_too() -> None:
+    recommendation = clockhand.recommend(trace(), memory=0.1)
+    shown = recommendation._repr_html_()
+    assert shown.startswith("<p>Take ") and "as asked" in shown
+    assert isinstance(recommendation.chart(), altair.LayerChart)
+    player = clockhand.watch_policies(trace(100), policies="clock", frames=3)._repr_html_()
+    assert player.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts"' in player
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (0.05, "5%"), (1.0, "100%"), (0.15000000000000002, "15%"), (1 / 3, "33.3333333333%"),
+        ([0.05, "20%"], "5%,20%"), (64, "64"), ("1%..100%", "1%..100%"), (None, None),
+    ],
+)  # fmt: skip
+def test_a_float_is_a_share_of_the_footprint(given: object, text: str | None) -> None:
+    assert joined(given) == text
+
+
+def test_memory_may_be_a_float() -> None:
+    by_share = clockhand.simulate(trace(), policies="clock", memory=[0.05, 0.5])
+    assert by_share["frames"].to_list() == [1, 15]
+
+
+def test_patterns_name_trace_files(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        clockhand.convert_traces(trace(10), tmp_path / f"{name}.parquet")
+    rows = clockhand.simulate(f"{tmp_path}/*.parquet", policies="clock", frames=2)
+    assert [Path(name).name for name in rows["trace"]] == ["a.parquet", "b.parquet"]
+    with pytest.raises(ClockhandError, match=r"\*\.none: there is no such file"):
+        clockhand.simulate(f"{tmp_path}/*.none", policies="clock", frames=2)
+
+
+def test_a_misspelt_keyword_is_named_with_the_one_that_was_meant() -> None:
+    call: Any = clockhand.simulate
+    with pytest.raises(TypeError, match=r"no keyword argument 'policy'; did you mean 'policies'\?"):
+        call(trace(), policy="clock", frames=3)
+    run: Any = clockhand.run_simulation
+    with pytest.raises(TypeError, match=r"'policy'; did you mean 'policies'\?"):
+        run(trace(), policy="clock", frames=3)
+    with pytest.raises(TypeError, match=r"'xyz'; there are: .*frames.*limit"):
+        run(trace(), policies="clock", frames=3, xyz=1)
+
+
+def test_mistakes_are_told_in_the_words_of_the_call() -> None:
+    with pytest.raises(UsageError, match=r"^the memory size is given by frames or by memory"):
+        clockhand.simulate(trace(), policies="clock", frames=3, memory="5%")
+    with pytest.raises(UsageError, match=r"^seed -1 is out of range"):
+        clockhand.run_ssd(trace(), buffers="lru:total=8", seed=-1)
+    with pytest.raises(UsageError, match=r"^policies names 3 policies"):
+        clockhand.watch_policies(trace(), policies="clock,lru,nru", frames=3)
+
+
+def test_the_command_keeps_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "_is_command", True)
+    with pytest.raises(UsageError, match=r"given by --frames or by --memory"):
+        clockhand.simulate(trace(), policies="clock", frames=3, memory="5%")
+
+
+def test_signatures_stay_as_they_are_written() -> None:
+    import inspect
+
+    assert list(inspect.signature(clockhand.run_simulation).parameters)[:3] == [
+        "traces", "policies", "frames",
+    ]  # fmt: skip
+    assert (clockhand.run_simulation.__doc__ or "").startswith("Replay traces against policies")
+
+
+def test_without_what_draws_rows_come_and_figures_say_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        drawing.importlib.util,
+        "find_spec",
+        lambda name: None if name in drawing.DRAWING else find(name),
+    )
+    result = RESULTS["pages"]()
+    assert result.rows.height == 6  # type: ignore[attr-defined]
+    expected = (
+        r"^figures and reports need altair and vl-convert-python, which this Python lacks; "
+        r"run: pip install 'clockhand\[report\]'$"
+    )
+    for draw in (
+        result.chart,
+        result.charts,
+        lambda: result.write_report(tmp_path / "report.html"),
+        lambda: result.write_plots(tmp_path / "plots"),
+    ):
+        with pytest.raises(ClockhandError, match=expected):
+            draw()
+    assert "<table" in result._repr_html_() and "pip install" in result._repr_html_()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_call_without_a_place_to_show_it_shows_no_progress(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress.watched(None) as told:
+        assert told is None
+    with progress.watched(False) as told:
+        assert told is None
+    seen: list[tuple[str, int, int]] = []
+    with progress.watched(lambda *step: seen.append(step)) as told:
+        assert told is not None
+        told("reading", 1, 2)
+    assert seen == [("reading", 1, 2)]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_shows_a_bar_with_percent_and_time_left() -> None:
+    script = (
+        "from clockhand.study.progress import watched\n"
+        "with watched(None) as told:\n"
+        "    told('reading', 1, 4)\n"
+        "    told('replaying', 1, 2)\n"
+    )
+    ours, theirs = pty.openpty()
+    try:
+        subprocess.run([sys.executable, "-c", script], stderr=theirs, check=True, timeout=60)
+        shown = os.read(ours, 1 << 16).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "replaying" in shown and "50%" in shown
+
+
+class _Bar:
+    """What stands in for marimo's bar."""
+
+    made: list["_Bar"] = []  # noqa: RUF012 - The test looks at it.
+
+    def __init__(self, *, total: int, title: str, **_: object) -> None:
+        self.total, self.title, self.done, self.left = total, title, 0, False
+        _Bar.made.append(self)
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.left = True
+
+    def update(self, *, increment: int) -> None:
+        self.done += increment
+
+
+def test_marimo_shows_a_bar_for_each_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    marimo = types.SimpleNamespace(
+        running_in_notebook=lambda: True, status=types.SimpleNamespace(progress_bar=_Bar)
+    )
+    monkeypatch.setitem(sys.modules, "marimo", marimo)
+    monkeypatch.setattr(_Bar, "made", [])
+    with progress.watched(None) as told:
+        assert told is not None
+        told("reading", 0, 0)
+        told("reading", 10, 100)
+        told("reading", 30, 100)
+        told("replaying", 5, 7)
+    first, second = _Bar.made
+    assert (first.title, first.total, first.done) == ("reading the trace", 100, 30)
+    assert (second.title, second.total, second.done) == ("replaying", 7, 5)
+    assert first.left and second.left
+
+
+def test_jupyter_shows_one_bar_that_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    handle = types.SimpleNamespace(update=shown.append)
+
+    def show(page: str, *, display_id: bool) -> object:
+        assert display_id
+        shown.append(page)
+        return handle
+
+    ipython = types.SimpleNamespace(
+        get_ipython=lambda: types.SimpleNamespace(kernel=object()),
+        display=types.SimpleNamespace(HTML=str, display=show),
+    )
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.delitem(sys.modules, "marimo", raising=False)
+    with progress.watched(None) as told:
+        assert told is not None
+        told("reading", 1, 4)
+        told("reading", 2, 4)
+    assert shown[-1] == "" and "25 %" in shown[0] and "50 %" in shown[1] and len(shown) == 3
+
+
+def test_rows_of_a_call_with_progress_are_those_without() -> None:
+    seen: list[str] = []
+    told = clockhand.simulate(
+        trace(), policies="clock", frames=3, watch=lambda phase, *_: seen.append(phase)
+    )
+    assert told.equals(clockhand.simulate(trace(), policies="clock", frames=3, watch=False))
+    assert isinstance(told, pl.DataFrame)
