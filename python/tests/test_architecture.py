@@ -22,14 +22,15 @@ ALLOWED_CRATES = {
     "sim": {"policy", "device", "trace"},
     "measure": set(),
     "pager-protocol": set(),
+    "tracer": set(),
     "pager": {"policy", "trace", "pager-protocol"},
     "pager-c": {"pager", "policy"},
     "preload": {"pager-protocol"},
-    "python": {"policy", "device", "trace", "sim", "pager", "measure"},
+    "python": {"policy", "device", "trace", "sim", "pager", "measure", "tracer"},
 }
 
-CRATES_WITH_UNSAFE_CODE = {"measure", "pager", "pager-c", "pager-protocol", "preload"}
-"""Those that handle the memory of programs, and `measure`, which maps memory by hand and rings the
+CRATES_WITH_UNSAFE_CODE = {"measure", "pager", "pager-c", "pager-protocol", "preload", "tracer"}
+"""Those that handle the memory of programs or follow them, and `measure`, which maps memory by hand and rings the
 kernel; a lint asks each block for its reason."""
 
 

@@ -15,6 +15,7 @@ mod ssd;
 mod supervision;
 mod sweep;
 mod trace;
+mod tracer;
 mod translation;
 mod watch;
 
@@ -48,6 +49,8 @@ mod _engine {
     use crate::sweep::{PreparedTrace, plan_cells};
     #[pymodule_export]
     use crate::trace::{TraceSource, convert_capture, convert_trace, read_trace, trace_info};
+    #[pymodule_export]
+    use crate::tracer::{become_followed, follow};
     #[pymodule_export]
     use crate::translation::translate;
     #[pymodule_export]

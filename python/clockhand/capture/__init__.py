@@ -2,7 +2,8 @@
 
 The program runs under Valgrind or QEMU with a tool of our own (the C sources are beside this file),
 which filters its accesses through a model of the processor's caches and writes what misses. The
-tool is a separate program; it is built on first use and talks to us through files.
+tool is a separate program; it is built on first use and talks to us through files. What
+a program does to files is captured in another way (:mod:`clockhand.capture.files`).
 """
 
 import os
@@ -10,24 +11,29 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from clockhand import _engine
 from clockhand.capture.caches import Caches
+from clockhand.capture.ending import SECONDS_TO_END, ended, held_back
+from clockhand.capture.files import FileCapture, FileProcess, capture_files
 from clockhand.capture.front_ends import FrontEnd, Run, find_front_end
 from clockhand.capture.programs import Program
 from clockhand.study.files import check_places, in_use
 from clockhand.study.progress import Watch
 
-__all__ = ["Caches", "Capture", "Process", "capture"]
-
-SECONDS_TO_END = 10
-"""How long an interrupted program may take to end before it is killed."""
+__all__ = [
+    "Caches",
+    "Capture",
+    "FileCapture",
+    "FileProcess",
+    "Process",
+    "capture",
+    "capture_files",
+]
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def capture(
             "capture": f"{tool.version()}, clockhand {_engine.__version__}",
             "cpu cache": str(caches),
             "memory touched by system calls": "included" if included else "not included",
-            "ended": _ended(exit_code, interrupted),
+            "ended": ended(exit_code, interrupted),
         }
         paths: list[str | os.PathLike[str]] = list(streams)
         rows = _engine.convert_capture(paths, path, [*facts.items(), *labels], watch)
@@ -148,7 +154,7 @@ def capture(
 def _run(tool: FrontEnd, program: Program, run: Run) -> tuple[int, bool]:
     """Run the program under the tool; its exit code, and whether it was interrupted."""
     arguments, environment = tool.command(program, run)
-    with _held_back() as early:
+    with held_back() as early:
         # A signal between the start of the tool and here would leave it running without us.
         process = subprocess.Popen(arguments, env={**os.environ, **environment})
     interrupted = False
@@ -167,22 +173,6 @@ def _run(tool: FrontEnd, program: Program, run: Run) -> tuple[int, bool]:
                 process.kill()
 
 
-@contextmanager
-def _held_back() -> Iterator[list[int]]:
-    """Give a list that collects signals to end that come meanwhile, instead of their effect."""
-    came: list[int] = []
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.default_int_handler:
-                before[number] = signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _streams(folder: Path) -> list[Path]:
     """Return the files of the front end in the order in which the processes began."""
     return sorted(folder.glob("stream.*"), key=_begin)
@@ -194,12 +184,6 @@ def _begin(stream: Path) -> tuple[int, int, int]:
         # The header block begins after the magic number; its time after tag and length.
         head = file.read(8 + 1 + 4 + 8)
     return int.from_bytes(head[13:21], "little"), int(process), int(number)
-
-
-def _ended(exit_code: int, interrupted: bool) -> str:
-    if interrupted:
-        return "interrupted"
-    return f"exit code {exit_code}" if exit_code >= 0 else signal.Signals(-exit_code).name
 
 
 def _process(row: dict[str, Any]) -> Process:

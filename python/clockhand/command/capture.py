@@ -1,12 +1,13 @@
-"""``clockhand trace capture``: the memory references of a program as a trace."""
+"""``clockhand trace capture``: a program's references to memory, or its calls on files."""
 
-import signal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from clockhand.capture import Caches, Capture, capture
+from clockhand import UsageError
+from clockhand.capture import Caches, Capture, FileCapture, capture, capture_files
+from clockhand.capture.ending import exit_in_words
 from clockhand.command.output import command_line, labels_of, say
 from clockhand.command.progress import shown_progress
 
@@ -20,12 +21,16 @@ def register(trace: typer.Typer) -> None:
 
 
 def _capture(
+    context: typer.Context,
     command: Annotated[
         list[str], typer.Argument(metavar="-- CMD...", help="The program and its arguments.")
     ],
     out: Annotated[
         Path | None, typer.Option(help="The trace; PROGRAM.parquet here if not given.")
     ] = None,
+    files: Annotated[
+        bool, typer.Option("--files", help="Record what the program does to files, not to memory.")
+    ] = False,
     front_end: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +62,19 @@ def _capture(
         list[str] | None, typer.Option(help="KEY=VALUE to keep with the trace.")
     ] = None,
 ) -> None:
-    """Run a program and write its memory references, as a processor's caches let them through."""
+    """Run a program and write its memory references, as a processor's caches let them through.
+
+    With --files: its calls on files and those of its children, for clockhand pagecache.
+    """
+    place = out or Path(f"{Path(command[0]).name}.parquet")
+    labels = labels_of(label)
+    if files:
+        _refuse_options_of_memory(context)
+        with shown_progress() as watch:
+            captured_files = capture_files(
+                command, place, labels=labels, made_by=command_line(), watch=watch
+            )
+        return _tell_of_files(captured_files)
     caches = Caches.parse(
         instruction_cache=instruction_cache,
         data_cache=data_cache,
@@ -66,11 +83,10 @@ def _capture(
         second_cache=second_cache,
         second_ways=second_ways,
     )
-    labels = labels_of(label)
     with shown_progress() as watch:
         captured = capture(
             command,
-            out or Path(f"{Path(command[0]).name}.parquet"),
+            place,
             front_end=front_end,
             caches=caches,
             children=children,
@@ -82,22 +98,52 @@ def _capture(
     _tell(captured)
 
 
+OPTIONS_OF_FILES = ("context", "command", "out", "files", "label")
+
+
+def _refuse_options_of_memory(context: typer.Context) -> None:
+    """Refuse options that mean nothing for calls on files."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        given = source is not None and source.name == "COMMANDLINE"
+        if given and parameter.name not in OPTIONS_OF_FILES:
+            raise UsageError(
+                f"{parameter.opts[0]} is an option of memory captures; leave it or --files out"
+            )
+
+
 def _tell(captured: Capture) -> None:
     records = captured.records()
     by_class = ", ".join(f"{letter} {count:,}" for letter, count in records.items())
-    count = len(captured.processes)
     say(
-        f"{captured.path}: {sum(records.values()):,} records ({by_class}) of {count} "
-        f"{'process' if count == 1 else 'processes'}"
+        f"{captured.path}: {sum(records.values()):,} records ({by_class}) of "
+        f"{_processes(len(captured.processes))}"
     )
-    if captured.interrupted:
-        say(f"{captured.path}: the program was interrupted; what it did until then is kept")
-    elif captured.exit_code:
-        say(f"{captured.path}: the program ended with {_how(captured.exit_code)}")
+    _tell_the_end(captured)
     for process in captured.processes:
         if process.end == "cut":
             say(f"{captured.path}: cut, because it was killed: {' '.join(process.command)}")
 
 
-def _how(exit_code: int) -> str:
-    return f"exit code {exit_code}" if exit_code > 0 else signal.Signals(-exit_code).name
+def _tell_of_files(captured: FileCapture) -> None:
+    say(
+        f"{captured.path}: {captured.calls:,} reading and writing calls of "
+        f"{_processes(len(captured.processes))}"
+    )
+    _tell_the_end(captured)
+    for process in captured.processes:
+        if process.end == "cut":
+            say(f"{captured.path}: {process.said()}: {' '.join(process.command)}")
+    for note in captured.notes:
+        say(f"{captured.path}: {note}")
+
+
+def _processes(count: int) -> str:
+    return f"{count} {'process' if count == 1 else 'processes'}"
+
+
+def _tell_the_end(captured: Capture | FileCapture) -> None:
+    if captured.interrupted:
+        say(f"{captured.path}: the program was interrupted; what it did until then is kept")
+    elif captured.exit_code:
+        say(f"{captured.path}: the program ended with {exit_in_words(captured.exit_code)}")

@@ -1,0 +1,126 @@
+//! The program that the kernel runs at each system call: it stops the thread at the calls that are
+//! followed, and lets all others through untouched.
+
+use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
+
+use crate::calls::FOLLOWED;
+
+/// Where the facts about a call have its number, its processor and the lower half of an argument.
+const NUMBER: u32 = 0;
+const PROCESSOR: u32 = 4;
+const fn argument(index: u32) -> u32 {
+    16 + 8 * index
+}
+
+#[cfg(target_arch = "x86_64")]
+const OWN_PROCESSOR: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+const OWN_PROCESSOR: u32 = 0xC000_00B7;
+
+const LOAD: u16 = (BPF_LD | BPF_W | BPF_ABS) as u16;
+const IF_EQUAL: u16 = (BPF_JMP | BPF_JEQ | BPF_K) as u16;
+const IF_ANY_BIT: u16 = (BPF_JMP | BPF_JSET | BPF_K) as u16;
+const RETURN: u16 = (BPF_RET | BPF_K) as u16;
+
+/// What `fcntl` does that matters: it makes descriptors, and sets flags.
+const CONTROLS: [i32; 4] = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_SETFD, libc::F_SETFL];
+
+fn statement(code: u16, k: u32) -> sock_filter {
+    sock_filter { code, jt: 0, jf: 0, k }
+}
+
+fn jump(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code, jt, jf, k }
+}
+
+/// The instructions.
+pub(crate) fn program() -> Vec<sock_filter> {
+    let (stop, pass) =
+        (statement(RETURN, libc::SECCOMP_RET_TRACE), statement(RETURN, libc::SECCOMP_RET_ALLOW));
+    let mut program = vec![
+        statement(LOAD, PROCESSOR),
+        // Calls of 32-bit programs have other numbers; they are not followed.
+        jump(IF_EQUAL, OWN_PROCESSOR, 1, 0),
+        pass,
+        statement(LOAD, NUMBER),
+    ];
+    for call in FOLLOWED {
+        let number = call.number as u32;
+        match call.number {
+            libc::SYS_mmap => program.extend([
+                jump(IF_EQUAL, number, 0, 4),
+                statement(LOAD, argument(3)),
+                jump(IF_ANY_BIT, libc::MAP_ANONYMOUS as u32, 1, 0),
+                stop,
+                pass,
+            ]),
+            libc::SYS_fcntl => {
+                let [first, second, third, fourth] = CONTROLS.map(|control| control as u32);
+                program.extend([
+                    jump(IF_EQUAL, number, 0, 7),
+                    statement(LOAD, argument(1)),
+                    jump(IF_EQUAL, first, 4, 0),
+                    jump(IF_EQUAL, second, 3, 0),
+                    jump(IF_EQUAL, third, 2, 0),
+                    jump(IF_EQUAL, fourth, 1, 0),
+                    pass,
+                    stop,
+                ]);
+            }
+            _ => program.extend([jump(IF_EQUAL, number, 0, 1), stop]),
+        }
+    }
+    program.push(pass);
+    program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel does with the program, for a call with its first arguments.
+    fn verdict(processor: u32, number: i64, arguments: [u32; 4]) -> u32 {
+        let program = program();
+        let (mut place, mut held) = (0, 0);
+        loop {
+            let step = program[place];
+            place += 1;
+            match step.code {
+                LOAD if step.k == NUMBER => held = number as u32,
+                LOAD if step.k == PROCESSOR => held = processor,
+                LOAD => held = arguments[(step.k as usize - 16) / 8],
+                RETURN => return step.k,
+                code => {
+                    let holds = match code {
+                        IF_EQUAL => held == step.k,
+                        IF_ANY_BIT => held & step.k != 0,
+                        other => panic!("instruction {other}"),
+                    };
+                    place += usize::from(if holds { step.jt } else { step.jf });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn it_stops_at_the_calls_that_are_followed_and_at_no_others() {
+        let (stop, pass) = (libc::SECCOMP_RET_TRACE, libc::SECCOMP_RET_ALLOW);
+        for call in FOLLOWED {
+            assert_eq!(verdict(OWN_PROCESSOR, call.number, [0; 4]), stop, "{}", call.name);
+            assert_eq!(verdict(0x4000_0003, call.number, [0; 4]), pass, "of another processor");
+        }
+        for number in [libc::SYS_getpid, libc::SYS_futex, libc::SYS_fstat, libc::SYS_brk] {
+            assert_eq!(verdict(OWN_PROCESSOR, number, [0; 4]), pass);
+        }
+        let anonymous = libc::MAP_ANONYMOUS as u32 | libc::MAP_PRIVATE as u32;
+        assert_eq!(verdict(OWN_PROCESSOR, libc::SYS_mmap, [0, 0, 0, anonymous]), pass);
+        for (control, expected) in
+            [(libc::F_DUPFD, stop), (libc::F_SETFL, stop), (libc::F_GETFD, pass)]
+        {
+            assert_eq!(
+                verdict(OWN_PROCESSOR, libc::SYS_fcntl, [0, control as u32, 0, 0]),
+                expected
+            );
+        }
+    }
+}
