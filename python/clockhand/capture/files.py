@@ -24,7 +24,7 @@ from clockhand import _engine
 from clockhand.capture.ending import SECONDS_TO_END, ended, held_back, signal_name
 from clockhand.capture.programs import Program
 from clockhand.study.files import check_places, in_use
-from clockhand.traces import Watch
+from clockhand.study.progress import Watch
 
 End = Literal["exit", "signal", "cut"]
 
