@@ -11,7 +11,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture lint wheel policy-alone mutants bench capture-tools traces columns clean
+.PHONY: help setup demo test torture lint wheel policy-alone mutants bench capture-tools traces columns man clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -71,6 +71,9 @@ capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, n
 traces: setup ## Capture the committed traces again; needs valgrind and what traces/MANIFEST.md names
 	$(BIN)/python traces/capture.py && $(BIN)/python traces/manifest.py
 	$(BIN)/python traces/servers/servers.py
+
+man: setup ## Write a manual page for each command into dist/man
+	$(BIN)/python -m clockhand.command.man dist/man
 
 columns: setup ## Write docs/columns.md from what the engine declares
 	$(BIN)/python -c 'from clockhand.study.columns import page; print(page(), end="")' > docs/columns.md

@@ -17,6 +17,7 @@ import typer
 from typer.exceptions import TyperException
 
 from clockhand._engine import ClockhandError, UsageError, __version__
+from clockhand.command.help import laid_out
 from clockhand.command.output import be_quiet, tell
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
 from clockhand.command.shells import install_for_named_shell
@@ -92,6 +93,11 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     return whole
 
 
+def whole_command(words: Sequence[str] = ()) -> Any:
+    """Return the command as it runs, with --quiet everywhere and help by subject."""
+    return laid_out(_checked(typer.main.get_command(app(words))))
+
+
 def load(words: Sequence[str] = ()) -> list[Any]:
     """Import the files whose commands the words need, all if they name none."""
     named = [name for name, commands in FILES.items() if words and words[0] in commands]
@@ -110,7 +116,7 @@ def run() -> int:
         if install_for_named_shell(words):
             return 0
         refuse_empty_values(words)
-        code = _checked(typer.main.get_command(app(words)))(standalone_mode=False)
+        code = whole_command(words)(standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         return _wrong_usage(error)

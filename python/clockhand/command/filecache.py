@@ -9,13 +9,20 @@ from rich.console import Console
 from rich.text import Text
 
 from clockhand import UsageError
-from clockhand.command.options import Jobs, Out, OutputFormat, Plots, Report
-from clockhand.command.output import check_outputs, deliver, print_table
+from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report
+from clockhand.command.output import (
+    check_highlight,
+    check_outputs,
+    deliver,
+    print_table,
+    share_text,
+)
 from clockhand.command.reading import with_reading
-from clockhand.command.study import run_shown, with_options
+from clockhand.command.study import compared, run_shown, with_options
 from clockhand.studies.filecache.findings import findings, group_label, groups
 from clockhand.studies.filecache.run import FILE_CACHE, FileCacheRun, break_even_of
 from clockhand.study.facts import printable
+from clockhand.study.options import options_of
 from clockhand.traces import Reading
 
 Traces = Annotated[
@@ -49,6 +56,7 @@ def _filecache(
     out: Out = None,
     report: Report = None,
     plots: Plots = None,
+    highlight: Highlight = None,
     *,
     reading: Reading,
 ) -> None:
@@ -66,10 +74,20 @@ def _filecache(
         return
     if options["capacity"] is None:
         raise UsageError("no capacity is given; add --capacity, such as --capacity 5%,20%")
+    marked = check_highlight(highlight, _lines(options), report, plots)
     run = run_shown(FILE_CACHE, traces, options, jobs, reading)
-    files = run.report_files(report, plots)
+    files = run.report_files(report, plots, marked)
     shown = partial(print_tables, run, even=even if only_break_even else None)
     deliver(run.rows, format, out, shown, files, plots)
+
+
+def _lines(options: Any) -> list[str]:
+    """Return what figures have a line for: each admission, with its policy if there are several."""
+    policies = compared(FILE_CACHE, options)
+    admissions: list[str] = options_of("filecache")["admission"].checked(options["admission"])
+    if len(set(policies)) == 1:
+        return admissions
+    return [f"{policy}, {admission}" for policy in policies for admission in admissions]
 
 
 def print_tables(run: FileCacheRun, console: Console, even: pl.DataFrame | None = None) -> None:
@@ -99,7 +117,7 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
         "policy",
         "admission",
         pl.col("capacity").alias("blocks"),
-        (100 * pl.col("capacity_share")).alias("of footprint %"),
+        share_text("capacity_share").alias("of footprint"),
         (100 * pl.col("hit_ratio")).alias("hits %"),
         "admitted",
         "bypassed",

@@ -26,6 +26,7 @@ from clockhand.command.output import (
     deliver,
     print_table,
     say,
+    share_text,
 )
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
@@ -202,7 +203,7 @@ def curve_for_people(curve: pl.DataFrame) -> pl.DataFrame:
     )
     columns = shown.select(
         "frames",
-        (pl.col("memory_share") * 100).round(1).cast(pl.String).add(" %").alias("memory"),
+        share_text("memory_share").alias("memory"),
         (pl.col("misses") / pl.col("references") * 100).alias("misses %"),
         "read_misses",
         "write_misses",

@@ -232,6 +232,12 @@ def deliver(
         write_rows(rows, written_as, print_for_people, stderr=stderr)
 
 
+def share_text(column: str) -> pl.Expr:
+    """Return shares of the footprint as percentages; above all of it, everything fits."""
+    share = (pl.col(column) * 100).round(1).cast(pl.String).add(" %")
+    return pl.when(pl.col(column) > 1).then(pl.lit("fits")).otherwise(share)
+
+
 LEAST_DECIMALS = 3
 MOST_DECIMALS = 6
 

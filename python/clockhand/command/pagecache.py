@@ -5,7 +5,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.output import print_table
+from clockhand.command.output import print_table, share_text
 from clockhand.command.study import study_command
 from clockhand.studies.pagecache.findings import findings
 from clockhand.studies.pagecache.run import PAGE_CACHE, PageCacheRun
@@ -49,7 +49,7 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
     """
     shown = rows.select(
         "frames",
-        (pl.col("memory_share") * 100).round(1).cast(pl.String).add(" %").alias("memory"),
+        share_text("memory_share").alias("memory"),
         "policy",
         (pl.col("hit_ratio") * 100).round(3).alias("hits %"),
         pl.col("read_ios").alias("read I/Os"),

@@ -19,6 +19,7 @@ from clockhand.command.output import (
     encoded,
     format_for,
     print_table,
+    share_text,
 )
 from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, run_shown, with_options
@@ -107,12 +108,6 @@ def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
             print_table(f"{heading}, by frames and share of the footprint", summary, console)
 
 
-def _share_text() -> pl.Expr:
-    """Return memory as a share of the footprint; more than all of it says that everything fits."""
-    share = (pl.col("memory_share") * 100).round(1).cast(pl.String).add(" %")
-    return pl.when(pl.col("memory_share") > 1).then(pl.lit("fits")).otherwise(share)
-
-
 def for_people(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of rows of one trace that people compare, with I/O time in seconds.
 
@@ -127,7 +122,7 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(io_time_over_bound(rows))
     shown = rows.join(clock, on="frames", how="left", maintain_order="left").select(
         "frames",
-        _share_text().alias("memory"),
+        share_text("memory_share").alias("memory"),
         "policy",
         (pl.col("hit_ratio") * 100).round(3).alias("hits %"),
         pl.col("read_ios").alias("read I/Os"),
@@ -156,7 +151,7 @@ def summaries_for_people(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     )
     if cells["policy"].n_unique() == 1 or not 2 <= cells["frames"].n_unique() <= SUMMARY_SIZES:
         return {}
-    size = pl.format("{}\n{}", "frames", _share_text()).alias("size")
+    size = pl.format("{}\n{}", "frames", share_text("memory_share")).alias("size")
 
     def by_size(value: pl.Expr) -> pl.DataFrame:
         known = cells.select("policy", size, value.alias("value")).drop_nulls()

@@ -1,0 +1,118 @@
+"""How help is laid out: commands and options by subject, whole summaries, and an example each."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from clockhand.command.reading import reading_of
+
+SUBJECTS = {
+    "Which policy": ("simulate", "recommend", "watch", "pagecache"),
+    "Drives, file caches, translation, locality": ("ssd", "filecache", "translate", "locality"),
+    "Experiments and papers": ("sweep", "report", "reproduce"),
+    "Real programs and machines": ("run", "measure"),
+    "Traces, and what there is": ("trace", "formats", "policies", "devices"),
+}
+"""The commands by what people come for."""
+
+EXAMPLES = {
+    "simulate": "simulate app.trace --policy clock,cflru,craw --memory 5%,20% --report out.html",
+    "recommend": "recommend app.trace --memory 10% --device mlc-nand",
+    "watch": "watch app.trace --policy clock,craw --frames 8 --out hand.html",
+    "pagecache": "pagecache calls.events --policy clock,lru --memory 5%,20%",
+    "ssd": "ssd disk.trace --buffer fab:total=16MiB --buffer clock-dnv:total=16MiB,dram_share=0.1",
+    "filecache": "filecache app.trace --capacity 5%,20% --device hdd,slc-nand",
+    "translate": "translate app.trace --page-size 4KiB,64KiB --tlb 64,1536/12 --memory 20%",
+    "locality": "locality app.trace --report locality.html",
+    "sweep": "sweep experiments/craw.toml",
+    "report": "report DATASET --html report.html",
+    "reproduce": "reproduce craw --html craw.html",
+    "run": "run --policy craw --memory 64MiB --swap swap.img -- python3 job.py",
+    "measure": "measure /mnt/disk --out disk.toml",
+    "trace": "trace info app.trace.gz",
+    "trace info": "trace info app.trace.gz",
+    "trace convert": "trace convert app.csv.gz app.parquet",
+    "trace capture": "trace capture --out tar.parquet -- tar cf /tmp/a.tar /etc",
+    "trace synthesize": "trace synthesize zipf:skew=0.9,footprint=1GiB --requests 20M zipf.parquet",
+    "formats": "formats spc",
+    "policies": "policies craw",
+    "devices": "devices slc-nand",
+}
+"""A command line for each command, without the name of the executable."""
+
+OUTPUT = ("format", "out", "report", "plots", "figure", "gauges", "highlight", "html", "quiet")
+"""The options about what is written and where."""
+
+OWN = "Options"
+WRITTEN = "What is written"
+READ = "How traces are read"
+OTHER = "Other"
+
+
+def laid_out(command: Any, words: Sequence[str] = ()) -> Any:
+    """Have a command and all below it print help by subject.
+
+    Args:
+        command: What Typer has made.
+        words: How it is called, after the name of the executable.
+    """
+    below = getattr(command, "commands", {})
+    for name, one in below.items():
+        laid_out(one, (*words, name))
+
+    def format_options(context: Any, formatter: Any) -> None:
+        for title, records in sections(command, context):
+            with formatter.section(title):
+                formatter.write_dl(records)
+        if below:
+            _write_commands(below, words, formatter)
+        elif " ".join(words) in EXAMPLES:
+            with formatter.section("Example"):
+                formatter.write(f"  $ clockhand {EXAMPLES[' '.join(words)]}\n")
+
+    command.format_options = format_options
+    return command
+
+
+def sections(command: Any, context: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Return titles with arguments and options: how each is written, and what it means."""
+    reading = inspect.signature(reading_of).parameters
+    grouped: dict[str, list[tuple[str, str]]] = {
+        "Arguments": [], OWN: [], WRITTEN: [], READ: [], OTHER: []
+    }  # fmt: skip
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is None:
+            continue
+        if parameter.param_type_name == "argument":
+            title = "Arguments"
+        elif parameter.name in reading:
+            title = READ
+        elif parameter.name in OUTPUT:
+            title = WRITTEN
+        elif parameter.name in ("jobs", "help") and not hasattr(command, "commands"):
+            title = OTHER
+        else:
+            title = OWN
+        grouped[title].append(record)
+    for title, records in grouped.items():
+        if records:
+            yield title, records
+
+
+def summary(command: Any) -> str:
+    """Return what a command does, in its first sentence."""
+    text: str = inspect.cleandoc(command.help or "").partition("\n\n")[0]
+    return " ".join(text.split()).removesuffix(".")
+
+
+def _write_commands(below: dict[str, Any], words: Sequence[str], formatter: Any) -> None:
+    """Write commands by subject with whole summaries; an example of the first of each subject."""
+    subjects = SUBJECTS if not words else {"Commands": tuple(below)}
+    for title, names in subjects.items():
+        known = [name for name in names if name in below]
+        if not known:
+            continue
+        with formatter.section(title):
+            formatter.write_dl([(name, summary(below[name])) for name in known])
+        formatter.write(f"\n  $ clockhand {EXAMPLES[' '.join((*words, known[0]))]}\n")
