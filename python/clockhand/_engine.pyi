@@ -172,12 +172,9 @@ def translate(
 ) -> dict[str, Any]: ...
 def locality(
     trace: TraceSource,
+    options: dict[str, Any],
     *,
-    page_bytes: int,
-    device: str,
-    ties: str,
-    sample: str | None,
-    seed: int,
+    jobs: int | None = None,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...
 def read_trace(

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 
 import clockhand
 from clockhand.studies.locality.findings import knee, write_verdict
-from clockhand.studies.locality.run import TABLES
+from clockhand.studies.locality.tables import TABLES
 from conftest import Clockhand, assert_one_sentence, os_course, run_all
 
 COMMITTED = Path(__file__).resolve().parents[2] / "traces/tar-gzip.parquet"

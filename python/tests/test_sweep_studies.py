@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from clockhand import UsageError
-from clockhand.study.columns import schema
+from clockhand.studies.locality.tables import TABLES
 from clockhand.sweep import Dataset, analyse, compute, read_experiment, run_sweep, tasks_of
 from clockhand.sweep.layout import LAYOUTS
 from conftest import EXECUTABLE, Clockhand, assert_one_sentence, os_course, scattered_pages
@@ -31,6 +31,7 @@ class Case:
     table: str
     command: str
     cells: int
+    rows_of_cell: int = 1
 
 
 CASES = (
@@ -73,6 +74,13 @@ CASES = (
         "pagecache --policy lru --policy clock --policy min --frames 8,20 --first-touch read",
         12,
     ),
+    Case(
+        "locality",
+        'page_sizes = "8KiB"\nties = "recent"\nseed = 3\n',
+        "locality --page-size 8KiB --ties recent --seed 3",
+        2,
+        rows_of_cell=4,
+    ),
 )
 
 
@@ -92,7 +100,7 @@ def experiment(case: Case) -> Path:
 
 def own_columns(rows: list[dict[str, Any]], study: str) -> list[str]:
     """Each row as the command writes it."""
-    return [json.dumps({name: row[name] for name in schema(study)}) for row in rows]
+    return [json.dumps({name: row[name] for name in LAYOUTS[study].columns}) for row in rows]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.study)
@@ -156,7 +164,7 @@ def test_a_dataset_of_any_study_is_reported_without_its_experiment(
     assert b"first.trace" in run.out
     assert "second.trace" in Path("r.html").read_text()
     rows = json.loads(clockhand("report", "datasets/e", "--format", "json").out)
-    assert len(rows) == case.cells
+    assert len(rows) == case.cells * case.rows_of_cell
 
 
 def test_settings_that_differ_stand_in_parts_of_their_own(clockhand: Clockhand) -> None:
@@ -169,6 +177,56 @@ def test_settings_that_differ_stand_in_parts_of_their_own(clockhand: Clockhand) 
     assert b"first.trace (precondition fill, drain true)" in run.out
     assert "precondition none, drain false" in Path("r.html").read_text()
     assert read_experiment("e.toml").layout is LAYOUTS["ssd"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_sweep_gives_every_table_of_locality_and_computes_them_once(
+    table: str, clockhand: Clockhand
+) -> None:
+    content = f'{HEAD}[locality]\npage_sizes = ["512", "4KiB"]\nrows = "{{}}"\n'
+    Path("e.toml").write_text(content.format("summary"))
+    assert run_sweep(read_experiment("e.toml")).computed == 4
+    Path("e.toml").write_text(content.format(table))
+    swept = json.loads(clockhand("sweep", "e.toml", "--format", "json").out)
+    alone: list[dict[str, Any]] = []
+    for trace in ("first.trace", "second.trace"):
+        for size in ("512", "4KiB"):
+            run = clockhand("locality", trace, "--page-size", size, "--rows", table,
+                            "--format", "json")  # fmt: skip
+            alone += json.loads(run.out)
+    assert [{name: row[name] for name in TABLES[table]} for row in swept] == alone
+
+
+def test_samples_are_swept_as_curves_and_settings_have_parts_of_their_own(
+    clockhand: Clockhand,
+) -> None:
+    Path("e.toml").write_text(f'{HEAD}[locality]\nsample = ["50%", 32]\nseed = [1, 2]\n')
+    run = clockhand("sweep", "e.toml", "--html", "r.html")
+    assert run.code == 0, run.err
+    assert "8 rows, 8 cells computed now" in run.err
+    assert "first.trace (sample 32, seed 2): 300 references to about" in run.out.decode()
+    assert "pages were followed" in Path("r.html").read_text()
+    rows = json.loads(clockhand("report", "datasets/e", "--format", "json").out)
+    assert {row["trace"] for row in rows} == {"first.trace", "second.trace"}
+    assert all(row["misses_standard_error"] is not None for row in rows)
+
+
+def test_an_analysis_of_locality_compares_rankings() -> None:
+    Path("e.toml").write_text(
+        f'{HEAD}[locality]\n[[analysis]]\ntitle = "t"\nrows = ["trace", "policy"]\n'
+        'relative_to = "write by recency"\n'
+    )
+    read = read_experiment("e.toml")
+    sweep = run_sweep(read)
+    table = analyse(sweep.rows, read.analyses[0], read.layout)
+    shares = {
+        (row["trace"], f"{row['op']} by {row['ranking']}"): row["inversion_share"]
+        for row in sweep.reported().summary.to_dicts()
+    }
+    assert len(table) == 8
+    for trace, ranking, mean in table.iter_rows():
+        expected = shares[trace, ranking] / shares[trace, "write by recency"]
+        assert mean == pytest.approx(expected)
 
 
 def test_today_s_layout_and_the_table_of_pages_are_the_same_experiment() -> None:
@@ -237,6 +295,12 @@ BAD = (
     ('seed = 2\n[pages]\npolicies = "clock"\nframes = 8\nseed = 1\n', "seed is given twice"),
     ('frames = 8\n[ssd]\nbuffers = "lru:total=8"\n', "unknown key 'frames' beside [ssd]"),
     ('[ssd]\nbuffers = "lru:total=8"\n[[analysis]]\ntitle = "t"\nvalue = "speed"', "'speed'"),
+    ('[locality]\nrows = "window"\n', "[locality] rows = 'window' is unknown; give one of summary"),
+    ('[locality]\nsample = "1%"\nrows = "ranks"\n', "[locality] rows = 'ranks' needs the whole"),
+    ('[locality]\nties = "first"\n', "[locality] ties: 'first' is unknown; give stable or recent"),
+    ('[locality]\nsample = "2"\n', '[locality] sample "2" is neither a rate nor'),
+    ('[locality]\nmemory = "5%"\n', "[locality] unknown key 'memory'"),
+    ('[locality]\n[[analysis]]\ntitle = "t"\nvalue = "io_time_us"', "'io_time_us'"),
 )
 
 

@@ -6,9 +6,9 @@ use clockhand_device::{Device, built_in};
 use clockhand_policy::catalog::{CATALOG, Description, Entry};
 use clockhand_policy::parameters::name_and_settings;
 use clockhand_sim::{
-    Contestant, FileCacheOptions, OPTIONS, PageCacheSettings, PagesOptions, STUDIES, SimError,
-    SsdOptions, TranslateOptions, check_filecache, check_pagecache, check_ssd, check_translate,
-    plan_cells,
+    Contestant, FileCacheOptions, LocalityOptions, OPTIONS, PageCacheSettings, PagesOptions,
+    STUDIES, SimError, SsdOptions, TranslateOptions, check_filecache, check_pagecache, check_ssd,
+    check_translate, plan_cells,
 };
 use clockhand_trace::{Target, find_format, formats as trace_formats, named_recipes};
 use pyo3::prelude::*;
@@ -120,6 +120,7 @@ pub(crate) fn check_options(study: &str, options: Bound<'_, PyAny>) -> PyResult<
             let experiment = read::<PageCacheSettings>(&options)?.experiment(none, None);
             experiment.and_then(|experiment| check_pagecache(&experiment))
         }
+        "locality" => read::<LocalityOptions>(&options)?.check(),
         _ => Err(SimError::Usage(format!("there is no study {study:?}"))),
     }
     .map_err(exception)

@@ -1,13 +1,12 @@
 //! `locality`: the analyses of one trace, as facts and columns.
 
 use clockhand_sim::{
-    Kind, LocalityStudy, MemorySize, MissCurve, Ranking, Sample, SimError, Ties, WholeTrace,
-    WindowStudy,
+    Kind, LocalityOptions, MemorySize, MissCurve, Ranking, SimError, WholeTrace, WindowStudy,
 };
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use pythonize::pythonize;
+use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::errors::exception;
@@ -29,17 +28,6 @@ struct SamplingFacts {
     pages: u64,
     references: u64,
     footprint_standard_error: f64,
-}
-
-fn ties_named(word: &str) -> Result<Ties, SimError> {
-    match word {
-        "stable" => Ok(Ties::Stable),
-        "recent" => Ok(Ties::Recent),
-        "best" => Ok(Ties::Best),
-        _ => {
-            Err(SimError::Usage(format!("--ties {word:?} is unknown; give stable, recent or best")))
-        }
-    }
 }
 
 /// Columns of one table; numbers as NumPy arrays.
@@ -142,26 +130,17 @@ fn curve_columns<'py>(
 
 /// Analyses one trace; a dictionary of facts and of columns, without `whole` where a sample was followed.
 #[pyfunction]
-#[pyo3(signature = (trace, *, page_bytes, device, ties, sample, seed, watch=None))]
-#[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
+#[pyo3(signature = (trace, options, *, jobs=None, watch=None))]
 pub(crate) fn locality<'py>(
     py: Python<'py>,
     trace: PyRef<'py, TraceSource>,
-    page_bytes: u64,
-    device: String,
-    ties: &str,
-    sample: Option<&str>,
-    seed: u64,
+    options: Bound<'py, PyAny>,
+    jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let study = LocalityStudy {
-        trace: trace.0.clone(),
-        page_bytes,
-        device: device.clone(),
-        ties: ties_named(ties).map_err(exception)?,
-        sample: sample.map(Sample::parse).transpose().map_err(exception)?,
-        seed,
-    };
+    let options: LocalityOptions = depythonize(&options)?;
+    let study = options.study(trace.0.clone(), jobs).map_err(exception)?;
+    let device = options.device;
     let analysed =
         supervised(py, watch, move |progress| clockhand_sim::analyze_locality(&study, progress))?;
     let cost = &analysed.page_cost;

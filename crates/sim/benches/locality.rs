@@ -32,6 +32,7 @@ fn locality(criterion: &mut Criterion) {
             ties: Ties::Stable,
             sample: None,
             seed: 0,
+            jobs: None,
         };
         let mut every_size = workload::experiment(path, &table, PAGES, "lru", 1);
         every_size.sizes =

@@ -36,9 +36,9 @@ pub use filecache::{
     check_filecache, parse_stack_share, run_filecache, run_filecache_cells,
 };
 pub use locality::{
-    InterReference, InvertedRange, Kind, Locality, LocalityStudy, MissCurve, Ranking, Sample,
-    Sampling, StandardErrors, Ties, WholeTrace, WindowPrediction, WindowStudy, WorkingSet,
-    WorkingSets, analyze_locality, predict_window,
+    InterReference, InvertedRange, Kind, Locality, LocalityOptions, LocalityStudy, MissCurve,
+    Ranking, Sample, Sampling, StandardErrors, Ties, WholeTrace, WindowPrediction, WindowStudy,
+    WorkingSet, WorkingSets, analyze_locality, predict_window,
 };
 pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;

@@ -6,6 +6,7 @@
 
 mod inversion;
 mod miss_curve;
+mod options;
 mod ranking;
 mod sampling;
 mod window;
@@ -16,10 +17,12 @@ use clockhand_device::{Device, PageCost};
 use clockhand_trace::{Folding, PageView, PageViewBuilder};
 
 use crate::stack_distance::LruCounts;
+use crate::study::threads;
 use crate::{Phase, Progress, ReadTrace, SimError, TraceInput};
 
 pub use inversion::InvertedRange;
 pub use miss_curve::{InterReference, MissCurve, StandardErrors};
+pub use options::LocalityOptions;
 pub use ranking::Ranking;
 pub use sampling::{Sample, Sampling};
 pub use window::{WindowPrediction, WindowStudy, predict_window};
@@ -78,6 +81,8 @@ pub struct LocalityStudy {
     pub sample: Option<Sample>,
     /// Seed of the choice of pages.
     pub seed: u64,
+    /// Threads; all cores if `None`.
+    pub jobs: Option<usize>,
 }
 
 /// What a trace turned out to be like.
@@ -131,7 +136,8 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
         });
     }
     let (trace, view) = read(study, progress)?;
-    let (counts, whole) = analyze(&view, study.ties, progress)?;
+    let threads = threads(study.jobs, ANALYSES)?;
+    let (counts, whole) = threads.install(|| analyze(&view, study.ties, progress))?;
     let curve = MissCurve::exact(&counts, view.footprint_pages());
     Ok(Locality { trace, device, page_cost, curve, whole: Some(whole), sampling: None })
 }
@@ -157,15 +163,15 @@ fn read(study: &LocalityStudy, progress: &Progress) -> Result<(ReadTrace, PageVi
     Ok((trace, view))
 }
 
-/// Passes over the records: the curve, a ranking per kind, the write frequency, the working sets.
-const PASSES: u64 = 6;
+/// Each passes over the records: the curve, a ranking per kind, the write frequency, the working sets.
+const ANALYSES: usize = 6;
 
 fn analyze(
     view: &PageView,
     ties: Ties,
     progress: &Progress,
 ) -> Result<(LruCounts, WholeTrace), SimError> {
-    progress.enter(Phase::Replaying, PASSES * view.records().len() as u64);
+    progress.enter(Phase::Replaying, ANALYSES as u64 * view.records().len() as u64);
     let recency = |kind| move || recency_ranking(view, kind, progress);
     let (((counts, all), (read, write)), (write_frequency, working_sets)) = rayon::join(
         || {

@@ -147,6 +147,7 @@ pub const OPTIONS: &[(&str, &[StudyOption])] = &[
     ("translate", crate::TranslateOptions::OPTIONS),
     ("filecache", crate::FileCacheOptions::OPTIONS),
     ("pagecache", crate::PageCacheSettings::OPTIONS),
+    ("locality", crate::LocalityOptions::OPTIONS),
 ];
 
 #[cfg(test)]

@@ -2,23 +2,14 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
 from rich.console import Console
 
 from clockhand import UsageError
-from clockhand.command.options import (
-    Device,
-    Memory,
-    Out,
-    OutputFormat,
-    PageSize,
-    Plots,
-    Report,
-    Traces,
-)
+from clockhand.command.options import Jobs, Memory, Out, OutputFormat, Plots, Report, Traces
 from clockhand.command.output import (
     Format,
     check_outputs,
@@ -30,8 +21,10 @@ from clockhand.command.output import (
 )
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.command.study import run_shown, with_options
 from clockhand.studies.locality.findings import TOP_COLUMNS, knee, write_verdict
-from clockhand.studies.locality.run import TABLES, Locality, locality
+from clockhand.studies.locality.run import LOCALITY, Locality
+from clockhand.studies.locality.tables import TABLES
 from clockhand.studies.locality.window import predict_window
 from clockhand.study.facts import trace_label
 from clockhand.traces import Reading
@@ -44,22 +37,6 @@ Rows = Annotated[
     ),
 ]
 Frames = Annotated[int | None, typer.Option(help="With --rows window: page frames of LRU.")]
-Sample = Annotated[
-    str | None,
-    typer.Option(
-        metavar="RATE|PAGES",
-        help="Follow only some pages, such as 1% of them or at most 8192; gives the miss curve "
-        "with its standard error.",
-    ),
-]
-Ties = Annotated[
-    str,
-    typer.Option(
-        help="Which of the pages with equally many writes ranks first: stable (who reached the "
-        "count first), recent (who reached it last) or best (all of them)."
-    ),
-]
-Seed = Annotated[int, typer.Option(help="Seed of the choice of pages, from 0.")]
 
 HEADINGS = {
     "top_1_share": "top 1",
@@ -78,16 +55,14 @@ def register(app: typer.Typer) -> None:
 
 
 @with_reading
+@with_options("locality")
 def _locality(
     traces: Traces,
+    options: Any,
     rows: Rows = None,
-    page_size: PageSize = "4KiB",
-    device: Device = "slc-nand",
-    sample: Sample = None,
-    seed: Seed = 0,
-    ties: Ties = "stable",
     frames: Frames = None,
     memory: Memory = None,
+    jobs: Jobs = None,
     format: OutputFormat = None,
     out: Out = None,
     report: Report = None,
@@ -100,31 +75,20 @@ def _locality(
         if report is not None or plots is not None:
             raise UsageError("--rows window has no figures; leave --report and --plots out")
         check_outputs(out, None, None)
-        _window(traces, page_size, device, frames, memory, format, out, reading)
+        _window(
+            traces, options["page_size"], options["device"], frames, memory, format, out, reading
+        )
         return
     if frames is not None or memory is not None:
         raise UsageError("--frames and --memory are for the window study; add --rows window")
-    name = rows or ("summary" if sample is None else "miss-curve")
+    name = rows or ("summary" if options["sample"] is None else "miss-curve")
     if name not in TABLES:
         raise UsageError(f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}, window")
     check_outputs(out, report, plots)
-    with shown_progress() as watch:
-        found = locality(
-            traces,
-            page_size=page_size,
-            device=device,
-            sample=sample,
-            seed=seed,
-            ties=ties,
-            **reading,
-            watch=watch,
-            command=command_line(),
-        )
-    for warning in found.warnings:
-        say(warning)
+    found: Locality = run_shown(LOCALITY, traces, options, jobs, reading)
     table = found.table(name)
     if rows is None:
-        print_for_people = partial(_print_summary, found)
+        print_for_people = partial(print_tables, found)
     else:
         print_for_people = partial(print_table, name, table)
     deliver(table, format, out, print_for_people, found.report_files(report, plots), plots)
@@ -157,16 +121,17 @@ def _window(
     deliver(found.rows, format, out, partial(print_table, "window", found.rows), {}, None)
 
 
-def _print_summary(found: Locality, console: Console) -> None:
+def print_tables(found: Locality, console: Console) -> None:
     """Print, for each trace, shares of the top ranks, a verdict on writes, and the miss curve."""
+    devices = {device["name"]: device["resolved"] for device in found.facts["devices"]}
     for trace in {trace["name"]: trace for trace in found.facts["traces"]}.values():
-        about = "about " if found.facts["options"]["sample"] is not None else ""
+        of_trace = pl.col("trace") == trace["name"]
+        summary = found.summary.filter(of_trace).unique(["ranking", "op"], maintain_order=True)
+        about = "about " if summary.is_empty() else ""
         title = (
             f"{trace_label(trace['name'], found.facts)}: {trace['references']:,} references to "
             f"{about}{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes"
         )
-        of_trace = pl.col("trace") == trace["name"]
-        summary = found.summary.filter(of_trace).unique(["ranking", "op"], maintain_order=True)
         if summary.is_empty():
             console.print(title, markup=False, soft_wrap=True)
         else:
@@ -176,7 +141,7 @@ def _print_summary(found: Locality, console: Console) -> None:
             verdict = write_verdict(summary)
             console.print(f"{verdict.lead} {verdict.detail}\n", markup=False, soft_wrap=True)
         curve = found.miss_curve.filter(of_trace).unique("frames", maintain_order=True)
-        device = found.facts["devices"][0]["resolved"]
+        device = devices[curve["device"][0]]
         print_table(f"LRU by memory size; device {device}", curve_for_people(curve), console)
         console.print(knees_sentence(curve), markup=False, soft_wrap=True)
 

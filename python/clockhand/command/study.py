@@ -146,6 +146,7 @@ def study_command(
 
 def compared(study: Study[Any], options: dict[str, Any]) -> list[str]:
     """Return what is compared, patterns expanded."""
+    assert study.contender is not None, "a command that emphasises what it compares"
     names: list[str] = options_of(study.name)[study.contender].checked(options[study.contender])
     return names
 

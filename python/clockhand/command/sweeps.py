@@ -1,6 +1,6 @@
 """``clockhand sweep`` and ``report``: experiments as files, and what their datasets hold."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 
-from clockhand.command import filecache, pagecache, ssd, translation
+from clockhand import UsageError
+from clockhand.command import filecache, locality, pagecache, ssd, translation
 from clockhand.command.options import Highlight, Jobs, Out, OutputFormat
 from clockhand.command.output import (
     check_highlight,
@@ -26,7 +27,7 @@ from clockhand.command.progress import Lines, progress_bar
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places, refuse_overwriting
 from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
-from clockhand.sweep.layout import PAGES, Layout, files_of, flat
+from clockhand.sweep.layout import PAGES, Layout, files_of
 from clockhand.sweep.run import SweepWatch, reported
 from clockhand.sweep.tables import Table, table_files
 
@@ -35,6 +36,7 @@ TABLES: Mapping[str, Callable[[Any, Console], None]] = {
     "filecache": filecache.print_tables,
     "translate": translation.print_tables,
     "pagecache": pagecache.print_tables,
+    "locality": locality.print_tables,
 }
 """What prints the rows of each study but pages, which has settings of its own."""
 
@@ -73,7 +75,7 @@ def _sweep(
         {option: path for option, path in written.items() if path is not None},
         [*read.traces, *devices],
     )
-    marked = check_highlight(highlight, read.policies, html)
+    marked = _highlighted(highlight, read.policies, read.layout, html)
     with sweep_progress() as watch:
         sweep = run_sweep(read, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
     for warning in sweep.warnings:
@@ -88,7 +90,7 @@ def _sweep(
     if html is not None:
         files |= sweep.reported().report_files(html, None, marked)
     print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts, read.layout)
-    deliver(flat(sweep.rows, read.layout), format, out, print_for_people, files, tables)
+    deliver(read.layout.shown(sweep.rows), format, out, print_for_people, files, tables)
 
 
 def _report(
@@ -103,13 +105,25 @@ def _report(
     found = Dataset.found(dataset)
     rows, facts = found.report()
     layout = found.layout
-    given = rows[layout.study.contender].unique(maintain_order=True).to_list()
-    marked = check_highlight(highlight, given, html)
+    compared = layout.study.contender
+    given = [] if compared is None else rows[compared].unique(maintain_order=True).to_list()
+    marked = _highlighted(highlight, given, layout, html)
     files = {}
     if html is not None:
         files = reported(rows, facts, layout).report_files(html, None, marked)
     shown = partial(_print_rows, rows, facts, layout)
-    deliver(flat(rows, layout), format, out, shown, files)
+    deliver(layout.shown(rows), format, out, shown, files)
+
+
+def _highlighted(
+    highlight: list[str] | None, given: Sequence[str], layout: Layout, html: Path | None
+) -> list[str]:
+    """Return what figures emphasise, in studies whose figures do."""
+    if highlight and layout.study.contender is None:
+        raise UsageError(
+            f"--highlight means nothing in reports of {layout.study.name}; leave it out"
+        )
+    return check_highlight(highlight, given, html)
 
 
 def _print_rows(rows: pl.DataFrame, facts: Any, layout: Layout, to: Console) -> None:

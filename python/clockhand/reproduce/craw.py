@@ -12,7 +12,8 @@ from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw_claims import SMALL_MEMORY, policy_claims
 from clockhand.reproduce.evidence import Evidence
 from clockhand.reproduce.locality_claims import VIEWS, locality_claims
-from clockhand.studies.locality.run import TABLES, locality
+from clockhand.studies.locality.run import locality
+from clockhand.studies.locality.tables import TABLES
 from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
 from clockhand.study.facts import Facts
 from clockhand.sweep import Experiment, analyse, run_sweep

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import polars as pl
 
 from clockhand import _engine
-from clockhand.study.columns import Schema, schema
+from clockhand.study.columns import schema
 from clockhand.study.facts import equivalent_command, origin_of
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
 from clockhand.study.options import checked, options_of
@@ -19,6 +19,8 @@ from clockhand.traces import Reading, Traces, reading_notes, reading_options, so
 Options = dict[str, Any]
 """Options as the engine takes them, by name."""
 
+Columns = Mapping[str, Any]
+"""Names, order and types of columns, some of which may hold lists."""
 
 Result = TypeVar("Result")
 """What a study gives: its rows, its facts, and how they are reported."""
@@ -53,7 +55,8 @@ class Study(Generic[Result]):
         made: Makes the study's result of a run.
         grid: The options that make its cells, in the order of its rows; of two with ``|`` between
             them one is given.
-        contender: The column of what is compared; the facts tell of it, in the plural.
+        contender: The column of what is compared; the facts tell of it, in the plural. ``None`` if
+            nothing is.
         page_column: The column with the bytes of a page.
         devices: What the facts call the devices of the rows.
         completed: What is still to be settled once the options are checked.
@@ -61,6 +64,7 @@ class Study(Generic[Result]):
         label: What is compared without its size, as the column ``policy``.
         beside: Columns of lists that a dataset keeps beside those of the rows.
         result_of: What the engine's result holds beside rows, made of rows with these columns.
+        own_schema: The columns of its rows, if the engine does not declare them.
     """
 
     name: str
@@ -68,7 +72,7 @@ class Study(Generic[Result]):
     engine: Callable[..., dict[str, Any]]
     made: Callable[[Ran], Result]
     grid: tuple[str, ...]
-    contender: str = "policy"
+    contender: str | None = "policy"
     page_column: str = "page_bytes"
     devices: str = "devices"
     completed: Callable[[Options], Options] = _unchanged
@@ -76,16 +80,17 @@ class Study(Generic[Result]):
     label: pl.Expr = field(default=pl.col("policy"), compare=False)
     beside: Mapping[str, pl.DataType] = field(default_factory=dict)
     result_of: Callable[[pl.DataFrame], Mapping[str, Any]] = _nothing
+    own_schema: Columns | None = None
 
     @property
     def contenders(self) -> str:
         """What the facts call what is compared."""
-        return "policies" if self.contender == "policy" else f"{self.contender}s"
+        return "policies" if self.contender in (None, "policy") else f"{self.contender}s"
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> Columns:
         """The columns of its rows."""
-        return schema(self.name)
+        return schema(self.name) if self.own_schema is None else self.own_schema
 
     def options(self, given: Mapping[str, Any]) -> Options:
         """Return all options as the engine takes them.
@@ -124,8 +129,10 @@ class Study(Generic[Result]):
             command: The command line that does it.
             jobs: The threads that were asked for.
         """
-        names = (self.contender, f"{self.contender}_resolved")
-        resolved = dict(rows.select(names).unique(keep="first", maintain_order=True).iter_rows())
+        resolved: dict[str, str] = {}
+        if self.contender is not None:
+            names = rows.select(self.contender, f"{self.contender}_resolved")
+            resolved = dict(names.unique(keep="first", maintain_order=True).iter_rows())
         page_bytes = int(rows[self.page_column][0]) if rows.height else 0
         return run_facts(
             command=command,
@@ -234,11 +241,16 @@ def run_facts(
 
 
 def trace_facts(trace: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
-    """Return what a report says about a trace, from what the engine met in it."""
+    """Return what a report says about a trace, from what the engine met in it, and what the study
+    notes of it."""
     return {
         **trace,
         "page_bytes": page_bytes,
-        "notes": reading_notes(trace) + [f"{key}: {value}" for key, value in trace["labels"]],
+        "notes": [
+            *reading_notes(trace),
+            *(f"{key}: {value}" for key, value in trace["labels"]),
+            *trace.get("study_notes", ()),
+        ],
         **origin_of(trace["labels"]),
     }
 

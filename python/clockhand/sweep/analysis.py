@@ -95,13 +95,14 @@ def read_analysis(
 
 def columns_of(layout: Layout) -> tuple[str, ...]:
     """Return the columns that analyses may name; ``policy`` is what is compared, without sizes."""
-    own = {name: None for name in layout.study.schema} | {"policy": None, "view": None}
+    own = {name: None for name in layout.columns} | {"policy": None, "view": None}
     options = [name for name in layout.key if name in layout.options]
     return tuple(own | dict.fromkeys(options))
 
 
 def _numbers(layout: Layout) -> tuple[str, ...]:
-    kinds = {name: layout.schema[name] for name in columns_of(layout) if name in layout.schema}
+    known = {**layout.schema, **layout.columns}
+    kinds = {name: known[name] for name in columns_of(layout) if name in known}
     return tuple(name for name, kind in kinds.items() if kind.is_numeric())
 
 
@@ -147,7 +148,7 @@ def analyse(rows: pl.DataFrame, analysis: Analysis, layout: Layout = PAGES) -> p
     """Carry out one analysis.
 
     Args:
-        rows: Result rows, with the columns that the analysis names.
+        rows: Rows of a dataset, with the columns that the analysis names.
         analysis: What is to be made of them.
         layout: The study that they are of.
 
@@ -156,7 +157,7 @@ def analyse(rows: pl.DataFrame, analysis: Analysis, layout: Layout = PAGES) -> p
         without a value are left out before the summary, and are null where nothing is left.
     """
     value = pl.col(analysis.value).cast(pl.Float64)
-    rows = rows.with_columns(layout.study.label)
+    rows = layout.shown(rows).with_columns(layout.label)
     if analysis.relative_to is not None:
         rows = _with_reference(rows, analysis.value, analysis.relative_to, layout)
         value = pl.when(pl.col("reference") > 0).then(value / pl.col("reference"))
@@ -179,7 +180,7 @@ def _with_reference(rows: pl.DataFrame, value: str, policy: str, layout: Layout)
     setting = told.rename(lambda name: f"option {name}")
     rows = rows.hstack(setting)
     options = [name for name in layout.key if name in layout.options]
-    of_cell = ("trace", "view", *layout.order, *options, *setting.columns)
+    of_cell = ("trace", "view", *layout.order, *layout.within, *options, *setting.columns)
     contender = ("policy", "policy_place", "policy_resolved", layout.study.contender, "cell")
     shared = [
         name for name in dict.fromkeys(of_cell) if name in rows.columns and name not in contender

@@ -20,7 +20,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
 from clockhand.study.files import publish, remove_leftovers
-from clockhand.study.run import Study
+from clockhand.study.run import Columns, Study
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 
 KEY = PAGES.key
@@ -93,13 +93,19 @@ class Dataset:
         part = self.folder / f"part-{secrets.token_hex(8)}.parquet"
         publish({part: buffer.getvalue()}, folder=self.folder)
 
-    def cells(self) -> pl.DataFrame:
+    def cells(self, *, lists: bool = True) -> pl.DataFrame:
         """Return all cells of this version of the numbers, each once, in the order of their keys.
+
+        Args:
+            lists: Whether the columns that hold lists are read too.
 
         Raises:
             ClockhandError: a part is damaged.
         """
-        return _each_once((_read_part(part, self.layout) for part in self.parts()), self.layout)
+        beside = () if lists else self.layout.study.beside
+        wanted = {name: kind for name, kind in self.layout.schema.items() if name not in beside}
+        parts = (_read_part(part, self.layout, wanted) for part in self.parts())
+        return _each_once(parts, self.layout, wanted)
 
     def facts(self) -> list[dict[str, Any]]:
         """Return how each part was made.
@@ -158,26 +164,27 @@ def _study_of(facts: Mapping[str, Any]) -> str:
     return str(facts.get("study", PAGES.study.name))
 
 
-def _each_once(parts: Iterable[pl.DataFrame], layout: Layout) -> pl.DataFrame:
+def _each_once(parts: Iterable[pl.DataFrame], layout: Layout, schema: Columns) -> pl.DataFrame:
     """Rows with the same key have the same numbers, and may differ in how names were written."""
     key = layout.key
-    cells = pl.concat([pl.DataFrame(schema=layout.schema), *parts], how="diagonal")
+    cells = pl.concat([pl.DataFrame(schema=schema), *parts], how="diagonal")
     current = cells.filter(pl.col("numbers_version") == _engine.NUMBERS_VERSION)
     names = ("trace", "policy", "buffer", "ssd", "device", "version")
-    spelling = [name for name in names if name not in key and name in layout.schema]
+    spelling = [name for name in names if name not in key and name in schema]
     return current.sort(*key, *spelling).unique(key, keep="first", maintain_order=True)
 
 
-def _read_part(part: Path, layout: Layout) -> pl.DataFrame:
+def _read_part(part: Path, layout: Layout, wanted: Columns) -> pl.DataFrame:
     try:
-        cells = pl.read_parquet(part, hive_partitioning=False)
+        held = [name for name in pl.read_parquet_schema(part) if name in wanted]
+        cells = pl.read_parquet(part, columns=held, hive_partitioning=False)
         older = [name for name in layout.options if name in layout.key]
         defaults = [
             pl.lit(layout.options[name].checked(None), layout.schema[name]).alias(name)
             for name in older  # Parts may be older than an option.
             if name not in cells.columns
         ]
-        return cells.with_columns(defaults).select(*layout.schema)
+        return cells.with_columns(defaults).select(*wanted)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(part) from error
 
@@ -223,6 +230,8 @@ def resolved_contenders(
 ) -> list[Any]:
     """Return what the cells compare, each with the defaults of its first cell."""
     column = study.contender
+    if column is None:
+        return []
     pairs = cells.select(column, f"{column}_resolved").unique(
         column, keep="first", maintain_order=True
     )

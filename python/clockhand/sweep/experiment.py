@@ -74,7 +74,8 @@ class Experiment:
     @property
     def policies(self) -> tuple[str, ...]:
         """The policies, or the write buffers, that are compared, grids and ranges expanded."""
-        return tuple(self.settings[0].options[self.layout.study.contender])
+        compared = self.layout.study.contender
+        return () if compared is None else tuple(self.settings[0].options[compared])
 
 
 def read_content(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -132,11 +133,13 @@ class _Reader:
                 self._refuse(f"seed is given twice, also in {place.strip()}; leave one out")
             table = {**table, "seed": self._seed()}
         try:
+            layout, table = layout.asked(table)
             grids = read_table(layout.study, table, self._beside, place)
             for options in grids:
                 layout.check(options)
         except (UsageError, ValueError) as error:
-            self._refuse(f"{place if isinstance(error, UsageError) else ''}{in_keys(error)}")
+            is_placed = str(error).startswith(place)
+            self._refuse(f"{'' if is_placed else place}{in_keys(error)}")
         return Experiment(
             path=self._path,
             layout=layout,

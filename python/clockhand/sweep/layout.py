@@ -7,23 +7,22 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError
 from clockhand.studies.filecache.run import FILE_CACHE
+from clockhand.studies.locality.run import LOCALITY
+from clockhand.studies.locality.tables import TABLES, table_of
 from clockhand.studies.pagecache.run import PAGE_CACHE
 from clockhand.studies.pages.run import PAGES as PAGES_STUDY
 from clockhand.studies.ssd.run import SSD
 from clockhand.studies.translate.run import TRANSLATE
 from clockhand.study.options import Option
-from clockhand.study.run import Options, Study
+from clockhand.study.run import Columns, Options, Study
 from clockhand.sweep.table import swept_options
-
-Columns = Mapping[str, Any]
-"""Names, order and types of columns, some of which hold lists."""
 
 BUILT_IN = "built-in"
 """The digest of a device that comes with this version."""
@@ -36,8 +35,6 @@ IDENTITY: Columns = {
 ORIGIN: Columns = {"numbers_version": pl.UInt32, "version": pl.String}
 FILES = ("ssd", "device", "file_device")
 """Columns, and options, that may name a file: what they name is known by its content."""
-
-Value = Literal["io_time_us", "waf", "time_us", "amat_ns"]
 
 
 @dataclass(frozen=True)
@@ -64,15 +61,39 @@ class Layout(ABC):
         key: The columns that say which cell a row is: equal keys mean equal numbers.
         schema: The columns of a dataset.
         order: The columns by which a dataset is sorted for reading.
+        within: The columns that tell the rows of one cell apart, where it has several.
         depends_on_footprint: Whether cells are known before the trace is.
     """
 
     study: Study[Any]
-    value: Value
+    value: str
     key: tuple[str, ...]
     schema: Columns
     order: tuple[str, ...]
+    within: tuple[str, ...] = ()
     depends_on_footprint: bool
+
+    def asked(self, table: Mapping[str, Any]) -> tuple["Layout", dict[str, Any]]:
+        """Return the layout for the table of an experiment, and what the table says of options.
+
+        Raises:
+            ValueError: a key of the table is of the wrong kind; one sentence.
+        """
+        return self, dict(table)
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the rows that people and analyses see, but for those of the dataset."""
+        return self.study.schema
+
+    @property
+    def label(self) -> pl.Expr:
+        """What is compared without its size, as the column ``policy`` of those rows."""
+        return self.study.label
+
+    def shown(self, cells: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows that people and analyses see, without the columns that hold lists."""
+        return cells.drop(self.study.beside)
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -90,6 +111,7 @@ class Layout(ABC):
     def contenders(self, options: Mapping[str, Any]) -> list[str]:
         """Return what an experiment compares, without sizes."""
         column = self.study.contender
+        assert column is not None, "a layout that compares nothing else names what it compares"
         names = pl.DataFrame({column: options[column]}, schema={column: pl.String})
         return names.select(self.study.label)["policy"].to_list()
 
@@ -185,7 +207,7 @@ class GridLayout(Layout):
     Options that name files are known by the files' content.
     """
 
-    def __init__(self, study: Study[Any], value: Value, order: Sequence[str]) -> None:
+    def __init__(self, study: Study[Any], value: str, order: Sequence[str]) -> None:
         self.study = study
         self.value = value
         self.order = (*order, "cell")
@@ -232,6 +254,86 @@ class GridLayout(Layout):
         )
 
 
+@dataclass(frozen=True)
+class _Table:
+    """How a table of a locality analysis is looked at.
+
+    Attributes:
+        value: The column that analyses look at if they name none.
+        within: The columns that tell its rows apart, beside what is compared.
+        label: What is compared.
+        labels: All that it may be.
+    """
+
+    value: str
+    within: tuple[str, ...]
+    label: pl.Expr
+    labels: tuple[str, ...]
+
+
+_RANKED = pl.format("{} by {}", "op", "ranking")
+_RANKINGS = ("all by recency", "read by recency", "write by recency", "write by frequency")
+_LOCALITY: Mapping[str, _Table] = {
+    "summary": _Table("inversion_share", (), _RANKED, _RANKINGS),
+    "ranks": _Table("re_reference_probability", ("rank",), _RANKED, _RANKINGS),
+    "inversions": _Table("displaced_share", ("first_rank",), _RANKED, _RANKINGS),
+    "miss-curve": _Table("io_time_us", ("frames",), pl.lit("lru"), ("lru",)),
+    "working-set": _Table("mean_pages", ("window_references",), pl.col("op"),
+                          ("all", "read", "write")),
+    "recency": _Table("read_references", ("recency_pages",), pl.lit("all"), ("all",)),
+}  # fmt: skip
+
+
+class LocalityLayout(GridLayout):
+    """Locality: a cell holds all tables of a trace, and one of them is looked at.
+
+    Args:
+        table: Which one; the summary if ``None``, or, where only samples were followed, the curve.
+    """
+
+    def __init__(self, table: str | None = None) -> None:
+        self._table = table
+        look = _LOCALITY[table or "summary"]
+        super().__init__(LOCALITY, look.value, ("page_bytes", "device"))
+        self.within = look.within
+        self._look = look
+
+    def asked(self, table: Mapping[str, Any]) -> tuple[Layout, dict[str, Any]]:
+        """Take the key ``rows``, the table that is looked at."""
+        options = dict(table)
+        given = options.pop("rows", "miss-curve" if "sample" in table else "summary")
+        if given not in TABLES:
+            raise ValueError(f"rows = {given!r} is unknown; give one of {', '.join(TABLES)}")
+        if given != "miss-curve" and "sample" in table:
+            raise ValueError(
+                f"rows = {given!r} needs the whole trace; leave out sample, or write "
+                "rows = 'miss-curve'"
+            )
+        return LocalityLayout(given), options
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the table."""
+        return TABLES[self._table or "summary"]
+
+    @property
+    def label(self) -> pl.Expr:
+        """Which ranking, or which references, a row is of."""
+        return self._look.label.alias("policy")
+
+    def shown(self, cells: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of the table, for all cells one after the other."""
+        table = self._table
+        if table is None:
+            table = "summary" if (cells["summary"].list.len() > 0).any() else "miss-curve"
+        beside = (*IDENTITY, "cell", *ORIGIN)
+        return table_of(cells, table, [name for name in beside if name in cells.columns])
+
+    def contenders(self, options: Mapping[str, Any]) -> list[str]:
+        """Return the rankings, or the kinds of references."""
+        return list(self._look.labels)
+
+
 def _told(value: object) -> str | None:
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -259,11 +361,6 @@ def files_of(options: Mapping[str, Any]) -> list[str]:
         value = options.get(name)
         named += value if isinstance(value, list) else [] if value is None else [value]
     return named
-
-
-def flat(rows: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Return the rows of a dataset without the columns that hold lists."""
-    return rows.drop(layout.study.beside)
 
 
 def known_by(value: Any) -> Any:
@@ -314,6 +411,7 @@ LAYOUTS: Mapping[str, Layout] = {
              "device"),
         ),
         GridLayout(PAGE_CACHE, "io_time_us", ("frames", "policy")),
+        LocalityLayout(),
     )
 }  # fmt: skip
 """What can be swept, by the name of its table in an experiment."""

@@ -118,7 +118,7 @@ def tasks_of(
         ClockhandError: a trace cannot be read, or a part of the dataset is damaged.
     """
     folder = experiment.dataset if dataset is None else dataset
-    cells = Dataset(folder, experiment.layout).cells()
+    cells = Dataset(folder, experiment.layout).cells(lists=False)
     for trace in experiment.traces:
         digest = trace_sha256(trace)
         of_trace = _keys(cells.filter(pl.col("trace_sha256") == digest), experiment.layout)
@@ -222,7 +222,7 @@ class _Run:
             self._watch(self._trace, self.done + self._unwritten_cells, self.total)
 
     def _run_trace(self, trace: str, digest: str) -> list[_Group]:
-        known = self.dataset.cells().filter(
+        known = self.dataset.cells(lists=False).filter(
             (pl.col("trace_sha256") == digest)
             & (pl.col("trace_format") == self.experiment.trace_format)
         )
@@ -274,10 +274,11 @@ class _Run:
         told = {kind: {entry["name"] for entry in distinct(facts, kind, ("name",))}
                 for kind in (study.devices, study.contenders)}  # fmt: skip
         is_read = any(trace["sha256"] == digest for fact in facts for trace in fact["traces"])
+        compared = [] if study.contender is None else setting.options[study.contender]
         return (
             is_read
             and told[study.devices].issuperset(files_of(setting.options))
-            and told[study.contenders].issuperset(setting.options[study.contender])
+            and told[study.contenders].issuperset(compared)
         )
 
     def _run_task(self, task: Task, settings: Sequence[Setting]) -> list[_Group]:

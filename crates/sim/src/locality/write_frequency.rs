@@ -18,6 +18,27 @@ pub enum Ties {
     Best,
 }
 
+impl Ties {
+    /// The words for them in `--ties`.
+    pub const WORDS: &'static [&'static str] = &["stable", "recent", "best"];
+
+    /// Reads `--ties`.
+    ///
+    /// # Errors
+    ///
+    /// The word is none of them.
+    pub fn named(word: &str) -> Result<Self, SimError> {
+        match word {
+            "stable" => Ok(Ties::Stable),
+            "recent" => Ok(Ties::Recent),
+            "best" => Ok(Ties::Best),
+            _ => Err(SimError::Usage(format!(
+                "--ties {word:?} is unknown; give stable, recent or best"
+            ))),
+        }
+    }
+}
+
 /// The ranking by writes so far, most first; the rank is taken before the write is counted.
 ///
 /// The trace is known, so each count `c` gets one slot for each page that will ever reach it, in the order of

@@ -23,6 +23,7 @@ fn study(trace: TraceInput) -> LocalityStudy {
         ties: Ties::Stable,
         sample: None,
         seed: 0,
+        jobs: None,
     }
 }
 

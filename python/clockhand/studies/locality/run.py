@@ -1,107 +1,30 @@
 """Locality: how a program uses its pages, separately for reads and writes."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
+from clockhand.studies.locality.tables import (
+    LISTS,
+    OF_CELL,
+    TABLES,
+    cell_of,
+    column_of,
+    sampling_notes,
+    table_of,
+)
 from clockhand.study.calls import in_python
-from clockhand.study.facts import Facts, equivalent_command
-from clockhand.study.limits import MAXIMUM_SEED, check_range
-from clockhand.study.progress import Watching, watched
-from clockhand.study.run import reading_warnings, run_facts, trace_facts
-from clockhand.traces import Reading, Traces, reading_options, sources
-
-Schema = Mapping[str, type[pl.DataType]]
-
-SUMMARY_SCHEMA: Schema = {
-    "trace": pl.String,
-    "page_bytes": pl.UInt64,
-    "ranking": pl.String,
-    "op": pl.String,
-    "references": pl.UInt64,
-    "pages": pl.UInt64,
-    "re_references": pl.UInt64,
-    "top_1_share": pl.Float64,
-    "top_10_share": pl.Float64,
-    "top_100_share": pl.Float64,
-    "top_1_percent_share": pl.Float64,
-    "top_10_percent_share": pl.Float64,
-    "inversion_share": pl.Float64,
-    "inverted_ranks": pl.UInt64,
-}
-RANKS_SCHEMA: Schema = {
-    "trace": pl.String,
-    "page_bytes": pl.UInt64,
-    "ranking": pl.String,
-    "op": pl.String,
-    "rank": pl.UInt64,
-    "references": pl.UInt64,
-    "re_reference_probability": pl.Float64,
-}
-INVERSIONS_SCHEMA: Schema = {
-    "trace": pl.String,
-    "page_bytes": pl.UInt64,
-    "ranking": pl.String,
-    "op": pl.String,
-    "first_rank": pl.UInt64,
-    "last_rank": pl.UInt64,
-    "references": pl.UInt64,
-    "displaced_references": pl.Float64,
-    "displaced_share": pl.Float64,
-}
-MISS_CURVE_SCHEMA: Schema = {
-    "trace": pl.String,
-    "frames": pl.UInt64,
-    "page_bytes": pl.UInt64,
-    "device": pl.String,
-    "references": pl.UInt64,
-    "read_references": pl.UInt64,
-    "write_references": pl.UInt64,
-    "misses": pl.UInt64,
-    "read_misses": pl.UInt64,
-    "write_misses": pl.UInt64,
-    "read_ios": pl.UInt64,
-    "write_ios": pl.UInt64,
-    "io_time_us": pl.Float64,
-    "footprint_pages": pl.UInt64,
-    "memory_share": pl.Float64,
-    "misses_standard_error": pl.Float64,
-    "write_ios_standard_error": pl.Float64,
-}
-WORKING_SET_SCHEMA: Schema = {
-    "trace": pl.String,
-    "page_bytes": pl.UInt64,
-    "op": pl.String,
-    "window_references": pl.UInt64,
-    "mean_pages": pl.Float64,
-}
-RECENCY_SCHEMA: Schema = {
-    "trace": pl.String,
-    "page_bytes": pl.UInt64,
-    "recency_pages": pl.UInt64,
-    "read_references": pl.UInt64,
-    "write_references": pl.UInt64,
-}
-
-TABLES: Mapping[str, Schema] = {
-    "summary": SUMMARY_SCHEMA,
-    "ranks": RANKS_SCHEMA,
-    "inversions": INVERSIONS_SCHEMA,
-    "miss-curve": MISS_CURVE_SCHEMA,
-    "working-set": WORKING_SET_SCHEMA,
-    "recency": RECENCY_SCHEMA,
-}
-"""The tables of a result, with the names, order and types of their columns."""
-
-TOP_RANKS = (1, 10, 100)
-TOP_PERCENTAGES = (1, 10)
+from clockhand.study.facts import Facts
+from clockhand.study.progress import Watch, Watching
+from clockhand.study.run import Options, Ran, Study, run_study
+from clockhand.traces import Reading, Traces
 
 
 LEADING = (
@@ -147,12 +70,12 @@ class Locality(Reported):
         """
         if name not in TABLES:
             raise _engine.UsageError(f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}")
-        if name != "miss-curve" and self.facts["options"]["sample"] is not None:
+        if name != "miss-curve" and self.summary.is_empty():
             raise _engine.UsageError(
                 f"--rows {name} needs the whole trace; leave out --sample, or give "
                 "--rows miss-curve"
             )
-        rows: pl.DataFrame = getattr(self, name.replace("-", "_"))
+        rows: pl.DataFrame = getattr(self, column_of(name))
         return rows
 
     def _leading(self) -> pl.DataFrame:
@@ -171,7 +94,48 @@ class Locality(Reported):
         return specifications(self._tables(), self.facts)
 
     def _tables(self) -> dict[str, pl.DataFrame]:
-        return {name: getattr(self, name.replace("-", "_")) for name in TABLES}
+        return {name: getattr(self, column_of(name)) for name in TABLES}
+
+
+def _analysed(
+    sources: Sequence[_engine.TraceSource],
+    options: Options,
+    *,
+    jobs: int | None,
+    watch: Watch | None = None,
+    cells: Sequence[int] | None = None,
+    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
+) -> dict[str, Any]:
+    """Analyse traces one by one, as the engine's functions of other studies do: a cell for each."""
+    if not sources:
+        raise _engine.UsageError("no trace is given; add a file")
+    page_bytes = _engine.parse_page_bytes(options["page_size"])
+    rows, traces, devices = [], [], []
+    for source in sources:
+        result = _engine.locality(source, options, jobs=jobs, watch=watch)
+        rows.append(cell_of(result, page_bytes))
+        traces.append({**result["trace"], "study_notes": sampling_notes(result["sampling"])})
+        devices.append(result["device"])
+    if on_rows is not None and cells:
+        on_rows(list(enumerate(rows)))
+    return {"rows": rows, "traces": traces, "devices": devices, "policies": []}
+
+
+def _made(ran: Ran) -> Locality:
+    tables = {column_of(name): table_of(ran.rows, name) for name in TABLES}
+    return Locality(**tables, facts=ran.facts, warnings=ran.warnings)
+
+
+LOCALITY = Study(
+    name="locality",
+    command="locality",
+    engine=_analysed,
+    made=_made,
+    grid=(),
+    contender=None,
+    own_schema={**OF_CELL, **LISTS},
+    beside=LISTS,
+)
 
 
 @in_python(Reading)
@@ -183,6 +147,7 @@ def locality(
     ties: str = "stable",
     sample: float | int | str | None = None,
     seed: int = 0,
+    jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
     **reading: Unpack[Reading],
@@ -198,6 +163,7 @@ def locality(
         sample: Follow only some pages, and give only the miss curve: a rate above 0 and up to 1 as
             a float or as text (``"1%"``), or the most pages as a whole number from 32.
         seed: Seed of the choice of pages.
+        jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
@@ -208,200 +174,18 @@ def locality(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: a trace cannot be read.
     """
-    check_range("--seed", seed, 0, MAXIMUM_SEED)
-    page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, **reading)
-    if not trace_sources:
-        raise _engine.UsageError("no trace is given; add a file")
-    options: dict[str, Any] = {
-        "device": os.fspath(device),
+    given = {
+        "page_size": page_size,
+        "device": device,
+        "sample": _sample_text(sample) if isinstance(sample, float) else sample,
+        "seed": seed,
         "ties": ties,
-        "sample": None if sample is None else _sample_text(sample),
     }
-    with watched(watch) as told:
-        results = [
-            _engine.locality(source, page_bytes=page_bytes, seed=seed, watch=told, **options)
-            for source in trace_sources
-        ]
-    if command is None:
-        names = [source.name for source in trace_sources]
-        settings = {"page_size": page_bytes, "seed": seed, **options}
-        command = equivalent_command("locality", names, {**settings, **reading_options(reading)})
-    return Locality(
-        summary=_frame(SUMMARY_SCHEMA, (_summary(result, page_bytes) for result in results)),
-        ranks=_frame(RANKS_SCHEMA, (_ranks(result, page_bytes) for result in results)),
-        inversions=_frame(
-            INVERSIONS_SCHEMA, (_inversions(result, page_bytes) for result in results)
-        ),
-        miss_curve=_frame(MISS_CURVE_SCHEMA, (_curve(result, page_bytes) for result in results)),
-        working_set=_frame(
-            WORKING_SET_SCHEMA, (_working_set(result, page_bytes) for result in results)
-        ),
-        recency=_frame(RECENCY_SCHEMA, (_recency(result, page_bytes) for result in results)),
-        facts=_facts(results, command, page_bytes, seed, options),
-        warnings=reading_warnings(result["trace"] for result in results),
+    return run_study(
+        LOCALITY, traces, given, jobs=jobs, watch=watch, command=command, reading=reading
     )
 
 
-def _sample_text(sample: float | int | str) -> str:
-    """Return a sample as the engine reads it; a float is a rate, whatever its size."""
-    return format(Decimal(str(sample)), "f") if isinstance(sample, float) else str(sample)
-
-
-def _frame(schema: Schema, parts: Iterator[list[pl.DataFrame]]) -> pl.DataFrame:
-    """Join the parts of a table, and give it the columns of its schema."""
-    columns = [pl.col(name).cast(kind) for name, kind in schema.items()]
-    listed = [part.select(columns) for several in parts for part in several]
-    return pl.concat([pl.DataFrame(schema=schema), *listed])
-
-
-def _labelled(result: Mapping[str, Any], page_bytes: int, **columns: Any) -> pl.DataFrame:
-    return pl.DataFrame(columns).with_columns(
-        trace=pl.lit(result["trace"]["name"]), page_bytes=pl.lit(page_bytes)
-    )
-
-
-def _rankings(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rankings: list[dict[str, Any]] = [] if result["whole"] is None else result["whole"]["rankings"]
-    return rankings
-
-
-def _summary(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
-    return [
-        _labelled(result, page_bytes, **{name: [value] for name, value in _shares(ranking).items()})
-        for ranking in _rankings(result)
-    ]
-
-
-def _shares(ranking: Mapping[str, Any]) -> dict[str, Any]:
-    references, pages = ranking["references"], ranking["pages"]
-    re_references = references - pages
-    up_to = [0, *pl.Series(ranking["counts"], dtype=pl.UInt64).cum_sum()]
-
-    def share(ranks: int) -> float | None:
-        return up_to[min(ranks, pages)] / references if references else None
-
-    ranges = ranking["inverted_ranges"]
-    displaced = sum(found["displaced_references"] for found in ranges)
-    return {
-        "ranking": ranking["ranking"],
-        "op": ranking["op"],
-        "references": references,
-        "pages": pages,
-        "re_references": re_references,
-        **{f"top_{ranks}_share": share(ranks) for ranks in TOP_RANKS},
-        **{
-            f"top_{percentage}_percent_share": share(max(1, pages * percentage // 100))
-            for percentage in TOP_PERCENTAGES
-        },
-        "inversion_share": displaced / re_references if re_references else None,
-        "inverted_ranks": sum(found["last_rank"] - found["first_rank"] + 1 for found in ranges),
-    }
-
-
-def _ranks(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
-    return [
-        _labelled(
-            result,
-            page_bytes,
-            rank=pl.int_range(1, ranking["pages"] + 1, dtype=pl.UInt64, eager=True),
-            references=ranking["counts"],
-            re_reference_probability=ranking["probabilities"],
-        ).with_columns(
-            pl.col("re_reference_probability").fill_nan(None),
-            ranking=pl.lit(ranking["ranking"]),
-            op=pl.lit(ranking["op"]),
-        )
-        for ranking in _rankings(result)
-    ]
-
-
-def _inversions(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
-    return [
-        _labelled(result, page_bytes, **found).with_columns(
-            ranking=pl.lit(ranking["ranking"]),
-            op=pl.lit(ranking["op"]),
-            displaced_share=pl.col("displaced_references")
-            / (ranking["references"] - ranking["pages"]),
-        )
-        for ranking in _rankings(result)
-        for found in ranking["inverted_ranges"]
-    ]
-
-
-def _curve(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
-    trace = result["trace"]
-    errors = ("misses_standard_error", "write_ios_standard_error")
-    misses = pl.col("read_misses") + pl.col("write_misses")
-    whole = ("references", "read_references", "write_references", "footprint_pages")
-    return [
-        _labelled(result, page_bytes, **result["curve"]).with_columns(
-            *(pl.lit(trace[name]).alias(name) for name in whole),
-            *(
-                pl.lit(None, pl.Float64).alias(name)
-                for name in errors
-                if name not in result["curve"]
-            ),
-            device=pl.lit(result["device"]["name"]),
-            misses=misses,
-            read_ios=misses,
-            memory_share=pl.col("frames") / trace["footprint_pages"],
-        )
-    ]
-
-
-def _working_set(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
-    if result["whole"] is None:
-        return []
-    return [
-        _labelled(
-            result, page_bytes, window_references=curve["windows"], mean_pages=curve["pages"]
-        ).with_columns(op=pl.lit(curve["op"]))
-        for curve in result["whole"]["working_sets"]
-    ]
-
-
-def _recency(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
-    if result["whole"] is None:
-        return []
-    counts = result["whole"]["inter_reference"]
-    return [
-        _labelled(
-            result,
-            page_bytes,
-            recency_pages=pl.int_range(len(counts["reads"]), dtype=pl.UInt64, eager=True),
-            read_references=counts["reads"],
-            write_references=counts["writes"],
-        )
-    ]
-
-
-def _facts(
-    results: Sequence[Mapping[str, Any]],
-    command: str,
-    page_bytes: int,
-    seed: int,
-    options: Mapping[str, Any],
-) -> Facts:
-    traces = [trace_facts(result["trace"], page_bytes) for result in results]
-    for trace, result in zip(traces, results, strict=True):
-        trace["notes"] += _sampling_notes(result["sampling"])
-    facts = run_facts(
-        command=command,
-        seed=seed,
-        options=options,
-        traces=traces,
-        devices=[results[0]["device"]],
-        policies=[],
-    )
-    return cast(Facts, facts)
-
-
-def _sampling_notes(sampling: Mapping[str, Any] | None) -> list[str]:
-    if sampling is None:
-        return []
-    return [
-        f"{sampling['pages']:,} pages were followed, a share of {sampling['rate']:.3g} of all, "
-        f"with {sampling['references']:,} references; the numbers of pages are estimates with a "
-        f"standard error of {sampling['footprint_standard_error']:,.0f} pages"
-    ]
+def _sample_text(rate: float) -> str:
+    """Return a rate as the engine reads it."""
+    return format(Decimal(str(rate)), "f")

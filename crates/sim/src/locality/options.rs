@@ -1,0 +1,56 @@
+//! The options of `locality`, as users write them, and the study of one trace that they make.
+
+use clockhand_device::Device;
+
+use super::{LocalityStudy, Sample, Ties};
+use crate::options::{Domain, options};
+use crate::{SimError, TraceInput, parse_page_bytes};
+
+options! {
+    /// What `locality` takes beside traces and threads.
+    pub struct LocalityOptions {
+        /// Page size in bytes, a power of two.
+        page_size: String = Domain::Text, "4KiB";
+        /// NAME[:option=value,...] or FILE.toml. See: clockhand devices.
+        device: String = Domain::Device, "slc-nand";
+        /// Follow only some pages, such as 1% of them or at most 8192; gives the miss curve with its standard error.
+        sample: Option<String> = Domain::Text;
+        /// Seed of the choice of pages, from 0.
+        seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
+        /// Which of the pages with equally many writes ranks first: stable (who reached the count first), recent (who reached it
+        /// last) or best (all of them).
+        ties: String = Domain::Word { words: Ties::WORDS }, "stable";
+    }
+}
+
+impl LocalityOptions {
+    /// The study of a trace.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the option and what it takes.
+    pub fn study(&self, trace: TraceInput, jobs: Option<usize>) -> Result<LocalityStudy, SimError> {
+        Ok(LocalityStudy {
+            trace,
+            page_bytes: parse_page_bytes(&self.page_size)?,
+            device: self.device.clone(),
+            ties: Ties::named(&self.ties)?,
+            sample: self.sample.as_deref().map(Sample::parse).transpose()?,
+            seed: self.seed,
+            jobs,
+        })
+    }
+
+    /// Checks everything that can be checked without a trace.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the option and what it takes.
+    pub fn check(&self) -> Result<(), SimError> {
+        let page_bytes = parse_page_bytes(&self.page_size)?;
+        Ties::named(&self.ties)?;
+        self.sample.as_deref().map(Sample::parse).transpose()?;
+        Device::named_or_file(&self.device)?.page_cost(page_bytes)?;
+        Ok(())
+    }
+}
