@@ -26,7 +26,6 @@ from clockhand.study.progress import Watch, Watching
 from clockhand.study.run import Options, Ran, Study, run_study
 from clockhand.traces import Reading, Traces
 
-
 LEADING = (
     "trace", "ranking", "op", "references", "top_10_percent_share", "inversion_share",
     "frames", "misses", "write_ios", "io_time_us",
