@@ -30,8 +30,8 @@ ALLOWED_CRATES = {
 }
 
 CRATES_WITH_UNSAFE_CODE = {"measure", "pager", "pager-c", "pager-protocol", "preload", "tracer"}
-"""Those that handle the memory of programs or follow them, and `measure`, which maps memory by hand and rings the
-kernel; a lint asks each block for its reason."""
+"""Those that handle the memory of programs or follow them, and `measure`, which maps memory by hand
+and rings the kernel; a lint asks each block for its reason."""
 
 
 def test_every_crate_is_in_the_picture() -> None:
