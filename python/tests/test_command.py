@@ -10,6 +10,7 @@ import pty
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -352,26 +353,36 @@ def test_a_stopped_conversion_of_a_stalled_pipe_leaves_nothing(tmp_path: Path) -
     assert left_in(tmp_path) == []
 
 
-def test_a_terminal_shows_progress_with_the_time_left_until_ctrl_c(tmp_path: Path) -> None:
-    (tmp_path / "long.trace").write_text(os_course(scattered_pages(200_000)))
-    command = [EXECUTABLE, "simulate", "long.trace", "--memory", "1%..100%", "--jobs", "1"]
-    command += ["--policy", "car"] * 40 + ["--out", "rows.json", "--report", "report.html"]
-    terminal, its_end = pty.openpty()
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdin=its_end, stdout=subprocess.PIPE, stderr=its_end
-    ) as process:
-        os.close(its_end)
-        wait_until(lambda: processor_time_s(process) > 2)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 1
-        assert process.stdout is not None
-        assert process.stdout.read() == b""
-    shown = b""
+def read_to_the_end(terminal: int, shown: bytearray) -> None:
+    """Adds what the other end writes: one that is not read would block it in the end."""
     try:
         while part := os.read(terminal, 65536):
             shown += part
     except OSError:
         pass  # The other end is closed and everything was read.
+
+
+def test_a_terminal_shows_progress_with_the_time_left_until_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "long.trace").write_text(os_course(scattered_pages(200_000)))
+    command = [EXECUTABLE, "simulate", "long.trace", "--memory", "1%..100%", "--jobs", "1"]
+    command += ["--policy", "car"] * 40 + ["--out", "rows.json", "--report", "report.html"]
+    terminal, its_end = pty.openpty()
+    shown = bytearray()
+    reading = threading.Thread(target=read_to_the_end, args=(terminal, shown))
+    reading.start()
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=its_end, stdout=subprocess.PIPE, stderr=its_end
+    ) as process:
+        os.close(its_end)
+        try:
+            wait_until(lambda: b"replaying" in shown and processor_time_s(process) > 2)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 1
+        finally:
+            process.kill()
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+    reading.join()
     os.close(terminal)
     assert b"replaying" in shown
     assert re.search(rb"\d:\d\d:\d\d", shown)
