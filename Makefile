@@ -11,7 +11,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture lint wheel policy-alone mutants bench capture-tools traces columns man clean
+.PHONY: help setup demo test torture lint wheel policy-alone mutants bench capture-tools traces columns man site clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -37,8 +37,8 @@ lint: setup .venv/test.stamp ## Check format, lints, types and documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
-	$(BIN)/ruff format --check python benches traces notebooks
-	$(BIN)/ruff check python benches traces notebooks
+	$(BIN)/ruff format --check python benches traces notebooks site
+	$(BIN)/ruff check python benches traces notebooks site
 	$(BIN)/mypy
 
 # Zig links against an old C library. The preloaded library of the package is then this one; the installed command can use it as well.
@@ -72,6 +72,9 @@ traces: setup ## Capture the committed traces again; needs valgrind and what tra
 	$(BIN)/python traces/capture.py && $(BIN)/python traces/manifest.py
 	$(BIN)/python traces/servers/servers.py
 
+site: setup .venv/site.stamp ## Build the site into target/site/html; open its index.html
+	$(BIN)/python site/build.py target/site
+
 man: setup ## Write a manual page for each command into dist/man
 	$(BIN)/python -m clockhand.command.man dist/man
 
@@ -91,6 +94,10 @@ clean: ## Remove what was built
 
 .venv/test.stamp: requirements-test.lock .venv/python.stamp
 	$(BIN)/python -m pip install --quiet --requirement requirements-test.lock
+	@touch $@
+
+.venv/site.stamp: requirements-site.lock .venv/python.stamp
+	$(BIN)/python -m pip install --quiet --requirement requirements-site.lock
 	@touch $@
 
 .venv/wheel.stamp: requirements-wheel.lock .venv/python.stamp

@@ -1,0 +1,142 @@
+"""The gallery: live reports and players, made when the site is built."""
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import clockhand
+
+ROOT = Path(__file__).resolve().parents[1]
+GOLDEN = ROOT / "crates/policy/tests/golden"
+TRACE = "traces/tar-gzip.parquet"
+"""Reports show the names of traces as they are given, from the root of the repository on."""
+
+TEXTBOOK = (7, 0, 1, 2, 0, 3, 0, 4, 2, 3, 0, 3, 2, 1, 2, 0, 1, 7, 0, 1)
+"""Where a policy has no step table: the references of the textbooks, odd pages written."""
+
+SHOWN_FRAMES = 4
+PAGE_BYTES = 4096
+RENAMED = {"window": "window_pages"}
+"""Parameters that have other names in step tables."""
+
+STEP = re.compile(r"[RW]\d+")
+
+
+def _three_policies() -> Any:
+    return clockhand.run_simulation(TRACE, policies="clock,craw,min", memory="4%,6%,10%,20%,40%")
+
+
+def _all_policies() -> Any:
+    return clockhand.run_simulation(
+        TRACE, policies="all", memory="4%,6%,10%,20%,40%", bound_effort=0
+    )
+
+
+def _all_traces() -> Any:
+    return clockhand.run_simulation(
+        "traces/*.parquet", policies="clock,lru,cflru,craw,craw-a,credit-clock,min",
+        memory="5%,10%,20%",
+    )  # fmt: skip
+
+
+def _locality() -> Any:
+    return clockhand.locality(TRACE)
+
+
+def _buffers() -> Any:
+    recipe = "zipf:skew=1.1,footprint=64MiB,reads=30%"
+    workload = clockhand.synthesize(recipe, requests=60_000, seed=3)
+    names = ("fab", "cbm", "clock-dnv", "lru")
+    buffers = [f"{name}:total={size}MiB" for name in names for size in (1, 2, 4)]
+    return clockhand.run_ssd(workload, buffers=buffers, ssds="dnv-textbook:size=128MiB")
+
+
+def _translation() -> Any:
+    return clockhand.translate(TRACE, memory="20%", ratio=[1, 10, 100])
+
+
+def _filecache() -> Any:
+    return clockhand.filecache(
+        TRACE, capacity="5%,10%,20%", devices="hdd,slc-nand",
+        admissions="always,second-touch,tinylfu",
+    )  # fmt: skip
+
+
+REPORTS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "simulate-3": ("Three policies at five memory sizes", _three_policies),
+    "simulate-all": ("All policies, with the lower bound", _all_policies),
+    "simulate-traces": ("Seven policies on all traces that come with Clockhand", _all_traces),
+    "locality": ("How reads and writes recur", _locality),
+    "ssd": ("Write buffers in front of a flash drive (synthetic)", _buffers),
+    "translate": ("Page sizes and TLBs", _translation),
+    "filecache": ("Whether a file cache pays", _filecache),
+}
+
+
+def gallery(is_whole: bool) -> dict[str, str]:
+    """Return the pages of the gallery by their paths; without what they show if not whole."""
+    policies = [
+        row["name"] for row in clockhand.policies().iter_rows(named=True) if row["kind"] != "bound"
+    ]
+    lines = [
+        "# Gallery\n",
+        "Each report is one page with its data inside, as `--report` writes it; they were made "
+        "when this site was.\n",
+        *(f"* [{title}](reports/{name}.html)" for name, (title, _) in REPORTS.items()),
+        "\n## Players\n",
+        "Every step of a policy, as `clockhand watch` shows it: on the references of a step table "
+        "of its tests, or on those of the textbooks.\n",
+        *(f"* [{name}](players/{name}.html)" for name in policies),
+    ]
+    made = {"gallery/index.md": "\n".join(lines) + "\n"}
+    for name, (_, make) in REPORTS.items():
+        made[f"gallery/reports/{name}.html"] = report(make) if is_whole else ""
+    for name in policies:
+        made[f"gallery/players/{name}.html"] = player(name) if is_whole else ""
+    return made
+
+
+def report(make: Callable[[], Any]) -> str:
+    """Return a report of the gallery as HTML."""
+    with contextlib.chdir(ROOT):
+        return str(make()._rendered(()))
+
+
+def player(policy: str) -> str:
+    """Return the player of a policy on the longest of its step tables, or the textbooks' string."""
+    best = max(_step_tables(policy), key=lambda table: len(table["trace"]), default=None)
+    if best is None:
+        steps = [f"{'RW'[page % 2]}{page}" for page in TEXTBOOK]
+        return _played(policy, steps, SHOWN_FRAMES)
+    parameters = ",".join(f"{name}={value}" for name, value in _parameters(best).items())
+    return _played(f"{policy}:{parameters}" if parameters else policy, best["trace"], best["S"])
+
+
+def _step_tables(policy: str) -> list[dict[str, Any]]:
+    """The step tables of a policy whose steps are all reads and writes of pages."""
+    listed = clockhand.policies().row(by_predicate=pl.col("name") == policy, named=True)
+    known = set(listed["parameters"].split(", "))
+    tables = [json.loads(path.read_text()) for path in sorted(GOLDEN.glob("page_*.json"))]
+    return [
+        table
+        for table in tables
+        if table["policy"].replace("_", "-") == policy
+        and all(map(STEP.fullmatch, table["trace"]))
+        and _parameters(table).keys() <= known
+    ]
+
+
+def _parameters(table: dict[str, Any]) -> dict[str, Any]:
+    return {RENAMED.get(name, name): value for name, value in table["params"].items()}
+
+
+def _played(policy: str, steps: Sequence[str], frames: int) -> str:
+    trace = clockhand.Trace.from_arrays(
+        [step[0] for step in steps], [int(step[1:]) * PAGE_BYTES for step in steps], name="steps"
+    )
+    return clockhand.watch_policies(trace, policies=policy, frames=frames).page()
