@@ -112,9 +112,11 @@ def player(policy: str) -> str:
     best = max(_step_tables(policy), key=lambda table: len(table["trace"]), default=None)
     if best is None:
         steps = [f"{'RW'[page % 2]}{page}" for page in TEXTBOOK]
-        return _played(policy, steps, SHOWN_FRAMES)
+        return _played(policy, steps, SHOWN_FRAMES, "the textbooks' string")
     parameters = ",".join(f"{name}={value}" for name, value in _parameters(best).items())
-    return _played(f"{policy}:{parameters}" if parameters else policy, best["trace"], best["S"])
+    return _played(
+        f"{policy}:{parameters}" if parameters else policy, best["trace"], best["S"], "a step table"
+    )
 
 
 def _step_tables(policy: str) -> list[dict[str, Any]]:
@@ -135,8 +137,8 @@ def _parameters(table: dict[str, Any]) -> dict[str, Any]:
     return {RENAMED.get(name, name): value for name, value in table["params"].items()}
 
 
-def _played(policy: str, steps: Sequence[str], frames: int) -> str:
+def _played(policy: str, steps: Sequence[str], frames: int, name: str) -> str:
     trace = clockhand.Trace.from_arrays(
-        [step[0] for step in steps], [int(step[1:]) * PAGE_BYTES for step in steps], name="steps"
+        [step[0] for step in steps], [int(step[1:]) * PAGE_BYTES for step in steps], name=name
     )
     return clockhand.watch_policies(trace, policies=policy, frames=frames).page()

@@ -48,7 +48,8 @@ def prose(page: Path) -> str:
 @cache
 def endings() -> set[str]:
     """Every path in the repository, from each of its folders on: `a/b/c`, `b/c` and `c`."""
-    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    folders = (*FOLDERS, "site")  # Links of its first page are those of the site.
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*")]
     parts = [path.relative_to(ROOT).parts for path in [*ROOT.iterdir(), *found]]
     return {"/".join(path[start:]) for path in parts for start in range(len(path))}
 
