@@ -20,6 +20,8 @@
   policies and under the kernel's own swap.
 * :func:`policies`, :func:`write_buffers`, :func:`devices`, :func:`ssds` and :func:`formats` list
   what there is.
+* :func:`policy` makes a policy of a class of yours, :class:`Frames` is what it sees, and
+  :func:`check_policy` tries on it the rules that every policy keeps.
 * :mod:`clockhand.report` turns rows into figures and an HTML report.
 
 Everything that cannot be done raises :class:`ClockhandError`, whose message is one sentence that
@@ -30,7 +32,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clockhand._engine import ClockhandError, UsageError, __version__
+    from clockhand._engine import ClockhandError, Frames, UsageError, __version__
     from clockhand.measure.run import MeasuredProfile, measure_memory, plan_storage
     from clockhand.studies.filecache.run import FileCacheRun, break_even, filecache
     from clockhand.studies.locality.run import Locality, locality
@@ -43,12 +45,15 @@ if TYPE_CHECKING:
     from clockhand.studies.translate.run import Translation, translate
     from clockhand.studies.watch.run import Watched, watch_policies
     from clockhand.study.catalogs import devices, formats, policies, ssds, write_buffers
+    from clockhand.study.own_policies import Conformance, check_policy, policy
     from clockhand.traces import Trace, convert_traces
     from clockhand.traces.synthetic import recipes, synthesize
 
 _PLACES = {
     "ClockhandError": "clockhand._engine",
+    "Conformance": "clockhand.study.own_policies",
     "FileCacheRun": "clockhand.studies.filecache.run",
+    "Frames": "clockhand._engine",
     "Locality": "clockhand.studies.locality.run",
     "MeasuredProfile": "clockhand.measure.run",
     "PageCacheRun": "clockhand.studies.pagecache.run",
@@ -63,6 +68,7 @@ _PLACES = {
     "Watched": "clockhand.studies.watch.run",
     "__version__": "clockhand._engine",
     "break_even": "clockhand.studies.filecache.run",
+    "check_policy": "clockhand.study.own_policies",
     "compare": "clockhand.studies.programs.comparison",
     "convert_traces": "clockhand.traces",
     "devices": "clockhand.study.catalogs",
@@ -73,6 +79,7 @@ _PLACES = {
     "pagecache": "clockhand.studies.pagecache.run",
     "plan_storage": "clockhand.measure.run",
     "policies": "clockhand.study.catalogs",
+    "policy": "clockhand.study.own_policies",
     "recipes": "clockhand.traces.synthetic",
     "recommend": "clockhand.studies.pages.recommendation",
     "run": "clockhand.studies.programs.run",
@@ -90,7 +97,9 @@ _PLACES = {
 
 __all__ = [
     "ClockhandError",
+    "Conformance",
     "FileCacheRun",
+    "Frames",
     "Locality",
     "MeasuredProfile",
     "PageCacheRun",
@@ -105,6 +114,7 @@ __all__ = [
     "Watched",
     "__version__",
     "break_even",
+    "check_policy",
     "compare",
     "convert_traces",
     "devices",
@@ -115,6 +125,7 @@ __all__ = [
     "pagecache",
     "plan_storage",
     "policies",
+    "policy",
     "recipes",
     "recommend",
     "run",

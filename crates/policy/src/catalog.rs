@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::Ratio;
+use crate::own::{self, Make};
 use crate::page::{self, AccessDriven, BitDriven, Offline, PagePolicy};
 use crate::parameters::{self, Parameter, Settings, SettingsError, Value};
 
@@ -91,6 +92,8 @@ pub struct Entry {
     pub kind: Kind,
     /// Whether [`Memory::peek_victim`](crate::Memory::peek_victim) tells which page would leave.
     pub can_peek: bool,
+    /// What makes it, if it stands in no catalog.
+    pub own: Option<&'static dyn Make>,
 }
 
 impl Entry {
@@ -131,12 +134,16 @@ macro_rules! catalog {
                 description: <$policy as Cataloged>::DESCRIPTION,
                 kind: Kind::$kind,
                 can_peek: <$policy as PagePolicy>::CAN_PEEK,
+                own: None,
             },)*
         ];
 
         impl ResolvedPolicy {
             /// Builds the policy for a memory and passes it to `visitor`.
             pub fn build<V: Visitor>(&self, size: Size, visitor: V) -> V::Output {
+                if let Some(make) = self.entry.own {
+                    return own::build(make, self.entry.kind, &self.settings, size, visitor);
+                }
                 let name = self.entry.description.name;
                 $(if name == <$policy as Cataloged>::DESCRIPTION.name {
                     return visitor.$method(<$policy as Cataloged>::build(&self.settings, size));
@@ -199,9 +206,19 @@ impl PolicySpec {
     ///
     /// A sentence that names the policy, the parameter and the allowed range.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
-        let (name, settings) = parameters::name_and_settings(text);
+        let (name, _) = parameters::name_and_settings(text);
         let entry =
             find(name).ok_or_else(|| SettingsError::UnknownPolicy { name: name.to_owned() })?;
+        Self::of(entry, text)
+    }
+
+    /// As [`PolicySpec::parse`], where `text` names the policy of `entry`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the policy, the parameter and the allowed range.
+    pub fn of(entry: &'static Entry, text: &str) -> Result<Self, SettingsError> {
+        let (_, settings) = parameters::name_and_settings(text);
         let Description { name, parameters, .. } = entry.description;
         let given = match settings {
             Some(settings) => parameters::parse_settings(name, parameters, settings)?,

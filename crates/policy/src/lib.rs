@@ -57,6 +57,7 @@ mod counting;
 mod frames;
 mod ids;
 mod memory;
+pub mod own;
 pub mod page;
 pub mod parameters;
 mod parts;

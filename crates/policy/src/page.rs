@@ -7,6 +7,7 @@
 use alloc::collections::VecDeque;
 use core::num::NonZeroU64;
 
+use crate::own::Failure;
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
 use crate::{Frame, Frames, HitBits, Op, PageId, Step};
@@ -179,6 +180,12 @@ pub trait PagePolicy {
     /// A period has ended.
     fn tick<F: Frames>(&mut self, frames: &mut F) {
         let _ = frames;
+    }
+
+    /// Why the policy cannot go on, told once; a driver asks now and then. Those of the catalog always can, and only a
+    /// policy of [others](crate::own) may fail.
+    fn failure(&mut self) -> Option<Failure> {
+        None
     }
 
     /// Shows lists and sizes by the names that the papers use.

@@ -258,10 +258,15 @@ impl fmt::Display for SettingsError {
 
 impl core::error::Error for SettingsError {}
 
-/// The name of a policy or a write buffer in its text, and what stands behind the colon.
+/// Ends the file of a policy in Python, and begins its class.
+const BEFORE_CLASS: &str = ".py:";
+
+/// The name of a policy or a write buffer in its text, and what stands behind the colon. A policy in Python has the
+/// name `FILE.py:CLASS`.
 pub fn name_and_settings(text: &str) -> (&str, Option<&str>) {
-    match text.split_once(':') {
-        Some((name, settings)) => (name, Some(settings)),
+    let class = text.find(BEFORE_CLASS).map_or(0, |position| position + BEFORE_CLASS.len());
+    match text[class..].find(':') {
+        Some(length) => (&text[..class + length], Some(&text[class + length + 1..])),
         None => (text, None),
     }
 }

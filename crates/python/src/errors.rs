@@ -1,5 +1,6 @@
 //! Errors as exceptions: what was asked for is wrong, or it could not be done.
 
+use crate::own::PolicyError;
 use clockhand_device::DeviceError;
 use clockhand_sim::SimError;
 use clockhand_trace::TraceError;
@@ -39,6 +40,10 @@ pub(crate) fn exception(error: impl Into<SimError>) -> PyErr {
             | TraceError::NotWritable { .. }
             | TraceError::Selection { .. },
         ) => UsageError::new_err(sentence),
+        SimError::OwnPolicy(failure) => match failure.downcast::<PolicyError>() {
+            Ok(error) => error.0,
+            Err(_) => ClockhandError::new_err(sentence),
+        },
         SimError::Trace(_) | SimError::Device(_) => ClockhandError::new_err(sentence),
     }
 }

@@ -4,10 +4,12 @@
 //! the interpreter while the engine runs, and turns errors into exceptions.
 
 mod catalogs;
+mod conformance;
 mod errors;
 mod filecache;
 mod locality;
 mod measure;
+mod own;
 mod pagecache;
 mod pager;
 mod simulation;
@@ -30,6 +32,8 @@ mod _engine {
         options, policies, policy_name, policy_page, recipes,
     };
     #[pymodule_export]
+    use crate::conformance::check_policy;
+    #[pymodule_export]
     use crate::errors::{ClockhandError, UsageError};
     #[pymodule_export]
     use crate::filecache::{admissions, break_even, capacities, filecache};
@@ -37,6 +41,8 @@ mod _engine {
     use crate::locality::{locality, predict_window};
     #[pymodule_export]
     use crate::measure::{Measurement, machine};
+    #[pymodule_export]
+    use crate::own::{SeenFrames, add_policy, own_policies};
     #[pymodule_export]
     use crate::pagecache::run_pagecache;
     #[pymodule_export]
@@ -59,6 +65,7 @@ mod _engine {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        clockhand_sim::Contestant::find_own_by(crate::own::find);
         module.add("NUMBERS_VERSION", clockhand_sim::NUMBERS_VERSION)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -203,6 +203,11 @@ fn settings(
             "bound is no policy; choose one such as clock, cfclock or craw",
         ));
     };
+    if spec.entry().own.is_some() {
+        return Err(UsageError::new_err(format!(
+            "policy {policy} is written in Python, which pages no real memory; choose one such as clock, cfclock or craw"
+        )));
+    }
     let ratio: Ratio =
         write_read_ratio.map_or(Ok(Ratio::whole(8)), str::parse).map_err(|error| {
             UsageError::new_err(format!("the write/read ratio {write_read_ratio:?}: {error}"))

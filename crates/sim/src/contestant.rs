@@ -1,10 +1,18 @@
 //! What a row of results is about: a policy of the catalog, or an end of the bracket of the optimum.
 
+use std::sync::OnceLock;
+
 use clockhand_policy::buffer::catalog::{self as buffer_catalog, BUFFERS, BufferSpec};
-use clockhand_policy::catalog::{self, CATALOG, PolicySpec};
+use clockhand_policy::catalog::{self, CATALOG, Entry, PolicySpec};
 use clockhand_policy::parameters::{Parameter, SettingsError, name_and_settings};
 
 use crate::{Effort, SimError};
+
+/// Finds a policy that stands in no catalog, by its name.
+pub type FindOwn = fn(&str) -> Result<Option<&'static Entry>, SimError>;
+
+/// Where policies are looked for that stand in no catalog.
+static FIND_OWN: OnceLock<FindOwn> = OnceLock::new();
 
 /// A policy of the catalog with what the user set of it, or an end of the bracket of the optimum.
 #[derive(Clone, Debug)]
@@ -77,6 +85,11 @@ impl Contestant {
     /// Where the schedule comes from.
     pub const FEASIBLE_PAPER: &'static str = "the prices of bound";
 
+    /// Has policies that stand in no catalog looked for by `find` from now on; the first caller decides.
+    pub fn find_own_by(find: FindOwn) {
+        FIND_OWN.get_or_init(|| find);
+    }
+
     /// Reads `NAME` or `NAME:parameter=value,...`.
     ///
     /// # Errors
@@ -88,6 +101,15 @@ impl Contestant {
         }
         if let Some(end) = EndOfBracket::parse(Self::FEASIBLE, text)? {
             return Ok(Contestant::Feasible(end));
+        }
+        let (name, _) = name_and_settings(text);
+        if let (None, Some(find)) = (catalog::find(name), FIND_OWN.get())
+            && let Some(entry) = find(name)?
+        {
+            let parameters = |_: &str| Some(entry.description.parameters);
+            let policy =
+                PolicySpec::of(entry, text).map_err(|error| explained(&error, parameters))?;
+            return Ok(Contestant::Policy(policy));
         }
         let parameters =
             |policy: &str| catalog::find(policy).map(|entry| entry.description.parameters);

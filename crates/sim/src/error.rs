@@ -1,6 +1,7 @@
 //! Why a simulation gives no result.
 
 use clockhand_device::DeviceError;
+use clockhand_policy::own::Failure;
 use clockhand_policy::parameters::SettingsError;
 use clockhand_trace::TraceError;
 
@@ -16,6 +17,9 @@ pub enum SimError {
     /// A device is unknown, or its profile is wrong.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A policy of the user's own failed.
+    #[error("{0}")]
+    OwnPolicy(Failure),
     /// The run was cancelled.
     #[error("interrupted; nothing was written")]
     Interrupted,

@@ -6,6 +6,7 @@
 //! memory × storage, and [`run_pagecache`] for page caches under traces of events.
 
 mod columns;
+mod conformance;
 mod contestant;
 mod error;
 mod filecache;
@@ -28,7 +29,8 @@ mod watch;
 pub use clockhand_trace::progress::{Phase, Progress};
 pub use clockhand_trace::{RequestTable, TraceInput};
 pub use columns::{Column, ColumnKind, STUDIES};
-pub use contestant::{Contestant, EndOfBracket, parse_buffer};
+pub use conformance::{BrokenRule, Conformance, KeptRule, check_policy};
+pub use contestant::{Contestant, EndOfBracket, FindOwn, parse_buffer};
 pub use error::SimError;
 pub use filecache::{
     AdmissionRule, BlockCosts, BreakEvenRow, Capacity, FileCacheCosts, FileCacheExperiment,

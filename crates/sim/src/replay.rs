@@ -319,7 +319,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                 }
                 self.reference(record);
             }
-            chunk_done(cell.progress, chunk.len())?;
+            chunk_done(&mut self.memory, cell.progress, chunk.len())?;
         }
         Ok(())
     }
@@ -337,7 +337,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                     left_in_period = period;
                 }
             }
-            chunk_done(cell.progress, chunk.len())?;
+            chunk_done(&mut self.memory, cell.progress, chunk.len())?;
         }
         Ok(())
     }
@@ -352,8 +352,16 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     }
 }
 
-pub(crate) fn chunk_done(progress: &Progress, records: usize) -> Result<(), SimError> {
+/// Counts records that are done, and ends the replay if the policy failed or the run was cancelled.
+pub(crate) fn chunk_done<P: PagePolicy>(
+    memory: &mut Memory<P>,
+    progress: &Progress,
+    records: usize,
+) -> Result<(), SimError> {
     progress.add_done(records as u64);
+    if let Some(failure) = memory.policy_mut().failure() {
+        return Err(SimError::OwnPolicy(failure));
+    }
     if progress.is_cancelled() { Err(SimError::Interrupted) } else { Ok(()) }
 }
 

@@ -6,6 +6,8 @@
 //! options → trace → Prepared → cells → cells together → rows, in the order of the cells
 //! ```
 
+use std::sync::OnceLock;
+
 use clockhand_trace::ReadReport;
 use rayon::prelude::*;
 
@@ -100,16 +102,29 @@ pub(crate) fn run_cells<S: Study>(
     let chosen = |task: &[usize]| task.iter().map(|&position| &cells[position]).collect::<Vec<_>>();
     let steps = tasks.iter().map(|task| study.steps(prepared, &chosen(task))).sum();
     progress.enter(Phase::Replaying, steps);
+    // What a policy of the user's own did wrong ends the other cells at once, and is what the user is told.
+    let failed_policy = OnceLock::new();
+    let ended_by_policy = |error| match error {
+        SimError::OwnPolicy(failure) => {
+            _ = failed_policy.set(failure);
+            progress.cancel();
+            SimError::Interrupted
+        }
+        other => other,
+    };
     let run = |task: &Vec<usize>| {
         if progress.is_cancelled() {
             return Err(SimError::Interrupted);
         }
-        let finished = study.run(prepared, &chosen(task), progress)?;
+        let finished = study.run(prepared, &chosen(task), progress).map_err(ended_by_policy)?;
         task.iter().zip(&finished).for_each(|(&position, cell)| (selection.told)(position, cell));
         Ok(task.iter().copied().zip(finished).collect::<Vec<_>>())
     };
     let threads = threads(jobs, tasks.len())?;
     let done: Result<Vec<_>, SimError> = threads.install(|| tasks.par_iter().map(run).collect());
+    if let Some(failure) = failed_policy.into_inner() {
+        return Err(SimError::OwnPolicy(failure));
+    }
     let mut all: Vec<(usize, S::Finished)> = done?.into_iter().flatten().collect();
     all.sort_unstable_by_key(|(position, _)| *position);
     Ok(all.into_iter().map(|(_, finished)| finished).collect())

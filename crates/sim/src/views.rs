@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::OnceLock;
 
 use clockhand_policy::Ratio;
-use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
+use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_trace::{Folding, PageView, PageViewBuilder, ReadReport};
 
@@ -30,8 +30,12 @@ impl Visitor for PeriodOf {
     }
 }
 
-/// How a policy needs runs of one page folded.
+/// How a policy needs runs of one page folded. One of the user's own is told of each hit, with what it does.
 pub(crate) fn folding_for(policy: &ResolvedPolicy) -> Folding {
+    let entry = policy.entry();
+    if entry.own.is_some() && entry.kind != Kind::BitDriven {
+        return Folding::None;
+    }
     match policy.build(Size { frames: 1, pages: 1 }, PeriodOf) {
         Some(period) => Folding::RunsWithin(period),
         None => Folding::Runs,

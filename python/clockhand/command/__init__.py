@@ -8,6 +8,7 @@ import errno
 import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from functools import wraps
 from importlib import import_module
@@ -22,6 +23,7 @@ from clockhand.command.output import be_quiet, tell
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
 from clockhand.command.shells import install_for_named_shell
 from clockhand.study.calls import serve_the_command
+from clockhand.study.own_policies import raised_by
 
 FILES = {
     "pages": ("simulate",),
@@ -36,6 +38,7 @@ FILES = {
     "locality": ("locality",),
     "watch": ("watch",),
     "programs": ("run",),
+    "own_policies": ("check-policy",),
     "catalogs": ("policies", "devices", "formats"),
     "traces": ("trace",),
 }
@@ -148,6 +151,17 @@ def interrupted() -> int:
     return _fail("interrupted; nothing was written", FAILED)
 
 
+def _show_policy_failure(error: Exception) -> None:
+    """End the command if the code of a user's own policy raised this: show it, from there on."""
+    raised = raised_by(error)
+    if raised is None:
+        return
+    policy, own_code = raised
+    for line in "".join(traceback.format_exception(type(error), error, own_code)).splitlines():
+        tell(line)
+    raise typer.Exit(_fail(f"policy {policy} failed as is shown above; correct it there", FAILED))
+
+
 QUIET = "quiet"
 
 
@@ -177,7 +191,11 @@ def _checked(command: Any) -> Any:
         def checked(**given: Any) -> Any:
             be_quiet(given.pop(QUIET))
             check_overwriting(given)
-            return callback(**given)
+            try:
+                return callback(**given)
+            except Exception as error:
+                _show_policy_failure(error)
+                raise
 
         command.callback = wraps(callback)(checked)
     return command

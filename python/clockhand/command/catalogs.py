@@ -42,7 +42,8 @@ def _policies(name: Name = None, format: OutputFormat = None) -> None:
     if word not in buffers:
         # Of an unknown name it says which policy is near.
         page = _engine.policy_page(name)
-        _show(page, policies[word])
+        own = {entry["name"]: entry for entry in _engine.own_policies()}
+        _show(page, (own | policies)[_engine.policy_name(name)])
         return
     if word in policies:
         _show(_engine.policy_page(word), policies[word])

@@ -40,6 +40,13 @@ Memory = Annotated[
 For = Annotated[
     Purpose, typer.Option("--for", help="pager: only policies that can drive real memory.")
 ]
+Policy = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Choose from this one besides: FILE.py:CLASS, or NAME:parameter=value,... of the "
+        "catalog."
+    ),
+]
 Figure = Annotated[
     Path | None, typer.Option(help="Draw the I/O time of every policy into this SVG or PNG file.")
 ]
@@ -58,6 +65,7 @@ def _recommend(
     frames: Frames = None,
     page_size: PageSize = "4KiB",
     purpose: For = Purpose.SIMULATION,
+    policy: Policy = None,
     jobs: Jobs = None,
     figure: Figure = None,
     format: OutputFormat = None,
@@ -79,6 +87,7 @@ def _recommend(
             memory=memory,
             page_size=page_size,
             purpose=purpose,
+            policies=policy or (),
             jobs=jobs,
             watch=watch,
             **reading,

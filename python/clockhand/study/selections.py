@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from clockhand._engine import UsageError
+from clockhand.study.own_policies import IN_FILE, name_of
 from clockhand.study.ranges import each_value
 
 ALL = "all"
@@ -12,7 +13,7 @@ ALL = "all"
 
 def expanded(
     option: str,
-    texts: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    texts: str | os.PathLike[str] | type | Iterable[str | os.PathLike[str] | type],
     names: Sequence[str],
 ) -> list[str]:
     """Return one entry for each thing that ``texts`` name, in the order given, doubles kept.
@@ -21,7 +22,8 @@ def expanded(
     between them. A comma before ``parameter=`` goes on with the entry before it. ``all`` and
     patterns such as ``clock*`` stand for the ``names`` that they match, in their order, each with
     the parameters that follow the pattern. A parameter may have a range
-    (:mod:`clockhand.study.ranges`). A text that is the name of a file is one entry.
+    (:mod:`clockhand.study.ranges`). A text that is the name of a file is one entry, and a class is
+    the policy that it is.
 
     Args:
         option: The command's option, for the error.
@@ -31,14 +33,18 @@ def expanded(
     Raises:
         UsageError: an entry is empty, or a pattern matches nothing.
     """
-    given = [texts] if isinstance(texts, str | os.PathLike) else texts
+    given = [texts] if isinstance(texts, str | os.PathLike | type) else texts
     return [
         one
-        for text in (os.fspath(entry) for entry in given)
+        for text in (_text(entry) for entry in given)
         for entry in ([text] if os.path.isfile(text) else _entries(option, text))
         for named in _matching(option, entry, names)
         for one in ([named] if os.path.isfile(named) else each_value(option, named))
     ]
+
+
+def _text(entry: str | os.PathLike[str] | type) -> str:
+    return name_of(entry) if isinstance(entry, type) else os.fspath(entry)
 
 
 def _entries(option: str, text: str) -> list[str]:
@@ -54,6 +60,8 @@ def _entries(option: str, text: str) -> list[str]:
 
 
 def _matching(option: str, entry: str, names: Sequence[str]) -> list[str]:
+    if IN_FILE in entry:
+        return [entry]
     word, colon, parameters = entry.partition(":")
     pattern = "*" if word == ALL else word
     if not set("*?[") & set(pattern):

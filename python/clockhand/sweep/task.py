@@ -209,6 +209,11 @@ class Run:
             is_of_all = not task.layout.depends_on_footprint
             cell = by_place[position] if is_of_all else missing[position]
             own = {"trace": task.trace, "version": _engine.__version__}
+            planned = cell.key.get("policy_resolved")
+            if planned is not None and row.get("policy_resolved", planned) != planned:
+                raise _engine.ClockhandError(
+                    f"{planned}: its source changed while it ran; run the command again"
+                )
             done.append((cell, {**row, **task.key(cell), **own}))
         told(done)
 

@@ -21,6 +21,7 @@ use super::future::Future;
 use super::options::{FirstTouch, PageCacheOptions, ZeroClean};
 use super::read_ahead::FileWindows;
 use super::swap_slots::SwapSlots;
+use crate::replay::chunk_done;
 use crate::{Progress, SimError};
 use clock::Clock;
 use told::{ByAccess, ByBits, ByFuture, Told, op};
@@ -163,10 +164,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
             for (place, &reference) in view.references()[start..end].iter().enumerate() {
                 self.reference(start + place, reference);
             }
-            self.cell.progress.add_done((end - start) as u64);
-            if self.cell.progress.is_cancelled() {
-                return Err(SimError::Interrupted);
-            }
+            chunk_done(&mut self.memory, self.cell.progress, end - start)?;
             start = end;
         }
         Ok(())

@@ -88,7 +88,7 @@ impl<'a> Replay<'a> {
                     left_in_period = period;
                 }
             }
-            chunk_done(self.progress, chunk.len())?;
+            chunk_done(&mut paging.memory, self.progress, chunk.len())?;
         }
         Ok(())
     }

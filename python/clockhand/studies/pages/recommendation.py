@@ -18,8 +18,9 @@ from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.calls import in_python
 from clockhand.study.drawing import check_drawing
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
-from clockhand.study.options import joined
+from clockhand.study.options import joined, names_of
 from clockhand.study.progress import Watch, Watching, watched
+from clockhand.study.selections import expanded
 from clockhand.traces import Reading, Trace, reading_notes, sources
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ STANDARD_INPUT = "-"
 
 COST_RATIO = "c"
 """The parameter whose default is the device's write/read ratio."""
+
+OWN_COST_RATIO = "write_read_ratio"
+"""The same of a policy in Python."""
 
 PURPOSES = ("simulation", "pager")
 SITUATION_SCHEMA = {
@@ -132,6 +136,7 @@ def recommend(
     memory: str | float | None = None,
     page_size: int | str = 4096,
     purpose: str = "simulation",
+    policies: str | type | Sequence[str | type] = (),
     jobs: int | None = None,
     watch: Watching = None,
     **reading: Unpack[Reading],
@@ -145,6 +150,8 @@ def recommend(
         memory: The memory size as a share of the footprint or in bytes. Give this or ``frames``.
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         purpose: ``"pager"`` to choose only among policies that can drive real memory.
+        policies: Policies to choose from besides, as ``simulate`` takes them: your own, or some of
+            the catalog with other parameters.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -159,16 +166,37 @@ def recommend(
         raise UsageError(f"--for {purpose!r} is unknown; give {' or '.join(PURPOSES)}")
     if jobs is not None:
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+    more = expanded("--policy", policies, names_of("policies"))
+    _check_more(more, purpose)
     question = _Question(
         frames=None if frames is None else str(frames),
         memory=joined(memory),
         page_bytes=_engine.parse_page_bytes(str(page_size)),
         device=os.fspath(device),
         jobs=jobs,
+        more=tuple(more),
     )
     question.plan()
     with watched(watch) as told:
-        return question.answer(sources(trace, **reading)[0], _candidates(purpose), told)
+        candidates = [*_candidates(purpose), *more]
+        return question.answer(sources(trace, **reading)[0], candidates, told)
+
+
+def _check_more(more: Sequence[str], purpose: str) -> None:
+    """Refuse what cannot be recommended.
+
+    Raises:
+        UsageError: one is unknown, a bound, must know the future, or cannot drive real memory.
+    """
+    wanted = ("bit-driven",) if purpose == "pager" else ("bit-driven", "access-driven")
+    for policy in more:
+        _engine.policy_page(policy)
+        name = _engine.policy_name(policy)
+        kinds = {entry["name"]: entry["kind"] for entry in _engine.policies()}
+        if kinds.get(name, "bit-driven") not in wanted:
+            raise UsageError(f"--policy {policy} cannot be recommended; it is {kinds[name]}")
+        if name not in kinds and purpose == "pager":
+            raise UsageError(f"--policy {policy} is in Python, which pages no real memory")
 
 
 def _candidates(purpose: str) -> list[str]:
@@ -185,6 +213,7 @@ class _Question:
     page_bytes: int
     device: str
     jobs: int | None
+    more: tuple[str, ...]
 
     def plan(self, footprint_pages: int | None = None) -> dict[str, Any]:
         plan = _engine.plan_cells(
@@ -203,7 +232,7 @@ class _Question:
     ) -> Recommendation:
         plan = self.plan()
         ratio = Fraction(plan["device"]["write_read_ratio"])
-        names = [policy["name"] for policy in _engine.policies()]
+        names = [*(policy["name"] for policy in _engine.policies()), *self.more]
         scaled = {
             factor: _with_cost_ratio(names, max(Fraction(1), ratio * factor))
             for factor in (Fraction(1, 2), Fraction(2))
@@ -302,12 +331,22 @@ class _Question:
 
 def _with_cost_ratio(names: Iterable[str], ratio: Fraction) -> dict[str, str]:
     """Each policy as it would be by default on a device with another write/read ratio."""
-    with_ratio = {
-        policy["name"]
-        for policy in _engine.policies()
-        if any(parameter["name"] == COST_RATIO for parameter in policy["parameters"])
+    cost_ratios = {
+        policy["name"]: parameter["name"]
+        for policy in (*_engine.policies(), *_engine.own_policies())
+        for parameter in policy["parameters"]
+        if parameter["name"] in (COST_RATIO, OWN_COST_RATIO)
     }
-    return {name: f"{name}:{COST_RATIO}={ratio}" if name in with_ratio else name for name in names}
+
+    def scaled(policy: str) -> str:
+        name = _engine.policy_name(policy)
+        parameter = cost_ratios.get(name)
+        given = policy[len(name) + 1 :]
+        if parameter is None or any(part.startswith(f"{parameter}=") for part in given.split(",")):
+            return policy
+        return f"{name}:{parameter}={ratio}{',' if given else ''}{given}"
+
+    return {name: scaled(name) for name in names}
 
 
 def _told(

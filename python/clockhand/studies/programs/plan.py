@@ -7,6 +7,9 @@ from typing import Any, Self
 from clockhand import _engine
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
 
+OWN = "own"
+"""What stands for the kind of a policy in Python."""
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -40,7 +43,7 @@ class Planned:
         )
         kinds = {entry["name"]: entry["kind"] for entry in _engine.policies()}
         for policy in policies:
-            kind = kinds[_engine.policy_name(policy)]
+            kind = kinds.get(_engine.policy_name(policy), OWN)
             if kind != "bit-driven":
                 raise _engine.UsageError(f"--policy {policy}: {_why_not(kind)}; choose another")
         resolved = {cell["policy"]: cell["policy_resolved"] for cell in plan["cells"]}
@@ -49,6 +52,8 @@ class Planned:
 
 
 def _why_not(kind: str) -> str:
+    if kind == OWN:
+        return "it is written in Python, which pages no real memory"
     if kind == "access-driven":
         return "it must be told of every hit, and real memory shows only faults and bits"
     return "it must know the future, so that no program can run under it"

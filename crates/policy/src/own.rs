@@ -1,0 +1,126 @@
+//! Policies that stand in no catalog: what others write, in this language or another, is told of the same events and
+//! runs in the same drivers.
+//!
+//! An [`OwnPolicy`] is chosen at run time, so its methods are called through a table. On a hit a bit-driven one costs no
+//! more than those of the catalog, since it is not called.
+
+use alloc::boxed::Box;
+use core::error::Error;
+use core::fmt;
+use core::num::NonZeroU64;
+
+use crate::catalog::{Kind, Size, Visitor};
+use crate::page::{AccessDriven, BitDriven, Fault, Inspector, PagePolicy};
+use crate::parameters::Settings;
+use crate::{Frame, Frames, HitBits, Op, PageId};
+
+/// Why a policy cannot go on.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// A policy of others, with the events of [`PagePolicy`] and [`AccessDriven`]; see there what each means.
+///
+/// One that fails goes on with harmless choices until a driver asks for the [`failure`](OwnPolicy::failure).
+pub trait OwnPolicy {
+    /// A fault on `page` is about to make a page leave.
+    fn make_room_for(&mut self, page: PageId);
+    /// The page to leave next: one that is in memory, not pinned, and was not chosen before.
+    fn choose_victim(&mut self, frames: &mut dyn Frames) -> Frame;
+    /// The page of `fault` has been loaded into `frame`.
+    fn loaded(&mut self, fault: Fault, frame: Frame, frames: &mut dyn Frames);
+    /// The page in `frame` is referenced; only policies that are access-driven are told.
+    fn hit(&mut self, op: Op, frame: Frame, frames: &dyn Frames);
+    /// The page in `frame` leaves out of turn.
+    fn dropped(&mut self, frame: Frame, frames: &dyn Frames);
+    /// The page in `frame` has been written back.
+    fn written_back(&mut self, frame: Frame, frames: &dyn Frames);
+    /// After how many references the policy wants its [`tick`](OwnPolicy::tick).
+    fn period(&self) -> Option<NonZeroU64>;
+    /// A period has ended.
+    fn tick(&mut self, frames: &mut dyn Frames);
+    /// Why the policy cannot go on, told once. Drivers ask now and then, also for the sake of others who wait for what
+    /// the policy holds.
+    fn failure(&mut self) -> Option<Failure>;
+}
+
+/// Makes policies of one kind; stands in their [`Entry`](crate::catalog::Entry).
+pub trait Make: fmt::Debug + Send + Sync {
+    /// A policy for a memory of this size. What goes wrong is the policy's [failure](OwnPolicy::failure).
+    fn make(&self, settings: &Settings, size: Size) -> Box<dyn OwnPolicy>;
+
+    /// Calls `run` once, in which a policy is made and used: here is the place to get hold of what its calls need.
+    fn around(&self, run: &mut dyn FnMut()) {
+        run();
+    }
+}
+
+/// Passes a new policy to `visitor`. `Kind::Offline` is not open to others: it counts as access-driven.
+pub(crate) fn build<V: Visitor>(
+    make: &dyn Make,
+    kind: Kind,
+    settings: &Settings,
+    size: Size,
+    visitor: V,
+) -> V::Output {
+    let (mut visitor, mut output) = (Some(visitor), None);
+    make.around(&mut || {
+        let policy = make.make(settings, size);
+        let visitor = visitor.take().expect("a run is called once");
+        output = Some(match kind {
+            Kind::BitDriven => visitor.bit_driven(Own::<false>(policy)),
+            Kind::AccessDriven | Kind::Offline => visitor.access_driven(Own::<true>(policy)),
+        });
+    });
+    output.expect("a run is called once")
+}
+
+/// A policy of others as drivers take it, told of hits or not.
+struct Own<const TOLD_OF_HITS: bool>(Box<dyn OwnPolicy>);
+
+impl<const TOLD_OF_HITS: bool> PagePolicy for Own<TOLD_OF_HITS> {
+    fn make_room_for(&mut self, page: PageId) {
+        self.0.make_room_for(page);
+    }
+
+    fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        self.0.choose_victim(frames)
+    }
+
+    fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
+        self.0.loaded(fault, frame, frames);
+    }
+
+    fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.0.dropped(frame, frames);
+    }
+
+    fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.0.written_back(frame, frames);
+    }
+
+    fn period(&self) -> Option<NonZeroU64> {
+        self.0.period()
+    }
+
+    fn tick<F: Frames>(&mut self, frames: &mut F) {
+        self.0.tick(frames);
+    }
+
+    fn failure(&mut self) -> Option<Failure> {
+        self.0.failure()
+    }
+
+    fn inspect(&self, _: &mut dyn Inspector) {}
+}
+
+impl BitDriven for Own<false> {
+    const HIT_BITS: HitBits = HitBits::Separate;
+}
+
+impl AccessDriven for Own<true> {
+    // Nothing is known of what it does with a repeated hit.
+    const COUNTS_REFERENCES: bool = true;
+
+    fn hit<F: Frames>(&mut self, op: Op, frame: Frame, frames: &F) {
+        self.0.hit(op, frame, frames);
+    }
+}

@@ -1,0 +1,374 @@
+"""Policies of one's own: Python classes that decide which page leaves.
+
+A class is a policy if it has ``choose_victim(self, frames)``. Its other methods are optional:
+:data:`METHODS` lists them. One with ``hit`` is told of every reference; one without it learns of
+hits from the bits that they set, which ``frames`` shows.
+"""
+
+import hashlib
+import inspect
+import linecache
+import sys
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, Literal, TypeVar
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand._engine import UsageError
+
+METHODS = {
+    "choose_victim": ("frames",),
+    "loaded": ("frame", "page", "is_write", "frames"),
+    "hit": ("frame", "is_write", "frames"),
+    "dropped": ("frame", "frames"),
+    "written_back": ("frame", "frames"),
+    "make_room_for": ("page",),
+    "tick": ("frames",),
+}
+"""The methods that Clockhand calls, and what it gives them."""
+
+IN_FILE = ".py:"
+"""What stands between the file and the class in the name of a policy."""
+
+MOST_BYTES = 1 << 20
+"""A file that is larger is no policy."""
+
+DIGEST = "sha256"
+"""The parameter that tells versions of a policy's source apart, so that results of one are never
+taken for those of another."""
+
+DIGITS = 12
+
+_SIZES = ("frames", "pages")
+_COST = "write_read_ratio"
+_SEED = "seed"
+_MOST_COUNT = 2**64 - 1
+_MOST_TERM = 2**32 - 1
+
+Class = TypeVar("Class", bound=type)
+
+
+def policy(own: Class) -> Class:
+    """Register a class as a policy under its own name; a decorator.
+
+    The class can then be named wherever policies are: ``simulate(trace, policies=["Mine", "clock"],
+    frames=64)``. A later class of the same name takes its place, as when a cell of a notebook is
+    run again.
+
+    Raises:
+        UsageError: the class is no policy; the sentence says what it lacks.
+    """
+    _register(own.__name__, own, _source_of(own), f"class {own.__qualname__}")
+    return own
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """What trials showed of a policy.
+
+    Attributes:
+        rules: A row per rule that was tried: the rule, in how many memories and with how many
+            references it was tried, and whether it was kept; the one that broke is the last.
+        sentence: Which rule broke where, and what was wrong; ``None`` if all were kept.
+        events: What happened last before it broke, from the oldest event on.
+        raised: What the policy's own code raised, if that is how it broke.
+    """
+
+    rules: pl.DataFrame
+    sentence: str | None
+    events: list[str]
+    raised: Exception | None
+
+
+def check_policy(policy: str | type) -> Conformance:
+    """Try the rules that every policy keeps, until one breaks.
+
+    Args:
+        policy: A class, ``FILE.py:CLASS`` or a name of the catalog, with parameters if wanted.
+
+    Raises:
+        UsageError: there is no such policy, or it must know the future.
+        Exception: what the policy's file raised when it was loaded.
+    """
+    name = name_of(policy) if isinstance(policy, type) else policy
+    checked = _engine.check_policy(name)
+    broken = checked["broken"]
+    rows = [{**kept, "kept": True} for kept in checked["kept"]]
+    if broken is None:
+        return Conformance(pl.DataFrame(rows, schema=RULE_SCHEMA), None, [], None)
+    rows.append({"rule": broken["rule"], "memories": None, "references": None, "kept": False})
+    sentence = (
+        f"{name} broke the rule that a policy {broken['rule']}: at reference "
+        f"{broken['reference']} of {broken['trial']}, {broken['wrong']}"
+    )
+    raised = broken["raised"]
+    return Conformance(
+        pl.DataFrame(rows, schema=RULE_SCHEMA),
+        sentence,
+        broken["events"],
+        raised if raised is not None and raised_by(raised) is not None else None,
+    )
+
+
+RULE_SCHEMA: Mapping[str, type[pl.DataType]] = {
+    "rule": pl.String,
+    "kept": pl.Boolean,
+    "memories": pl.UInt64,
+    "references": pl.UInt64,
+}
+"""Names, order and types of the columns of the rules that were tried."""
+
+
+def name_of(own: type) -> str:
+    """Return the name under which a class is a policy, and register it if it is new.
+
+    Raises:
+        UsageError: the class is no policy.
+    """
+    policy(own)
+    return own.__name__
+
+
+def load(name: str) -> None:
+    """Register the class of ``FILE.py:CLASS`` under this name; its file's code is run for that.
+
+    A file that is known already is not run again unless its content has changed.
+
+    Raises:
+        UsageError: there is no such file or class, it is not Python, or no policy.
+        Exception: what the file's own code raised.
+    """
+    path, _, word = name.partition(IN_FILE)
+    file = Path(f"{path}.py" if word else name)
+    source = _read(name, file)
+    digest = hashlib.sha256(source).hexdigest()[:DIGITS]
+    known = _LOADED.get((file.absolute(), digest))
+    module = _run(name, file, source, digest) if known is None else known
+    if _REGISTERED.get(name) != digest or known is None:
+        _register(name, _class_in(name, module, word), digest, f"{file}, sha256 {digest}")
+    _LOADED[file.absolute(), digest] = module
+
+
+_LOADED: dict[tuple[Path, str], ModuleType] = {}
+_REGISTERED: dict[str, str] = {}
+"""The digest of the source that each name stands for."""
+
+
+def _read(name: str, file: Path) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            source = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise _refused(name, f"{file} cannot be read ({error.strerror}); name a file") from None
+    if len(source) > MOST_BYTES:
+        raise _refused(name, f"{file} has more than 1 MiB; name a file with a policy")
+    return source
+
+
+def _run(name: str, file: Path, source: bytes, digest: str) -> ModuleType:
+    """Run a file in a module of its own; nothing is written beside it."""
+    try:
+        code = compile(source, str(file), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        place = f"{file}, line {error.lineno}" if error.lineno else str(file)
+        raise _refused(name, f"{place}: {error.msg}; correct it") from None
+    except ValueError as error:
+        raise _refused(name, f"{file} is no Python ({error}); name a file with a policy") from None
+    module = ModuleType(f"clockhand_policy_{file.stem}_{digest}")
+    module.__file__ = str(file)
+    sys.modules[module.__name__] = module
+    linecache.checkcache(str(file))
+    try:
+        exec(code, module.__dict__)
+    except Exception as error:
+        del sys.modules[module.__name__]
+        _mark(error, name, "its file raised this when it was loaded")
+        raise
+    return module
+
+
+def _mark(error: Exception, name: str, what: str) -> None:
+    """Note whose exception it is; the traceback that is kept begins in the user's own file."""
+    error.add_note(f"policy {name}: {what}")
+    own = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    vars(error)["clockhand_policy"] = (name, own)
+
+
+def raised_by(error: BaseException) -> tuple[str, Any] | None:
+    """Return the policy whose own code raised an exception, and the traceback in that code."""
+    marked: tuple[str, Any] | None = getattr(error, "clockhand_policy", None)
+    return marked
+
+
+def _class_in(name: str, module: ModuleType, word: str) -> type:
+    found = {
+        own.__name__: own
+        for own in vars(module).values()
+        if isinstance(own, type) and own.__module__ == module.__name__
+    }
+    if word in found:
+        return found[word]
+    policies = [known for known, own in found.items() if hasattr(own, "choose_victim")]
+    there_are = f"there are: {', '.join(policies)}" if policies else "no class of it is a policy"
+    what = f"{module.__file__} has no class {word!r}" if word else "it names no class"
+    raise _refused(name, f"{what}; give FILE.py:CLASS, {there_are}")
+
+
+def _source_of(own: type) -> str:
+    """The digest of a class's source, or of its code where no source is known."""
+    try:
+        text = inspect.getsource(own).encode()
+    except (OSError, TypeError):
+        text = repr(list(_code_of(own))).encode()
+    return hashlib.sha256(text).hexdigest()[:DIGITS]
+
+
+def _code_of(own: type) -> Iterator[object]:
+    for name, value in sorted(vars(own).items()):
+        code = getattr(value, "__code__", None)
+        yield name, list(_constants(code)) if code is not None else None
+
+
+def _constants(code: CodeType) -> Iterator[object]:
+    yield code.co_code, code.co_names, code.co_varnames
+    for constant in code.co_consts:
+        yield from _constants(constant) if isinstance(constant, CodeType) else [repr(constant)]
+
+
+def _register(name: str, own: type, digest: str, origin: str) -> None:
+    if name in {entry["name"] for entry in _engine.policies()}:
+        raise _refused(name, "the catalog has a policy of this name; give the class another one")
+    _check_methods(name, own)
+    documentation = inspect.getdoc(own) if own.__doc__ else None
+    summary = documentation.splitlines()[0] if documentation else "a policy of one's own"
+    page = documentation or f"{name} has no documentation: give its class a docstring."
+    _engine.add_policy(
+        own,
+        {
+            "name": name,
+            "summary": summary,
+            "origin": origin,
+            "page": "".join(f"//! {line}\n" for line in page.splitlines()),
+            "parameters": [*_parameters(name, own), _parameter(DIGEST, "digest", digest, [digest])],
+            "is_told_of_hits": hasattr(own, "hit"),
+            "period": _period(name, own),
+        },
+    )
+    _REGISTERED[name] = digest
+
+
+def _refused(name: str, why: str) -> UsageError:
+    return UsageError(f"policy {name}: {why}")
+
+
+def _check_methods(name: str, own: type) -> None:
+    if not hasattr(own, "choose_victim"):
+        raise _refused(
+            name, f"class {own.__name__} lacks choose_victim(self, frames); add it to choose a page"
+        )
+    for method, arguments in METHODS.items():
+        function = inspect.getattr_static(own, method, None)
+        if function is None or not inspect.isfunction(function):
+            continue
+        try:
+            inspect.signature(function).bind(own, *arguments)
+        except TypeError:
+            raise _refused(
+                name,
+                f"{method}{inspect.signature(function)} cannot be called; it must take "
+                f"({', '.join(('self', *arguments))})",
+            ) from None
+
+
+def _period(name: str, own: type) -> int | None:
+    period: object = getattr(own, "period", None)
+    has_tick = hasattr(own, "tick")
+    if period is None and not has_tick:
+        return None
+    if not has_tick:
+        raise _refused(name, "it has a period, but no tick(self, frames); add it")
+    if not isinstance(period, int) or not 1 <= period <= _MOST_COUNT:
+        raise _refused(
+            name, f"tick needs a period of 1 or more references, not {period!r}; add period = 1000"
+        )
+    return period
+
+
+def _parameter(name: str, given: str, default: str, words: list[str]) -> dict[str, Any]:
+    return {"name": name, "given": given, "default": default, "words": words}
+
+
+def _parameters(name: str, own: type) -> list[dict[str, Any]]:
+    """Describe what ``__init__`` takes; the engine checks values and passes them by name."""
+    try:
+        signature = inspect.signature(own)
+    except ValueError:  # What is not written in Python may have none.
+        return []
+    found = []
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise _refused(name, f"__init__ takes {parameter.name} by place alone; remove the /")
+        found.append(_described(name, own, parameter))
+    return found
+
+
+def _described(name: str, own: type, parameter: inspect.Parameter) -> dict[str, Any]:
+    word, default = parameter.name, parameter.default
+    if word in _SIZES:
+        return _parameter(word, word, "0", [])
+    if word == _SEED:
+        return _parameter(word, "seed", "", [])
+    if word == _COST:
+        return _parameter(word, "deviceratio", "", [])
+    match default:
+        case _ if word == DIGEST:
+            wrong = "is kept for the digest of the source; give the parameter another name"
+        case inspect.Parameter.empty:
+            wrong = (
+                "has no default; give it one, or call it frames, pages, seed or write_read_ratio"
+            )
+        case bool():
+            return _parameter(word, "flag", str(default).lower(), [])
+        case int() if 0 <= default <= _MOST_COUNT:
+            return _parameter(word, "count", str(default), [])
+        case float() | Fraction() if (ratio := _ratio(default)) is not None:
+            return _parameter(word, type(default).__name__.lower(), ratio, [])
+        case str() if default in (words := _words(own, word)):
+            return _parameter(word, "word", default, words)
+        case str():
+            wrong = f'has words as values; say which: {word}: Literal["{default}", ...]'
+        case _:
+            wrong = (
+                f"has the default {default!r}; give a whole number, a float or Fraction from 0, a "
+                "bool or a word"
+            )
+    raise _refused(name, f"the parameter {word} of __init__ {wrong}")
+
+
+def _ratio(number: float | Fraction) -> str | None:
+    """The exact text of a number from 0, with terms of 32 bits."""
+    try:
+        ratio = Fraction(str(number))
+    except ValueError:
+        return None
+    fits = ratio >= 0 and max(ratio.numerator, ratio.denominator) <= _MOST_TERM
+    return str(ratio) if fits else None
+
+
+def _words(own: type, parameter: str) -> list[str]:
+    try:
+        hints = typing.get_type_hints(vars(own).get("__init__", own))
+    except Exception:  # An annotation may name what does not exist.
+        return []
+    hint = hints.get(parameter)
+    if typing.get_origin(hint) is not Literal:
+        return []
+    return [word for word in typing.get_args(hint) if isinstance(word, str)]
