@@ -1,7 +1,7 @@
 """What reproductions quote stands in the papers, word for word.
 
 The papers are not ours to ship: `CLOCKHAND_PAPERS` names a folder with their texts, whose names
-begin `craw`, `clock-dnv` and `scm`. Without it the test is skipped.
+begin `craw`, `cflru`, `clock-dnv` and `scm`. Without it the test is skipped.
 """
 
 import os
@@ -21,7 +21,7 @@ def letters(text: str) -> str:
     return re.sub(r"[^0-9a-z%]", "", text.lower())
 
 
-@pytest.mark.parametrize("paper", ["craw", "clock-dnv", "scm"])
+@pytest.mark.parametrize("paper", ["craw", "cflru", "clock-dnv", "scm"])
 def test_claims_quote_their_paper(paper: str) -> None:
     folder = os.environ.get("CLOCKHAND_PAPERS")
     if folder is None:

@@ -28,8 +28,9 @@ MATURIN = Path(sys.executable).with_name("maturin")
 OBSTACLE = _engine.pager_obstacle()
 REPRODUCED = {
     *ROOT.glob("traces/*.parquet"),
+    *ROOT.glob("traces/files/*.parquet"),
     *ROOT.glob("traces/servers/*.parquet"),
-    *(ROOT / "experiments" / f"{name}.toml" for name in ("craw", "clock-dnv", "scm")),
+    *(ROOT / "experiments" / f"{name}.toml" for name in ("craw", "cflru", "clock-dnv", "scm")),
     ROOT / "experiments/devices/scm-memory.toml",
 }
 """What comes with the package, so that papers are reproduced without the repository."""

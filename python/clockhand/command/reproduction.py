@@ -13,11 +13,14 @@ from clockhand.command.options import Jobs, Out, OutputFormat
 from clockhand.command.output import command_line, deliver, print_table, say
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
 from clockhand.reproduce import (
+    CflruReproduction,
     ClockDnvReproduction,
     Reproduction,
     ScmReproduction,
+    read_cflru_experiment,
     read_clock_dnv_experiment,
     read_scm_experiment,
+    reproduce_cflru,
     reproduce_clock_dnv,
     reproduce_craw,
     reproduce_scm,
@@ -30,7 +33,10 @@ from clockhand.sweep.tables import table_files
 
 CLOCK_DNV = "clock-dnv"
 SCM = "scm"
-PAPERS = ("craw", CLOCK_DNV, SCM)
+CFLRU = "cflru"
+PAPERS = ("craw", CFLRU, CLOCK_DNV, SCM)
+
+Made = Reproduction | CflruReproduction | ClockDnvReproduction | ScmReproduction
 
 Paper = Annotated[str, typer.Argument(help=f"What to reproduce: {', '.join(PAPERS)}.")]
 ExperimentFile = Annotated[
@@ -86,7 +92,13 @@ def _reproduce(
 
 def _made(
     paper: str, file: Path, dataset: Path | None, traces: Path | None, jobs: int | None
-) -> Reproduction | ClockDnvReproduction | ScmReproduction:
+) -> Made:
+    if paper == CFLRU:
+        cflru = read_cflru_experiment(file)
+        with sweep_progress() as watch:
+            return reproduce_cflru(
+                cflru, dataset=dataset, jobs=jobs, watch=watch, command=command_line()
+            )
     if paper == CLOCK_DNV:
         clock_dnv = read_clock_dnv_experiment(file)
         with sweep_progress() as watch:
@@ -109,12 +121,23 @@ def _made(
         return reproduce_craw(craw, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
 
 
-def _page(made: Reproduction | ClockDnvReproduction | ScmReproduction) -> str:
+def _page(made: Made) -> str:
     match made:
         case Reproduction():
             return _craw_page(made)
         case ClockDnvReproduction():
             return _clock_dnv_page(made)
+        case CflruReproduction():
+            from clockhand.reproduce.cflru_report import (
+                render_cflru,  # Altair takes a while to import.
+            )
+
+            return render_cflru(
+                claims=made.claims,
+                paper_tables=made.paper_tables,
+                rows=made.rows,
+                facts=made.facts,
+            )
         case ScmReproduction():
             from clockhand.reproduce.scm_report import render_scm  # Altair takes a while to import.
 

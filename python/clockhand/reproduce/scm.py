@@ -1,15 +1,15 @@
 """The SCM paper: its experiment, its tables, and what became of its claims."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 import polars as pl
 
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw import claim_table
+from clockhand.reproduce.parts import joined_facts, rows_of
 from clockhand.reproduce.scm_caching_claims import judge_caching
 from clockhand.reproduce.scm_claims import BEST_FOR_FAULTS, UNTESTED, best_pages, judge_paging
 from clockhand.reproduce.scm_experiment import (
@@ -21,7 +21,7 @@ from clockhand.reproduce.scm_experiment import (
 )
 from clockhand.studies.filecache.run import break_even
 from clockhand.study.facts import Facts
-from clockhand.sweep import Sweep, run_sweep
+from clockhand.sweep import run_sweep
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
 
@@ -100,8 +100,8 @@ def reproduce_scm(
     rows = ScmRows(
         measured=experiment.measured,
         required_hits=break_even(experiment.break_even),
-        servers=_rows(experiment, sweeps[SERVERS], SERVERS),
-        desktop=_rows(experiment, sweeps[DESKTOP], DESKTOP),
+        servers=rows_of(experiment.parts[SERVERS], sweeps[SERVERS]),
+        desktop=rows_of(experiment.parts[DESKTOP], sweeps[DESKTOP]),
     )
     claims = judge(rows)
     best = _best(rows.desktop)
@@ -120,7 +120,7 @@ def reproduce_scm(
             Table("Fastest page size in bytes", "fastest-page-size", best),
             Table("Figures 6 to 9", "rows", rows.desktop),
         ],
-        facts=_facts(sweeps),
+        facts=joined_facts(sweeps),
         warnings=[warning for sweep in sweeps.values() for warning in sweep.warnings],
     )
 
@@ -132,48 +132,6 @@ def judge(rows: ScmRows) -> list[Claim]:
         *judge_paging(rows.desktop),
         *UNTESTED,
     ]
-
-
-def _rows(experiment: ScmExperiment, sweep: Sweep, name: str) -> pl.DataFrame:
-    """The study's own rows, with short names of traces and the workloads that they stand for."""
-    part = experiment.parts[name]
-    workloads = dict(zip(part.sweep.traces, part.workloads, strict=True))
-    return sweep.rows.select(*sweep.layout.study.schema).with_columns(
-        pl.col("trace").map_elements(_short, pl.String),
-        pl.col("trace").replace_strict(workloads, return_dtype=pl.String).alias("workload"),
-    )
-
-
-def _short(trace: str) -> str:
-    return Path(trace).name.partition(".")[0]
-
-
-def _facts(sweeps: Mapping[str, Sweep]) -> Facts:
-    """Facts of all sweeps as those of one; traces are called as in the rows."""
-    parts = [sweep.facts for sweep in sweeps.values()]
-    traces = [
-        {**trace, "name": _short(trace["name"])} for facts in parts for trace in facts["traces"]
-    ]
-    options = {
-        f"{name}: {option}": value
-        for name, sweep in sweeps.items()
-        for option, value in sweep.facts["options"].items()
-        if option != "jobs"
-    }
-    return cast(
-        Facts,
-        {
-            **parts[-1],
-            "options": {**options, "jobs": parts[-1]["options"]["jobs"]},
-            "traces": traces,
-            "devices": _each_once(device for facts in parts for device in facts["devices"]),
-            "policies": _each_once(policy for facts in parts for policy in facts["policies"]),
-        },
-    )
-
-
-def _each_once(entries: Iterable[Any]) -> list[Any]:
-    return list({entry["name"]: entry for entry in entries}.values())
 
 
 def _workloads(rows: pl.DataFrame) -> pl.DataFrame:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from clockhand._engine import UsageError
-from clockhand.sweep import Experiment
-from clockhand.sweep.experiment import experiment_of, read_content
+from clockhand.reproduce.parts import Part, read_part
+from clockhand.sweep.experiment import read_content
 
 SERVERS = "servers"
 DESKTOP = "desktop"
@@ -28,7 +28,6 @@ PARTS = {
     SERVERS: ("filecache", ("web server", "proxy server")),
     DESKTOP: ("translate", tuple(name for name, *_ in DESKTOP_WORKLOADS)),
 }
-WORKLOAD = "workload"
 KEYS = {"question", "expected", "measured", "break_even", *PARTS}
 DEVICES_JUDGED = ("hdd", "scm:ratio=1")
 ADMISSIONS_JUDGED = ("always", "second-touch")
@@ -62,14 +61,6 @@ class Measured:
     read: Mapping[int, MeasuredPoint]
     cached: Mapping[int, MeasuredPoint]
     copied: Mapping[int, MeasuredPoint]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One study of the paper; ``workloads`` names the paper's workload of each of its traces."""
-
-    sweep: Experiment
-    workloads: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -123,7 +114,7 @@ def _experiment(file: Path, content: Mapping[str, Any]) -> ScmExperiment:
         expected=str(content["expected"]),
         measured=read_measured(file.parent / content["measured"]),
         break_even=tuple(content["break_even"]),
-        parts={name: _part(file, content, name) for name in PARTS},
+        parts={name: read_part(file, content, name, *asked) for name, asked in PARTS.items()},
     )
 
 
@@ -132,28 +123,6 @@ def _must_have(values: Any, judged: tuple[str, ...], what: str) -> None:
         raise TypeError(f"{what}: {values!r} is not a list of texts")
     if missing := [value for value in judged if value not in values]:
         raise ValueError(f"the {what} lack {', '.join(missing)}")
-
-
-def _part(file: Path, content: Mapping[str, Any], name: str) -> Part:
-    study, known = PARTS[name]
-    table = dict(content[name])
-    workloads = tuple((str(entry["name"]), str(entry["trace"])) for entry in table.pop(WORKLOAD))
-    names = [workload for workload, _ in workloads]
-    if sorted(names) != sorted(known):
-        raise ValueError(f"the workloads of {name} are {', '.join(known)}, each once")
-    sweep = {
-        "question": content["question"],
-        "expected": content["expected"],
-        "traces": [trace for _, trace in workloads],
-        study: table,
-    }
-    try:
-        read = experiment_of(file, sweep)
-    except UsageError as error:
-        raise UsageError(str(error).replace(f"[{study}]", f"[{name}]")) from None
-    if len(read.traces) != len(names):
-        raise ValueError(f"the workloads of {name} need a trace each, and no trace twice")
-    return Part(read, tuple(names))
 
 
 def read_measured(path: Path) -> Measured:

@@ -1,0 +1,92 @@
+"""The experiment of the CFLRU paper: one file, a sweep for each of its three parts."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clockhand._engine import UsageError
+from clockhand.reproduce.parts import Part, read_part
+from clockhand.sweep.experiment import read_content
+
+SWAP = "swap"
+BUFFERS = "buffers"
+KERNELS = "kernels"
+PROGRAMS = ("Gqview", "Kword", "Kspread", "Acrobat reader", "Mozilla")
+APPLICATIONS = ("gcc", "tar", "diff", "encoding", "file system benchmark")
+PARTS = {
+    # Part, the study that it asks, the paper's workloads.
+    SWAP: ("pages", PROGRAMS),
+    BUFFERS: ("pagecache", PROGRAMS),
+    KERNELS: ("pagecache", APPLICATIONS),
+}
+KEYS = {"question", "expected", *PARTS}
+
+WINDOWS = tuple(f"cflru:window_share=1/{x}" for x in range(1, 7))
+"""Section 4.2: ``S/x``, where ``x`` varies from 1 to 6."""
+POLICIES = ("lru", *WINDOWS, "cflru-dynamic", "min")
+LINUX, STATIC, DYNAMIC = "linux24", "linux24-cflru", "linux24-cflru:dynamic=true"
+READ_AHEAD, NO_READ_AHEAD = "file:3-31", "none"
+PAPERS_MEMORY = "16MiB"
+JUDGED = {
+    # Part, key, what the claims need there.
+    (SWAP, "policies"): POLICIES,
+    (BUFFERS, "policies"): POLICIES,
+    (KERNELS, "policies"): (LINUX, STATIC, DYNAMIC),
+    (KERNELS, "read_ahead"): (READ_AHEAD, NO_READ_AHEAD),
+    **{(part, "memory"): (PAPERS_MEMORY,) for part in PARTS},
+}
+
+
+@dataclass(frozen=True)
+class CflruExperiment:
+    """A checked experiment."""
+
+    path: Path
+    question: str
+    expected: str
+    parts: Mapping[str, Part]
+
+    @property
+    def dataset(self) -> Path:
+        """The folder that the cells are kept in, a folder in it for each part."""
+        return self.path.parent / "datasets" / self.path.stem
+
+
+def read_cflru_experiment(path: str | os.PathLike[str]) -> CflruExperiment:
+    """Read ``experiments/cflru.toml`` or a file like it; no trace is opened.
+
+    Raises:
+        UsageError: it is not TOML, or a key is unknown, missing or of another kind.
+        OSError: the file cannot be read.
+    """
+    file = Path(path)
+    content = read_content(file)
+    if wrong := sorted(KEYS ^ set(content)):
+        kind = "unknown" if wrong[0] in content else "missing"
+        raise UsageError(
+            f"{file}: the key {wrong[0]!r} is {kind}; the keys are {', '.join(sorted(KEYS))}"
+        )
+    try:
+        return _experiment(file, content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"{file}: a value is missing or not of its kind ({error}); compare it with "
+            "experiments/cflru.toml"
+        ) from error
+
+
+def _experiment(file: Path, content: Mapping[str, Any]) -> CflruExperiment:
+    for (part, key), judged in JUDGED.items():
+        values = content[part][key]
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise TypeError(f"{key} of {part}: {values!r} is not a list of texts")
+        if missing := [value for value in judged if value not in values]:
+            raise ValueError(f"the {key} of {part} lack {', '.join(missing)}")
+    return CflruExperiment(
+        path=file,
+        question=str(content["question"]),
+        expected=str(content["expected"]),
+        parts={name: read_part(file, content, name, *asked) for name, asked in PARTS.items()},
+    )

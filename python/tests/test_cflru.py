@@ -1,0 +1,241 @@
+"""`clockhand reproduce cflru`: what becomes of the CFLRU paper's claims, and what is refused."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import clockhand
+from clockhand import UsageError
+from clockhand.reproduce import read_cflru_experiment, reproduce_cflru
+from clockhand.reproduce.cflru_claims import PAPERS_MB, CflruRows, judge
+from clockhand.reproduce.cflru_experiment import (
+    APPLICATIONS,
+    DYNAMIC,
+    LINUX,
+    POLICIES,
+    PROGRAMS,
+    STATIC,
+    WINDOWS,
+)
+from clockhand.reproduce.claims import Verdict
+from conftest import Clockhand
+
+ROOT = Path(__file__).resolve().parents[2]
+EXPERIMENT = ROOT / "experiments/cflru.toml"
+RESULTS = ROOT / "experiments/results/cflru"
+CLAIMS = 37
+ELAPSED = {"no-readahead-time", "static-time", "dynamic-time"}
+
+
+def programs(part: str, static: float, dynamic: float, offline: float) -> pl.DataFrame:
+    """Rows in which policies cost these shares of what LRU costs, at 16 MiB and at a share."""
+    best = WINDOWS[3]
+    share_of_lru = {"lru": 1.0, "cflru-dynamic": dynamic, "min": offline, best: static}
+    rows = []
+    for program in PROGRAMS:
+        for frames, share in ((4096, 0.5), (1000, 16 / PAPERS_MB[part][program])):
+            for policy in POLICIES:
+                # Other windows write more or miss more, and so cost a little more.
+                place = WINDOWS.index(policy) if policy in WINDOWS else 3
+                cost = share_of_lru.get(policy, static * (1 + 0.02 * abs(place - 3)))
+                rows.append(
+                    {
+                        "workload": program,
+                        "trace": program,
+                        "policy": policy,
+                        "frames": frames,
+                        "memory_share": share,
+                        "misses": 0 if policy == "min" else 1000 - place,
+                        "read_ios": round(10_000 * cost) - 8 * (100 + place),
+                        "write_ios": 100 + place,
+                        "clean_evictions": 9,
+                        "dirty_evictions": 0,
+                        "dirty_pages_mean": 5.0 if policy == "lru" else 6.0,
+                    }
+                )
+    return pl.DataFrame(rows)
+
+
+def kernels(changes: dict[str, tuple[float, float]], unused: int) -> pl.DataFrame:
+    """Rows in which kernels change time and energy of plain Linux by these shares."""
+    rows = []
+    for application in APPLICATIONS:
+        for frames in (4096, 512):
+            for policy, ahead, name in (
+                (LINUX, "file:3-31", "plain"),
+                (LINUX, "none", "no-readahead"),
+                (STATIC, "none", "static"),
+                (DYNAMIC, "none", "dynamic"),
+                (STATIC, "file:3-31", "unjudged"),
+            ):
+                time, energy = changes.get(name, (0.0, 0.0))
+                is_cflru = name in ("static", "dynamic")
+                rows.append(
+                    {
+                        "workload": application,
+                        "policy": policy,
+                        "read_ahead": ahead,
+                        "frames": frames,
+                        "memory_share": 0.4,
+                        "read_ios": 1000 if name == "plain" else 900 + 10 * is_cflru,
+                        "write_ios": 500 - 50 * is_cflru,
+                        "io_time_us": 1e6 * (1 + time),
+                        "energy_uj": 1e6 * (1 + energy),
+                        "clean_evictions": 9,
+                        "dirty_evictions": 0,
+                        "readahead_ios": 100 if ahead != "none" else 0,
+                        "readahead_unused": unused if ahead != "none" else 0,
+                    }
+                )
+    return pl.DataFrame(rows)
+
+
+def verdicts(rows: CflruRows) -> dict[str, Verdict]:
+    return {claim.key: claim.verdict for claim in judge(rows)}
+
+
+def test_rows_as_the_paper_tells_them_reproduce_its_claims() -> None:
+    told = {"no-readahead": (-0.024, -0.044), "static": (-0.062, -0.114),
+            "dynamic": (-0.057, -0.121)}  # fmt: skip
+    rows = CflruRows(
+        swap=programs("swap", 0.716, 0.769, 0.8),
+        buffers=programs("buffers", 0.738, 0.765, 0.8),
+        kernels=kernels(told, unused=80),
+        windows=pl.DataFrame(),
+    )
+    found = verdicts(rows)
+    assert len(found) == CLAIMS
+    assert {key for key, verdict in found.items() if verdict is Verdict.UNTESTABLE} == ELAPSED
+    others = {key: verdict for key, verdict in found.items() if key not in ELAPSED}
+    assert {key for key, verdict in others.items() if verdict is not Verdict.REPRODUCED} == set()
+
+
+def test_rows_unlike_the_paper_do_not() -> None:
+    worse = dict.fromkeys(("no-readahead", "static", "dynamic"), (0.05, 0.05))
+    rows = CflruRows(
+        swap=programs("swap", 1.1, 1.4, 0.5),
+        buffers=programs("buffers", 0.95, 1.4, 0.5),
+        kernels=kernels(worse, unused=20),
+        windows=pl.DataFrame(),
+    )
+    found = verdicts(rows)
+    for key in (
+        "swap-static-share", "swap-dynamic-16-mib", "buffers-dynamic-share",
+        "swap-min-is-not-optimal", "read-ahead-is-wasted", "static-energy-small",
+        "no-readahead-device-time-16-mib", "dynamic-falls-behind-a-little",
+    ):  # fmt: skip
+        assert found[key] is Verdict.CONTRADICTED, key
+    assert found["buffers-static-16-mib"] is Verdict.DIRECTION
+
+
+def test_a_memory_that_no_program_fills_is_not_judged() -> None:
+    unfilled = pl.when(pl.col("frames") == 4096).then(0).otherwise("clean_evictions")
+    large = programs("swap", 0.7, 0.8, 0.9).with_columns(clean_evictions=unfilled)
+    rows = CflruRows(large, large, kernels({}, 50), pl.DataFrame())
+    found = verdicts(rows)
+    assert found["swap-static-16-mib"] is Verdict.UNTESTABLE
+    assert found["swap-static-share"] is Verdict.REPRODUCED
+
+
+@pytest.fixture
+def short_experiment(tmp_path: Path) -> Path:
+    """The experiment on small traces, with fewer cells."""
+    text = EXPERIMENT.read_text()
+    small = {"geeqie": "tar-gzip", "gedit": "sqlite3", "freecell": "cc1", "evince": "evince",
+             "audacious": "gedit"}  # fmt: skip
+    for name, instead in small.items():
+        text = text.replace(f'"../traces/{name}.parquet"', f'"{ROOT}/traces/{instead}.parquet"')
+    text = re.sub(
+        r"memory = \[.*\]", 'memory = ["16MiB", "30%"]', text.replace('"../', f'"{ROOT}/')
+    )
+    path = tmp_path / "short.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_command_prints_verdicts_and_writes_page_and_tables(
+    short_experiment: Path, tmp_path: Path, clockhand: Clockhand
+) -> None:
+    run = clockhand(
+        "reproduce", "cflru", "--experiment", short_experiment, "--html", "p.html", "--tables", "t",
+        "--out", "claims.csv", timeout=300,
+    )  # fmt: skip
+    assert run.code == 0, run.err
+    claims = pl.read_csv(tmp_path / "claims.csv")
+    assert claims.height == CLAIMS
+    assert set(claims.filter(pl.col("verdict") == "not testable here")["claim"]) >= ELAPSED
+    assert {path.name for path in (tmp_path / "t").iterdir()} == {
+        "claims.csv", "swap.csv", "buffers.csv", "kernels.csv",
+    }  # fmt: skip
+    page = (tmp_path / "p.html").read_text()
+    assert f"The CFLRU paper on 15 traces: of {CLAIMS - 3} claims" in page
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not here: the page of the reproduction was not opened")
+    command = [
+        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+        f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=60000", "--dump-dom",
+        (tmp_path / "p.html").as_uri(),
+    ]  # fmt: skip
+    opened = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert 'data-figures="drawn"' in opened.stdout and 'role="alert"' not in opened.stdout
+    assert "CONSOLE" not in opened.stderr, opened.stderr
+
+
+def test_cells_are_kept_and_are_those_of_the_studies(
+    short_experiment: Path, tmp_path: Path
+) -> None:
+    dataset = tmp_path / "cells"
+    made = reproduce_cflru(read_cflru_experiment(short_experiment), dataset=dataset)
+    parts = sorted(dataset.glob("*/part-*.parquet"))
+    assert {part.parent.name for part in parts} == {"swap", "buffers", "kernels"}
+    again = reproduce_cflru(read_cflru_experiment(short_experiment), dataset=dataset)
+    assert sorted(dataset.glob("*/part-*.parquet")) == parts
+    assert again.claims == made.claims and again.rows.kernels.equals(made.rows.kernels)
+    alone = clockhand.pagecache(
+        ROOT / "traces/files/postmark.parquet",
+        policies=LINUX, memory="30%", device="cflru-nand", read_ahead="file:3-31",
+    )  # fmt: skip
+    same = made.rows.kernels.filter(
+        (pl.col("workload") == "file system benchmark")
+        & (pl.col("policy") == LINUX)
+        & (pl.col("read_ahead") == "file:3-31")
+        & (pl.col("memory_share") < 0.5)
+        & (pl.col("frames") != 4096)
+    )
+    own = [name for name in alone.columns if name != "trace"]
+    assert same.select(own).rows() == alone.select(own).rows()
+
+
+def test_the_committed_claims_are_those_of_the_committed_rows() -> None:
+    def table(name: str) -> pl.DataFrame:
+        return pl.read_csv(RESULTS / f"{name}.csv", comment_prefix="#", infer_schema_length=None)
+
+    rows = CflruRows(table("swap"), table("buffers"), table("kernels"), pl.DataFrame())
+    claims = judge(rows)
+    committed = table("claims")
+    assert [str(claim.verdict) for claim in claims] == committed["verdict"].to_list()
+    assert [claim.found for claim in claims] == committed["found"].to_list()
+    assert len({claim.key for claim in claims}) == len(claims) == CLAIMS
+
+
+def test_experiments_that_are_none_are_refused(tmp_path: Path) -> None:
+    text = EXPERIMENT.read_text().replace('"../', f'"{ROOT}/')
+    wrong = {
+        "no-toml.toml": ("question = ", "is not TOML"),
+        "unknown.toml": (text.replace("[swap]", "[swapped]"), "the key 'swapped' is unknown"),
+        "workload.toml": (text.replace('"Mozilla"', '"doom"'), "the workloads of swap are"),
+        "twice.toml": (text.replace("files/tar.", "files/gcc."), "no trace twice"),
+        "window.toml": (text.replace('"cflru:window_share=1/6", ', ""), "policies of swap lack"),
+        "memory.toml": (text.replace('"16MiB", ', ""), "the memory of swap lack 16MiB"),
+        "text.toml": (text.replace('["file:3-31", "none"]', '"none"'), "not a list"),
+        "option.toml": (text.replace("read_ahead =", "ahead ="), "'read_ahead'"),
+    }
+    for name, (content, words) in wrong.items():
+        (tmp_path / name).write_text(content)
+        with pytest.raises(UsageError, match=re.escape(words)):
+            read_cflru_experiment(tmp_path / name)

@@ -1,0 +1,81 @@
+"""Capture the committed calls on files again: every session of sessions.py, or those named.
+
+    .venv/bin/python traces/files/capture.py [NAME...]
+
+Each session runs in a folder of its own under `clockhand trace capture --files`; it needs the
+programs that its entry names. Writes the tables of MANIFEST.md. It takes some minutes.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from sessions import SESSIONS, Session
+
+import clockhand
+
+HERE = Path(__file__).parent
+CLOCKHAND = Path(sys.executable).parent / "clockhand"
+BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+PATHS = "/usr/bin:/bin"
+"""Where programs are found: the system's own, so that others have the same."""
+
+
+def capture(session: Session) -> None:
+    """Run one session and put its trace beside this file."""
+    with tempfile.TemporaryDirectory(prefix=f"clockhand-{session.name}-") as name:
+        folder = Path(name)
+        session.prepare(folder)
+        environment = {"PATH": PATHS, "LANG": "C.UTF-8", "HOME": name}
+        labels = ["--label", f"session={session.does}"]
+        labels += ["--label", f"stands for={session.stands_for} (CFLRU, 2006)"]
+        out = ["--out", "captured.parquet", *labels]
+        words = [str(CLOCKHAND), "trace", "capture", "--files", *out, "--"]
+        subprocess.run(
+            [*words, "sh", "-e", "-c", session.script], cwd=folder, env=environment, check=True
+        )
+        shutil.move(folder / "captured.parquet", HERE / f"{session.name}.parquet")
+
+
+def write_manifest() -> None:
+    """Put the table between the two marks of MANIFEST.md."""
+    lines = [
+        "| trace | stands for | what it does | calls | pages read, written | footprint |",
+        "|---|---|---|---|---|---|",
+    ]
+    for session in SESSIONS:
+        info = clockhand.Trace(HERE / f"{session.name}.parquet").info()
+        mib = info["footprint_pages"] * info["page_bytes"] / (1 << 20)
+        lines.append(
+            f"| `{session.name}.parquet` | {session.stands_for} | {session.does} | "
+            f"{info['requests']:,} | {info['read_references']:,}, {info['write_references']:,} | "
+            f"{mib:.1f} MiB |"
+        )
+    manifest = HERE / "MANIFEST.md"
+    before, _, rest = manifest.read_text().partition(BEGIN)
+    after = rest.partition(END)[2]
+    manifest.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}")
+
+
+def main() -> int:
+    """Capture what is asked for; 1 if a session could not be."""
+    known = {session.name: session for session in SESSIONS}
+    wanted = sys.argv[1:] or list(known)
+    if unknown := [name for name in wanted if name not in known]:
+        print(f"there is no session {unknown[0]}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    for name in wanted:
+        missing = [word for word in known[name].needs if shutil.which(word, path=PATHS) is None]
+        if missing:
+            print(f"{name}: {missing[0]} is not installed", file=sys.stderr)
+            return 1
+        print(name, flush=True)
+        capture(known[name])
+    write_manifest()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
