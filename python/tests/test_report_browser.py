@@ -464,6 +464,41 @@ def test_locality_panels_follow_the_colour_scheme(opened: Open) -> None:
     assert light != opened("locality", scheme="dark").execute_script(script)
 
 
+def test_a_print_has_every_figure_also_those_that_were_not_looked_at(
+    browser: Any, folder: Path
+) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 1280, "height": 300, "deviceScaleFactor": 1, "mobile": False},
+    )
+    # A browser that never has time: what is not near the window stays undrawn.
+    never = {"source": "window.requestIdleCallback = () => 0;"}
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", never)
+    try:
+        browser.get_log("browser")
+        browser.get((folder / "traces.html").as_uri())
+        WebDriverWait(browser, 30).until(
+            lambda page: page.execute_script("return document.documentElement.dataset.window")
+        )
+        # Only promises are waited for, as a browser does between the event and the print.
+        drawn, printed, places = browser.execute_async_script(
+            """const done = arguments[0];
+            const count = () => document.querySelectorAll(".chart svg.marks").length;
+            (async () => {
+              const before = count();
+              window.dispatchEvent(new Event("beforeprint"));
+              for (let turn = 0; turn < 1000; turn++) await null;
+              done([before, count(), document.querySelectorAll("[data-figure]").length]);
+            })();"""
+        )
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+    assert drawn < places and printed == places
+    assert browser.get_log("browser") == []
+
+
 def test_a_figure_that_cannot_be_drawn_says_so(opened: Open, folder: Path) -> None:
     text = (folder / "lines.html").read_text(encoding="utf-8")
     packed = re.findall(r'id="report-data">([^<]*)', text)[0]

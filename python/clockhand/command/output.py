@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clockhand._engine import UsageError
+from clockhand.study.drawing import check_drawing
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places, publish
 from clockhand.study.selections import highlighted
@@ -185,11 +186,23 @@ def check_outputs(
 
     Raises:
         UsageError: ``--out`` and ``--report`` name one file.
+        ClockhandError: what draws is not installed.
         OSError: a place cannot be written.
     """
     if out is not None and out == report:
         raise UsageError(f"--out and --report both name {out}; give them different names")
+    check_figures(report, plots)
     check_places([path for path in (out, report, *others) if path is not None], folder=plots)
+
+
+def check_figures(*places: Path | None) -> None:
+    """Find out before the work that figures can be drawn, if there is a place for any.
+
+    Raises:
+        ClockhandError: what draws is not installed.
+    """
+    if any(places):
+        check_drawing()
 
 
 def check_highlight(

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from clockhand import UsageError
 from clockhand.command.options import Device, Frames, Jobs, Out, OutputFormat, PageSize, TraceFile
-from clockhand.command.output import deliver, print_table, say
+from clockhand.command.output import check_figures, deliver, print_table, say
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.report.canvas import picture
@@ -78,6 +78,7 @@ def _recommend(
         raise UsageError(
             f"--figure {figure}: the ending tells no picture that is drawn; end it in .svg or .png"
         )
+    check_figures(figure)
     check_places([path for path in (out, figure) if path is not None])
     with shown_progress() as watch:
         answer = recommend(

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from clockhand import UsageError
 from clockhand.command.options import Jobs, Out, OutputFormat
-from clockhand.command.output import command_line, deliver, print_table, say
+from clockhand.command.output import check_figures, command_line, deliver, print_table, say
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
 from clockhand.reproduce import (
     CflruReproduction,
@@ -79,6 +79,7 @@ def _reproduce(
     file = packaged_experiment(paper) if experiment is None else experiment
     if not file.exists():
         raise UsageError(f"{file} is not here; name another file with --experiment")
+    check_figures(html)
     check_places([path for path in (out, html) if path is not None], folder=tables)
     made = _made(paper, file, dataset or packaged_dataset(file), real_traces, jobs)
     for warning in made.warnings:

@@ -15,6 +15,7 @@ from clockhand import UsageError
 from clockhand.command import filecache, locality, pagecache, ssd, translation
 from clockhand.command.options import Highlight, Jobs, Out, OutputFormat
 from clockhand.command.output import (
+    check_figures,
     check_highlight,
     command_line,
     deliver,
@@ -67,6 +68,7 @@ def _sweep(
     out: Out = None,
 ) -> None:
     """Run an experiment: compute the cells that its dataset lacks, then its analyses."""
+    check_figures(html)
     check_places([path for path in (out, html) if path is not None], folder=tables)
     read = read_experiment(experiment)
     devices = [name for setting in read.settings for name in files_of(setting.options)]
@@ -101,6 +103,7 @@ def _report(
     out: Out = None,
 ) -> None:
     """Show what a dataset holds: a table per trace and setting, and a report as HTML."""
+    check_figures(html)
     check_places([path for path in (out, html) if path is not None])
     found = Dataset.found(dataset)
     rows, facts = found.report()

@@ -121,15 +121,27 @@
     });
   }
 
-  /* What is looked at is drawn first, and the rest after it, so that a print has all. */
+  /* Figures a page above and below the window are drawn as well, before they are scrolled to. */
+  const AHEAD = "100%";
+
+  /* What is near the window is drawn at once, and the rest while the browser has nothing to do. */
   async function drawAll(parts) {
     const near = new Set();
-    const observer = new IntersectionObserver((entries) => {
-      for (const entry of entries) {
-        if (entry.isIntersecting) near.add(entry.target);
-        else near.delete(entry.target);
-      }
+    let looked;
+    const hasLooked = new Promise((resume) => {
+      looked = resume;
+      setTimeout(resume, 200); /* A page in the background is not looked at. */
     });
+    const observer = new IntersectionObserver(
+      (entries) => {
+        for (const entry of entries) {
+          if (entry.isIntersecting) near.add(entry.target);
+          else near.delete(entry.target);
+        }
+        looked();
+      },
+      { rootMargin: `${AHEAD} 0px` },
+    );
     const waiting = [];
     for (const section of document.querySelectorAll("[data-part]")) {
       const part = parts[Number(section.dataset.part)];
@@ -143,16 +155,41 @@
       connectLegend(section, views);
       connectLines(section);
     }
-    while (waiting.length > 0) {
-      /* A turn for scrolling and clicks, and for the observer, before each figure. */
-      await new Promise((resume) => setTimeout(resume));
-      const found = waiting.findIndex(({ place }) => near.has(place));
-      const [{ figure, place, rows, views }] = waiting.splice(Math.max(found, 0), 1);
+    const drawWaiting = async ({ figure, place, rows, views }) => {
       const view = await draw(figure, place, rows);
       if (view !== null) views.push(view);
       observer.unobserve(place);
+    };
+    /* A print has every figure, also those that were still waiting: drawing is promises alone, which are kept before
+       the browser goes on to print. */
+    window.addEventListener("beforeprint", () => {
+      for (const each of waiting.splice(0)) drawWaiting(each);
+    });
+    await hasLooked;
+    while (waiting.length > 0) {
+      let found = waiting.findIndex(({ place }) => near.has(place));
+      if (found < 0) {
+        document.documentElement.dataset.window ??= "drawn";
+        await idle();
+        found = Math.max(0, waiting.findIndex(({ place }) => near.has(place)));
+      }
+      if (waiting.length === 0) break;
+      const [each] = waiting.splice(found, 1);
+      await drawWaiting(each);
+      await nextTurn();
     }
+    document.documentElement.dataset.window = "drawn";
     document.documentElement.dataset.figures = "drawn";
+  }
+
+  /* A turn for scrolling and clicks, and for the observer. */
+  function nextTurn() {
+    return new Promise((resume) => setTimeout(resume));
+  }
+
+  function idle() {
+    if (window.requestIdleCallback === undefined) return nextTurn();
+    return new Promise((resume) => window.requestIdleCallback(resume, { timeout: 500 }));
   }
 
   function connectTable(table, moreRows) {
