@@ -3,19 +3,26 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from clockhand import Frames, check_policy
+from clockhand import Frames, check_policy, policies
 from conftest import Clockhand
 from test_own_policies import EXAMPLE, FIFO, LRU, saved
 
-RULES = 9
+RULES = 10
 
-CHOOSES = "chooses pages that are in memory, each once"
+CHOOSES = "chooses pages that are in memory"
+SEVERAL = "chooses several pages in a row, each once"
 PINNED = "passes over pinned pages and leaves their bits alone"
 ANEW = "starts anew in each memory, and chooses the same pages again"
 
 BROKEN = {
+    "it never forgets its victims": (
+        FIFO.replace("                self.queue.remove(frame)\n", "", 1),
+        SEVERAL,
+        "chose frame 0 twice",
+    ),
     "it returns pages instead of frames": (
         FIFO.replace("return frame", "return frames.page(frame)"),
         CHOOSES,
@@ -37,6 +44,12 @@ BROKEN = {
                      "            frames.clear_bits(frame)"),
         PINNED,
         "it changed the bits of frame ",
+    ),
+    "it keeps pages that were dropped": (
+        FIFO.replace("    def dropped(self, frame, frames):\n        self.queue.remove(frame)",
+                     "    def dropped(self, frame, frames): ..."),
+        "forgets pages that leave out of turn",
+        "",
     ),
     "it is not told of pages that were dropped": (
         FIFO.replace("def dropped", "def forgotten"),
@@ -92,7 +105,19 @@ def test_a_class_is_checked_as_it_is() -> None:
 
     checked = check_policy(First)
     assert checked.sentence is not None
-    assert "policy First: choose_victim chose frame 0, which is pinned" in checked.sentence
+    assert (
+        "policy First: choose_victim chose frame 0 twice, and no page came between, at"
+        in checked.sentence
+    )
+
+
+@pytest.mark.parametrize(
+    "policy", policies().filter(pl.col("kind").str.ends_with("driven"))["name"]
+)
+def test_every_policy_of_the_catalog_keeps_the_rules(policy: str) -> None:
+    checked = check_policy(policy)
+    assert checked.sentence is None
+    assert len(checked.rules) == RULES
 
 
 def test_the_command_prints_rules_and_events(clockhand: Clockhand, tmp_path: Path) -> None:

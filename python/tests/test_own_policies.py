@@ -1,7 +1,10 @@
 """Policies in Python decide as those of the catalog do, and what is wrong with one is said."""
 
 import re
+import signal
+import subprocess
 import textwrap
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +14,7 @@ import pytest
 
 import clockhand
 from clockhand import ClockhandError, UsageError
-from conftest import Clockhand
+from conftest import EXECUTABLE, Clockhand
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = ROOT / "traces/freecell.parquet"
@@ -341,3 +344,90 @@ def test_a_sweep_computes_an_edited_policy_anew(tmp_path: Path, trace: Path) -> 
     mine.write_text(FIFO)
     assert run().computed == 0
     assert run().rows.equals(first)
+
+
+def test_a_source_that_changes_during_a_sweep_gives_no_cell(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from clockhand.sweep import read_experiment, run_sweep
+    from clockhand.sweep.task import Run
+
+    mine = saved(tmp_path, FIFO)
+    simulate = Run._simulate
+
+    def edited(*arguments: Any) -> None:
+        mine.write_text(FIFO + "# another version")
+        simulate(*arguments)
+
+    monkeypatch.setattr(Run, "_simulate", edited)
+    experiment = tmp_path / "own.toml"
+    experiment.write_text(
+        f'question = "?"\nexpected = "."\ntraces = ["{trace}"]\nframes = [4, 8]\n'
+        f'policies = ["{mine}:Fifo"]\n'
+    )
+    with pytest.raises(ClockhandError, match="its source changed while it ran; run the command"):
+        run_sweep(read_experiment(experiment), dataset=tmp_path / "dataset")
+    assert not list((tmp_path / "dataset").glob("part-*"))
+
+
+def test_several_cells_at_once_count_as_one_after_the_other(tmp_path: Path) -> None:
+    pair = [f"{saved(tmp_path, EXAMPLE + LRU)}:{name}" for name in ("Clock", "Lru")]
+    options: dict[str, Any] = {"policies": pair, "frames": "10,12,14,16,18,20", "limit": 20_000}
+    one, four = (clockhand.simulate(TRACE, **options, jobs=jobs) for jobs in (1, 4))
+    assert one.equals(four)
+
+
+def test_a_policy_can_be_recommended(tmp_path: Path, trace: Path) -> None:
+    source = """
+class Oracle:
+    \"\"\"Keeps one page of the loop out, and so does best.\"\"\"
+    def __init__(self, write_read_ratio):
+        self.newest = None
+    def choose_victim(self, frames):
+        return self.newest
+    def loaded(self, frame, page, is_write, frames):
+        self.newest = frame
+"""
+    loop = tmp_path / "loop.txt"
+    loop.write_text("".join(f"{page * 4096:08x} R\n" for page in range(30)) * 40)
+    oracle = f"{saved(tmp_path, source)}:Oracle"
+    answer = clockhand.recommend(loop, policies=oracle, frames=20)
+    assert oracle in answer.rows["policy"].to_list()
+    times = dict(answer.rows.select("policy", "io_time_us").iter_rows())
+    assert times[answer.policy] <= times[oracle] < times["lru"]
+    with pytest.raises(UsageError, match="in Python, which pages no real memory"):
+        clockhand.recommend(loop, policies=oracle, frames=20, purpose="pager")
+
+
+def test_the_page_of_a_policy_is_its_docstring(clockhand: Clockhand, tmp_path: Path) -> None:
+    saved(
+        tmp_path,
+        FIFO.replace("depth=0):", "depth=0):\n        'no page'").replace(
+            "class Fifo:", 'class Fifo:\n    """First in, first out.\n\n    As in a queue."""'
+        ),
+    )
+    run = clockhand("policies", "mine.py:Fifo")
+    assert run.code == 0, run.err
+    for words in ("First in, first out.", "As in a queue.", "depth", "sha256"):
+        assert words in run.out.decode()
+
+
+def test_an_interruption_ends_a_method_that_never_returns(tmp_path: Path, trace: Path) -> None:
+    started = tmp_path / "started"
+    source = f"""
+class Mine:
+    def choose_victim(self, frames):
+        open({str(started)!r}, "w").close()
+        while True:
+            pass
+"""
+    words = [EXECUTABLE, "simulate", trace, "--policy", f"{saved(tmp_path, source)}:Mine,clock"]
+    process = subprocess.Popen(
+        [*words, "--frames", "4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while not started.exists() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, b""), err
+    assert err == b"clockhand: interrupted; nothing was written\n"

@@ -5,7 +5,9 @@
 mod classes;
 mod frames;
 mod instance;
+mod interruption;
 
 pub(crate) use classes::{add_policy, find, own_policies};
 pub(crate) use frames::SeenFrames;
 pub(crate) use instance::PolicyError;
+pub(crate) use interruption::interrupt_policies;

@@ -12,6 +12,7 @@ use pythonize::pythonize;
 use serde::Serialize;
 
 use crate::errors::exception;
+use crate::own::interrupt_policies;
 
 /// How often progress is shown and signals are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -55,6 +56,8 @@ where
                 let looked = py.check_signals().and_then(|()| look(&progress));
                 if let Err(stop) = looked {
                     progress.cancel();
+                    // If that fails, there is no policy in Python that could be told.
+                    _ = interrupt_policies(py);
                     _ = py.detach(|| wait(TIDY_UP));
                     return Err(stop);
                 }

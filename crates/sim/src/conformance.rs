@@ -72,6 +72,8 @@ pub(crate) struct Beside {
     pub(crate) drops: bool,
     /// Dirty pages are written back although they stay.
     pub(crate) write_backs: bool,
+    /// Several pages leave before one comes.
+    pub(crate) batches: bool,
 }
 
 /// A rule, and where it is tried: in each memory twice, the second time with a new policy.
@@ -84,7 +86,7 @@ struct Rule {
     beside: Beside,
 }
 
-const ALONE: Beside = Beside { pins: false, drops: false, write_backs: false };
+const ALONE: Beside = Beside { pins: false, drops: false, write_backs: false, batches: false };
 const ALL: &[Pattern] = &[Pattern::Random, Pattern::Loop, Pattern::Scan];
 
 /// Whatever pattern and memory: the second run of each trial shows it.
@@ -94,7 +96,7 @@ const PINNED: &str = "passes over pinned pages and leaves their bits alone";
 
 const RULES: &[Rule] = &[
     Rule {
-        rule: "chooses pages that are in memory, each once",
+        rule: "chooses pages that are in memory",
         patterns: &[Pattern::Random],
         frames: &[2, 7, 64],
         writes: 3,
@@ -122,6 +124,13 @@ const RULES: &[Rule] = &[
         beside: ALONE,
     },
     Rule {
+        rule: "chooses several pages in a row, each once",
+        patterns: ALL,
+        frames: &[7, 64],
+        writes: 3,
+        beside: Beside { batches: true, ..ALONE },
+    },
+    Rule {
         rule: "takes write-backs of pages that stay",
         patterns: ALL,
         frames: &[1, 7],
@@ -140,14 +149,14 @@ const RULES: &[Rule] = &[
         patterns: ALL,
         frames: &[1, 2, 16],
         writes: 3,
-        beside: Beside { drops: true, ..ALONE },
+        beside: Beside { drops: true, batches: true, ..ALONE },
     },
     Rule {
         rule: "keeps all rules when everything happens at once",
         patterns: ALL,
         frames: &[2, 7, 64],
         writes: 3,
-        beside: Beside { pins: true, drops: true, write_backs: true },
+        beside: Beside { pins: true, drops: true, write_backs: true, batches: true },
     },
 ];
 
@@ -206,29 +215,4 @@ fn trials(rule: &Rule) -> impl Iterator<Item = Trial> + '_ {
             Trial { rule, pattern, frames, pages, writes, beside, references: REFERENCES }
         })
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use clockhand_policy::catalog::CATALOG;
-
-    use super::*;
-
-    #[test]
-    fn every_policy_of_the_catalog_keeps_the_rules() {
-        for entry in CATALOG.iter().filter(|entry| entry.kind != Kind::Offline) {
-            let name = entry.description.name;
-            let policy = PolicySpec::parse(name).expect("a name is enough");
-            let conformance = check_policy(&policy, &Progress::default()).expect("it is no oracle");
-            assert!(conformance.broken.is_none(), "{name}: {:?}", conformance.broken);
-            assert_eq!(conformance.kept.len(), RULES.len() + 1, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_policy_that_must_know_the_future_is_refused() {
-        let policy = PolicySpec::parse("min").expect("a name is enough");
-        let error = check_policy(&policy, &Progress::default()).expect_err("an oracle");
-        assert!(error.to_string().starts_with("policy min must know the future"), "{error}");
-    }
 }

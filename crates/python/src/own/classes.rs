@@ -15,6 +15,7 @@ use pythonize::{depythonize, pythonize};
 use serde::Deserialize;
 
 use super::instance::{Instance, PolicyError};
+use super::interruption::AtWork;
 use crate::catalogs::described;
 use crate::errors::UsageError;
 
@@ -101,7 +102,8 @@ impl Make for Maker {
     /// most calls.
     fn around(&self, run: &mut dyn FnMut()) {
         let mut has_run = false;
-        _ = Python::try_attach(|_| {
+        _ = Python::try_attach(|py| {
+            let _at_work = AtWork::here(py);
             has_run = true;
             run();
         });

@@ -187,7 +187,7 @@ impl Instance {
             )),
             Some(Place::Free) => Err(format!("chose frame {number}, which holds no page,")),
             Some(Place::Leaving) => {
-                Err(format!("chose frame {number} twice: its page left already"))
+                Err(format!("chose frame {number} twice, and no page came between,"))
             }
             Some(Place::Held) if frames.is_pinned(frame) => {
                 Err(format!("chose frame {number}, which is pinned,"))

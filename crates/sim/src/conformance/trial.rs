@@ -38,8 +38,13 @@ impl Trial {
             Pattern::Loop => "a loop",
             Pattern::Scan => "a scan",
         };
-        let Beside { pins, drops, write_backs } = self.beside;
-        let beside = [(pins, "pins"), (drops, "drops"), (write_backs, "write-backs")];
+        let Beside { pins, drops, write_backs, batches } = self.beside;
+        let beside = [
+            (pins, "pins"),
+            (drops, "drops"),
+            (write_backs, "write-backs"),
+            (batches, "several pages leaving at once"),
+        ];
         let beside: Vec<&str> =
             beside.into_iter().filter(|(happens, _)| *happens).map(|(_, word)| word).collect();
         let with = if beside.is_empty() { "" } else { " with " };
@@ -147,9 +152,7 @@ impl<P: PagePolicy> Course<'_, P> {
         let word = if op == Op::Write { "write" } else { "read" };
         match self.memory.frame_of(page) {
             Frame::NONE => {
-                while self.memory.is_full() {
-                    self.evict(page)?;
-                }
+                self.make_room(page)?;
                 let frame = self.memory.load(Fault::new(page, op));
                 self.note(format!(
                     "{word} of page {}, which is loaded into frame {}",
@@ -162,6 +165,20 @@ impl<P: PagePolicy> Course<'_, P> {
             }
         }
         self.check_failure()
+    }
+
+    /// One page leaves where memory is full; now and then up to two more, as for pages that come together.
+    fn make_room(&mut self, incoming: PageId) -> Result<(), BrokenRule> {
+        while self.memory.is_full() {
+            self.evict(incoming)?;
+        }
+        let more = if self.trial.beside.batches && self.below(4) == 0 { 2 } else { 0 };
+        for _ in 0..more {
+            if self.memory.resident_frames().count() > self.pinned.len() {
+                self.evict(incoming)?;
+            }
+        }
+        Ok(())
     }
 
     fn evict(&mut self, incoming: PageId) -> Result<(), BrokenRule> {
@@ -211,7 +228,7 @@ impl<P: PagePolicy> Course<'_, P> {
 
     /// What happens beside references: at every fourth one, on average, something.
     fn beside(&mut self) -> Result<(), BrokenRule> {
-        let Beside { pins, drops, write_backs } = self.trial.beside;
+        let Beside { pins, drops, write_backs, .. } = self.trial.beside;
         let resident: Vec<Frame> = self.memory.resident_frames().collect();
         if resident.is_empty() || self.below(4) != 0 {
             return Ok(());
