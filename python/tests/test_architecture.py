@@ -177,6 +177,26 @@ def test_the_kit_of_reports_never_opens_a_trace() -> None:
         assert not _rooms(source) & {"_engine", "traces"}, f"{source} imports the engine"
 
 
+NO_POLICIES = {
+    "sweep/tables.py": "the kernel's list of processors",
+    "sweep/layout.py": "a device's file, whose name may have colons",
+    "command/overwriting.py": "the same, of any option",
+    "studies/programs/memory_group.py": "the kernel's list of groups",
+    "studies/translate/charts.py": "the geometry of a TLB",
+}
+"""Modules that take texts apart at a colon which name no policy, and what the texts are."""
+
+
+def test_the_text_of_a_policy_is_taken_apart_in_one_place() -> None:
+    apart = re.compile(r"""(r?partition|r?split|r?index|starts_with)\((f?["'][^"']*:["'])""")
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if apart.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {"study/policies.py", *NO_POLICIES}
+
+
 def test_no_room_is_called_utils() -> None:
     for folder in ("crates", "python", "benches"):
         for path in (ROOT / folder).rglob("*"):

@@ -115,7 +115,7 @@ def test_parameters_stay_with_their_policy_in_a_list(text: str, names: list[str]
 
 @pytest.mark.parametrize("text", ["", "clock,,craw", ","])
 def test_an_empty_name_in_a_list_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="empty name"):
+    with pytest.raises(UsageError, match="names nothing"):
         contenders(text)
 
 

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from clockhand.sweep import read_experiment
 from conftest import Clockhand, os_course
 
@@ -70,3 +72,33 @@ def test_a_sweep_takes_ranges(tmp_path: Path) -> None:
     )
     windows = [f"cflru:window_pages={pages}" for pages in (1, 2, 3)]
     assert read_experiment(path).policies == (*windows, "craw:c=8", "craw:c=9")
+
+
+@pytest.mark.parametrize("study", ["pages", "pagecache"])
+def test_a_dataset_s_report_draws_the_predicted_window_of_each_setting(
+    study: str, clockhand: Clockhand, tmp_path: Path
+) -> None:
+    _trace(tmp_path)
+    sizes = 'page_sizes = ["512", "4KiB"]'
+    (tmp_path / "e.toml").write_text(
+        'question = "Which window?"\nexpected = "Some."\ntraces = ["t.trace"]\n'
+        f'[{study}]\nframes = [6, 8]\n{sizes}\npolicies = ["cflru:window_pages=0..6", "lru"]\n'
+    )
+    run = clockhand("sweep", "e.toml", "--html", "sweep.html")
+    assert run.code == 0, run.err
+    again = clockhand("sweep", "e.toml", "--html", "again.html")
+    assert "0 cells computed now" in again.err
+    report = clockhand("report", "datasets/e", "--html", "report.html")
+    assert report.code == 0, report.err
+    alone = 0
+    for size in ("512", "4KiB"):
+        name = {"pages": "simulate"}.get(study, study)
+        one = clockhand(
+            name, "t.trace", "--policy", "cflru:window_pages=0..6,lru", "--frames", "6,8",
+            *("--page-size", size, "--report", "r.html"),
+        )  # fmt: skip
+        assert one.code == 0, one.err
+        alone += (tmp_path / "r.html").read_text().count("(predicted ")
+    assert alone > 0
+    for page in ("sweep.html", "again.html", "report.html"):
+        assert (tmp_path / page).read_text().count("(predicted ") == alone, page

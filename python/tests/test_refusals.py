@@ -165,7 +165,7 @@ REFUSALS = (
     Refusal(RAM + "--policy clock --record absent/log.parquet -- true", FAILED, "make its folder"),
     Refusal(RAM + "--policy clock --out absent/rows.json -- true", FAILED, "make its folder"),
     Refusal(RAM + "--policy clock --repeat 3 -- true", WRONG_USAGE, "--compare"),
-    Refusal(RAM + "--compare clock,,craw -- true", WRONG_USAGE, "empty name"),
+    Refusal(RAM + "--compare clock,,craw -- true", WRONG_USAGE, "names nothing"),
     Refusal(RAM + "--compare clock,lru -- true", WRONG_USAGE, "told of every hit"),
     Refusal(RAM + "--compare kernel -- true", WRONG_USAGE, "names no policy"),
     Refusal(RAM + "--compare clock --repeat 0 -- true", WRONG_USAGE, "from 1 to"),

@@ -12,6 +12,7 @@ from clockhand import UsageError, _engine
 from clockhand.command.options import OutputFormat
 from clockhand.command.output import Format, print_markdown, print_table, write_rows
 from clockhand.study.catalogs import describes_ssd
+from clockhand.study.policies import name_of
 
 Name = Annotated[str | None, typer.Argument(help="Show the page of this one.")]
 
@@ -36,7 +37,7 @@ def _policies(name: Name = None, format: OutputFormat = None) -> None:
         _list(listed, ("policy", "write buffer"), format)
         return
     _refuse_format(name, format)
-    word = name.partition(":")[0]
+    word = name_of(name)
     policies = {entry["name"]: entry for entry in _engine.policies()}
     buffers = {entry["name"]: entry for entry in _engine.write_buffers()}
     if word not in buffers:
@@ -81,7 +82,7 @@ def _devices(name: Name = None, format: OutputFormat = None) -> None:
 
 def _page(name: str) -> str:
     """Return the page of a device or a drive; a file is a drive if it describes one."""
-    word = name.partition(":")[0]
+    word = name_of(name)
     if word in clockhand.ssds()["name"] or describes_ssd(name) or describes_ssd(word):
         return _engine.ssd_page(name)
     return _engine.device_page(name)

@@ -16,10 +16,10 @@ from clockhand.command.output import check_figures, deliver, print_table, say
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.report.canvas import picture
-from clockhand.studies.pages.comparison import BASELINE, BOUND, OPTIMUM
 from clockhand.studies.pages.recommendation import Recommendation, recommend
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places
+from clockhand.study.policies import BASELINE, BOUND, OPTIMUM
 from clockhand.traces import Reading
 
 PICTURES = (".svg", ".png")

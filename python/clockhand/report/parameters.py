@@ -8,12 +8,13 @@ from clockhand.report.canvas import PICTURE_HEIGHT, Canvas, Spec, framed
 from clockhand.report.lines import quantity
 from clockhand.report.words import free_slug
 from clockhand.study.facts import Facts
-from clockhand.study.ranges import Family, families
+from clockhand.study.policies import BOUND, OPTIMUM, name_of
+from clockhand.study.ranges import Family, families, is_of_window
 
 KEY = "io-time"
 MOST_SIZES = 6
 """Lines of more memory sizes could not be told apart; the figure takes these, evenly chosen."""
-REFERENCES = {"min": "MIN", "bound": "lower bound", "lru": "LRU"}
+REFERENCES = {OPTIMUM: "MIN", BOUND: "lower bound", "lru": "LRU"}
 """What the lines are compared with, by name."""
 PREDICTED = "predicted window"
 DASHES = [[6, 3], [2, 3], [10, 3]]
@@ -113,9 +114,9 @@ def _records(
             }
         )
     known = facts.get("predicted_windows", []) if facts else []
-    is_window = family.name.partition(":")[0] == "cflru" and family.parameter.startswith("window_")
-    for predicted in known if is_window else []:
-        if predicted["trace"] == trace and predicted["frames"] in chosen:
+    for predicted in known if is_of_window(family) else []:
+        is_here = all(predicted[name] == cells[0][name] for name in ("page_bytes", "device"))
+        if is_here and predicted["trace"] == trace and predicted["frames"] in chosen:
             frames, pages = predicted["frames"], predicted["window_pages"]
             value = pages / frames if family.parameter == "window_share" else pages
             record = {"kind": PREDICTED, "policy": PREDICTED, "frames": frames, "value": value}
@@ -177,7 +178,7 @@ def _chart(
 
 
 def _reference(policy: str) -> str | None:
-    return REFERENCES.get(policy.partition(":")[0].strip().lower())
+    return REFERENCES.get(name_of(policy))
 
 
 def _sizes(records: Sequence[Record]) -> list[int]:

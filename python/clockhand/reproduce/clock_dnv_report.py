@@ -11,10 +11,11 @@ from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.report import Lines, draw_part, shown_claims, texts_of, title_of
 from clockhand.studies.ssd.findings import geometry_line
 from clockhand.study.facts import SsdRunFacts, printable, trace_label
+from clockhand.study.policies import name_of
 
 PAGE_TEMPLATE = Path(__file__).with_name("clock_dnv_report.html.j2")
 
-BASELINE = "clock-dnv"
+OURS = "clock-dnv"
 PAPERS_BUFFERS = ("clock-dnv", "fab", "cbm")
 MODES = (
     "clock-dnv", "fab", "fab:clean_padding=false", "fab:cache_reads=false", "cbm:threshold=8",
@@ -92,8 +93,8 @@ def render_clock_dnv(
     """
     traces = rows["trace"].unique(maintain_order=True).to_list()
     labels = {trace: trace_label(trace, facts) for trace in traces}
-    names = [BASELINE, *dict.fromkeys((*MODES, *PAPERS_BUFFERS, *HYBRID, *OTHERS))]
-    looks = marks(list(dict.fromkeys(names)), {BASELINE}, (), PAGE)
+    names = [OURS, *dict.fromkeys((*MODES, *PAPERS_BUFFERS, *HYBRID, *OTHERS))]
+    looks = marks(list(dict.fromkeys(names)), {OURS}, (), PAGE)
     everywhere = {look.policy: look for look in looks}
     parts = []
     for key, title, text, panels in FIGURES:
@@ -118,7 +119,8 @@ def _modes(ablation: pl.DataFrame) -> pl.DataFrame:
     second = ablation.group_by("trace").agg(
         pl.col("buffer_pages").unique().sort().head(2).last().alias("second")
     )
-    of_mode = ablation.filter(pl.col("buffer").str.starts_with(f"{BASELINE}:"))
+    modes = [text for text in ablation["buffer"].unique() if name_of(text) == OURS != text]
+    of_mode = ablation.filter(pl.col("buffer").is_in(modes))
     at_size = of_mode.join(second, on="trace", maintain_order="left")
     return at_size.filter(pl.col("buffer_pages") == pl.col("second")).drop("second")
 

@@ -25,6 +25,7 @@ from clockhand.reproduce.claims import (
     untestable,
 )
 from clockhand.reproduce.evidence import Comparison, Evidence
+from clockhand.study.policies import BOUND
 
 CLEARING_RULES = {
     "cfclock": ("cleared", "CFCLOCK clears the bits of the pages that its hand passes"),
@@ -299,7 +300,7 @@ def _cfclock_reads(evidence: Evidence, cfclock: str, slug: str, reading: str) ->
 
 
 def _equal_with_all_memory(evidence: Evidence) -> Claim:
-    complete = evidence.rows.filter((pl.col("memory_share") == 1.0) & (pl.col("policy") != "bound"))
+    complete = evidence.rows.filter((pl.col("memory_share") == 1.0) & (pl.col("policy") != BOUND))
     times = complete.group_by("trace", maintain_order=True).agg(
         pl.col("io_time_us").n_unique().alias("times")
     )

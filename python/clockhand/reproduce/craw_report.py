@@ -14,8 +14,8 @@ from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.report import Lines, draw_part, shown_claims, texts_of, title_of
 from clockhand.studies.locality.charts import look, panel_chart, panel_records
 from clockhand.studies.locality.panels import topics
-from clockhand.studies.pages.comparison import BASELINE, BOUND, OFFLINE
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.policies import BASELINE, BOUND, reads_the_future
 
 PAGE_TEMPLATE = Path(__file__).with_name("craw_report.html.j2")
 
@@ -65,7 +65,8 @@ def render_reproduction(
 
 def _marks(rows: pl.DataFrame) -> list[Mark]:
     policies = [name for name in rows["policy"].unique(maintain_order=True) if name != BOUND]
-    drawn = marks(policies, {BASELINE}, set(OFFLINE), PAGE)
+    offline = {name for name in policies if reads_the_future(name)}
+    drawn = marks(policies, {BASELINE}, offline, PAGE)
     return [*drawn, Mark(BOUND, PAGE.muted, "", BOUND_DASH)]
 
 

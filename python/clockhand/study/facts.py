@@ -57,6 +57,8 @@ class PredictedWindow(TypedDict):
     """The window of CFLRU that an LRU list of this trace and memory size predicts."""
 
     trace: str
+    page_bytes: int
+    device: str
     frames: int
     window_pages: int
 

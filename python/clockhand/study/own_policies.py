@@ -96,7 +96,7 @@ def check_policy(policy: str | type) -> Conformance:
         UsageError: there is no such policy, or it must know the future.
         Exception: what the policy's file raised when it was loaded.
     """
-    name = name_of(policy) if isinstance(policy, type) else policy
+    name = name_of_class(policy) if isinstance(policy, type) else policy
     checked = _engine.check_policy(name)
     broken = checked["broken"]
     rows = [{**kept, "kept": True} for kept in checked["kept"]]
@@ -125,7 +125,7 @@ RULE_SCHEMA: Mapping[str, type[pl.DataType]] = {
 """Names, order and types of the columns of the rules that were tried."""
 
 
-def name_of(own: type) -> str:
+def name_of_class(own: type) -> str:
     """Return the name under which a class is a policy, and register it if it is new.
 
     Raises:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 from clockhand._engine import UsageError
+from clockhand.study.policies import name_of, settings_of, written
 
 MOST_VALUES = 10_000
 """More policies than this from one entry are a mistake: the cells alone would fill the memory."""
@@ -15,6 +16,10 @@ _NUMBER = r"\d{1,18}(?:\.\d{1,18})?"
 _RANGE = re.compile(
     rf"({_NUMBER}(?:/\d{{1,18}})?)\.\.({_NUMBER}(?:/\d{{1,18}})?)(?:/(\d{{1,18}}))?"
 )
+WINDOWED = "cflru"
+WINDOWS = ("window_pages", "window_share")
+"""The parameters of the policy whose window can be predicted."""
+
 LEAST_VALUES = 3
 """Policies that differ in one parameter are drawn against it from so many values on."""
 
@@ -33,19 +38,19 @@ def each_value(option: str, entry: str) -> list[str]:
     Raises:
         UsageError: a range runs backwards, has no steps, or stands for too many values.
     """
-    name, colon, parameters = entry.partition(":")
-    if ".." not in parameters:
+    settings = settings_of(entry)
+    if not any(".." in part for part in settings):
         return [entry]
     choices = []
     combinations = 1
-    for part in parameters.split(","):
+    for part in settings:
         key, equals, value = part.partition("=")
         values = _values(option, part, value) if equals and ".." in value else [value]
         combinations *= len(values)
         if combinations > MOST_VALUES:
             raise _refused(option, part, f"it stands for more than {MOST_VALUES:,} policies")
         choices.append([f"{key}{equals}{value}" for value in values])
-    return [f"{name}{colon}{','.join(chosen)}" for chosen in product(*choices)]
+    return [written(name_of(entry), chosen) for chosen in product(*choices)]
 
 
 def _values(option: str, part: str, text: str) -> list[str]:
@@ -103,20 +108,24 @@ def families(policies: Iterable[str]) -> list[Family]:
     """Return the policies that differ in one number, in the order in which they come."""
     found: dict[tuple[str, str], dict[str, float]] = {}
     for policy in dict.fromkeys(policies):
-        name, colon, text = policy.partition(":")
-        parameters = text.split(",") if colon else []
+        parameters = settings_of(policy)
         for place, part in enumerate(parameters):
             key, _, value = part.partition("=")
             number = _number(value)
             if number is not None:
                 others = parameters[:place] + parameters[place + 1 :]
-                rest = f"{name}:{','.join(others)}" if others else name
+                rest = written(name_of(policy), others)
                 found.setdefault((rest, key), {})[policy] = number
     return [
         Family(name, parameter, values)
         for (name, parameter), values in found.items()
         if len(set(values.values())) >= LEAST_VALUES
     ]
+
+
+def is_of_window(family: Family) -> bool:
+    """Tell whether policies are CFLRU with windows of a range."""
+    return family.parameter in WINDOWS and name_of(family.name) == WINDOWED
 
 
 def _number(text: str) -> float | None:

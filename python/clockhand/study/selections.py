@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from clockhand._engine import UsageError
-from clockhand.study.own_policies import IN_FILE, name_of
+from clockhand.study.own_policies import IN_FILE, name_of_class
+from clockhand.study.policies import name_of
 from clockhand.study.ranges import each_value
 
 ALL = "all"
@@ -37,39 +38,44 @@ def expanded(
     return [
         one
         for text in (_text(entry) for entry in given)
-        for entry in ([text] if os.path.isfile(text) else _entries(option, text))
+        for entry in ([text] if os.path.isfile(text) else entries(option, text))
         for named in _matching(option, entry, names)
         for one in ([named] if os.path.isfile(named) else each_value(option, named))
     ]
 
 
 def _text(entry: str | os.PathLike[str] | type) -> str:
-    return name_of(entry) if isinstance(entry, type) else os.fspath(entry)
+    return name_of_class(entry) if isinstance(entry, type) else os.fspath(entry)
 
 
-def _entries(option: str, text: str) -> list[str]:
-    entries: list[str] = []
+def entries(option: str, text: str) -> list[str]:
+    """Return the entries of a text with commas, each name with its parameters.
+
+    Raises:
+        UsageError: one is empty.
+    """
+    found: list[str] = []
     for part in text.split(","):
-        if entries and "=" in part.partition(":")[0]:
-            entries[-1] += f",{part}"
+        if found and "=" in name_of(part):
+            found[-1] += f",{part}"
         else:
-            entries.append(part)
-    if not all(entry.strip() for entry in entries):
+            found.append(part)
+    if not all(entry.strip() for entry in found):
         raise UsageError(f"{option} {text!r} names nothing at one place; give a name there")
-    return [entry.strip() for entry in entries]
+    return [entry.strip() for entry in found]
 
 
 def _matching(option: str, entry: str, names: Sequence[str]) -> list[str]:
     if IN_FILE in entry:
         return [entry]
-    word, colon, parameters = entry.partition(":")
+    word = entry[: len(name_of(entry))]
     pattern = "*" if word == ALL else word
     if not set("*?[") & set(pattern):
         return [entry]
     matched = [name for name in names if fnmatchcase(name, pattern)]
     if not matched:
         raise UsageError(f"{option} {entry!r} matches nothing; there are: {', '.join(names)}")
-    return [f"{name}{colon}{parameters}" for name in matched]
+    return [name + entry[len(word) :] for name in matched]
 
 
 MOST_HIGHLIGHTED = 6
@@ -86,19 +92,19 @@ def highlighted(texts: Sequence[str] | None, given: Sequence[str]) -> list[str]:
     Raises:
         UsageError: an entry matches nothing, or all of them together too much.
     """
-    entries = [entry for text in texts or () for entry in _entries("--highlight", text)]
-    for entry in entries:
+    wanted = [entry for text in texts or () for entry in entries("--highlight", text)]
+    for entry in wanted:
         if not matching([entry], given):
             raise UsageError(
                 f"--highlight {entry!r} is none of those that are run; there are "
                 f"{', '.join(dict.fromkeys(given))}"
             )
-    if len(matching(entries, given)) > MOST_HIGHLIGHTED:
+    if len(matching(wanted, given)) > MOST_HIGHLIGHTED:
         raise UsageError(
-            f"--highlight names {len(matching(entries, given))} of those that are run; give at "
+            f"--highlight names {len(matching(wanted, given))} of those that are run; give at "
             f"most {MOST_HIGHLIGHTED}"
         )
-    return entries
+    return wanted
 
 
 def matching(entries: Iterable[str], given: Sequence[str]) -> list[str]:
@@ -113,6 +119,6 @@ def matching(entries: Iterable[str], given: Sequence[str]) -> list[str]:
             found[entry] = None
             continue
         for text in given:
-            if fnmatchcase(text, entry) or fnmatchcase(text.partition(":")[0], entry):
+            if fnmatchcase(text, entry) or fnmatchcase(name_of(text), entry):
                 found[text] = None
     return list(found)

@@ -7,10 +7,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.study.facts import PredictedWindow
-from clockhand.study.ranges import families
-
-WINDOWED = "cflru"
-PARAMETERS = ("window_pages", "window_share")
+from clockhand.study.ranges import families, is_of_window
 
 
 def predicted_windows(
@@ -31,6 +28,8 @@ def predicted_windows(
     return [
         {
             "trace": source.name,
+            "page_bytes": page_bytes,
+            "device": device,
             "frames": frames,
             "window_pages": _engine.predict_window(
                 source, frames=str(frames), memory=None, page_bytes=page_bytes, device=device
@@ -44,7 +43,4 @@ def predicted_windows(
 
 def varies_window(policies: Iterable[str]) -> bool:
     """Tell whether policies are CFLRU with windows of a range."""
-    return any(
-        family.parameter in PARAMETERS and family.name.partition(":")[0] == WINDOWED
-        for family in families(policies)
-    )
+    return any(is_of_window(family) for family in families(policies))

@@ -20,6 +20,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
 from clockhand.study.files import publish, remove_leftovers
+from clockhand.study.policies import name_of
 from clockhand.study.run import Columns, Study
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 
@@ -152,7 +153,7 @@ class Dataset:
             )
         order = {policy["name"]: place for place, policy in enumerate(_engine.policies())}
         if "policy_resolved" in cells.columns:
-            places = [order[_engine.policy_name(text)] for text in cells["policy_resolved"]]
+            places = [order.get(name_of(text), len(order)) for text in cells["policy_resolved"]]
             cells = cells.with_columns(pl.Series("policy_place", places))
         cells = cells.sort("trace", "trace_sha256", "view", *self.layout.order)
         facts = merged((_read_facts(part) for part in parts), self.layout, cells)
@@ -222,7 +223,7 @@ def merged(parts: Iterable[Mapping[str, Any]], layout: Layout, cells: pl.DataFra
     devices = ("name", "read_time_us", "write_time_us") if study.devices == "devices" else ("name",)
     facts[study.devices] = distinct(listed, study.devices, devices)
     facts[study.contenders] = resolved_contenders(listed, study, cells)
-    return facts
+    return facts | windows_of(listed)
 
 
 def resolved_contenders(
@@ -241,6 +242,13 @@ def resolved_contenders(
         for name, resolved in pairs.iter_rows()
         if name in entries
     ]
+
+
+def windows_of(facts: Sequence[Any]) -> dict[str, Any]:
+    """Return the windows of CFLRU that parts predict, as facts, if they do."""
+    by = ("trace", "page_bytes", "device", "frames")
+    windows = distinct(facts, "predicted_windows", by)
+    return {"predicted_windows": windows} if windows else {}
 
 
 def distinct(facts: Sequence[Any], kind: str, by: Sequence[str]) -> list[Any]:

@@ -370,13 +370,18 @@ def known_by(value: Any) -> Any:
     digest = file_sha256(value)
     if digest == BUILT_IN:
         return value
-    settings = "" if os.path.isfile(value) else value[value.rindex(":") :]
-    return f"sha256 {digest}{settings}"
+    return f"sha256 {digest}{value.removeprefix(_file_of(value))}"
+
+
+def _file_of(device: str) -> str:
+    """The file in the text of a device, as far as there is one: behind its last colon are options,
+    if it is no file with them."""
+    return device if os.path.isfile(device) else device.rpartition(":")[0]
 
 
 def file_sha256(device: str) -> str:
     """Return what distinguishes two devices of one name: the digest of the user's own profile."""
-    path = device if os.path.isfile(device) else device.rpartition(":")[0]
+    path = _file_of(device)
     return sha256_of(path) if os.path.isfile(path) else BUILT_IN
 
 

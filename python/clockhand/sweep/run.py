@@ -10,7 +10,7 @@ import polars as pl
 
 from clockhand._engine import ClockhandError
 from clockhand.study.run import Ran, check_jobs, run_facts
-from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders
+from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders, windows_of
 from clockhand.sweep.experiment import DETECTED, OWN_VIEW, Experiment, Setting, in_keys
 from clockhand.sweep.layout import Cell, Layout, files_of
 from clockhand.sweep.settings import with_settings_named
@@ -398,5 +398,6 @@ class _Run:
                 "traces": traces,
                 study.devices: [device for device in devices if device["name"] in wanted],
                 study.contenders: resolved_contenders(known, study, rows),
+                **windows_of(kept),
             }
         )

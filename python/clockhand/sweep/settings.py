@@ -41,5 +41,13 @@ def with_settings_named(rows: pl.DataFrame, facts: Any, layout: Layout) -> tuple
     known = {trace["name"]: trace for trace in facts["traces"]}
     pairs = dict.fromkeys(zip(rows["trace"], names, strict=True))
     traces = [{**known[before], "name": name} for before, name in pairs]
+    if "predicted_windows" in facts:
+        windows = [
+            {**window, "trace": name}
+            for before, name in pairs
+            for window in facts["predicted_windows"]
+            if window["trace"] == before
+        ]
+        facts = {**facts, "predicted_windows": windows}
     named = rows.with_columns(pl.Series("trace", names, dtype=pl.String))
     return named, {**facts, "traces": traces}

@@ -1,13 +1,16 @@
 """Computing a task of a sweep: what a scheduler may call, in this process or another."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import polars as pl
+
 from clockhand import _engine
 from clockhand.study.progress import Watch
 from clockhand.study.run import Options, trace_facts
+from clockhand.study.windows import predicted_windows
 from clockhand.sweep.layout import LAYOUTS, Cell, Layout, sha256_of
 from clockhand.traces import Traces, reading_notes, sources
 from clockhand.traces.synthetic import synthesize
@@ -180,13 +183,20 @@ class Run:
             self._simulate(options, missing, keep, known)
             return
         study = self._task.layout.study
+        rows: list[dict[str, Any]] = []
+
+        def keep_and_remember(finished: Iterable[tuple[int, dict[str, Any]]]) -> None:
+            finished = list(finished)
+            rows.extend(row for _, row in finished)
+            keep(finished)
+
         result = study.engine(
             [self._source],
             options,
             jobs=self._jobs,
             watch=self._watch,
             cells=[cell.place for cell in missing],
-            on_rows=keep,
+            on_rows=keep_and_remember,
         )
         (read,) = result["traces"]
         self._check(read)
@@ -195,6 +205,7 @@ class Run:
                 "traces": [self._told(read, _page_bytes(options, result))],
                 study.devices: result[study.devices],
                 study.contenders: result[study.contenders],
+                **self._windows(options, {row["frames"] for row in rows if "frames" in row}),
             }
         )
 
@@ -226,11 +237,13 @@ class Run:
     ) -> None:
         read = self._read(options)
         plan = _engine.plan_cells(options, footprint_pages=read["footprint_pages"])
+        # What is known before the cells are run is kept with the first of them.
         known(
             {
                 "traces": [self._told(read, int(options["page_size"]))],
                 "devices": [plan["device"]],
                 "policies": plan["policies"],
+                **self._windows(options, {cell.key["frames"] for cell in missing}),
             }
         )
         if missing:
@@ -242,6 +255,23 @@ class Run:
                 on_rows=keep,
                 watch=self._watch,
             )
+
+    def _windows(self, options: Options, frames: Collection[int]) -> dict[str, Any]:
+        """The windows of CFLRU that are predicted for memory sizes, if the study wants them."""
+        if not self._task.layout.study.predicts_windows:
+            return {}
+        cells = pl.DataFrame(
+            [
+                {"trace": self._source.name, "policy": policy, "frames": size}
+                for size in sorted(frames)
+                for policy in options["policy"]
+            ],
+            schema={"trace": pl.String, "policy": pl.String, "frames": pl.UInt64},
+        )
+        page_bytes = _engine.parse_page_bytes(str(options["page_size"]))
+        windows = predicted_windows([self._source], cells, page_bytes, options["device"])
+        named = [{**window, "trace": self._task.trace} for window in windows]
+        return {"predicted_windows": named} if named else {}
 
     def _read(self, options: Options) -> Mapping[str, Any]:
         """What the trace is at a setting's page size; it is read once for all settings."""

@@ -22,10 +22,10 @@ from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure, label_expression
 from clockhand.report.series import first_spellings
 from clockhand.report.words import time_unit
-from clockhand.studies.pagecache.findings import OFFLINE
 from clockhand.study.facts import printable
+from clockhand.study.policies import BASELINE, reads_the_future
 
-BASELINES = ("clock", "lru")
+BASELINES = (BASELINE, "lru")
 """What the others are compared with: the first of them that was run."""
 
 MEASURES = (
@@ -168,7 +168,7 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
     names = {name for name, _ in values}
     if len(names) < 2:
         return []
-    notes = {name: "reads the future" for name in names if name.partition(":")[0] == OFFLINE}
+    notes = {name: "reads the future" for name in names if reads_the_future(name)}
     if baseline is not None:
         notes[baseline] = "baseline"
     summed = overview(
@@ -190,7 +190,7 @@ def _references(records: Sequence[Record], baseline: str | None) -> dict[int, fl
     for record in records:
         is_one = record["policy"] == baseline
         if baseline is None:
-            is_one = record["policy"].partition(":")[0] != OFFLINE
+            is_one = not reads_the_future(record["policy"])
         if is_one and record["io_time"]:
             frames = record["frames"]
             times[frames] = min(record["io_time"], times.get(frames, record["io_time"]))

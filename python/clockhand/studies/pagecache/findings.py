@@ -6,12 +6,10 @@ from typing import Any
 import polars as pl
 
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.policies import reads_the_future
 
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
-
-OFFLINE = "min"
-"""The policy that reads the future: nothing that could be built."""
 
 
 def findings(rows: pl.DataFrame, facts: Facts | None = None) -> list[str]:
@@ -29,7 +27,8 @@ def findings(rows: pl.DataFrame, facts: Facts | None = None) -> list[str]:
 def _of_time(cells: pl.DataFrame, where: str) -> list[str]:
     """Compare policies that can be built, of the same memory: across sizes the larger wins."""
     sentences = []
-    online = cells.filter(pl.col("policy").str.split(":").list.first() != OFFLINE)
+    offline = [name for name in cells["policy"].unique() if reads_the_future(name)]
+    online = cells.filter(~pl.col("policy").is_in(offline))
     for same in online.partition_by("frames", maintain_order=True):
         if same.height < 2:
             continue

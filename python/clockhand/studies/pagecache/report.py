@@ -29,8 +29,9 @@ from clockhand.studies.pagecache.charts import (
     reason_records,
     reasons_chart,
 )
-from clockhand.studies.pagecache.findings import OFFLINE, findings
+from clockhand.studies.pagecache.findings import findings
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.policies import reads_the_future
 
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
@@ -121,7 +122,7 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
 
 def _looks(split: Sequence[_Section], canvas: Canvas) -> list[Mark]:
     names = unique(record["policy"] for section in split for record in section.records)
-    offline = [name for name in names if name.partition(":")[0] == OFFLINE]
+    offline = [name for name in names if reads_the_future(name)]
     return marks(names, BASELINES, offline, canvas.theme)
 
 
@@ -131,7 +132,7 @@ def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence
         entry.name
         for summed in overviews({section.label: section.records})
         for entry in summed.entries
-        if entry.name.partition(":")[0] != OFFLINE
+        if not reads_the_future(entry.name)
     ]
     baseline = baseline_of(section.records)
     always = [] if baseline is None else [baseline]

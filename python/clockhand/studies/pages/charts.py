@@ -16,11 +16,11 @@ from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.words import byte_text, unique
-from clockhand.studies.pages.comparison import BASELINE, BOUND, FEASIBLE, OFFLINE
 from clockhand.studies.pages.findings import finding
-from clockhand.studies.pages.sections import Record, Section, resolved_name, sections
+from clockhand.studies.pages.sections import Record, Section, meaning, sections
 from clockhand.study.facts import Facts
 from clockhand.study.files import publish
+from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, reads_the_future
 from clockhand.study.selections import matching
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def pictures(
 
 def is_offline(section: Section) -> set[str]:
     """Return the policies of a section that read the future."""
-    return {record["policy"] for record in section.records if resolved_name(record) in OFFLINE}
+    return {record["policy"] for record in section.records if reads_the_future(meaning(record))}
 
 
 def looks(parts: Sequence[Section], theme: Theme, highlight: Sequence[str] = ()) -> list[Mark]:

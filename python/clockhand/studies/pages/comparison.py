@@ -4,22 +4,12 @@ from typing import Any
 
 import polars as pl
 
-BOUND = "bound"
-FEASIBLE = "opt-feasible"
-BASELINE = "clock"
-OPTIMUM = "min"
-# They read the future: no running system can use them, so no finding may recommend them.
-OFFLINE = (OPTIMUM, "opt", FEASIBLE)
+from clockhand.study.policies import BOUND, FEASIBLE, end_of_bracket
+
 # Rows that differ in one of these are not comparable.
 SETTING_COLUMNS = (
     "device", "page_bytes", "bits", "write_miss", "reserve", "view", "flush_at_end", "hand_ns",
 )  # fmt: skip
-
-
-def end_of_bracket(policy: str) -> str | None:
-    """Return which end of the bracket of the optimum a policy's text names, if it is one."""
-    name = policy.partition(":")[0]
-    return name if name in (BOUND, FEASIBLE) else None
 
 
 def bracket_sentence(rows: pl.DataFrame) -> str | None:

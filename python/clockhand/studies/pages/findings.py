@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clockhand.report.words import unique
-from clockhand.studies.pages.comparison import BASELINE, OFFLINE
-from clockhand.studies.pages.sections import Section, resolved_name
+from clockhand.studies.pages.sections import Section, meaning
+from clockhand.study.policies import BASELINE, reads_the_future
 
 # Below one part in two thousand a difference would be printed as 0.0 %.
 NOTICEABLE = 0.0005
@@ -42,7 +42,7 @@ def _times_us(section: Section) -> dict[str, dict[int, float]]:
     """Return the I/O time in µs by policy and memory size, of policies that can run."""
     times: dict[str, dict[int, float]] = {}
     for record in section.records:
-        if resolved_name(record) in OFFLINE:
+        if reads_the_future(meaning(record)):
             continue
         by_size = times.setdefault(record["policy"], {})
         if record["io_time_us"]:
@@ -177,7 +177,7 @@ def _share_text(section: Section, smallest: int, largest: int) -> str:
 
 def _left_out(section: Section) -> str:
     offline = unique(
-        record["policy"] for record in section.records if resolved_name(record) in OFFLINE
+        record["policy"] for record in section.records if reads_the_future(meaning(record))
     )
     if not offline:
         return ""

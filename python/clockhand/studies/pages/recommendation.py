@@ -13,12 +13,12 @@ from clockhand import _engine
 from clockhand._engine import UsageError
 from clockhand.report.canvas import Spec
 from clockhand.report.words import percent
-from clockhand.studies.pages.comparison import BASELINE, BOUND, FEASIBLE, OPTIMUM
 from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.calls import in_python
 from clockhand.study.drawing import check_drawing
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
 from clockhand.study.options import joined, names_of
+from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
 from clockhand.study.progress import Watch, Watching, watched
 from clockhand.study.selections import expanded
 from clockhand.traces import Reading, Trace, reading_notes, sources

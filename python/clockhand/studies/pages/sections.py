@@ -11,15 +11,9 @@ import polars as pl
 from clockhand.report.parameters import Ranged, ranges_of
 from clockhand.report.series import first_spellings
 from clockhand.report.words import byte_text, free_slug, time_unit, unique
-from clockhand.studies.pages.comparison import (
-    BASELINE,
-    BOUND,
-    FEASIBLE,
-    SETTING_COLUMNS,
-    end_of_bracket,
-    io_time_over_bound,
-)
+from clockhand.studies.pages.comparison import SETTING_COLUMNS, io_time_over_bound
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, end_of_bracket, name_of
 
 REQUIRED_COLUMNS = (
     "trace", "policy", "frames", "page_bytes", "device", "references", "read_references",
@@ -72,9 +66,9 @@ class Section:
         return None
 
 
-def resolved_name(record: Record) -> str:
-    """Return the name of a policy without its parameters, in lower case."""
-    return str(record["policy_resolved"] or record["policy"]).partition(":")[0].strip().lower()
+def meaning(record: Record) -> str:
+    """Return the text of a policy with its defaults, as far as the row has them."""
+    return str(record["policy_resolved"] or record["policy"])
 
 
 def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
@@ -261,7 +255,9 @@ def _section(
 
 def _baseline(group: Sequence[Record]) -> str | None:
     """Return CLOCK as the user wrote it: with its defaults if present, else its first variant."""
-    candidates = unique(record["policy"] for record in group if resolved_name(record) == BASELINE)
+    candidates = unique(
+        record["policy"] for record in group if name_of(meaning(record)) == BASELINE
+    )
     if BASELINE in candidates:
         return BASELINE
     return candidates[0] if candidates else None

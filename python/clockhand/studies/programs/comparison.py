@@ -32,6 +32,7 @@ from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, o
 from clockhand.studies.programs.watched_program import Ended, run_program
 from clockhand.study.facts import PagedRunFacts
 from clockhand.study.limits import check_range
+from clockhand.study.selections import entries
 from clockhand.study.sizes import bytes_text
 
 COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
@@ -122,19 +123,7 @@ def contenders(text: str) -> list[str]:
     Raises:
         UsageError: one is empty.
     """
-    found: list[str] = []
-    for part in text.split(","):
-        is_parameter = "=" in part and ":" not in part.partition("=")[0]
-        if is_parameter and found and ":" in found[-1]:
-            found[-1] += f",{part}"
-        elif not part.strip():
-            raise _engine.UsageError(
-                f"--compare {text!r} has an empty name; give policies separated by commas, and "
-                f"{KERNEL} for the kernel's own swap"
-            )
-        else:
-            found.append(part.strip())
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(entries("--compare", text)))
 
 
 def compare(

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from clockhand import _engine
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
+from clockhand.study.policies import kind_of
 
 OWN = "own"
 """What stands for the kind of a policy in Python."""
@@ -41,9 +42,8 @@ class Planned:
             },
             footprint_pages=settings.address_space_bytes // PAGE_BYTES,
         )
-        kinds = {entry["name"]: entry["kind"] for entry in _engine.policies()}
         for policy in policies:
-            kind = kinds.get(_engine.policy_name(policy), OWN)
+            kind = kind_of(policy) or OWN
             if kind != "bit-driven":
                 raise _engine.UsageError(f"--policy {policy}: {_why_not(kind)}; choose another")
         resolved = {cell["policy"]: cell["policy_resolved"] for cell in plan["cells"]}

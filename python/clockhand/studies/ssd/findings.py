@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from clockhand.study.facts import SsdFacts, SsdRunFacts, printable, trace_label
+from clockhand.study.policies import without
 
 GIB = 1 << 30
 NOTICEABLE = 0.0005
@@ -12,7 +13,7 @@ NOTICEABLE = 0.0005
 
 
 def _without_size(column: str) -> pl.Expr:
-    return pl.col(column).str.replace(r"total=[^,]*,?", "").str.strip_chars_end(",:")
+    return pl.col(column).map_elements(lambda text: without(text, "total"), return_dtype=pl.String)
 
 
 FAMILY = _without_size("buffer").alias("policy")

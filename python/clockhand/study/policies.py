@@ -1,0 +1,64 @@
+"""What the text of a policy or a write buffer names, as the engine's catalog knows it.
+
+Such texts are taken apart here and nowhere else.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from clockhand import _engine
+
+BASELINE = "clock"
+"""What other policies are compared with."""
+
+OPTIMUM = "min"
+"""Misses least, and knows the future."""
+
+BOUND = "bound"
+"""What no policy can go below."""
+
+FEASIBLE = "opt-feasible"
+"""The other end of the bracket of the optimum, a schedule that knows the future."""
+
+
+def name_of(text: str) -> str:
+    """Return the name in a text, without parameters."""
+    return _engine.policy_name(text)
+
+
+def settings_of(text: str) -> list[str]:
+    """Return the parameters of a text, ``name=value`` each."""
+    behind = text.strip().removeprefix(name_of(text)).lstrip().removeprefix(":")
+    return behind.split(",") if behind else []
+
+
+def written(name: str, settings: Iterable[str]) -> str:
+    """Return the text of a name with parameters."""
+    behind = ",".join(settings)
+    return f"{name}:{behind}" if behind else name
+
+
+def without(text: str, parameter: str) -> str:
+    """Return a text without one of its parameters."""
+    kept = (it for it in settings_of(text) if not it.startswith(f"{parameter}="))
+    return written(name_of(text), kept)
+
+
+def kind_of(text: str) -> str | None:
+    """Return what a policy must be told, or ``bound``, as the catalog says; ``None`` if unknown."""
+    return _kinds().get(name_of(text))
+
+
+def reads_the_future(text: str) -> bool:
+    """Tell whether no running system can do it, so that no finding may recommend it."""
+    return kind_of(text) in ("offline", "bound")
+
+
+def end_of_bracket(text: str) -> str | None:
+    """Return which end of the bracket of the optimum a text names, if it is one."""
+    return name_of(text) if kind_of(text) == "bound" else None
+
+
+@cache
+def _kinds() -> Mapping[str, str]:
+    return {entry["name"]: entry["kind"] for entry in _engine.policies()}
