@@ -98,7 +98,7 @@ REFUSALS = (
     ),
     Refusal(SIMULATE + "--frames 3 --page-size 3000", WRONG_USAGE, "power of two"),
     Refusal(SIMULATE + "--frames 3 --page-size 4KB", WRONG_USAGE, "power of two"),
-    Refusal(SIMULATE + "--frames 3 --bits some", WRONG_USAGE, "exact or mapped"),
+    Refusal(SIMULATE + "--frames 3 --bits some", WRONG_USAGE, "exact, mapped or sensed"),
     Refusal(SIMULATE + "--frames 3 --write-miss some", WRONG_USAGE, "fetch or blind"),
     Refusal(SIMULATE + "--frames 9,3 --reserve 3", WRONG_USAGE, "memory is 3 frames; give"),
     Refusal(SIMULATE + "--memory 50% --reserve 9", WRONG_USAGE, "the smallest cell"),

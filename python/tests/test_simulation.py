@@ -1,5 +1,6 @@
 """`clockhand.simulate`: its rows, its options, and how it can be watched and stopped."""
 
+import random
 import shlex
 import threading
 import time
@@ -142,6 +143,20 @@ def test_mapped_bits_differ_from_the_papers_rule(pages: clockhand.Trace) -> None
     assert exact["misses"] != mapped["misses"]
 
 
+def test_sensed_bits_differ_from_mapped_ones_where_a_first_write_shows_a_read() -> None:
+    numbers = random.Random(1)
+    pages = [4096 * numbers.randrange(12) for _ in range(600)]
+    ops = [numbers.choice("RW") for _ in pages]
+    trace = clockhand.Trace.from_arrays(ops, pages)
+    mapped, sensed = (
+        clockhand.simulate(trace, policies=["clock", "craw"], frames=6, bits=bits)
+        for bits in ("mapped", "sensed")
+    )
+    assert sensed["bits"].to_list() == ["sensed"] * 2
+    assert mapped.drop("bits")[0].equals(sensed.drop("bits")[0])
+    assert not mapped.drop("bits")[1].equals(sensed.drop("bits")[1])
+
+
 def test_one_thread_and_two_give_the_same_rows(pages: clockhand.Trace) -> None:
     one, two = (
         clockhand.simulate(pages, policies=["craw", "min", "car"], memory="1%..100%", jobs=jobs)
@@ -196,7 +211,7 @@ def test_the_files_of_a_report_are_written_whole(pages: clockhand.Trace, tmp_pat
         ({"frames": 3, "seed": 2**64}, "from 0 to"),
         ({"frames": 3, "seed": -1}, "from 0 to"),
         ({"frames": 3, "device": "absent"}, "clockhand devices"),
-        ({"frames": 3, "bits": "some"}, "exact or mapped"),
+        ({"frames": 3, "bits": "some"}, "exact, mapped or sensed"),
         ({"frames": 3, "reserve": -1}, "from 0 to"),
         ({"frames": 3, "reserve": 2**32}, "from 0 to"),
         ({"frames": [4, 3], "reserve": 3}, "whose memory is 3 frames; give a reserve below 3"),

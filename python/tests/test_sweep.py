@@ -417,7 +417,7 @@ BAD = (
     (GOOD.replace("frames = 3", "frames = 0"), 'frames "0"'),
     (GOOD + "page_sizes = 3000", 'page_sizes "3000"'),
     (GOOD + 'devices = "flopy"', "flopy"),
-    (GOOD + 'bits = "fuzzy"', "exact or mapped"),
+    (GOOD + 'bits = "fuzzy"', "exact, mapped or sensed"),
     (GOOD + 'views = "sky"', "'sky' is unknown"),
     (GOOD + 'views = "bus"', "textbook.trace"),
     (GOOD + "flush_at_end = 1", "not true or false"),

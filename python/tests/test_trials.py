@@ -50,7 +50,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--memory": ("5%", "1%..100%", "64MiB", "0%", "101%", "9%..3%", "", "1TiB"),
     "--page-size": ("4KiB", "512", "3000", "0", "1EiB", "2MiB", "1"),
     "--device": ("slc-nand", "scm:ratio=10", "absent", "device.toml", "scm:ratio=7", "none.toml:x=1"),
-    "--bits": ("exact", "mapped", "some"),
+    "--bits": ("exact", "mapped", "sensed", "some"),
     "--reserve": ("0", "1", "-1", "99999999999"),
     "--seed": ("0", "-1", "18446744073709551615", "x"),
     "--jobs": ("1", "0", "2"),

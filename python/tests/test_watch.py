@@ -36,7 +36,7 @@ def summed(steps: list[dict[str, Any]]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("bits", ["exact", "mapped"])
+@pytest.mark.parametrize("bits", ["exact", "mapped", "sensed"])
 def test_steps_add_up_to_the_counts_of_a_simulation(name: str, bits: str) -> None:
     trace = written_in_part()
     (course,) = watch_policies(trace, policies=name, frames=5, bits=bits).courses

@@ -518,6 +518,17 @@ impl<P: BitDriven, T: PageTable> Memory<P, T> {
         self.frames.touch_mapped(frame, op, P::HIT_BITS);
     }
 
+    /// A reference to a page in memory whose translation comes back by itself after a bit has been cleared, and is found
+    /// later: that it is back says that the page was referenced, so that the first access sets the read bit even if it
+    /// writes. A write also sets what a write sets. Later reads stay unseen, as for [`Memory::hit_mapped`].
+    #[inline]
+    pub fn hit_sensed(&mut self, op: Op, frame: Frame) {
+        self.hit_mapped(Op::Read, frame);
+        if op == Op::Write {
+            self.frames.touch_mapped(frame, Op::Write, P::HIT_BITS);
+        }
+    }
+
     #[inline]
     fn tell_first_access(&mut self, frame: Frame) {
         if P::SEES_FIRST_ACCESSES && !self.frames.is_referenced(frame) {

@@ -357,8 +357,8 @@ impl CellsOf<'_> {
             memory_share: f64::from(frames) / f64::from(trace.footprint_pages),
             write_backs: None,
             flush_writes: None,
-            bits: word_of(Bits::WORDS, experiment.options.bits),
-            write_miss: word_of(WriteMiss::WORDS, experiment.options.write_miss),
+            bits: word_of(&Bits::WORDS, &experiment.options.bits),
+            write_miss: word_of(&WriteMiss::WORDS, &experiment.options.write_miss),
             hand_movements: None,
             reserve: experiment.reserve.into(),
         }

@@ -21,7 +21,7 @@ pub use observer::GaugeSample;
 pub(crate) use observer::Observed;
 use observer::{Observer, Unobserved};
 pub(crate) use told::{ByAccess, ByExactBits, ByReference, Told, first_op};
-use told::{ByFuture, ByMappedBits};
+use told::{ByFuture, ByMappedBits, BySensedBits};
 
 /// Where read and write bits come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -32,11 +32,15 @@ pub enum Bits {
     /// As real memory shows it: the faulting access is retried and sets its own bit; after a write, reads stay
     /// unseen until the bits are cleared.
     Mapped,
+    /// As real memory shows it to who looks: a translation that is back says that its page was referenced, whatever the
+    /// access did; a period of the policy ends with a miss, since nobody looks between misses.
+    Sensed,
 }
 
 impl Bits {
     /// What options and rows call them.
-    pub const WORDS: [(&'static str, Bits); 2] = [("exact", Bits::Exact), ("mapped", Bits::Mapped)];
+    pub const WORDS: [(&'static str, Bits); 3] =
+        [("exact", Bits::Exact), ("mapped", Bits::Mapped), ("sensed", Bits::Sensed)];
 }
 
 /// What a write fault reads.
@@ -56,9 +60,9 @@ impl WriteMiss {
 }
 
 /// The word of a value.
-pub(crate) fn word_of<T: PartialEq>(words: [(&'static str, T); 2], value: T) -> &'static str {
-    let [(first, of_first), (second, _)] = words;
-    if value == of_first { first } else { second }
+pub(crate) fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
+    let (word, _) = words.iter().find(|(_, other)| other == value).expect("each value has a word");
+    word
 }
 
 /// How references are replayed.
@@ -96,6 +100,10 @@ pub struct Counts {
 }
 
 impl Counts {
+    fn misses(&self) -> u64 {
+        self.read_misses + self.write_misses
+    }
+
     /// Pages written to the device.
     pub fn write_ios(&self) -> u64 {
         self.dirty_evictions + self.write_backs + self.flush_writes
@@ -201,6 +209,7 @@ impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
         match self.cell.options.bits {
             Bits::Exact => self.run(policy, ByExactBits),
             Bits::Mapped => self.run(policy, ByMappedBits),
+            Bits::Sensed => self.run(policy, BySensedBits::default()),
         }
     }
 
@@ -324,16 +333,19 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         Ok(())
     }
 
-    /// As [`Replay::run`], with a tick after every `period` references; no record crosses the end of a period.
+    /// As [`Replay::run`], with an end of the period after every `period` references; no record crosses it.
     fn run_in_periods(&mut self, cell: &Cell, period: u64) -> Result<(), SimError> {
         let mut lengths = cell.view.run_lengths().into_iter().flatten();
         let mut left_in_period = period;
         for chunk in cell.view.records().chunks(CHUNK_RECORDS) {
             for &record in chunk {
+                let misses = self.counts.misses();
                 self.reference(record);
-                left_in_period -= lengths.next().map_or(1, |&length| u64::from(length));
+                let length = lengths.next().map_or(1, |&length| u64::from(length));
+                left_in_period -= length;
                 if left_in_period == 0 {
-                    self.memory.tick();
+                    let by_miss = length == 1 && self.counts.misses() > misses;
+                    self.told.period_ended(&mut self.memory, by_miss);
                     left_in_period = period;
                 }
             }

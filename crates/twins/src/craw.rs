@@ -120,7 +120,9 @@ impl Craw {
         }
         self.trim_ghosts();
         if self.visibility.retries_fault() {
-            self.access(page, op);
+            // The retried access is known, wherever later ones are seen.
+            let write_sets_read_bit = self.r_holds_all_references;
+            self.page_mut(page).access(op, Visibility::Mapped, write_sets_read_bit);
         }
         for page in ahead {
             self.memory.push(Page::load(*page, Op::Read));

@@ -86,11 +86,11 @@ pub fn build_kernel(
     parameters: &[(&str, &str)],
 ) -> Box<dyn KernelTwin> {
     let mut parameters = Parameters::new(policy, parameters);
-    // The faulting access sets its bit, so that it makes no difference where bits come from.
-    let _ = parameters.visibility();
+    // The faulting access sets its bit, so that where bits come from matters to periods alone.
+    let visibility = parameters.visibility();
     let twin: Box<dyn KernelTwin> = match policy {
         "linux24" => Box::new(Linux24::new(frames, &mut parameters)),
-        "linux24-cflru" => Box::new(Linux24::with_clean_first(frames, &mut parameters)),
+        "linux24-cflru" => Box::new(Linux24::with_clean_first(frames, visibility, &mut parameters)),
         "linux-lru" => Box::new(LinuxLru::new(frames, &mut parameters)),
         "linux-mglru" => Box::new(LinuxMglru::new(frames, &mut parameters)),
         _ => panic!("there is no twin of kernel `{policy}`"),

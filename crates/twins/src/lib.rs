@@ -53,10 +53,13 @@
 //! The write buffers of blocks also take `commands` (`paper` or `safe`).
 //!
 //! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`, `weighted-clock`, `credit-clock`)
-//! also take `bits`: `exact` (every access sets its bit, the papers' rule) or `mapped` (what real memory shows). Under
+//! also take `bits`: `exact` (every access sets its bit, the papers' rule), `mapped` or `sensed` (what real memory shows). Under
 //! `mapped` the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
 //! and a later write sets its bit. Clearing a set bit unmaps the page, which keeps its other bit; the next access is
-//! seen and maps it again. The dirty flag is exact under both.
+//! seen and maps it again. The dirty flag is exact under both. Under `sensed` the same accesses are seen, when the policy
+//! looks: that a page is mapped again says that it was referenced, so that the first access to a page that is not mapped
+//! shows as a read even if it writes (but for the retried fault, which is known), and a period ends with the first miss at or
+//! after its last reference.
 
 mod arc;
 mod bound;

@@ -3,48 +3,44 @@
 use std::collections::VecDeque;
 
 use crate::clock_page::{ClockPage, ascending, take};
-use crate::{Event, Op, State, Twin, parameters::Parameters, visibility::Visibility};
+use crate::{
+    Event, Op, State, Twin,
+    parameters::Parameters,
+    visibility::{Periods, Visibility},
+};
 
 enum Mode {
     /// The enhanced second-chance algorithm.
     Scan,
     /// Reference bits are cleared after every `period` references and never by the hand.
-    Periodic { period: usize },
+    Periodic(Periods),
 }
 
 pub(crate) struct Nru {
     frames: usize,
     mode: Mode,
     visibility: Visibility,
-    /// References so far; the first one is number 1.
-    references: usize,
     from_hand: VecDeque<ClockPage>,
 }
 
 impl Nru {
     pub(crate) fn new(frames: usize, parameters: &mut Parameters) -> Nru {
+        let visibility = parameters.visibility();
         let mode = match parameters.choice("mode", &["scan", "periodic"]) {
             0 => Mode::Scan,
-            _ => Mode::Periodic {
-                period: parameters
-                    .integer("period")
-                    .filter(|period| *period >= 1)
-                    .expect("`mode=periodic` needs `period` of at least 1"),
-            },
+            _ => {
+                let period = parameters.integer("period").filter(|period| *period >= 1);
+                let period = period.expect("`mode=periodic` needs `period` of at least 1");
+                Mode::Periodic(Periods::new(period, visibility))
+            }
         };
-        Nru {
-            frames,
-            mode,
-            visibility: parameters.visibility(),
-            references: 0,
-            from_hand: VecDeque::new(),
-        }
+        Nru { frames, mode, visibility, from_hand: VecDeque::new() }
     }
 
     fn evict(&mut self) -> (u64, bool) {
         let victim = match self.mode {
             Mode::Scan => self.scan(),
-            Mode::Periodic { .. } => self.lowest_class(),
+            Mode::Periodic(_) => self.lowest_class(),
         };
         // The hand then points to the page after the victim; the others keep their cyclic order.
         self.from_hand.rotate_left(victim);
@@ -83,10 +79,9 @@ impl Nru {
     }
 
     /// `mode=periodic`: all reference bits are cleared after every P-th reference.
-    fn end_reference(&mut self) {
-        self.references += 1;
-        if let Mode::Periodic { period } = self.mode
-            && self.references.is_multiple_of(period)
+    fn end_reference(&mut self, is_miss: bool) {
+        if let Mode::Periodic(periods) = &mut self.mode
+            && periods.end_reference(is_miss)
         {
             for page in &mut self.from_hand {
                 page.clear_reference();
@@ -109,7 +104,7 @@ impl Twin for Nru {
             self.from_hand.push_back(loaded);
             self.from_hand.extend(ahead.iter().map(|page| ClockPage::ahead(*page)));
         }
-        self.end_reference();
+        self.end_reference(!event.hit);
         event
     }
 
@@ -118,7 +113,7 @@ impl Twin for Nru {
     }
 
     fn pass_by(&mut self, _: u64, _: Op) {
-        self.end_reference();
+        self.end_reference(false);
     }
 
     fn state(&self) -> State {

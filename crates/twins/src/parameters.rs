@@ -73,11 +73,12 @@ impl<'a> Parameters<'a> {
         (share * whole as i128).to_integer() as usize
     }
 
-    /// Which accesses set bits: `bits=exact` or `bits=mapped`.
+    /// Which accesses set bits: `bits=exact`, `bits=mapped` or `bits=sensed`.
     pub(crate) fn visibility(&mut self) -> Visibility {
-        match self.choice("bits", &["exact", "mapped"]) {
+        match self.choice("bits", &["exact", "mapped", "sensed"]) {
             0 => Visibility::Exact,
-            _ => Visibility::Mapped,
+            1 => Visibility::Mapped,
+            _ => Visibility::Sensed,
         }
     }
 

@@ -9,6 +9,8 @@ pub(crate) enum Visibility {
     Exact,
     /// The faulting access is retried and seen; on a mapped page only writes are seen.
     Mapped,
+    /// As `Mapped`, but the first access to a page that is not mapped also shows as a read, and periods end with misses.
+    Sensed,
 }
 
 impl Visibility {
@@ -16,12 +18,43 @@ impl Visibility {
     pub(crate) fn sees(self, mapped: bool, op: Op) -> bool {
         match self {
             Visibility::Exact => true,
-            Visibility::Mapped => !mapped || op == Op::Write,
+            Visibility::Mapped | Visibility::Sensed => !mapped || op == Op::Write,
         }
     }
 
     /// Whether the access that faulted is retried after the page is loaded.
     pub(crate) fn retries_fault(self) -> bool {
-        self == Visibility::Mapped
+        self != Visibility::Exact
+    }
+
+    /// Whether an access to a resident page shows as a read although it writes.
+    pub(crate) fn shows_a_read(self, mapped: bool) -> bool {
+        self == Visibility::Sensed && !mapped
+    }
+}
+
+/// The ends of periods of a policy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Periods {
+    visibility: Visibility,
+    period: usize,
+    /// References so far; the first one is number 1.
+    references: usize,
+    /// A period has ended, and the policy has not been told.
+    is_due: bool,
+}
+
+impl Periods {
+    pub(crate) fn new(period: usize, visibility: Visibility) -> Periods {
+        Periods { visibility, period, references: 0, is_due: false }
+    }
+
+    /// A reference ends; says whether a period ends with it.
+    pub(crate) fn end_reference(&mut self, is_miss: bool) -> bool {
+        self.references += 1;
+        self.is_due |= self.references.is_multiple_of(self.period);
+        let ends = self.is_due && (is_miss || self.visibility != Visibility::Sensed);
+        self.is_due &= !ends;
+        ends
     }
 }

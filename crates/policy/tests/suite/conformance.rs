@@ -228,7 +228,7 @@ proptest! {
         frames in 1..10u32,
     ) {
         let trace = only(Read, &trace);
-        for bits in [Bits::Exact, Bits::Mapped] {
+        for bits in [Bits::Exact, Bits::Mapped, Bits::Sensed] {
             assert_equal("credit-clock:clean_levels=0", "clock", frames, bits, &trace);
         }
     }
@@ -238,7 +238,7 @@ proptest! {
         trace in traces(),
         frames in 1..10u32,
     ) {
-        for bits in [Bits::Exact, Bits::Mapped] {
+        for bits in [Bits::Exact, Bits::Mapped, Bits::Sensed] {
             assert_equal("weighted-clock", "clock", frames, bits, &only(Read, &trace));
             assert_equal("weighted-clock:rounds=0", "clock", frames, bits, &trace);
         }
@@ -316,7 +316,7 @@ proptest! {
     /// Pass A finds nothing, and pass B is CLOCK's scan.
     #[test]
     fn nru_is_clock_on_write_only_traces(trace in traces(), frames in 1..10u32) {
-        for bits in [Bits::Exact, Bits::Mapped] {
+        for bits in [Bits::Exact, Bits::Mapped, Bits::Sensed] {
             assert_equal("nru:mode=scan", "clock", frames, bits, &only(Write, &trace));
         }
     }
@@ -328,6 +328,7 @@ proptest! {
         frames in 1..10u32,
     ) {
         for trace in [only(Read, &trace), only(Write, &trace)] {
+            // With sensed bits it clears after every miss.
             for bits in [Bits::Exact, Bits::Mapped] {
                 assert_equal("nru:mode=periodic,period=1", "fifo", frames, bits, &trace);
             }

@@ -40,6 +40,7 @@ pub enum Action {
 pub enum Bits {
     Exact,
     Mapped,
+    Sensed,
 }
 
 /// A page in memory with what the mechanism knows of it.
@@ -188,6 +189,7 @@ impl<P: BitDriven> Told<P> for ByBits {
                     memory.hit_mapped(Op::Write, frame);
                 }
             }
+            Bits::Sensed => ops.iter().for_each(|&op| memory.hit_sensed(op, frame)),
         }
     }
 
@@ -195,6 +197,10 @@ impl<P: BitDriven> Told<P> for ByBits {
         match self.0 {
             Bits::Exact => memory.hit_rest(run_flags(ops), frame),
             Bits::Mapped => self.hit(memory, ops, frame),
+            Bits::Sensed => {
+                memory.hit_mapped(ops[0], frame);
+                ops[1..].iter().for_each(|&op| memory.hit_sensed(op, frame));
+            }
         }
     }
 }
@@ -242,9 +248,17 @@ impl Builder {
         policy: P,
         told: T,
     ) -> Box<dyn Driven> {
-        let Builder { name, size, .. } = self;
+        let Builder { name, size, bits, .. } = self;
         let memory = Memory::new(size.frames, size.pages, policy);
-        Box::new(Machine { name, memory, told, references: 0, written_early: Vec::new() })
+        Box::new(Machine {
+            name,
+            memory,
+            told,
+            references: 0,
+            periods_end_with_misses: bits == Bits::Sensed,
+            period_has_ended: false,
+            written_early: Vec::new(),
+        })
     }
 }
 
@@ -272,6 +286,9 @@ struct Machine<P, T> {
     memory: Memory<P>,
     told: T,
     references: u64,
+    /// Whether a period that has ended is told with the next miss only.
+    periods_end_with_misses: bool,
+    period_has_ended: bool,
     /// Pages that were written while a victim was asked for, before the reference that needs its frame.
     written_early: Vec<u32>,
 }
@@ -306,16 +323,22 @@ impl<P: PagePolicy, T: Told<P>> Machine<P, T> {
     /// How many of `references` references end no later than the policy's period.
     fn in_this_period(&self, references: usize) -> usize {
         self.memory.policy().period().map_or(references, |period| {
+            if self.periods_end_with_misses {
+                return references.min(1);
+            }
             let left = period.get() - self.references % period.get();
             references.min(usize::try_from(left).unwrap_or(usize::MAX))
         })
     }
 
-    fn count(&mut self, references: usize) {
+    fn count(&mut self, references: usize, hit: bool) {
         self.references += references as u64;
         let period = self.memory.policy().period();
-        if period.is_some_and(|period| self.references.is_multiple_of(period.get())) {
+        self.period_has_ended |=
+            period.is_some_and(|period| self.references.is_multiple_of(period.get()));
+        if self.period_has_ended && !(self.periods_end_with_misses && hit) {
             self.memory.tick();
+            self.period_has_ended = false;
         }
     }
 }
@@ -335,7 +358,7 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
             let frame = self.memory.load(fault);
             self.told.faulted(&mut self.memory, ops, frame);
         }
-        self.count(ops.len());
+        self.count(ops.len(), event.hit);
         self.memory.check_invariants();
         if !later.is_empty() {
             let rest = self.run(page, later)?;
@@ -361,7 +384,7 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
                 self.memory.load(Fault::ahead(PageId(page)));
             }
         }
-        self.count(1);
+        self.count(1, event.hit);
         self.memory.check_invariants();
         event
     }
@@ -400,7 +423,7 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
                 self.memory.load(Fault { kind, ..Fault::ahead(PageId(page)) });
             }
         }
-        self.count(1);
+        self.count(1, frame != Frame::NONE);
         self.memory.check_invariants();
         actions
     }

@@ -334,7 +334,10 @@ const VARIANTS: &[&str] = &[
 ];
 
 fn assert_follows_its_twin(variant: &str, frames: u32, bits: Bits, happenings: &[Happening]) {
-    let (name, parameters) = split(variant);
+    let (name, mut parameters) = split(variant);
+    if bits == Bits::Sensed {
+        parameters.push(("bits", "sensed"));
+    }
     let kernel = driver::build(variant, frames, PAGES, bits, &[]);
     let twin = build_kernel(name, frames as usize, &parameters);
     let mut pair = Pair { kernel, twin, frames };
@@ -357,6 +360,7 @@ proptest! {
         for variant in VARIANTS {
             assert_follows_its_twin(variant, frames, Bits::Exact, &happenings);
             assert_follows_its_twin(variant, frames, Bits::Mapped, &happenings);
+            assert_follows_its_twin(variant, frames, Bits::Sensed, &happenings);
         }
     }
 }

@@ -175,8 +175,10 @@ fn assert_same_with(
 ) {
     let state_every = if frames < 20 { 1 } else { 50 };
     let (name, mut parameters) = split(variant);
-    if bits == Bits::Mapped {
-        parameters.push(("bits", "mapped"));
+    match bits {
+        Bits::Exact => {}
+        Bits::Mapped => parameters.push(("bits", "mapped")),
+        Bits::Sensed => parameters.push(("bits", "sensed")),
     }
     let pages = trace.iter().map(|&(page, _)| page).max().unwrap_or(0) + 1;
     let future: Vec<_> = trace.iter().map(|&(page, op)| (u64::from(page), twin_op(op))).collect();
@@ -202,6 +204,7 @@ proptest! {
             assert_same(variant, frames, Bits::Exact, &trace);
             if has_bits {
                 assert_same(variant, frames, Bits::Mapped, &trace);
+                assert_same(variant, frames, Bits::Sensed, &trace);
             }
         }
     }
@@ -216,6 +219,7 @@ proptest! {
             assert_same_with(variant, frames, Bits::Exact, &trace, &before);
             if has_bits {
                 assert_same_with(variant, frames, Bits::Mapped, &trace, &before);
+                assert_same_with(variant, frames, Bits::Sensed, &trace, &before);
             }
         }
     }

@@ -37,7 +37,7 @@ pub fn reclaims_in_batches(variant: &str) -> bool {
 pub fn sources_of_bits(variant: &str) -> &'static [Bits] {
     let entry = clockhand_policy::catalog::find(policy_name(variant)).expect("a variant's policy");
     match entry.kind {
-        Kind::BitDriven => &[Bits::Exact, Bits::Mapped],
+        Kind::BitDriven => &[Bits::Exact, Bits::Mapped, Bits::Sensed],
         Kind::AccessDriven | Kind::Offline => &[Bits::Exact],
     }
 }

@@ -21,8 +21,8 @@ options! {
         page_size: String = Domain::Text, "4KiB";
         /// NAME[:option=value,...] or FILE.toml. See: clockhand devices.
         device: String = Domain::Device, "slc-nand";
-        /// exact: every hit sets its bit; mapped: as real memory shows it.
-        bits: String = Domain::Word { words: &["exact", "mapped"] }, "exact";
+        /// exact: every hit sets its bit; mapped: as real memory shows it by faults; sensed: as it shows it to who looks.
+        bits: String = Domain::Word { words: &["exact", "mapped", "sensed"] }, "exact";
         /// fetch: a write fault reads the page; blind: it reads nothing.
         write_miss: String = Domain::Word { words: &["fetch", "blind"] }, "fetch";
         /// Keep this many of the frames free for write-backs that are under way; the policy has the rest.
@@ -81,20 +81,21 @@ impl PagesOptions {
     }
 }
 
-/// One of two words, of an option.
+/// One of some words, of an option.
 ///
 /// # Errors
 ///
-/// It is neither.
-pub fn choose<T>(option: &str, word: &str, choices: [(&str, T); 2]) -> Result<T, SimError> {
-    let [(first_word, first), (second_word, second)] = choices;
-    if word == first_word {
-        Ok(first)
-    } else if word == second_word {
-        Ok(second)
-    } else {
-        Err(SimError::Usage(format!(
-            "{option} {word:?} is unknown; give {first_word} or {second_word}"
-        )))
-    }
+/// It is none of them.
+pub fn choose<T: Copy, const N: usize>(
+    option: &str,
+    word: &str,
+    choices: [(&str, T); N],
+) -> Result<T, SimError> {
+    let chosen = choices.iter().find(|(choice, _)| *choice == word);
+    chosen.map(|&(_, value)| value).ok_or_else(|| {
+        let words: Vec<_> = choices.iter().map(|&(choice, _)| choice).collect();
+        let (last, others) = words.split_last().expect("an option has words");
+        let others = others.join(", ");
+        SimError::Usage(format!("{option} {word:?} is unknown; give {others} or {last}"))
+    })
 }

@@ -57,7 +57,7 @@ columns! {
         pub write_backs: Option<u64>,
         /// Pages that were written when the trace ended.
         pub flush_writes: Option<u64>,
-        /// Where read and write bits come from: `exact` or `mapped`.
+        /// Where read and write bits come from: `exact`, `mapped` or `sensed`.
         pub bits: &'static str,
         /// What a write fault reads: `fetch` or `blind`.
         pub write_miss: &'static str,

@@ -1,6 +1,6 @@
 //! How policies are told of references: by bits, by accesses, one by one, or with the future.
 
-use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
+use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
 use clockhand_policy::{Frame, Memory, Op};
 use clockhand_trace::{PageView, Record};
 
@@ -17,10 +17,23 @@ pub(crate) trait Told<P> {
     fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame);
     /// The first reference of the record has faulted; this is the rest of it.
     fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame);
+    /// A period of the policy has ended, with a reference that was a miss or with a hit.
+    fn period_ended(&mut self, memory: &mut Memory<P>, by_miss: bool)
+    where
+        P: PagePolicy,
+    {
+        let _ = by_miss;
+        memory.tick();
+    }
 }
 
 pub(crate) struct ByExactBits;
 pub(super) struct ByMappedBits;
+/// As [`ByMappedBits`], and a period ends with a miss: the next one, if its last reference is a hit.
+#[derive(Default)]
+pub(super) struct BySensedBits {
+    period_has_ended: bool,
+}
 pub(crate) struct ByAccess;
 /// As [`ByAccess`], for policies that count references.
 pub(crate) struct ByReference<'a> {
@@ -69,6 +82,39 @@ impl<P: BitDriven> Told<P> for ByMappedBits {
     fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
         // The access that faulted is retried.
         self.hit(memory, record, frame);
+    }
+}
+
+impl<P: BitDriven> Told<P> for BySensedBits {
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        memory.hit_sensed(first_op(record), frame);
+        if record.rest_writes() {
+            memory.hit_sensed(Op::Write, frame);
+        }
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        // The access that faulted is retried, and known: it sets its own bit.
+        memory.hit_mapped(first_op(record), frame);
+        if self.period_has_ended {
+            memory.tick();
+            self.period_has_ended = false;
+        }
+        if record.rest_reads() {
+            memory.hit_sensed(Op::Read, frame);
+        }
+        if record.rest_writes() {
+            memory.hit_sensed(Op::Write, frame);
+        }
+    }
+
+    fn period_ended(&mut self, memory: &mut Memory<P>, by_miss: bool) {
+        match by_miss {
+            true => memory.tick(),
+            false => self.period_has_ended = true,
+        }
     }
 }
 

@@ -71,7 +71,7 @@ pub fn refusal(experiment: &Experiment) -> SimError {
 
 /// All ways to replay.
 pub fn replay_options() -> impl Strategy<Value = ReplayOptions> {
-    let bits = prop_oneof![Just(Bits::Exact), Just(Bits::Mapped)];
+    let bits = prop_oneof![Just(Bits::Exact), Just(Bits::Mapped), Just(Bits::Sensed)];
     let write_miss = prop_oneof![Just(WriteMiss::Fetch), Just(WriteMiss::Blind)];
     (bits, write_miss, any::<bool>()).prop_map(|(bits, write_miss, flush_at_end)| ReplayOptions {
         bits,

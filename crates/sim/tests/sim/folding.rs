@@ -125,7 +125,7 @@ proptest! {
 fn a_run_is_split_where_a_period_ends() {
     // Seven references to one page, then another page: the third period begins inside the run.
     let run = "r0 r1 r2 w3 r3 r3 w3 r3 r3 r3 r4 r1 r3 w0 r2 r2 r5";
-    for bits in [Bits::Exact, Bits::Mapped] {
+    for bits in [Bits::Exact, Bits::Mapped, Bits::Sensed] {
         let options = ReplayOptions { bits, ..ReplayOptions::default() };
         assert_counts_are_the_twins(4096, experiments::table(run), &[2, 3], options);
     }

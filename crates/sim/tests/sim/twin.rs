@@ -43,8 +43,12 @@ pub fn totals(
     let pairs = settings.split(',').filter_map(|pair| pair.split_once('='));
     let mut parameters: Vec<(&str, &str)> = pairs.collect();
     let kind = catalog::find(name).expect("a policy of the catalog").kind;
-    if options.bits == Bits::Mapped && kind == Kind::BitDriven {
-        parameters.push(("bits", "mapped"));
+    if kind == Kind::BitDriven {
+        match options.bits {
+            Bits::Exact => {}
+            Bits::Mapped => parameters.push(("bits", "mapped")),
+            Bits::Sensed => parameters.push(("bits", "sensed")),
+        }
     }
     let options = Options {
         write_allocate_fetch: options.write_miss == WriteMiss::Fetch,

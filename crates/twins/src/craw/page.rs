@@ -23,7 +23,8 @@ impl Page {
     /// An access sets its bit, if it is seen; in CRAW-A a write sets the reference bit too.
     pub(super) fn access(&mut self, op: Op, visibility: Visibility, write_sets_read_bit: bool) {
         if visibility.sees(self.mapped, op) {
-            self.read_bit |= op == Op::Read || write_sets_read_bit;
+            self.read_bit |=
+                op == Op::Read || write_sets_read_bit || visibility.shows_a_read(self.mapped);
             self.write_bit |= op == Op::Write;
             self.mapped = true;
         }

@@ -3,6 +3,7 @@
 use num_rational::Ratio;
 
 use super::{Access, KernelStep, KernelTwin, List, Page, ascending, batch, evict, push_head, take};
+use crate::visibility::{Periods, Visibility};
 use crate::{Event, Op, State, parameters::Parameters};
 
 pub(crate) struct Linux24 {
@@ -24,11 +25,10 @@ struct Controller {
     /// The place of the share in 1/6, 1/5, … 1/1.
     step: i128,
     direction: i128,
-    period: usize,
+    periods: Periods,
     threshold: Ratio<i128>,
     cost_read: Ratio<i128>,
     cost_write: Ratio<i128>,
-    references: usize,
     cost: Ratio<i128>,
     last_cost: Option<Ratio<i128>>,
 }
@@ -45,9 +45,13 @@ impl Linux24 {
         }
     }
 
-    pub(crate) fn with_clean_first(frames: usize, parameters: &mut Parameters) -> Linux24 {
+    pub(crate) fn with_clean_first(
+        frames: usize,
+        visibility: Visibility,
+        parameters: &mut Parameters,
+    ) -> Linux24 {
         let dynamic = parameters.flag("dynamic").unwrap_or(false);
-        let controller = dynamic.then(|| Controller::new(frames, parameters));
+        let controller = dynamic.then(|| Controller::new(frames, visibility, parameters));
         let share = parameters.rational("share").unwrap_or(Ratio::new(1, 4));
         let share = if dynamic { Ratio::new(1, 6) } else { share };
         Linux24 {
@@ -217,14 +221,15 @@ impl Linux24 {
         self.pay(|controller| controller.cost_write * writes as i128);
         let Some(clean_first) = &mut self.clean_first else { return };
         if let Some(controller) = &mut clean_first.controller {
-            controller.end_reference();
+            controller.end_reference(!event.hit);
             clean_first.share = Ratio::new(1, 6 - controller.step);
         }
     }
 }
 
 impl Controller {
-    fn new(frames: usize, parameters: &mut Parameters) -> Controller {
+    fn new(frames: usize, visibility: Visibility, parameters: &mut Parameters) -> Controller {
+        let period = parameters.integer("period").unwrap_or(10 * frames);
         let mut rational = |name, default| parameters.rational(name).unwrap_or(default);
         Controller {
             step: 0,
@@ -232,16 +237,14 @@ impl Controller {
             threshold: rational("threshold", Ratio::new(1, 20)),
             cost_read: rational("cost_read", Ratio::from(1)),
             cost_write: rational("cost_write", Ratio::from(8)),
-            period: parameters.integer("period").unwrap_or(10 * frames),
-            references: 0,
+            periods: Periods::new(period, visibility),
             cost: Ratio::from(0),
             last_cost: None,
         }
     }
 
-    fn end_reference(&mut self) {
-        self.references += 1;
-        if !self.references.is_multiple_of(self.period) {
+    fn end_reference(&mut self, is_miss: bool) {
+        if !self.periods.end_reference(is_miss) {
             return;
         }
         let cost = std::mem::replace(&mut self.cost, Ratio::from(0));

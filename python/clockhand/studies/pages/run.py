@@ -163,7 +163,7 @@ def run_simulation(
             be one. The rows' ``frames`` include them.
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
-        bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
+        bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
         write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
         flush_at_end: Whether dirty pages are written when the trace ends.
         bound_effort: Seconds that ``bound`` and ``opt-feasible`` may take about for a memory size,

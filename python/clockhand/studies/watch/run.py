@@ -127,7 +127,7 @@ def watch_policies(
         frames: Page frames, from 1 to 1024; times the references at most 2,000,000.
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         device: Name with options or a TOML file: some policies go by what it costs.
-        bits: ``"exact"``, or ``"mapped"`` for what real memory shows of reads and writes.
+        bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
         write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
         seed: Seed of policies with random choices, from 0.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
