@@ -227,6 +227,7 @@ class Pager:
         frames: int,
         reserve: int,
         read_ahead: int,
+        bits: str,
         swap: str | None,
         swap_limit_bytes: int | None,
         memory_bytes: int,

@@ -18,7 +18,7 @@ COUNTS = (
     "pages_copied_for_forks", "write_operations", "write_errors", "bytes_read", "bytes_written",
     "resident_pages", "footprint_pages", "discarded_pages", "swap_bytes",
     "pages_read_ahead", "pages_read_in_vain", "read_ahead", "zero_pages_not_written",
-    "read_operations",
+    "read_operations", "sensed_references",
 )  # fmt: skip
 TIMES = (
     "read_wait_us", "write_wait_us", "service_us", "fault_us_p50", "fault_us_p90", "fault_us_p99",
@@ -52,6 +52,7 @@ def statistics(**changes: Any) -> dict[str, Any]:
         "policy_resolved": "clock:insert_ref=0",
         "frames": 64,
         "reserve": 4,
+        "bits": "mapped",
         "seconds": 1.5,
         "references": 300,
         "misses": 100,

@@ -28,7 +28,7 @@ from clockhand.studies.programs.memory_group import Charged, Swapped
 from clockhand.studies.programs.options import ProgramSettings
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.report import render, render_comparison
-from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures
+from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures, other_bits
 from clockhand.studies.programs.samples import MOST_SAMPLES, Moments, Samples
 from programs_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
 from report_example import unpacked
@@ -68,6 +68,18 @@ def test_a_process_that_failed_need_not_agree_but_is_reported() -> None:
     rows = rows_of(failed, **{**AGREEING, "mapped_misses": 101})
     assert disagreements(rows) == []
     assert failures(rows) == ["sort (process 4711): the pager was killed"]
+
+
+def test_sensed_bits_are_compared_with_sensed_ones_and_their_lack_is_said() -> None:
+    simulated = {name.replace("mapped", "sensed"): value for name, value in AGREEING.items()}
+    rows = rows_of(statistics(bits="sensed"), **simulated)
+    assert disagreements(rows) == [] and other_bits(rows, "sensed") == []
+    assert beside(rows)["counted by"][1] == "simulator, sensed"
+    assert "counts the same" in run_findings(rows, facts())[1]
+    (sentence,) = disagreements(rows.with_columns(sensed_misses=pl.lit(99, pl.UInt64)))
+    assert "misses 100 against 99" in sentence
+    (sentence,) = other_bits(rows_of(statistics(), statistics()), "sensed")
+    assert "sort (process 4711) and 1 more" in sentence and "mapped ones" in sentence
 
 
 def test_failed_writes_are_reported() -> None:

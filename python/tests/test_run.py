@@ -73,9 +73,10 @@ def rows_in(path: Path) -> list[dict[str, Any]]:
 def assert_swapped_and_agreed(row: dict[str, Any]) -> None:
     """Pages went to swap and came back, and the simulator counts the same."""
     assert row["pages_read"] > 1000 and row["pages_written"] > 1000
-    assert row["misses"] == row["mapped_misses"] == row["read_ios"]
+    bits = row["bits"]
+    assert row["misses"] == row[f"{bits}_misses"] == row["read_ios"]
     for name in ("clean_evictions", "dirty_evictions", "write_ios"):
-        assert row[name] == row[f"mapped_{name}"], name
+        assert row[name] == row[f"{bits}_{name}"], name
 
 
 @pytest.mark.parametrize("policy", ["clock", "craw", "cfclock:window_share=1/4", "nru"])
@@ -92,6 +93,37 @@ def test_a_program_writes_the_same_and_the_simulator_counts_the_same(
     assert (row["policy"], row["frames"], row["failure"]) == (policy, 2048, None)
     assert_swapped_and_agreed(row)
     assert os.listdir(tmp_path) == ["rows.json"]
+
+
+@pytest.mark.parametrize("policy", ["clock", "craw", "nru:mode=periodic,period=500", "linux24"])
+def test_with_sensed_bits_hits_cost_no_fault_and_the_simulator_counts_the_same(
+    clockhand: Clockhand, tmp_path: Path, policy: str
+) -> None:
+    plain = subprocess.run([PYTHON, "-c", PROGRAM], capture_output=True, check=True)
+    options = ["--policy", policy, "--bits", "sensed", *SMALL, *FILE, "--out", "rows.json"]
+    run = clockhand("run", *options, "--", PYTHON, "-c", PROGRAM)
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    (row,) = rows_in(tmp_path / "rows.json")
+    assert (row["bits"], row["mapped_misses"]) == ("sensed", None)
+    assert_swapped_and_agreed(row)
+    # A page that the program freed is filled again by a message; nothing else is.
+    assert row["minor_faults"] <= row["discarded_pages"] and row["sensed_references"] > 0
+
+
+def test_forked_children_and_new_programs_have_sensed_bits_of_their_own(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    (tmp_path / "forking.py").write_text(FORKING)
+    command = ["sh", "-c", f"{PYTHON} forking.py; exec {PYTHON} forking.py"]
+    plain = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    options = ["--policy", "clock", "--bits", "sensed", "--memory", "4MiB", *FILE]
+    run = clockhand("run", *options, "--out", "rows.json", "--", *command)
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    rows = rows_in(tmp_path / "rows.json")
+    assert {row["bits"] for row in rows} == {"sensed"}
+    assert sum(row["sensed_references"] for row in rows if row["forked"]) > 0
+    for row in rows:
+        assert 0 <= row["misses"] - (row["sensed_misses"] or row["misses"]) <= 1
 
 
 def test_pages_read_ahead_change_no_count_of_the_policy(paged: Clockhand, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ struct clockhand_counts {
     uint64_t pages_read_in_vain;     /* 0 for regions */
     uint64_t zero_pages_not_written; /* of pages_not_written, those that held nothing but zeros */
     uint64_t read_operations;        /* reads that were asked of the store; one may read several pages */
+    uint64_t sensed_references;      /* always 0: bits of a region are mapped ones */
 };
 
 /*

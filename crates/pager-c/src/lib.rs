@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL, Store, SwapFile};
-use clockhand_pager::{Counts, Event, PagedRegion, obstacle};
+use clockhand_pager::{Bits, Counts, Event, PagedRegion, obstacle};
 use clockhand_policy::Ratio;
 use clockhand_policy::catalog::PolicySpec;
 
@@ -137,7 +137,14 @@ fn create(settings: &Settings, policy: &CStr, path: Option<&CStr>) -> Result<Reg
         0 => PATIENCE,
         patience_ms => Duration::from_millis(patience_ms.into()),
     };
-    let paging = clockhand_pager::Settings { policy, frames, reserve, read_ahead: 0, patience };
+    let paging = clockhand_pager::Settings {
+        policy,
+        frames,
+        reserve,
+        read_ahead: 0,
+        bits: Bits::Mapped,
+        patience,
+    };
     // Before a swap file is created for nothing.
     paging.check()?;
     if let Some(obstacle) = obstacle() {

@@ -50,4 +50,5 @@ counts! {
     pages_rescued, pages_written, pages_not_written, pages_copied_for_forks, discarded_pages,
     write_operations, write_errors, bytes_read, bytes_written, resident_pages, peak_resident_pages,
     footprint_pages, pages_read_ahead, pages_read_in_vain, zero_pages_not_written, read_operations,
+    sensed_references,
 }

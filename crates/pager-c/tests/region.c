@@ -37,6 +37,7 @@ static const struct member members[] = {
     COUNT(write_operations), COUNT(write_errors), COUNT(bytes_read), COUNT(bytes_written), COUNT(resident_pages),
     COUNT(peak_resident_pages), COUNT(footprint_pages), COUNT(pages_read_ahead), COUNT(pages_read_in_vain),
     COUNT(zero_pages_not_written), COUNT(read_operations),
+    COUNT(sensed_references),
     {"clockhand_counts", sizeof(struct clockhand_counts)},
 };
 

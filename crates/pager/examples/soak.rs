@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use clockhand_pager::store::{
     CompressedRam, DEFAULT_LEVEL, FaultScript, FaultyStore, Store, SwapFile, WriteFault,
 };
-use clockhand_pager::{Counts, Event, PagedRegion, Settings, obstacle};
+use clockhand_pager::{Bits, Counts, Event, PagedRegion, Settings, obstacle};
 use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
 use clockhand_policy::{Op, PageId, Ratio};
 
@@ -50,6 +50,7 @@ struct Plan {
     read_ahead: u32,
     pages: u32,
     threads: usize,
+    bits: Bits,
     is_in_file: bool,
     is_faulty: bool,
     phases: u64,
@@ -82,6 +83,7 @@ impl Plan {
             read_ahead: [0, 0, 1, 7, 32][random.below(5) as usize],
             pages: policy_frames / 2 + random.below(8 * u64::from(policy_frames)) as u32 + 1,
             threads: 1 + random.below(4) as usize,
+            bits: [Bits::Mapped, Bits::Sensed][random.below(2) as usize],
             is_in_file: random.below(2) == 0,
             is_faulty: random.below(3) > 0,
             phases: 1 + random.below(4),
@@ -95,13 +97,20 @@ impl Plan {
         let policy = spec.resolve(self.policy_frames, Ratio::whole(8)).expect("the options fit");
         let Plan { reserve, read_ahead, .. } = *self;
         let frames = self.policy_frames + reserve + read_ahead;
-        Settings { policy, frames, reserve, read_ahead, patience: Duration::from_secs(10) }
+        Settings {
+            policy,
+            frames,
+            reserve,
+            read_ahead,
+            bits: self.bits,
+            patience: Duration::from_secs(10),
+        }
     }
 
     fn twins_events(&self, log: &[Event]) -> Vec<Event> {
         let (name, options) = self.policy.split_once(':').unwrap_or((&self.policy, ""));
         let pairs = options.split(',').filter_map(|option| option.split_once('='));
-        let parameters: Vec<_> = pairs.chain([("bits", "mapped")]).collect();
+        let parameters: Vec<_> = pairs.chain([("bits", self.bits.word())]).collect();
         let mut twin = clockhand_twins::build(name, self.policy_frames as usize, &parameters, &[]);
         let number = |page: u64| PageId(page as u32);
         let mut events = Vec::with_capacity(log.len());

@@ -17,11 +17,12 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-use crate::driver::{Command, Control, Driver, channel_of_control};
+use crate::driver::{Bits, Command, Control, Driver, channel_of_control};
 use crate::inherited_socket::{Peer, random_token};
 use crate::memory_file::MemoryFile;
 use crate::paging::{Event, EventSink, InitialPages, Parts};
 use crate::server::{Member, Shared};
+use crate::translations::page_map;
 use crate::userfault::{Userfault, explained};
 use crate::userfault_memory::{Unmapper, UserfaultMemory};
 
@@ -196,7 +197,8 @@ fn serve_memory(
     let (control, channel) = channel_of_control().map_err(kernel)?;
     let (started, process) = (Instant::now(), peer.process);
     let (name, token) = (name_of(request), random_token());
-    let member = Member { process, token, name, is_fork, started, lifetime: None, control };
+    let bits = Bits::Mapped;
+    let member = Member { process, token, name, is_fork, bits, started, lifetime: None, control };
     let memory = shared.join(member);
     let ends = Ends { shared, memory };
     let memory_bytes = file.bytes() as u64;
@@ -207,7 +209,11 @@ fn serve_memory(
     let base = mapped.address;
     let socket = connection.try_clone().map_err(kernel)?;
     let unmapper = Unmapper::InProgram { socket, unanswered: 0 };
-    let program = UserfaultMemory::new(file, userfault.clone(), base, unmapper).map_err(kernel)?;
+    let translations = page_map(shared.settings.bits, process, base);
+    let bits = if translations.is_some() { Bits::Sensed } else { Bits::Mapped };
+    shared.set_bits(memory, bits);
+    let program =
+        UserfaultMemory::new(file, userfault.clone(), base, unmapper, bits).map_err(kernel)?;
     let events: Box<dyn EventSink> = match &shared.log {
         Some(log) => log.sink(memory as u32, base),
         None => Box::new(|_: Event| {}),
@@ -216,8 +222,8 @@ fn serve_memory(
         true => shared.take_copy(request.fork).ok_or(no_copy)?,
         false => InitialPages::new(),
     };
-    let paging =
-        shared.settings.build(Parts { program: Box::new(program), store, events, initial });
+    let program = Box::new(program);
+    let paging = shared.settings.build(Parts { program, translations, store, events, initial });
     send_packet(connection.as_fd(), &Reply { memory: token, ..Reply::ZERO }, None)
         .map_err(kernel)?;
     let program = Some(connection.try_clone().map_err(kernel)?);

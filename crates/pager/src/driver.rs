@@ -31,8 +31,32 @@ pub struct Settings {
     pub reserve: u32,
     /// How many of them are kept for pages that are read ahead; 0: none are.
     pub read_ahead: u32,
+    /// Where the policy's read and write bits come from.
+    pub bits: Bits,
     /// For how long a failing store is tried again before the pager gives up.
     pub patience: Duration,
+}
+
+/// Where read and write bits of real memory come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Bits {
+    /// The first access after a bit was cleared is a fault that the pager answers.
+    #[default]
+    Mapped,
+    /// The kernel answers it, and the pager looks at the program's page map when the policy asks.
+    Sensed,
+}
+
+impl Bits {
+    /// What options and rows call them.
+    pub const WORDS: [(&'static str, Bits); 2] =
+        [("mapped", Bits::Mapped), ("sensed", Bits::Sensed)];
+
+    /// What options and rows call it.
+    pub fn word(self) -> &'static str {
+        let [(mapped, _), (sensed, _)] = Bits::WORDS;
+        if self == Bits::Mapped { mapped } else { sensed }
+    }
 }
 
 /// With fewer frames than one instruction and its operands may touch, that instruction would never complete.

@@ -18,7 +18,8 @@
 //! }
 //! let (pages, frames, reserve) = (1024, 64, 8);
 //! let policy = PolicySpec::parse("craw")?.resolve(frames - reserve, Ratio::whole(8))?;
-//! let settings = Settings { policy, frames, reserve, read_ahead: 0, patience: Duration::from_secs(5) };
+//! let settings = Settings { policy, frames, reserve, read_ahead: 0, bits: Bits::Mapped,
+//!     patience: Duration::from_secs(5) };
 //! let store = CompressedRam::new(DEFAULT_LEVEL, None)?.store()?;
 //! let region = PagedRegion::new(pages, settings, Box::new(store), Box::new(|_: Event| {}))?;
 //!
@@ -48,16 +49,18 @@ mod region;
 mod server;
 mod statistics;
 pub mod store;
+mod translations;
 mod userfault;
 mod userfault_memory;
 mod watchdog;
 
 pub use clockhand_pager_protocol::SOCKET_VARIABLE;
-pub use driver::{MIN_FRAMES, Progress, Settings};
+pub use driver::{Bits, MIN_FRAMES, Progress, Settings};
 pub use paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
 pub use program_memory::ProgramMemory;
 pub use reference_log::ReferenceLog;
 pub use region::{PagedRegion, RegionError};
 pub use server::{PagedProcess, Server, Swap};
 pub use statistics::{Counts, Times};
+pub use translations::Translations;
 pub use userfault::obstacle;

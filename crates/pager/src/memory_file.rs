@@ -9,7 +9,7 @@ use clockhand_policy::PageId;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
-use crate::store::PageAddress;
+use crate::store::{Page, PageAddress};
 
 /// A sparse file in memory, mapped for the pager: page n lies at n × 4096 in the file and in the mapping.
 #[derive(Debug)]
@@ -55,6 +55,17 @@ impl MemoryFile {
         let offset = page.index() * PAGE_BYTES;
         // A page that is missing from the file is zeros as soon as memory is allocated for it.
         Ok(fallocate(&self.descriptor, FallocateFlags::empty(), offset as u64, PAGE_BYTES as u64)?)
+    }
+
+    pub(crate) fn read(&self, page: PageId, into: &mut Page) -> io::Result<()> {
+        // Not through the view, which would cost a translation and its end.
+        let offset = page.index() * PAGE_BYTES;
+        match rustix::io::retry_on_intr(|| {
+            rustix::io::pread(&self.descriptor, &mut into.0, offset as u64)
+        })? {
+            PAGE_BYTES => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 
     pub(crate) fn forget(&self, first: PageId, pages: u32) -> io::Result<()> {

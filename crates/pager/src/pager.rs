@@ -1,7 +1,9 @@
 //! One paged memory: the policy decides as in the simulator, and its decisions are carried out on real pages.
 
+mod aside;
 mod page_states;
 mod read_ahead;
+mod sensing;
 mod write_back;
 
 use std::time::{Duration, Instant};
@@ -9,8 +11,12 @@ use std::time::{Duration, Instant};
 use clockhand_policy::page::{BitDriven, Fault, Inspector};
 use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId, Step};
 
-use self::page_states::{IN_FLIGHT, MAPPED, PRESENT, PageStates, READ_AHEAD, UNMAPPING, WRITABLE};
+use self::aside::Aside;
+use self::page_states::{
+    ASIDE, IN_FLIGHT, MAPPED, PRESENT, PageStates, READ_AHEAD, UNMAPPING, WRITABLE,
+};
 use self::read_ahead::ReadAhead;
+use self::sensing::Decision;
 use self::write_back::WriteQueue;
 use crate::frames::UnmappingFrames;
 use crate::paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
@@ -40,6 +46,10 @@ pub(crate) struct Pager<P> {
     reserve: usize,
     write_queue: WriteQueue,
     read_ahead: ReadAhead,
+    /// Sensed bits: contents that the program must not reach.
+    aside: Aside,
+    /// `None` with mapped bits.
+    decision: Option<Decision>,
     /// Pages whose translations the program has been told to drop, without an answer yet.
     unmapping: Vec<PageId>,
     /// The page whose write is being prepared, which may fail and be tried again.
@@ -47,6 +57,8 @@ pub(crate) struct Pager<P> {
     /// The page that the policy wants written back and whose write is being prepared.
     requested: Option<Frame>,
     references_until_tick: u64,
+    /// A period of the policy has ended, and it has not been told.
+    period_has_ended: bool,
     counts: Counts,
     times: Times,
 }
@@ -59,7 +71,8 @@ impl<P: BitDriven> Pager<P> {
             pages.set_slot(page, Some(slot));
             pages.touch(page);
         }
-        let table = UnmappingFrames::new(frames.policy);
+        let decision = parts.translations.is_some().then(|| Decision::new(frames.policy));
+        let table = UnmappingFrames::new(frames.policy, P::HIT_BITS, parts.translations);
         Pager {
             references_until_tick: policy.period().map_or(0, |period| period.get()),
             memory: Memory::with_frames(table, parts.program.pages(), policy),
@@ -70,6 +83,9 @@ impl<P: BitDriven> Pager<P> {
             reserve: frames.reserve as usize,
             write_queue: WriteQueue::default(),
             read_ahead: ReadAhead::new(frames.read_ahead),
+            aside: Aside::default(),
+            decision,
+            period_has_ended: false,
             unmapping: Vec::new(),
             preparing: None,
             requested: None,
@@ -99,11 +115,19 @@ impl<P: BitDriven> Pager<P> {
     /// The page's content is not needed in memory any more.
     fn leave(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.pages.has(page, PRESENT) {
-            self.program.forget(page, 1)?;
+            if self.pages.has(page, ASIDE) {
+                self.aside.remove(page);
+            } else {
+                self.program.forget(page, 1)?;
+            }
             self.counts.resident_pages -= 1;
         }
-        self.pages.clear(page, PRESENT | MAPPED | WRITABLE);
+        self.pages.clear(page, PRESENT | MAPPED | WRITABLE | ASIDE);
         Ok(())
+    }
+
+    fn is_sensed(&self) -> bool {
+        self.decision.is_some()
     }
 
     /// Lets the program go on with its access. Writes are allowed if this is one, or if the next write need not be seen.
@@ -111,6 +135,9 @@ impl<P: BitDriven> Pager<P> {
         let sees_writes =
             P::HIT_BITS != HitBits::Reference || !self.memory.frames().is_dirty(frame);
         let writable = op == Op::Write || !sees_writes;
+        if self.is_sensed() {
+            return self.give(page, writable);
+        }
         self.finish_unmapping(page)?;
         if writable && self.pages.has(page, MAPPED) {
             self.program.allow_writes(page)?;
@@ -123,25 +150,33 @@ impl<P: BitDriven> Pager<P> {
 
     /// The page is in memory: a bit that was cleared is set again, or the first write is seen.
     fn hit(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
-        let needed = if op == Op::Write { WRITABLE } else { MAPPED };
+        // With sensed bits a page that has content faults only if it is written.
+        let accessible = if self.is_sensed() { PRESENT } else { MAPPED };
+        let needed = if op == Op::Write { WRITABLE } else { accessible };
+        if self.pages.has(page, needed) && self.is_sensed() {
+            return self.let_retry(page);
+        }
         if self.pages.has(page, needed) {
             // Another thread faulted on the page at the same time, and its fault has been served. Or the kernel has dropped
             // the translation by itself, as it does when it reclaims memory: a thread that is only woken would then fault
             // again forever.
             return Ok(self.program.map_again(page, self.pages.has(page, WRITABLE))?);
         }
-        match self.pages.has(page, MAPPED) {
+        match self.pages.has(page, accessible) {
             true => self.counts.write_protect_faults += 1,
             false => self.counts.minor_faults += 1,
         }
         self.seen(page, op, false);
-        self.memory.hit_mapped(op, frame);
+        match self.is_sensed() {
+            true => self.memory.hit_sensed(op, frame),
+            false => self.memory.hit_mapped(op, frame),
+        }
         if !self.pages.has(page, PRESENT) {
-            self.program.fill_with_zeros(page)?;
+            self.bring_zeros(page)?;
             self.arrived(page);
         }
         self.map(page, op, frame)?;
-        self.reference_done()
+        self.reference_done(false)
     }
 
     fn miss(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
@@ -162,19 +197,38 @@ impl<P: BitDriven> Pager<P> {
         self.memory.hit_mapped(op, frame);
         self.begin_unmapping()?;
         self.map(page, op, frame)?;
-        self.reference_done()
+        self.reference_done(true)
     }
 
-    /// Ends a period of the policy, if it has one.
-    fn reference_done(&mut self) -> Result<(), PagerError> {
-        let Some(period) = self.memory.policy().period() else { return Ok(()) };
+    /// Counts a reference towards the policy's period, if it has one.
+    fn count_in_period(&mut self) {
+        let Some(period) = self.memory.policy().period() else { return };
         self.references_until_tick -= 1;
-        if self.references_until_tick > 0 {
+        if self.references_until_tick == 0 {
+            self.references_until_tick = period.get();
+            self.period_has_ended = true;
+        }
+    }
+
+    /// Ends a period of the policy if this reference is its last one; with sensed bits at the next miss.
+    fn reference_done(&mut self, is_miss: bool) -> Result<(), PagerError> {
+        self.count_in_period();
+        if !self.period_has_ended || self.is_sensed() && !is_miss {
             return Ok(());
         }
-        self.references_until_tick = period.get();
+        self.period_has_ended = false;
         self.memory.tick();
         self.begin_unmapping()
+    }
+
+    /// Gives a page without content zeros.
+    fn bring_zeros(&mut self, page: PageId) -> Result<(), PagerError> {
+        if self.is_sensed() {
+            self.aside.place(page).0.fill(0);
+            self.pages.set(page, ASIDE);
+            return Ok(());
+        }
+        Ok(self.program.fill_with_zeros(page)?)
     }
 
     fn bring_content(&mut self, page: PageId) -> Result<(), PagerError> {
@@ -191,7 +245,7 @@ impl<P: BitDriven> Pager<P> {
         }
         match self.pages.slot(page) {
             None => {
-                self.program.fill_with_zeros(page)?;
+                self.bring_zeros(page)?;
                 self.counts.pages_zero_filled += 1;
             }
             Some(slot) => {
@@ -209,6 +263,9 @@ impl<P: BitDriven> Pager<P> {
     /// Tells the program to drop the translations of pages whose bits were cleared, and does not wait for it: clearing
     /// a bit a little later changes nothing.
     fn begin_unmapping(&mut self) -> Result<(), PagerError> {
+        if self.is_sensed() {
+            return self.order_drops();
+        }
         if self.memory.frames_mut().unmapped().is_empty() {
             return Ok(());
         }
@@ -248,13 +305,22 @@ impl<P: BitDriven> Pager<P> {
 
     /// Evicts pages until a frame is free for `incoming`.
     fn make_room(&mut self, incoming: PageId) -> Result<(), PagerError> {
+        self.begin_decision()?;
+        let made = self.carry_out_steps(incoming);
+        self.end_decision(made.is_ok());
+        made
+    }
+
+    fn carry_out_steps(&mut self, incoming: PageId) -> Result<(), PagerError> {
         loop {
             // A page whose write failed is still requested.
             if let Some(frame) = self.requested {
                 self.write_back(frame)?;
                 self.requested = None;
             }
-            match self.memory.next_step(incoming, 1).expect("the pager pins nothing") {
+            let step = self.memory.next_step(incoming, 1).expect("the pager pins nothing");
+            self.sensed();
+            match step {
                 Some(Step::WriteBack(frame)) => self.requested = Some(frame),
                 Some(Step::Evict(victim)) => self.evict(victim)?,
                 None => return Ok(()),
@@ -273,10 +339,13 @@ impl<P: BitDriven> Pager<P> {
             self.counts.clean_evictions += 1;
         }
         self.memory.commit_eviction();
-        self.events.event(Event::Eviction { page, is_dirty });
+        self.decided(Event::Eviction { page, is_dirty });
         // A clean page may be in flight too: it was rescued, or its write-back has not finished.
         if self.pages.has(page, IN_FLIGHT) {
             self.write_queue.evicted += 1;
+            if self.is_sensed() {
+                return self.put_aside(page);
+            }
             self.memory.frames_mut().unmapped().push(page);
             return Ok(());
         }
@@ -319,7 +388,8 @@ impl<P: BitDriven> Paging for Pager<P> {
                 self.pages.set_slot(page, None);
             }
             self.counts.resident_pages -= u64::from(self.pages.has(page, PRESENT));
-            self.pages.clear(page, PRESENT | MAPPED | WRITABLE | READ_AHEAD);
+            self.aside.remove(page);
+            self.pages.clear(page, PRESENT | MAPPED | WRITABLE | READ_AHEAD | ASIDE);
         }
         self.read_ahead.waiting.retain(|&page| !is_discarded(page));
         self.counts.discarded_pages += u64::from(pages);
@@ -412,8 +482,15 @@ impl<P: BitDriven> Paging for Pager<P> {
                 is_present || !self.pages.has(page, IN_FLIGHT),
                 "what is to be written is gone"
             );
-            assert!(!self.pages.has(page, WRITABLE) || self.pages.has(page, MAPPED));
-            assert!(!self.pages.has(page, MAPPED) || is_present && is_resident);
+            let accessible = if self.is_sensed() { PRESENT } else { MAPPED };
+            assert!(!self.pages.has(page, WRITABLE) || self.pages.has(page, accessible));
+            assert!(!self.pages.has(page, MAPPED | WRITABLE) || is_present && is_resident);
+            let is_aside = self.is_sensed() && is_present && !is_resident;
+            assert_eq!(self.pages.has(page, ASIDE), is_aside, "the program must not reach a page");
+            assert_eq!(
+                self.aside.has(page),
+                is_aside || self.is_sensed() && self.pages.has(page, IN_FLIGHT)
+            );
             assert!(!is_present || is_resident || self.pages.has(page, IN_FLIGHT | READ_AHEAD));
             if is_resident && self.pages.has(page, WRITABLE) {
                 let frame = self.memory.frame_of(page);

@@ -9,6 +9,7 @@ use clockhand_policy::{Op, PageId};
 use crate::program_memory::ProgramMemory;
 use crate::statistics::{Counts, Times};
 use crate::store::{Slot, Store};
+use crate::translations::Translations;
 
 /// What stops a pager.
 #[derive(Debug, thiserror::Error)]
@@ -137,6 +138,8 @@ pub trait Paging {
 pub struct Parts {
     /// The program's memory.
     pub program: Box<dyn ProgramMemory>,
+    /// How to look which pages of it have translations: then bits are sensed, and else mapped.
+    pub translations: Option<Box<dyn Translations>>,
     /// Where pages are kept that are not in it.
     pub store: Box<dyn Store>,
     /// Receives the events.

@@ -4,12 +4,13 @@ use std::io;
 
 use clockhand_policy::PageId;
 
-use crate::store::PageAddress;
+use crate::store::{Page, PageAddress};
 
 /// What a pager can do with the memory of a program.
 ///
 /// A page has content or not, and the program has a translation for it or not: one for reading, or one for writing
-/// too. Only a page with content has a translation. The pager alone makes and changes translations.
+/// too. Only a page with content has a translation. With mapped bits the pager alone makes and changes translations; with
+/// sensed ones the program's accesses make those of pages that have content.
 ///
 /// An error means that the program's memory is gone: the program has ended.
 pub trait ProgramMemory: Send {
@@ -68,6 +69,27 @@ pub trait ProgramMemory: Send {
     ///
     /// If the program has ended.
     fn finish_unmapping(&mut self) -> io::Result<()>;
+
+    /// Sensed bits: gives a page without content this one, makes a translation, and wakes the threads that wait.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended, or there is no memory for the page.
+    fn fill(&mut self, page: PageId, content: &mut Page, writable: bool) -> io::Result<()>;
+
+    /// Sensed bits: copies the content of a page that has some.
+    ///
+    /// # Errors
+    ///
+    /// If the content cannot be read.
+    fn copy_content(&mut self, page: PageId, into: &mut Page) -> io::Result<()>;
+
+    /// Sensed bits: wakes the threads that wait for a page that has content.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended.
+    fn wake(&mut self, page: PageId) -> io::Result<()>;
 
     /// Restores a translation that should be there if it is missing, and wakes the threads that wait for the page.
     ///

@@ -10,10 +10,11 @@ use clockhand_pager_protocol::PAGE_BYTES;
 use clockhand_policy::PageId;
 use rustix::mm::munmap;
 
-use crate::driver::{Command, Control, Driver, Progress, Settings, channel_of_control};
+use crate::driver::{Bits, Command, Control, Driver, Progress, Settings, channel_of_control};
 use crate::memory_file::MemoryFile;
 use crate::paging::{EventSink, InitialPages, Parts};
 use crate::store::Store;
+use crate::translations::page_map;
 use crate::userfault::{Userfault, obstacle};
 use crate::userfault_memory::{Unmapper, UserfaultMemory};
 
@@ -97,10 +98,13 @@ impl PagedRegion {
         let file = MemoryFile::new(pages)?;
         let base = file.map_again()?;
         let address = base.as_ptr() as u64;
-        let program = UserfaultMemory::new(file, userfault.clone(), address, Unmapper::Here(base))?;
+        let translations = page_map(settings.bits, std::process::id() as i32, address);
+        let bits = if translations.is_some() { Bits::Sensed } else { Bits::Mapped };
+        let unmapper = Unmapper::Here(base);
+        let program = UserfaultMemory::new(file, userfault.clone(), address, unmapper, bits)?;
         let (control, channel) = channel_of_control()?;
-        let parts =
-            Parts { program: Box::new(program), store, events, initial: InitialPages::new() };
+        let (program, initial) = (Box::new(program), InitialPages::new());
+        let parts = Parts { program, translations, store, events, initial };
         let watch = Watch { _userfault: userfault.clone() };
         let thread =
             thread::Builder::new().name("clockhand pager".to_owned()).spawn(move || {

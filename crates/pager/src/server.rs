@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::geteuid;
 
 use crate::connection::serve_connection;
-use crate::driver::{Command, Control, Progress, Settings};
+use crate::driver::{Bits, Command, Control, Progress, Settings};
 use crate::inherited_socket::{InheritedSocket, random_token};
 use crate::paging::InitialPages;
 use crate::reference_log::ReferenceLog;
@@ -45,6 +45,8 @@ pub struct PagedProcess {
     pub name: String,
     /// Whether it began as a private copy of another.
     pub is_fork: bool,
+    /// Where its read and write bits come from: mapped ones, if the kernel does not let its page map be read.
+    pub bits: Bits,
     /// How long it has had its memory, or had it.
     pub lifetime: Duration,
     /// What its pager has counted.
@@ -59,6 +61,7 @@ pub(crate) struct Member {
     pub(crate) token: Token,
     pub(crate) name: String,
     pub(crate) is_fork: bool,
+    pub(crate) bits: Bits,
     pub(crate) started: Instant,
     /// `None` while it lives.
     pub(crate) lifetime: Option<Duration>,
@@ -71,6 +74,7 @@ impl From<&Member> for PagedProcess {
             process: member.process,
             name: member.name.clone(),
             is_fork: member.is_fork,
+            bits: member.bits,
             lifetime: member.lifetime.unwrap_or_else(|| member.started.elapsed()),
             progress: member.control.progress(),
         }
@@ -103,6 +107,13 @@ impl Shared {
         let mut members = self.members();
         members.push(member);
         members.len() - 1
+    }
+
+    /// It is known where the bits of the memory with this number come from.
+    pub(crate) fn set_bits(&self, memory: usize, bits: Bits) {
+        if let Some(member) = self.members().get_mut(memory) {
+            member.bits = bits;
+        }
     }
 
     /// The memory with this number has ended.

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 /// Counts of one paged memory. All counts are pages unless they say otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
-    /// Accesses that were seen, each of them a fault: the records of the reference log.
+    /// Accesses that were seen, each of them a fault, or sensed: the records of the reference log.
     pub references: u64,
     /// Accesses that were seen and read.
     pub read_references: u64,
@@ -68,6 +68,8 @@ pub struct Counts {
     pub zero_pages_not_written: u64,
     /// Read operations of the store; one may read several pages.
     pub read_operations: u64,
+    /// Accesses to pages in memory that were found by looking, when the policy asked for their bits.
+    pub sensed_references: u64,
 }
 
 /// Where time went.

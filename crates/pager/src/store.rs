@@ -59,6 +59,12 @@ impl Page {
     pub fn address(&mut self) -> PageAddress {
         PageAddress(NonNull::from(&mut self.0).cast())
     }
+
+    /// Whether every byte is 0.
+    pub(crate) fn is_zeros(&mut self) -> bool {
+        // SAFETY: the page is borrowed for the call.
+        unsafe { self.address().is_zeros() }
+    }
 }
 
 /// A write that has been started.

@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use clockhand_policy::Op;
 
+use crate::store::Page;
+
 const API: u64 = 0xAA;
 
 /// Features without which there is no paging here.
@@ -25,6 +27,7 @@ const REGISTER_MINOR: u64 = 1 << 2;
 
 const WRITE_PROTECT: u64 = 1 << 0;
 const CONTINUE_WRITE_PROTECTED: u64 = 1 << 1;
+const COPY_WRITE_PROTECTED: u64 = 1 << 1;
 
 const EVENT_PAGEFAULT: u8 = 0x12;
 const FLAG_WRITE: u64 = 1 << 0;
@@ -58,6 +61,15 @@ struct WriteProtectArgument {
 }
 
 #[repr(C)]
+struct CopyArgument {
+    destination: u64,
+    source: u64,
+    length: u64,
+    mode: u64,
+    copied: i64,
+}
+
+#[repr(C)]
 struct ContinueArgument {
     range: Range,
     mode: u64,
@@ -75,6 +87,7 @@ const IOCTL_NEW: libc::Ioctl = ioctl_number(0, 0, 0);
 const IOCTL_API: libc::Ioctl = ioctl_number(READ_WRITE, 0x3F, size_of::<ApiArgument>());
 const IOCTL_REGISTER: libc::Ioctl = ioctl_number(READ_WRITE, 0, size_of::<RegisterArgument>());
 const IOCTL_WAKE: libc::Ioctl = ioctl_number(READ, 2, size_of::<Range>());
+const IOCTL_COPY: libc::Ioctl = ioctl_number(READ_WRITE, 3, size_of::<CopyArgument>());
 const IOCTL_WRITE_PROTECT: libc::Ioctl =
     ioctl_number(READ_WRITE, 6, size_of::<WriteProtectArgument>());
 const IOCTL_CONTINUE: libc::Ioctl = ioctl_number(READ_WRITE, 7, size_of::<ContinueArgument>());
@@ -152,10 +165,12 @@ impl Userfault {
         Ok(userfault)
     }
 
-    /// Watches `bytes` bytes from `address` on for missing pages, missing translations and write-protected writes.
-    pub(crate) fn register(&self, address: u64, bytes: u64) -> io::Result<()> {
+    /// Watches `bytes` bytes from `address` on for missing pages, write-protected writes and, if `minor` is set, missing
+    /// translations of pages that have content.
+    pub(crate) fn register(&self, address: u64, bytes: u64, minor: bool) -> io::Result<()> {
         let range = Range { start: address, length: bytes };
-        let mode = REGISTER_MISSING | REGISTER_WRITE_PROTECT | REGISTER_MINOR;
+        let minor = if minor { REGISTER_MINOR } else { 0 };
+        let mode = REGISTER_MISSING | REGISTER_WRITE_PROTECT | minor;
         self.ioctl(IOCTL_REGISTER, &mut RegisterArgument { range, mode, ioctls: 0 })
     }
 
@@ -173,6 +188,16 @@ impl Userfault {
             Err(error) if error.raw_os_error() == Some(libc::EEXIST) => self.wake(address, bytes),
             result => result,
         }
+    }
+
+    /// Gives a page that has no content this one, makes a translation, and wakes the threads that wait.
+    pub(crate) fn copy(&self, address: u64, content: &mut Page, writable: bool) -> io::Result<()> {
+        let mode = if writable { 0 } else { COPY_WRITE_PROTECTED };
+        let (source, length) = (content.0.as_ptr() as u64, content.0.len() as u64);
+        self.ioctl(
+            IOCTL_COPY,
+            &mut CopyArgument { destination: address, source, length, mode, copied: 0 },
+        )
     }
 
     /// Makes translations read-only, or writable again.

@@ -10,9 +10,10 @@ use rustix::io::retry_on_intr;
 use rustix::mm::{Advice, madvise};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use crate::driver::Bits;
 use crate::memory_file::MemoryFile;
 use crate::program_memory::ProgramMemory;
-use crate::store::PageAddress;
+use crate::store::{Page, PageAddress};
 use crate::userfault::Userfault;
 
 /// How the program's translations are dropped while the contents stay; only its own process can do this.
@@ -42,14 +43,16 @@ pub(crate) struct UserfaultMemory {
 }
 
 impl UserfaultMemory {
-    /// The program has mapped `file` at `base`; its faults there are watched from now on.
+    /// The program has mapped `file` at `base`; its faults there are watched from now on: with `bits` that are mapped
+    /// also those of pages whose content is in the file.
     pub(crate) fn new(
         file: MemoryFile,
         userfault: std::sync::Arc<Userfault>,
         base: u64,
         unmapper: Unmapper,
+        bits: Bits,
     ) -> io::Result<Self> {
-        userfault.register(base, file.bytes() as u64)?;
+        userfault.register(base, file.bytes() as u64, bits == Bits::Mapped)?;
         Ok(UserfaultMemory { file, userfault, base, unmapper, ranges: Vec::new() })
     }
 
@@ -129,6 +132,18 @@ impl ProgramMemory for UserfaultMemory {
             }
         }
         Ok(())
+    }
+
+    fn fill(&mut self, page: PageId, content: &mut Page, writable: bool) -> io::Result<()> {
+        self.userfault.copy(self.program_address(page), content, writable)
+    }
+
+    fn copy_content(&mut self, page: PageId, into: &mut Page) -> io::Result<()> {
+        self.file.read(page, into)
+    }
+
+    fn wake(&mut self, page: PageId) -> io::Result<()> {
+        self.userfault.wake(self.program_address(page), PAGE_BYTES as u64)
     }
 
     fn map_again(&mut self, page: PageId, writable: bool) -> io::Result<()> {

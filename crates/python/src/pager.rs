@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL, SwapFile};
 use clockhand_pager::{
-    Counts, PagedProcess, ReferenceLog, SOCKET_VARIABLE, Server, Settings, Swap, obstacle,
+    Bits, Counts, PagedProcess, ReferenceLog, SOCKET_VARIABLE, Server, Settings, Swap, obstacle,
 };
 use clockhand_policy::Ratio;
-use clockhand_sim::Contestant;
+use clockhand_sim::{Contestant, choose};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde::Serialize;
@@ -40,6 +40,7 @@ struct ProcessFacts {
     frames: u32,
     reserve: u32,
     read_ahead: u32,
+    bits: &'static str,
     seconds: f64,
     #[serde(flatten)]
     counts: Counts,
@@ -72,6 +73,7 @@ impl ProcessFacts {
             frames: settings.frames,
             reserve: settings.reserve,
             read_ahead: settings.read_ahead,
+            bits: process.bits.word(),
             seconds: process.lifetime.as_secs_f64(),
             counts: progress.counts,
             read_wait_us: microseconds(times.read_wait),
@@ -99,7 +101,8 @@ pub(crate) struct Pager {
 impl Pager {
     #[new]
     #[pyo3(signature = (
-        policy, *, frames, reserve, read_ahead, swap, swap_limit_bytes, memory_bytes, write_read_ratio, record, seed
+        policy, *, frames, reserve, read_ahead, bits, swap, swap_limit_bytes, memory_bytes, write_read_ratio, record,
+        seed
     ))]
     #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
     fn new(
@@ -108,6 +111,7 @@ impl Pager {
         frames: u32,
         reserve: u32,
         read_ahead: u32,
+        bits: &str,
         swap: Option<PathBuf>,
         swap_limit_bytes: Option<u64>,
         memory_bytes: u64,
@@ -115,7 +119,9 @@ impl Pager {
         record: Option<PathBuf>,
         seed: u64,
     ) -> PyResult<Self> {
+        let bits = choose("--bits", bits, Bits::WORDS).map_err(exception)?;
         let settings = settings(policy, [frames, reserve, read_ahead], write_read_ratio, seed)?;
+        let settings = Settings { bits, ..settings };
         let library = library(py)?;
         let failed = |sentence: String| ClockhandError::new_err(sentence);
         let mut is_direct = true;
@@ -218,7 +224,8 @@ fn settings(
         .with_seed(seed)
         .resolve(policy_frames, ratio)
         .map_err(|error| refused(error.to_string()))?;
-    let settings = Settings { policy, frames, reserve, read_ahead, patience: PATIENCE };
+    let (bits, patience) = (Bits::default(), PATIENCE);
+    let settings = Settings { policy, frames, reserve, read_ahead, bits, patience };
     settings.check().map_err(refused)?;
     Ok(settings)
 }

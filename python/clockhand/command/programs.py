@@ -66,6 +66,14 @@ ReadAhead = Annotated[
         "sixteenth of the frames, at most 64, if not given, and none with --swap-in-ram."
     ),
 ]
+Bits = Annotated[
+    str,
+    typer.Option(
+        metavar="mapped|sensed",
+        help="Who answers an access that sets a bit again: the pager, or the kernel, and the pager "
+        "looks when the policy asks.",
+    ),
+]
 AddressSpace = Annotated[
     str, typer.Option(metavar="SIZE", help="The most that a process can have paged.")
 ]
@@ -110,6 +118,7 @@ def _run(
     swap_in_ram: SwapInRam = False,
     reserve: Reserve = None,
     read_ahead: ReadAhead = None,
+    bits: Bits = "mapped",
     address_space: AddressSpace = "8GiB",
     device: Device = "slc-nand",
     seed: Seed = 0,
@@ -139,6 +148,7 @@ def _run(
         "swap_limit": swap_limit,
         "reserve": reserve,
         "read_ahead": read_ahead,
+        "bits": bits,
         "address_space": address_space,
         "device": device,
         "seed": seed,

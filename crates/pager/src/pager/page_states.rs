@@ -4,11 +4,11 @@ use clockhand_policy::PageId;
 
 use crate::store::Slot;
 
-/// The page's content is in the memory file.
+/// The page's content is in the memory file, or aside.
 pub(super) const PRESENT: u8 = 1;
-/// The program has a translation.
+/// Mapped bits: the program has a translation.
 pub(super) const MAPPED: u8 = 2;
-/// The program has a translation that allows writes.
+/// The program's translation allows writes; with sensed bits, one that comes back would.
 pub(super) const WRITABLE: u8 = 4;
 /// The page has been accessed.
 pub(super) const TOUCHED: u8 = 8;
@@ -19,6 +19,8 @@ pub(super) const UNMAPPING: u8 = 32;
 
 /// The page's content was read ahead, and no frame holds it.
 pub(super) const READ_AHEAD: u8 = 64;
+/// Sensed bits: the page's content is aside, and not in the memory file.
+pub(super) const ASIDE: u8 = 128;
 
 /// What the pager knows of each page of the program, beyond what the policy's memory knows.
 pub(super) struct PageStates {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use clockhand_policy::PageId;
 use clockhand_policy::page::BitDriven;
 
-use super::page_states::{IN_FLIGHT, PRESENT, READ_AHEAD};
+use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, READ_AHEAD};
 use super::{PAGE_BYTES, Pager};
 use crate::paging::PagerError;
 use crate::store::{PageAddress, Slot};
@@ -77,11 +77,10 @@ impl<P: BitDriven> Pager<P> {
         if !others.is_empty() && self.read_all(page, slot, &others)? {
             return Ok(());
         }
-        let address = self.program.address(page);
+        let address = self.place_to_read(page);
         // SAFETY: the page has no translation in the program, and this thread alone handles it.
         if let Err(source) = unsafe { self.store.read(slot, address) } {
-            // A partial read is worthless.
-            self.program.forget(page, 1)?;
+            self.has_not_been_read(page)?;
             return Err(PagerError::Store { operation: "read from", page, source });
         }
         self.counts.read_operations += 1;
@@ -104,6 +103,25 @@ impl<P: BitDriven> Pager<P> {
         others
     }
 
+    /// Where to read a page's content to.
+    fn place_to_read(&mut self, page: PageId) -> PageAddress {
+        if self.is_sensed() {
+            self.pages.set(page, ASIDE);
+            return self.aside.place(page).address();
+        }
+        self.program.address(page)
+    }
+
+    /// A partial read is worthless.
+    fn has_not_been_read(&mut self, page: PageId) -> Result<(), PagerError> {
+        if self.is_sensed() {
+            self.pages.clear(page, ASIDE);
+            self.aside.remove(page);
+            return Ok(());
+        }
+        Ok(self.program.forget(page, 1)?)
+    }
+
     /// Reads a page and others with it; returns whether all could be read, and leaves nothing behind if not.
     fn read_all(
         &mut self,
@@ -113,12 +131,12 @@ impl<P: BitDriven> Pager<P> {
     ) -> Result<bool, PagerError> {
         let wanted = others.iter().copied().chain([(page, slot)]);
         let mut reads: Vec<(Slot, PageAddress)> =
-            wanted.map(|(page, slot)| (slot, self.program.address(page))).collect();
+            wanted.map(|(page, slot)| (slot, self.place_to_read(page))).collect();
         reads.sort_unstable_by_key(|&(slot, _)| slot.0);
         // SAFETY: none of the pages has content or a translation, and this thread alone handles them.
         if unsafe { self.store.read_together(&reads) }.is_err() {
             for &(other, _) in others.iter().chain([&(page, slot)]) {
-                self.program.forget(other, 1)?;
+                self.has_not_been_read(other)?;
             }
             return Ok(false);
         }

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use clockhand_policy::page::BitDriven;
 use clockhand_policy::{Frame, Frames, Memory, PageId};
 
-use super::page_states::{IN_FLIGHT, PRESENT, PageStates};
+use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, PageStates};
 use super::{PAGE_BYTES, Pager};
 use crate::frames::UnmappingFrames;
 use crate::paging::{Event, InitialPages, PagerError};
-use crate::program_memory::ProgramMemory;
 use crate::store::{PageAddress, Slot, Store, WriteTicket};
 use crate::watchdog::{Waits, during};
 
@@ -51,7 +50,7 @@ impl<P: BitDriven> Pager<P> {
         self.write(page)?;
         self.memory.written_back(frame);
         self.counts.write_backs += 1;
-        self.events.event(Event::WriteBack { page });
+        self.decided(Event::WriteBack { page });
         Ok(())
     }
 
@@ -65,8 +64,7 @@ impl<P: BitDriven> Pager<P> {
         }
         // The page does not change from here until its write has been started.
         self.forbid_writes(page)?;
-        // SAFETY: the page has content.
-        if unsafe { self.program.address(page).is_zeros() } {
+        if self.take_content(page)? {
             self.spare(page);
             return Ok(());
         }
@@ -92,6 +90,22 @@ impl<P: BitDriven> Pager<P> {
         self.counts.zero_pages_not_written += 1;
     }
 
+    /// Takes the content of a page that is to be written and does not change now; returns whether it is zeros. With sensed
+    /// bits a copy is written, since the page may leave at once.
+    fn take_content(&mut self, page: PageId) -> Result<bool, PagerError> {
+        if !self.is_sensed() {
+            // SAFETY: the page has content.
+            return Ok(unsafe { self.program.address(page).is_zeros() });
+        }
+        let copy = self.aside.place(page);
+        self.program.copy_content(page, copy)?;
+        let is_zeros = copy.is_zeros();
+        if is_zeros {
+            self.aside.remove(page);
+        }
+        Ok(is_zeros)
+    }
+
     fn withdraw_page(&mut self, page: PageId) {
         if self.pages.has(page, IN_FLIGHT) {
             self.withdraw(|waiting, _| waiting == page);
@@ -103,12 +117,15 @@ impl<P: BitDriven> Pager<P> {
         &mut self,
         is_chosen: impl Fn(PageId, &Memory<P, UnmappingFrames>) -> bool,
     ) {
-        let Self { write_queue, pages, counts, preparing, memory, .. } = self;
+        let Self { write_queue, pages, counts, preparing, memory, aside, .. } = self;
         write_queue.waiting.retain(|&page| {
             if !is_chosen(page, memory) {
                 return true;
             }
             pages.clear(page, IN_FLIGHT);
+            if !pages.has(page, ASIDE) {
+                aside.remove(page);
+            }
             // A page whose write is only being prepared has not been counted as evicted yet.
             counts.pages_not_written += u64::from(*preparing != Some(page));
             write_queue.evicted -= usize::from(memory.frame_of(page) == Frame::NONE);
@@ -151,9 +168,11 @@ impl<P: BitDriven> Pager<P> {
         }
         self.write_queue.waiting.sort_unstable();
         let pages = &self.write_queue.waiting;
-        let writes = place(&mut *self.store, &mut self.pages, &*self.program, pages);
-        // SAFETY: a page in flight keeps its content in the memory file until the write has finished: `leave`
-        // is called for it only by `write_finished`, and `discard` waits for its write.
+        let (is_sensed, aside, program) = (self.decision.is_some(), &mut self.aside, &self.program);
+        let address = |page| if is_sensed { aside.address(page) } else { program.address(page) };
+        let writes = place(&mut *self.store, &mut self.pages, address, pages);
+        // SAFETY: a page in flight keeps its content in the memory file, or aside, until the write has finished:
+        // `leave` is called for it only by `write_finished`, and `discard` waits for its write.
         let started = writes.and_then(|writes| unsafe { self.store.start_write(&writes) });
         let ticket = started.map_err(|source| {
             self.counts.write_errors += 1;
@@ -196,6 +215,7 @@ impl<P: BitDriven> Pager<P> {
                 self.write_queue.evicted -= 1;
                 self.leave(page)?;
             }
+            self.aside.remove(page);
         }
         Ok(())
     }
@@ -273,13 +293,13 @@ fn written_to(page: PageId, source: io::Error) -> PagerError {
 fn place(
     store: &mut dyn Store,
     states: &mut PageStates,
-    program: &dyn ProgramMemory,
+    mut address: impl FnMut(PageId) -> PageAddress,
     pages: &[PageId],
 ) -> io::Result<Vec<(Slot, PageAddress)>> {
     if let [page] = *pages
         && let Some(slot) = states.slot(page).filter(|&slot| !store.is_shared(slot))
     {
-        return Ok(vec![(slot, program.address(page))]);
+        return Ok(vec![(slot, address(page))]);
     }
     // The contents stay in memory until they are written, so nothing is lost if no new slots are available.
     for &page in pages {
@@ -293,5 +313,5 @@ fn place(
     for (&page, &slot) in pages.iter().zip(&slots) {
         states.set_slot(page, Some(slot));
     }
-    Ok(slots.into_iter().zip(pages.iter().map(|&page| program.address(page))).collect())
+    Ok(slots.into_iter().zip(pages.iter().map(|&page| address(page))).collect())
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clockhand_pager::store::{
     CompressedRam, DEFAULT_LEVEL, FaultScript, FaultyStore, Store, StoreError, SwapFile, WriteFault,
 };
-use clockhand_pager::{Event, PagedRegion, Settings};
+use clockhand_pager::{Bits, Event, PagedRegion, Settings};
 use tempfile::TempDir;
 
 use crate::decisions::{events_of_twin, settings, twin};
@@ -84,7 +84,10 @@ fn failures_change_neither_contents_nor_decisions() {
                 let log = words.log();
                 let progress = words.region.finish();
                 let what = format!("{policy}, reserve {reserve}, {name}");
-                assert!(log == events_of_twin(&mut *twin(policy, 24), &log), "{what}");
+                assert!(
+                    log == events_of_twin(&mut *twin(policy, 24, Bits::Mapped), &log),
+                    "{what}"
+                );
                 assert!(progress.counts.write_errors > 0, "{what}: {:?}", progress.counts);
                 let error = progress.store_error.expect("the store has failed");
                 assert!(error.contains("as the test wants it"), "{what}: {error}");
@@ -123,7 +126,7 @@ fn threads_share_a_region_whose_store_fails() {
                 }
             });
             let log = words.log();
-            assert!(log == events_of_twin(&mut *twin("craw", 24), &log), "{name}");
+            assert!(log == events_of_twin(&mut *twin("craw", 24, Bits::Mapped), &log), "{name}");
         }
     }
 }

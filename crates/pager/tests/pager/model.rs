@@ -5,16 +5,13 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use clockhand_pager::ProgramMemory;
-use clockhand_pager::store::{PageAddress, Slot, Store, WriteTicket};
+use clockhand_pager::store::{Page, PageAddress, Slot, Store, WriteTicket};
+use clockhand_pager::{Bits, ProgramMemory, Translations};
 use clockhand_policy::{Op, PageId};
 
 const PAGE_BYTES: usize = 4096;
 
-#[repr(align(4096))]
-struct Page([u8; PAGE_BYTES]);
-
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Translation {
     None,
     ReadOnly,
@@ -26,6 +23,11 @@ pub struct Mmu {
     contents: Vec<Box<Page>>,
     is_present: Vec<bool>,
     translations: Vec<Translation>,
+    /// Sensed bits: whether a translation that comes back forbids writes.
+    is_protected: Vec<bool>,
+    is_sensed: bool,
+    /// Whether translations are dropped as soon as that is ordered.
+    drops_at_once: bool,
     /// Translations that are to be dropped and still work.
     unmapping: Vec<PageId>,
 }
@@ -35,12 +37,16 @@ pub struct Mmu {
 pub struct ModelMemory(Arc<Mutex<Mmu>>);
 
 impl ModelMemory {
-    pub fn new(pages: u32) -> Self {
+    /// Memory of pages without content. With sensed bits an access to a page that has content makes a translation.
+    pub fn new(pages: u32, bits: Bits) -> Self {
         let pages = pages as usize;
         ModelMemory(Arc::new(Mutex::new(Mmu {
             contents: (0..pages).map(|_| Box::new(Page([0xAA; PAGE_BYTES]))).collect(),
             is_present: vec![false; pages],
             translations: vec![Translation::None; pages],
+            is_protected: vec![false; pages],
+            is_sensed: bits == Bits::Sensed,
+            drops_at_once: false,
             unmapping: Vec::new(),
         })))
     }
@@ -49,9 +55,27 @@ impl ModelMemory {
         self.0.lock().expect("no test panics with this lock")
     }
 
-    /// Whether the program can do this without a fault.
+    /// From now on translations are dropped as soon as that is ordered.
+    pub fn drop_at_once(&self) {
+        self.mmu().drops_at_once = true;
+    }
+
+    /// What shows the pager which pages have translations, with sensed bits.
+    pub fn translations(&self) -> Option<Box<dyn Translations>> {
+        let memory = self.clone();
+        self.mmu().is_sensed.then(|| Box::new(ModelTranslations(memory)) as Box<dyn Translations>)
+    }
+
+    /// Whether the program can do this without a fault that the pager is to answer.
     pub fn allows(&self, page: PageId, op: Op) -> bool {
-        match self.mmu().translations[page.index()] {
+        let mut mmu = self.mmu();
+        let index = page.index();
+        if mmu.is_sensed && mmu.is_present[index] && mmu.translations[index] == Translation::None {
+            let protected = mmu.is_protected[index];
+            mmu.translations[index] =
+                if protected { Translation::ReadOnly } else { Translation::Writable };
+        }
+        match mmu.translations[index] {
             Translation::None => false,
             Translation::ReadOnly => op == Op::Read,
             Translation::Writable => true,
@@ -111,13 +135,21 @@ impl ProgramMemory for ModelMemory {
 
     fn allow_writes(&mut self, page: PageId) -> io::Result<()> {
         let mut mmu = self.mmu();
-        assert!(mmu.translations[page.index()] == Translation::ReadOnly);
+        mmu.is_protected[page.index()] = false;
+        if mmu.is_sensed && mmu.translations[page.index()] == Translation::None {
+            return Ok(());
+        }
+        assert!(mmu.is_sensed || mmu.translations[page.index()] == Translation::ReadOnly);
         mmu.translations[page.index()] = Translation::Writable;
         Ok(())
     }
 
     fn forbid_writes(&mut self, page: PageId) -> io::Result<()> {
         let mut mmu = self.mmu();
+        mmu.is_protected[page.index()] = true;
+        if mmu.is_sensed && mmu.translations[page.index()] == Translation::None {
+            return Ok(());
+        }
         assert!(mmu.translations[page.index()] == Translation::Writable);
         mmu.translations[page.index()] = Translation::ReadOnly;
         Ok(())
@@ -135,7 +167,7 @@ impl ProgramMemory for ModelMemory {
 
     fn begin_unmapping(&mut self, pages: &mut Vec<PageId>) -> io::Result<()> {
         self.mmu().unmapping.append(pages);
-        Ok(())
+        if self.mmu().drops_at_once { self.finish_unmapping() } else { Ok(()) }
     }
 
     fn finish_unmapping(&mut self) -> io::Result<()> {
@@ -146,8 +178,45 @@ impl ProgramMemory for ModelMemory {
         Ok(())
     }
 
+    fn fill(&mut self, page: PageId, content: &mut Page, writable: bool) -> io::Result<()> {
+        let mut mmu = self.mmu();
+        let index = page.index();
+        assert!(mmu.is_sensed && !mmu.is_present[index], "the content would be lost");
+        assert_eq!(mmu.translations[index], Translation::None);
+        mmu.is_present[index] = true;
+        mmu.contents[index].0 = content.0;
+        mmu.is_protected[index] = !writable;
+        mmu.translations[index] =
+            if writable { Translation::Writable } else { Translation::ReadOnly };
+        Ok(())
+    }
+
+    fn copy_content(&mut self, page: PageId, into: &mut Page) -> io::Result<()> {
+        let mmu = self.mmu();
+        assert!(mmu.is_present[page.index()], "there is nothing to copy");
+        assert_ne!(mmu.translations[page.index()], Translation::Writable, "the copy may be torn");
+        into.0 = mmu.contents[page.index()].0;
+        Ok(())
+    }
+
+    fn wake(&mut self, page: PageId) -> io::Result<()> {
+        assert!(self.mmu().is_present[page.index()], "the thread would wait again");
+        Ok(())
+    }
+
     fn map_again(&mut self, _: PageId, _: bool) -> io::Result<()> {
         Ok(())
+    }
+}
+
+struct ModelTranslations(ModelMemory);
+
+impl Translations for ModelTranslations {
+    fn keep_translated(&mut self, pages: &mut Vec<PageId>) {
+        assert!(pages.is_sorted());
+        let mmu = self.0.mmu();
+        assert!(!pages.iter().any(|page| mmu.unmapping.contains(page)), "it is being dropped");
+        pages.retain(|page| mmu.translations[page.index()] != Translation::None);
     }
 }
 

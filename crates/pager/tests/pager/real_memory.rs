@@ -5,9 +5,11 @@ use std::thread;
 use std::time::Duration;
 
 use clockhand_pager::store::Store;
-use clockhand_pager::{Event, PagedRegion, Settings, obstacle};
+use clockhand_pager::{Bits, Event, PagedRegion, Settings, obstacle};
 
-use crate::decisions::{events_of_twin, policies, reading_ahead, settings, twin, writes_first};
+use crate::decisions::{
+    SOURCES, events_of_twin, policies, reading_ahead, settings, twin, with_bits, writes_first,
+};
 use crate::model::ModelStore;
 
 const PAGE_BYTES: usize = 4096;
@@ -104,22 +106,27 @@ pub fn run_program(
     }
 }
 
+fn policies_and_sources() -> impl Iterator<Item = (String, Bits)> {
+    policies().into_iter().flat_map(|policy| SOURCES.map(|bits| (policy.clone(), bits)))
+}
+
 #[test]
 fn real_memory_does_what_the_twin_does() {
     if is_refused() {
         return;
     }
-    for policy in policies() {
+    for (policy, bits) in policies_and_sources() {
         for (frames, reserve, ahead, write_percent) in
             [(16, 0, 0, 30), (30, 0, 20, 80), (48, 8, 0, 50), (24, 3, 8, 5)]
         {
-            let words = Words::new(reading_ahead(settings(&policy, frames, reserve), ahead));
+            let settings = with_bits(settings(&policy, frames, reserve), bits);
+            let words = Words::new(reading_ahead(settings, ahead));
             run_program(&words, 3000, u64::from(frames), write_percent, |_| {});
             let log = words.log();
             let counts = words.region.finish().counts;
-            let expected = events_of_twin(&mut *twin(&policy, frames - reserve), &log);
+            let expected = events_of_twin(&mut *twin(&policy, frames - reserve, bits), &log);
             let log = writes_first(&log);
-            assert!(log == expected, "{policy}, {frames} frames, reserve {reserve}");
+            assert!(log == expected, "{policy}, {bits:?}, {frames} frames, reserve {reserve}");
             assert!(
                 counts.peak_resident_pages <= u64::from(frames + ahead),
                 "{policy}: {counts:?}"
@@ -138,8 +145,10 @@ fn threads_share_a_region() {
     if is_refused() {
         return;
     }
-    for reserve in [0, 4] {
-        let words = Words::new(settings("craw", 24, reserve));
+    for (reserve, bits) in
+        [0, 4].into_iter().flat_map(|reserve| SOURCES.map(|bits| (reserve, bits)))
+    {
+        let words = Words::new(with_bits(settings("craw", 24, reserve), bits));
         thread::scope(|scope| {
             for number in 0..4 {
                 let words = &words;
@@ -159,7 +168,7 @@ fn threads_share_a_region() {
             }
         });
         let log = words.log();
-        assert!(log == events_of_twin(&mut *twin("craw", 24 - reserve), &log));
+        assert!(log == events_of_twin(&mut *twin("craw", 24 - reserve, bits), &log));
     }
 }
 
@@ -168,17 +177,19 @@ fn what_is_discarded_reads_as_zeros() {
     if is_refused() {
         return;
     }
-    let words = Words::new(settings("clock", 16, 0));
-    (0..PAGES).for_each(|page| words.write(page, 0, 1));
-    words.region.discard(10, 70).expect("nothing fails");
-    words.region.discard(PAGES, 0).expect("there is nothing to do");
-    for page in 0..PAGES {
-        let is_discarded = (10..80).contains(&page);
-        assert_eq!(words.read(page, 0), u64::from(!is_discarded), "page {page}");
+    for bits in SOURCES {
+        let words = Words::new(with_bits(settings("clock", 16, 0), bits));
+        (0..PAGES).for_each(|page| words.write(page, 0, 1));
+        words.region.discard(10, 70).expect("nothing fails");
+        words.region.discard(PAGES, 0).expect("there is nothing to do");
+        for page in 0..PAGES {
+            let is_discarded = (10..80).contains(&page);
+            assert_eq!(words.read(page, 0), u64::from(!is_discarded), "page {page}");
+        }
+        let counts = words.region.finish().counts;
+        assert_eq!(counts.discarded_pages, 70);
+        assert!(counts.pages_zero_filled >= u64::from(PAGES) + 50, "{counts:?}");
     }
-    let counts = words.region.finish().counts;
-    assert_eq!(counts.discarded_pages, 70);
-    assert!(counts.pages_zero_filled >= u64::from(PAGES) + 50, "{counts:?}");
 }
 
 /// Once the thread that waited for such a page was woken to retry forever, because the pager believed that the page
@@ -188,8 +199,9 @@ fn translations_that_the_kernel_drops_by_itself_are_made_again() {
     if is_refused() {
         return;
     }
-    for advice in [libc::MADV_DONTNEED, libc::MADV_PAGEOUT] {
-        let words = Arc::new(Words::new(settings("clock", 16, 0)));
+    let advice = [libc::MADV_DONTNEED, libc::MADV_PAGEOUT];
+    for (advice, bits) in advice.into_iter().flat_map(|advice| SOURCES.map(|bits| (advice, bits))) {
+        let words = Arc::new(Words::new(with_bits(settings("clock", 16, 0), bits)));
         (0..8).for_each(|page| words.write(page, 0, u64::from(page) + 1));
         (8..14).for_each(|page| assert_eq!(words.read(page, 0), 0));
         // SAFETY: translations of a shared mapping lose no content. Where the kernel cannot do it nothing is tested.

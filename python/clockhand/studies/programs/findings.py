@@ -48,10 +48,10 @@ def beside(rows: pl.DataFrame) -> pl.DataFrame:
     The last two columns are per cent of the pager's misses and writes.
     """
     records: list[dict[str, Any]] = []
-    for row in rows.filter(pl.col("mapped_misses").is_not_null()).iter_rows(named=True):
+    for row in rows.filter(pl.col("exact_misses").is_not_null()).iter_rows(named=True):
         for who, prefix in (
             ("pager", ""),
-            ("simulator, mapped", "mapped_"),
+            (f"simulator, {row['bits']}", f"{row['bits']}_"),
             ("simulator, exact", "exact_"),
         ):
             records.append(
@@ -83,6 +83,9 @@ def processes_for_people(rows: pl.DataFrame) -> pl.DataFrame:
         "misses",
         pl.col("minor_faults").alias("minor faults"),
         pl.col("write_protect_faults").alias("write faults"),
+        pl.when((pl.col("bits") == "sensed").any())
+        .then(pl.col("sensed_references"))
+        .alias("sensed"),
         pl.col("pages_read").alias("reads"),
         pl.col("pages_written").alias("writes"),
         pl.when(pl.col("pages_copied_for_forks").sum() > 0)
@@ -126,7 +129,7 @@ def comparison_for_people(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
-    """Return what stands out in a run: what it cost, and how far mapped bits are from exact."""
+    """Return what stands out in a run: what it cost, and how far its bits are from exact ones."""
     row = totals(rows)
     policy = printable(rows["policy"][0])
     memory = bytes_text(int(rows["frames"][0]) * int(rows["page_bytes"][0]))
@@ -136,12 +139,13 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
         f"{row['pages_read']:,} pages read from swap and {row['pages_written']:,} written "
         f"in {facts['seconds']:,.2f} s."
     ]
-    known = rows.filter(pl.col("mapped_misses").is_not_null())
+    known = rows.filter(pl.col("exact_misses").is_not_null())
     if known.is_empty():
         return sentences
     sums = totals(known)
     agree = all(
-        sums[f"mapped_{name}"] == sums[name] for name in ("misses", "read_ios", "write_ios")
+        sums[f"mapped_{name}"] + sums[f"sensed_{name}"] == sums[name]
+        for name in ("misses", "read_ios", "write_ios")
     )
     if agree:
         sentences.append(
@@ -149,7 +153,7 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
             "counts the same misses, evictions, reads and writes."
         )
     sentences.append(
-        "On this log, which lacks the hits that no fault showed, the simulator with exact bits "
+        "On this log, which lacks the hits that the pager did not see, the simulator with exact bits "
         f"counts {_difference(sums['exact_misses'], sums['misses'], 'misses')} and "
         f"{_difference(sums['exact_write_ios'], sums['write_ios'], 'writes')}."
     )

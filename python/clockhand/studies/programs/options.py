@@ -33,6 +33,8 @@ class ProgramOptions(TypedDict, total=False):
         read_ahead: Frames of each process that are kept for pages which are read before they are
             asked for, beside one that is; if not given a sixteenth of the frames, at most 64, or
             none if there are fewer than 64 frames or pages stay in RAM.
+        bits: ``"mapped"``: the pager answers the access that sets a bit again; ``"sensed"``: the
+            kernel does, and the pager looks.
         address_space: The most that a process can have paged.
         device: Whose ratio of write to read cost policies take as their ``c``.
         seed: Seed of policies with random choices, from 0.
@@ -44,6 +46,7 @@ class ProgramOptions(TypedDict, total=False):
     swap_limit: str | None
     reserve: int | None
     read_ahead: int | None
+    bits: str
     address_space: str
     device: str | os.PathLike[str]
     seed: int
@@ -58,6 +61,7 @@ class ProgramSettings:
     swap_limit_bytes: int | None
     reserve: int
     read_ahead: int
+    bits: str
     address_space_bytes: int
     device: str
     seed: int
@@ -79,6 +83,9 @@ class ProgramSettings:
         if read_ahead is None:
             read_ahead = _frames_to_read_ahead(frames, reserve) if swap is not None else 0
         check_range("--read-ahead", read_ahead, 0, frames - reserve - 1)
+        bits = options.get("bits", "mapped")
+        if bits not in ("mapped", "sensed"):
+            raise _engine.UsageError(f"--bits {bits!r} is unknown; give mapped or sensed")
         seed = options.get("seed", 0)
         check_range("--seed", seed, 0, MAXIMUM_SEED)
         return cls(
@@ -87,6 +94,7 @@ class ProgramSettings:
             swap_limit_bytes=None if limit is None else parsed_bytes("--swap-limit", limit),
             reserve=reserve,
             read_ahead=read_ahead,
+            bits=bits,
             address_space_bytes=_address_space(options.get("address_space", "8GiB")),
             device=os.fspath(options.get("device", "slc-nand")),
             seed=seed,
@@ -104,6 +112,7 @@ class ProgramSettings:
             "memory of each process": f"{bytes_text(self.memory_bytes)}, {self.frames:,} frames",
             "reserve": f"{self.reserve:,} frames",
             "read ahead": f"up to {self.read_ahead:,} pages" if self.read_ahead else None,
+            "bits": self.bits,
             "swap": "RAM, compressed" if self.swap is None else str(self.swap),
             "swap limit": None if limit is None else bytes_text(limit),
             "address space": bytes_text(self.address_space_bytes),

@@ -7,7 +7,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
-from clockhand.studies.programs.rows import BITS, RUN_SCHEMA, SIMULATED
+from clockhand.studies.programs.rows import RUN_SCHEMA, SIMULATED
 from clockhand.study.progress import Watch
 from clockhand.study.run import trace_facts
 from clockhand.traces import Trace, sources
@@ -26,7 +26,7 @@ def replayed(
     for row in chosen.sort("stream").iter_rows(named=True):
         counted: dict[str, Any] = {"stream": row["stream"]}
         of_process = sources(Trace(log, format="parquet", streams=[row["stream"]]))
-        for bits in BITS:
+        for bits in (row["bits"], "exact"):
             simulation = _engine.simulate(
                 of_process,
                 {

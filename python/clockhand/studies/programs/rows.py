@@ -41,6 +41,7 @@ COUNTED = (
     "pages_read_in_vain",
     "zero_pages_not_written",
     "read_operations",
+    "sensed_references",
     "swap_bytes",
 )
 TIMED = (
@@ -52,7 +53,7 @@ TIMED = (
     "fault_us_p99",
 )
 SIMULATED = ("misses", "clean_evictions", "dirty_evictions", "read_ios", "write_ios")
-BITS = ("mapped", "exact")
+BITS = ("mapped", "sensed", "exact")
 
 RUN_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "stream": pl.UInt64,
@@ -63,6 +64,7 @@ RUN_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "page_bytes": pl.UInt64,
     "reserve": pl.UInt64,
     "read_ahead": pl.UInt64,
+    "bits": pl.String,
     "seconds": pl.Float64,
     **dict.fromkeys(COUNTED, pl.UInt64),
     **dict.fromkeys(TIMED, pl.Float64),
@@ -72,8 +74,8 @@ RUN_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "failure": pl.String,
 }
 """Names, order and types of the columns of a run: a row per process, in the order in which they
-came. Counts that the simulator also has bear its names; ``mapped_`` and ``exact_`` precede what the
-simulator counts on the log of the run."""
+came. Counts that the simulator also has bear its names; ``mapped_`` or ``sensed_``, after the bits of
+the run, and ``exact_`` precede what the simulator counts on the log of the run."""
 
 
 def process_rows(statistics: Sequence[Statistics], policy: str, program: Program) -> pl.DataFrame:
@@ -126,6 +128,19 @@ def failures(rows: pl.DataFrame) -> list[str]:
     return sentences
 
 
+def other_bits(rows: pl.DataFrame, wanted: str) -> list[str]:
+    """Return which processes have other bits than the wanted ones."""
+    others = rows.filter(pl.col("bits") != wanted)
+    if others.is_empty():
+        return []
+    first = others.row(0, named=True)
+    more = "" if others.height == 1 else f" and {others.height - 1:,} more"
+    return [
+        f"{first['name']} (process {first['process']}){more}: the kernel does not let the pager look "
+        f"at the translations, so the bits are {first['bits']} ones"
+    ]
+
+
 def disagreements(rows: pl.DataFrame) -> list[str]:
     """Return where the simulator counts other than the pager; a process that failed may differ.
 
@@ -136,7 +151,7 @@ def disagreements(rows: pl.DataFrame) -> list[str]:
     for row in rows.filter(pl.col("failure").is_null()).iter_rows(named=True):
         differing = []
         for name in SIMULATED:
-            simulated = row[f"mapped_{name}"]
+            simulated = row[f"{row['bits']}_{name}"]
             cut_short = 0 if name == "misses" else 1
             if simulated is not None and not 0 <= row[name] - simulated <= cut_short:
                 words = name.replace("_ios", " I/Os").replace("_", " ")

@@ -22,7 +22,7 @@ from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
 from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.replay import replayed
-from clockhand.studies.programs.rows import disagreements, failures, process_rows
+from clockhand.studies.programs.rows import disagreements, failures, other_bits, process_rows
 from clockhand.studies.programs.samples import Live, Samples, opened
 from clockhand.studies.programs.watched_program import Ended, run_program
 from clockhand.study.facts import PagedRunFacts, equivalent_command
@@ -95,8 +95,8 @@ def run(
         command: The program and its arguments.
         policy: A bit-driven policy with parameters, such as ``"craw:c=8"``.
         record: A Parquet file for the log of references, a stream per process.
-        simulate: Whether the simulator replays the log, with the bits as real memory shows them,
-            which must give the same counts, and with exact bits, which real memory does not have.
+        simulate: Whether the simulator replays the log, with the bits of the run, which must give
+            the same counts, and with exact bits, which real memory does not have.
         live: Opens what is called four times a second with the processes' statistics.
         progress: Opens what is called now and then with the progress of the simulation.
         made_by: The command line for the facts; the equivalent one if not given.
@@ -149,7 +149,7 @@ def run(
             notes=notes,
             traces=traces,
         ),
-        warnings=failures(rows),
+        warnings=failures(rows) + other_bits(rows, settings.bits),
         disagreements=disagreements(rows),
         exit_code=ended.exit_code,
         interrupted=ended.interrupted,
@@ -182,6 +182,7 @@ def equivalent(program: Program, settings: ProgramSettings, **options: object) -
         "frames": settings.frames,
         "reserve": settings.reserve,
         "read_ahead": settings.read_ahead,
+        "bits": settings.bits,
         "swap": settings.swap,
         "swap_limit": settings.swap_limit_bytes,
         "swap_in_ram": settings.swap is None,

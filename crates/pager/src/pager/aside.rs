@@ -1,0 +1,54 @@
+//! Contents of pages that are in memory, but not where the program could reach them.
+//!
+//! With sensed bits the kernel makes translations by itself wherever the memory file has content. So a page that left and
+//! is not written yet, and one that was read ahead, must not be in the file, and a page that is being read must
+//! appear there as a whole.
+
+use std::collections::HashMap;
+
+use clockhand_policy::PageId;
+
+use crate::store::{Page, PageAddress};
+
+/// Pages kept for the next contents, so that memory need not be allocated each time.
+const MOST_SPARE: usize = 64;
+
+/// Contents by page. Nothing iterates over them.
+#[derive(Default)]
+pub(super) struct Aside {
+    contents: HashMap<PageId, Box<Page>>,
+    spare: Vec<Box<Page>>,
+}
+
+impl Aside {
+    /// A place for the content of a page, in place of any other that it has here. What is in it is undefined.
+    pub(super) fn place(&mut self, page: PageId) -> &mut Page {
+        self.remove(page);
+        let place = self.spare.pop().unwrap_or_else(|| Box::new(Page::ZEROS));
+        self.contents.entry(page).or_insert(place)
+    }
+
+    /// Where the content of a page is.
+    pub(super) fn address(&mut self, page: PageId) -> PageAddress {
+        self.content(page).address()
+    }
+
+    /// The content of a page that has some here.
+    pub(super) fn content(&mut self, page: PageId) -> &mut Page {
+        self.contents.get_mut(&page).expect("the page has content aside")
+    }
+
+    /// Whether a page has content here.
+    pub(super) fn has(&self, page: PageId) -> bool {
+        self.contents.contains_key(&page)
+    }
+
+    /// The content of a page is not needed any more, if it has any.
+    pub(super) fn remove(&mut self, page: PageId) {
+        if let Some(place) = self.contents.remove(&page)
+            && self.spare.len() < MOST_SPARE
+        {
+            self.spare.push(place);
+        }
+    }
+}
