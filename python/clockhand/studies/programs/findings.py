@@ -153,8 +153,8 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
             "counts the same misses, evictions, reads and writes."
         )
     sentences.append(
-        "On this log, which lacks the hits that the pager did not see, the simulator with exact bits "
-        f"counts {_difference(sums['exact_misses'], sums['misses'], 'misses')} and "
+        "On this log, which lacks the hits that the pager did not see, the simulator with exact "
+        f"bits counts {_difference(sums['exact_misses'], sums['misses'], 'misses')} and "
         f"{_difference(sums['exact_write_ios'], sums['write_ios'], 'writes')}."
     )
     return sentences

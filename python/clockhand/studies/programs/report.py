@@ -88,9 +88,9 @@ def render(
     counted = beside(shown)
     if not counted.is_empty():
         text = (
-            "mapped or sensed: the simulator with the bits as real memory shows them, on the log of "
-            "this run; it must agree. exact: with the bit of every hit of the log, which lacks the "
-            "hits that the pager did not see."
+            "mapped or sensed: the simulator with the bits as real memory shows them, on the log "
+            "of this run; it must agree. exact: with the bit of every hit of the log, which lacks "
+            "the hits that the pager did not see."
         )
         content = plain_table(counted, {})
         tables.append(TitledTable("The same references in the simulator", text, content))

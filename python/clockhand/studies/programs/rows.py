@@ -74,8 +74,8 @@ RUN_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "failure": pl.String,
 }
 """Names, order and types of the columns of a run: a row per process, in the order in which they
-came. Counts that the simulator also has bear its names; ``mapped_`` or ``sensed_``, after the bits of
-the run, and ``exact_`` precede what the simulator counts on the log of the run."""
+came. Counts that the simulator also has bear its names; ``mapped_`` or ``sensed_``, after the bits
+of the run, and ``exact_`` precede what the simulator counts on the log of the run."""
 
 
 def process_rows(statistics: Sequence[Statistics], policy: str, program: Program) -> pl.DataFrame:
@@ -136,8 +136,8 @@ def other_bits(rows: pl.DataFrame, wanted: str) -> list[str]:
     first = others.row(0, named=True)
     more = "" if others.height == 1 else f" and {others.height - 1:,} more"
     return [
-        f"{first['name']} (process {first['process']}){more}: the kernel does not let the pager look "
-        f"at the translations, so the bits are {first['bits']} ones"
+        f"{first['name']} (process {first['process']}){more}: the kernel does not let the pager "
+        f"look at the translations, so the bits are {first['bits']} ones"
     ]
 
 
