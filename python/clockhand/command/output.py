@@ -258,7 +258,7 @@ MOST_DECIMALS = 6
 def _column(column: pl.Series) -> list[str]:
     """Return the texts of a column: its numbers have as many decimals each, so that they align.
 
-    There are so many that the least of them has three digits, as far as six decimals go.
+    There are as many decimals as give the least of them three digits, and at most six.
     """
     decimals = LEAST_DECIMALS
     if column.dtype.is_float():

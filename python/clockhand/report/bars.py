@@ -21,7 +21,7 @@ from clockhand.report.words import unique
 BAR_HEIGHT = 24
 GREY_OPACITY = 0.55
 OUTLIER = 3
-"""A bar that is so many times as long as all but the longest quarter is cut."""
+"""A bar is cut if it is this many times as long as all but the longest quarter."""
 
 ROOM = 1.22
 """The axis goes on behind the longest bar, for its number."""

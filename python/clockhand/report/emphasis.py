@@ -7,7 +7,7 @@ from clockhand.study.selections import MOST_HIGHLIGHTED, matching
 
 MOST_EMPHASISED = MOST_HIGHLIGHTED
 BEST = 3
-"""So many of the best are emphasised where there are more series than can be."""
+"""The number of the best that are emphasised where not all series can be."""
 
 
 def emphasised(

@@ -149,7 +149,7 @@ def payload(parts: Iterable[Part], tables: Mapping[str, Table] | None = None) ->
 def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return records column by column, which is packed far better than row by row.
 
-    What a record lacks is null; numbers have so many digits as a figure can show.
+    What a record lacks is null; numbers have as many digits as a figure can show.
     """
     return {
         name: [_rounded(record.get(name)) for record in records]

@@ -20,7 +20,7 @@ from clockhand.report.words import thinned, unique
 
 Record = dict[str, Any]
 
-# With more sizes than this, point shapes would hide the lines: so many of them have one.
+# With more sizes than this, point shapes would hide the lines: only this number of points has one.
 MAXIMUM_SHAPED_SIZES = 24
 MAXIMUM_LABELLED_SIZES = 12
 LINE_WIDTH = 1.9

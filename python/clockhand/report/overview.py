@@ -11,7 +11,7 @@ from clockhand.report.words import short_names, thinned, unique
 
 MOST_COLUMNS = 10
 FEWER_COLUMNS = 5
-"""Sizes of a heat map, alone or beside traces; of more, so many are shown, evenly."""
+"""Most sizes of a heat map, alone or beside traces; of more, these many are chosen evenly."""
 
 SAME_SHARE = 1.25
 """Shares of different traces that differ by less than this factor are one column."""

@@ -12,7 +12,7 @@ from clockhand.report.canvas import Spec
 # A value axis that spans more than this factor is unreadable on a linear scale.
 LOGARITHMIC_SPAN = 50
 OUTLIER = 3
-"""So many times the median of all values, and beyond, a ratio is cut at the edge of its figure."""
+"""From this multiple of the median of all values on, a ratio is cut at the edge of its figure."""
 
 MOST_TICKS = 8
 

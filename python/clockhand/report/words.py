@@ -14,7 +14,7 @@ def unique(values: Iterable[Any]) -> list[Any]:
 
 
 def thinned(values: Sequence[Any], count: int) -> list[Any]:
-    """Return so many of the values at most, evenly from the first to the last."""
+    """Return at most this number of the values, evenly from the first to the last."""
     if len(values) <= count:
         return list(values)
     last = len(values) - 1

@@ -21,7 +21,7 @@ WINDOWS = ("window_pages", "window_share")
 """The parameters of the policy whose window can be predicted."""
 
 LEAST_VALUES = 3
-"""Policies that differ in one parameter are drawn against it from so many values on."""
+"""Policies that differ in one parameter are drawn against it if they have this many values."""
 
 
 def each_value(option: str, entry: str) -> list[str]:

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 /// Pages of a block in these tests, as in the golden vectors.
 pub const PAGES_PER_BLOCK: u64 = 4;
 
-/// So many cases of a property, and no file of those that failed: `.cargo/config.toml` fixes their seed.
+/// This number of cases of a property, and no file of those that failed: `.cargo/config.toml` fixes their seed.
 pub fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

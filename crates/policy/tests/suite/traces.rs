@@ -7,7 +7,7 @@ use proptest::prelude::*;
 /// A reference string over dense page ids.
 pub type Trace = Vec<(u32, Op)>;
 
-/// So many cases of a property, and no file of those that failed: `.cargo/config.toml` fixes their seed.
+/// This number of cases of a property, and no file of those that failed: `.cargo/config.toml` fixes their seed.
 pub fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

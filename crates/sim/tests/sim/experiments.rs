@@ -80,7 +80,7 @@ pub fn replay_options() -> impl Strategy<Value = ReplayOptions> {
     })
 }
 
-/// So many cases of a property, and no file of those that failed: `.cargo/config.toml` fixes their seed.
+/// This number of cases of a property, and no file of those that failed: `.cargo/config.toml` fixes their seed.
 pub fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -7,17 +7,16 @@ from dataclasses import replace
 import polars as pl
 
 from clockhand.report.appearance import Mark
-from clockhand.report.bars import BAR_HEIGHT, bars_chart, bars_note
+from clockhand.report.bars import BAR_HEIGHT
 from clockhand.report.canvas import Canvas, Spec, framed
 from clockhand.report.lines import (
     Compared,
     Record,
     SizeAxis,
-    cut_note,
     exact_tooltip,
-    lines_chart,
     quantity,
 )
+from clockhand.report.measures import drawable
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure, label_expression
 from clockhand.report.series import first_spellings
@@ -112,7 +111,7 @@ def compared_of(
     """Return what the figures of a trace share."""
     sizes = sorted({record["frames"] for record in records})
     tooltip = [("policy", "Policy", None), ("frames", "Frames", ",")]
-    measured = [exact_tooltip(_titled(measure, unit)) for measure in drawable(records)]
+    measured = [exact_tooltip(measure) for measure in measures_of(records, unit)]
     baseline = baseline_of(records)
     return Compared(
         label=label,
@@ -132,25 +131,12 @@ def baseline_of(records: Sequence[Record]) -> str | None:
     return next((name for name in BASELINES if name in present), None)
 
 
-def drawable(records: Sequence[Record]) -> list[Measure]:
-    """Return the measures that have a value other than 0."""
-    return [measure for measure in MEASURES if any(record[measure.field] for record in records)]
-
-
-def _titled(measure: Measure, unit: str) -> Measure:
-    return replace(measure, title=f"I/O time ({unit})") if measure.key == "io_time" else measure
-
-
-def measure_chart(compared: Compared, measure: Measure, unit: str, canvas: Canvas) -> Spec:
-    """Draw one measure: lines over memory sizes, or bars at a single size."""
-    draw = lines_chart if len(compared.sizes.sizes) > 1 else bars_chart
-    return draw(compared, _titled(measure, unit), canvas)
-
-
-def note(compared: Compared, measure: Measure) -> str:
-    """Return the caption of a figure, with what is cut at its edge."""
-    cut = cut_note if len(compared.sizes.sizes) > 1 else bars_note
-    return f"{measure.note} {cut(compared, measure)}".rstrip()
+def measures_of(records: Sequence[Record], unit: str) -> list[Measure]:
+    """Return the measures that have a value other than 0, those of time titled with their unit."""
+    return [
+        replace(measure, title=f"I/O time ({unit})") if measure.key == "io_time" else measure
+        for measure in drawable(MEASURES, records)
+    ]
 
 
 def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:

@@ -10,8 +10,9 @@ import polars as pl
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised
-from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.html import Part, payload, template
 from clockhand.report.lines import Compared, series_of
+from clockhand.report.measures import Drawn, caption, measure_chart
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.parameters import Ranged, ranges_of
 from clockhand.report.table import table_without_filter
@@ -22,9 +23,7 @@ from clockhand.studies.pagecache.charts import (
     baseline_of,
     cell_records,
     compared_of,
-    drawable,
-    measure_chart,
-    note,
+    measures_of,
     overviews,
     reason_records,
     reasons_chart,
@@ -90,8 +89,8 @@ def specifications(
     for section in split:
         prefix = f"{section.slug}-" if len(split) > 1 else ""
         compared = _compared(section, everywhere, highlight)
-        for measure in drawable(section.records):
-            chart = measure_chart(compared, measure, section.unit, PICTURE)
+        for measure in measures_of(section.records, section.unit):
+            chart = measure_chart(compared, measure, PICTURE)
             drawn[prefix + measure.key] = chart
         for ranged in section.ranges:
             drawn[prefix + ranged.key] = ranged.chart(PICTURE, section.label)
@@ -144,36 +143,21 @@ def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence
 def _part(
     section: _Section, everywhere: Sequence[Mark], highlight: Sequence[str], before: int
 ) -> Part:
-    figures: list[Figure] = []
     compared = _compared(section, everywhere, highlight)
-
-    def add(key: str, title: str, caption: str, specification: Spec) -> None:
-        identity = f"{section.slug}-{key}"
-        number = before + len(figures) + 1
-        figures.append(Figure(identity, title, caption, specification, number))
-
-    for measure in drawable(section.records):
-        title = f"I/O time ({section.unit})" if measure.key == "io_time" else measure.title
-        chart = measure_chart(compared, measure, section.unit, CANVAS)
-        add(measure.key, title, note(compared, measure), chart)
+    drawn = Drawn(section.slug, before)
+    for measure in measures_of(section.records, section.unit):
+        chart = measure_chart(compared, measure, CANVAS)
+        drawn.add(measure.key, measure.title, caption(compared, measure), chart)
     for ranged in section.ranges:
-        add(ranged.key, ranged.title, ranged.caption, ranged.chart(CANVAS, section.label))
+        drawn.add(ranged.key, ranged.title, ranged.caption, ranged.chart(CANVAS, section.label))
     if section.reasons:
         frames = section.reasons[0]["at_frames"]
-        caption = f"With {frames:,} frames; pages that are dirty at the end are not in it."
+        said = f"With {frames:,} frames; pages that are dirty at the end are not in it."
         chart = reasons_chart(section.reasons, compared.looks, CANVAS, section.label)
-        add("reasons", REASONS_TITLE, caption, chart)
-    return Part(
-        slug=section.slug,
-        title=section.label,
-        text=section.summary,
-        rows=[("", figures)],
-        records=section.records + section.reasons,
-        looks=compared.looks,
-        focus=compared.focus,
-        word="policy",
-        overviews=overviews({section.label: section.records}),
-    )
+        drawn.add("reasons", REASONS_TITLE, said, chart)
+    records = section.records + section.reasons
+    summed = overviews({section.label: section.records})
+    return drawn.part(compared, section.summary, records, summed)
 
 
 def _title(split: Sequence[_Section], sentences: Sequence[str]) -> str:

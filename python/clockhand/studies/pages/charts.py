@@ -11,7 +11,8 @@ from clockhand.report.appearance import Mark, Theme, marks
 from clockhand.report.bars import bars_chart, bars_note
 from clockhand.report.canvas import PICTURE, Canvas, Spec, picture_files
 from clockhand.report.emphasis import emphasised
-from clockhand.report.lines import Compared, SizeAxis, cut_note, is_drawable, lines_chart
+from clockhand.report.lines import Compared, SizeAxis, is_drawable, lines_chart
+from clockhand.report.measures import caption
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Kind, Measure
@@ -248,9 +249,7 @@ def chart(section: Section, compared: Compared, measure: Measure, canvas: Canvas
 
 def note(section: Section, compared: Compared, measure: Measure) -> str:
     """Return the caption of a figure, with what is cut at its edge."""
-    titled = _titled(section, measure)
-    cut = cut_note if len(section.sizes) > 1 else bars_note
-    return f"{measure.note} {cut(compared, titled)}".rstrip()
+    return caption(compared, _titled(section, measure))
 
 
 def _titled(section: Section, measure: Measure) -> Measure:

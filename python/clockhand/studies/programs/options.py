@@ -149,7 +149,7 @@ def _frames(memory: str | None, frames: int | None) -> int:
         return frames
     if "%" in memory:
         raise _engine.UsageError(
-            f"--memory {memory}: nobody knows a program's footprint before it has run; "
+            f"--memory {memory}: a program's footprint is not known before it has run; "
             "give a size such as 16MiB"
         )
     return max(1, parsed_bytes("--memory", memory) // PAGE_BYTES)

@@ -6,16 +6,15 @@ from dataclasses import replace
 import polars as pl
 
 from clockhand.report.appearance import Mark
-from clockhand.report.bars import bars_chart, bars_note
 from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.lines import (
     Compared,
     Record,
     SizeAxis,
-    cut_note,
     exact_tooltip,
     lines_chart,
 )
+from clockhand.report.measures import drawable
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.series import first_spellings
@@ -105,25 +104,8 @@ def compared_of(
         sizes=SizeAxis("buffer_mib", "Buffer (MiB)", sizes, "format(datum.value, ',.4~r')"),
         looks=looks,
         focus=focus,
-        tooltip=[*tooltip, *map(exact_tooltip, drawable(records))],
+        tooltip=[*tooltip, *map(exact_tooltip, drawable(MEASURES, records))],
     )
-
-
-def drawable(records: Sequence[Record]) -> list[Measure]:
-    """Return the measures that have a value other than 0."""
-    return [measure for measure in MEASURES if any(record[measure.field] for record in records)]
-
-
-def measure_chart(compared: Compared, measure: Measure, canvas: Canvas) -> Spec:
-    """Draw one measure: lines over buffer sizes, or bars at a single size."""
-    draw = lines_chart if len(compared.sizes.sizes) > 1 else bars_chart
-    return draw(compared, measure, canvas)
-
-
-def note(compared: Compared, measure: Measure) -> str:
-    """Return the caption of a figure, with what is cut at its edge."""
-    cut = cut_note if len(compared.sizes.sizes) > 1 else bars_note
-    return f"{measure.note} {cut(compared, measure)}".rstrip()
 
 
 def wear_chart(records: Sequence[Record], compared: Compared, title: str, canvas: Canvas) -> Spec:

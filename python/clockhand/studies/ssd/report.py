@@ -10,17 +10,16 @@ import polars as pl
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised
-from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.html import Part, payload, template
 from clockhand.report.lines import Compared, series_of
+from clockhand.report.measures import Drawn, caption, drawable, measure_chart
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, unique
 from clockhand.studies.ssd.charts import (
+    MEASURES,
     cell_records,
     compared_of,
-    drawable,
-    measure_chart,
-    note,
     one_name,
     overviews,
     wear_chart,
@@ -113,7 +112,7 @@ def specifications(
     for section in split:
         prefix = f"{section.slug}-" if len(split) > 1 else ""
         compared = _compared(section, everywhere, highlight)
-        for measure in drawable(section.records):
+        for measure in drawable(MEASURES, section.records):
             drawn[prefix + measure.key] = measure_chart(compared, measure, PICTURE)
         if section.wear:
             drawn[f"{prefix}wear"] = wear_chart(section.wear, compared, WEAR_TITLE, PICTURE)
@@ -164,32 +163,19 @@ def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence
 def _part(
     section: _Section, everywhere: Sequence[Mark], highlight: Sequence[str], before: int
 ) -> Part:
-    figures: list[Figure] = []
     compared = _compared(section, everywhere, highlight)
-
-    def add(key: str, title: str, caption: str, specification: Spec) -> None:
-        identity = f"{section.slug}-{key}"
-        number = before + len(figures) + 1
-        figures.append(Figure(identity, title, caption, specification, number))
-
-    for measure in drawable(section.records):
-        specification = measure_chart(compared, measure, CANVAS)
-        add(measure.key, measure.title, note(compared, measure), specification)
+    drawn = Drawn(section.slug, before)
+    for measure in drawable(MEASURES, section.records):
+        chart = measure_chart(compared, measure, CANVAS)
+        drawn.add(measure.key, measure.title, caption(compared, measure), chart)
     if section.wear:
         size = section.wear[0]["buffer_pages"]
-        caption = f"With {size:,} pages of buffer; ageing is not counted."
-        add("wear", WEAR_TITLE, caption, wear_chart(section.wear, compared, WEAR_TITLE, CANVAS))
-    return Part(
-        slug=section.slug,
-        title=section.label,
-        text=section.summary,
-        rows=[("", figures)],
-        records=section.records + section.wear,
-        looks=compared.looks,
-        focus=compared.focus,
-        word="buffer",
-        overviews=overviews({section.label: section.records}),
-    )
+        said = f"With {size:,} pages of buffer; ageing is not counted."
+        chart = wear_chart(section.wear, compared, WEAR_TITLE, CANVAS)
+        drawn.add("wear", WEAR_TITLE, said, chart)
+    records = section.records + section.wear
+    summed = overviews({section.label: section.records})
+    return drawn.part(compared, section.summary, records, summed)
 
 
 def _title(split: Sequence[_Section], sentences: Sequence[str]) -> str:

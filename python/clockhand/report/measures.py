@@ -1,0 +1,76 @@
+"""Figures of measures: lines over the sizes of what is compared, or bars at a single size."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from clockhand.report.bars import bars_chart, bars_note
+from clockhand.report.canvas import Canvas, Spec
+from clockhand.report.html import Figure, Part
+from clockhand.report.lines import Compared, Record, cut_note, lines_chart
+from clockhand.report.overview import Overview
+from clockhand.report.scales import Measure
+
+
+def drawable(measures: Sequence[Measure], records: Sequence[Record]) -> list[Measure]:
+    """Return the measures that have a value other than 0."""
+    return [measure for measure in measures if any(record[measure.field] for record in records)]
+
+
+def measure_chart(compared: Compared, measure: Measure, canvas: Canvas) -> Spec:
+    """Draw one measure."""
+    draw = lines_chart if len(compared.sizes.sizes) > 1 else bars_chart
+    return draw(compared, measure, canvas)
+
+
+def caption(compared: Compared, measure: Measure) -> str:
+    """Return the caption of a figure, with what is cut at its edge."""
+    cut = cut_note if len(compared.sizes.sizes) > 1 else bars_note
+    return f"{measure.note} {cut(compared, measure)}".rstrip()
+
+
+@dataclass
+class Drawn:
+    """The figures of a part, as they are added.
+
+    Attributes:
+        slug: The name of the part on the page.
+        before: How many figures have been counted.
+        figures: The figures.
+    """
+
+    slug: str
+    before: int
+    figures: list[Figure] = field(default_factory=list)
+
+    def add(self, key: str, title: str, caption: str, specification: Spec) -> None:
+        """Add a figure, with the next number."""
+        number = self.before + len(self.figures) + 1
+        identity = f"{self.slug}-{key}"
+        self.figures.append(Figure(identity, title, caption, specification, number))
+
+    def part(
+        self,
+        compared: Compared,
+        text: str,
+        records: Sequence[Record],
+        overviews: Sequence[Overview],
+    ) -> Part:
+        """Return the part.
+
+        Args:
+            compared: What its figures compare.
+            text: What stands below the heading.
+            records: The data of all its charts.
+            overviews: What stands above the figures.
+        """
+        return Part(
+            slug=self.slug,
+            title=compared.label,
+            text=text,
+            rows=[("", self.figures)],
+            records=records,
+            looks=compared.looks,
+            focus=compared.focus,
+            word=compared.word.lower(),
+            overviews=overviews,
+        )
