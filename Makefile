@@ -80,6 +80,7 @@ bench: setup .venv/test.stamp ## Measure the hot paths, and compare with libCach
 	$(BIN)/python benches/compare.py
 	$(BIN)/python benches/readers.py
 	$(BIN)/python benches/cells.py
+	$(BIN)/python benches/figure_9.py
 	$(BIN)/python benches/capture.py
 	$(BIN)/python benches/pager.py
 
@@ -89,6 +90,7 @@ capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, n
 traces: setup ## Capture the committed traces again; needs valgrind and what traces/MANIFEST.md names
 	$(BIN)/python traces/capture.py && $(BIN)/python traces/manifest.py
 	$(BIN)/python traces/servers/servers.py
+	$(BIN)/python traces/mobile/capture.py && $(BIN)/python traces/mobile/manifest.py
 
 site: setup .venv/site.stamp ## Build the site into target/site/html; open its index.html
 	$(BIN)/python site/build.py target/site

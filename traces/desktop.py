@@ -90,6 +90,11 @@ class Desktop:
         self.settle()
         return found[-1]
 
+    def place(self, window: str, corner: tuple[int, int]) -> None:
+        """Move a window's upper left corner to a place of the screen, in pixels."""
+        self._xdotool("windowmove", window, str(corner[0]), str(corner[1]))
+        self.settle()
+
     def title(self, window: str) -> str:
         """The title that a window has now."""
         return self._xdotool("getwindowname", window).strip()
@@ -149,7 +154,11 @@ class Desktop:
         while idle < 2 and self.program is not None and self.program.poll() is None:
             before = self._used_s()
             time.sleep(0.5)
-            idle = idle + 1 if self._used_s() - before < 0.5 * IDLE_SHARE else 0
+            idle = idle + 1 if self.is_idle(self._used_s() - before, 0.5) else 0
+
+    def is_idle(self, used_s: float, passed_s: float) -> bool:
+        """Whether a program that used so much processor time meanwhile waits for its user."""
+        return used_s < passed_s * IDLE_SHARE
 
     def finish(self) -> None:
         """Wait for the program's end.

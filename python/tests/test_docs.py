@@ -19,7 +19,13 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("benches", "crates", "docs", "experiments", "fuzz", "notebooks", "python", "traces")
 """The folders with documentation and what it speaks of; a path in it begins with one of them."""
 
-GENERATED = ("experiments/datasets", "fuzz/artifacts", "fuzz/corpus", "python/clockhand/_engine")
+GENERATED = (
+    "experiments/datasets",
+    "fuzz/artifacts",
+    "fuzz/corpus",
+    "python/clockhand/_engine",
+    "traces/mobile/whole",
+)
 """Paths that exist only after the command that makes them has run."""
 
 SOURCES = (".rs", ".py", ".pyi", ".h", ".j2")

@@ -31,6 +31,7 @@ REPRODUCED = {
     *ROOT.glob("traces/files/*.parquet"),
     *ROOT.glob("traces/servers/*.parquet"),
     *(ROOT / "experiments" / f"{name}.toml" for name in ("craw", "cflru", "clock-dnv", "scm")),
+    *ROOT.glob("traces/mobile/*.parquet"),
     ROOT / "experiments/devices/scm-memory.toml",
 }
 """What comes with the package, so that papers are reproduced without the repository."""

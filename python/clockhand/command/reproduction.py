@@ -52,7 +52,8 @@ RealTraces = Annotated[
         "--traces",
         envvar="CLOCKHAND_SHARED_TRACES",
         help="clock-dnv: a folder with the real traces that the experiment names; those that are "
-        "there are taken along.",
+        "there are taken along. scm: a folder with longer captures; those that are there are taken "
+        "instead of the experiment's.",
     ),
 ]
 
@@ -112,7 +113,7 @@ def _made(
                 command=command_line(),
             )
     if paper == SCM:
-        scm = read_scm_experiment(file)
+        scm = read_scm_experiment(file, traces=traces)
         with sweep_progress() as watch:
             return reproduce_scm(
                 scm, dataset=dataset, jobs=jobs, watch=watch, command=command_line()

@@ -139,7 +139,7 @@ def reproduce_cflru(
             Table("Figure 4(b)", "buffers", rows.buffers),
             Table("Figures 6 and 7", "kernels", rows.kernels),
         ],
-        facts=joined_facts(sweeps),
+        facts=joined_facts(experiment.parts, sweeps),
         warnings=[warning for sweep in sweeps.values() for warning in sweep.warnings],
     )
 

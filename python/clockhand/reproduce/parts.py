@@ -1,5 +1,6 @@
 """Experiments of several parts: each asks one study of traces that stand for workloads."""
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,39 +19,72 @@ WORKLOAD = "workload"
 
 @dataclass(frozen=True)
 class Part:
-    """One study of a paper; ``workloads`` names the paper's workload of each of its traces."""
+    """One study of a paper.
+
+    Attributes:
+        sweep: Its cells.
+        workloads: The paper's workload of each of its traces.
+        names: What rows call each of its traces.
+    """
 
     sweep: Experiment
     workloads: tuple[str, ...]
+    names: tuple[str, ...]
 
 
 def read_part(
-    file: Path, content: Mapping[str, Any], name: str, study: str, known: tuple[str, ...]
+    file: Path,
+    content: Mapping[str, Any],
+    name: str,
+    study: str,
+    known: tuple[str, ...],
+    *,
+    workloads_of: str | None = None,
+    longer: Path | None = None,
 ) -> Part:
     """Read the table ``name``: the options of a study, and a trace for each known workload.
+
+    Args:
+        file: The experiment; paths in it are relative to its folder.
+        content: What it holds.
+        name: The table.
+        study: The study that it asks.
+        known: The paper's workloads.
+        workloads_of: The table whose workloads it has; its own if not given.
+        longer: A folder with longer captures: those that are there are taken instead of the
+            experiment's traces of the same name, and called so.
 
     Raises:
         UsageError: an option is not one of the study.
         ValueError: the workloads are others.
     """
-    table = dict(content[name])
-    workloads = tuple((str(entry["name"]), str(entry["trace"])) for entry in table.pop(WORKLOAD))
-    names = [workload for workload, _ in workloads]
-    if sorted(names) != sorted(known):
-        raise ValueError(f"the workloads of {name} are {', '.join(known)}, each once")
+    of = workloads_of or name
+    entries = [(str(entry["name"]), str(entry["trace"])) for entry in content[of][WORKLOAD]]
+    workloads = tuple(workload for workload, _ in entries)
+    if sorted(workloads) != sorted(known):
+        raise ValueError(f"the workloads of {of} are {', '.join(known)}, each once")
+    traces, names = zip(*(_trace(trace, longer) for _, trace in entries), strict=True)
     sweep = {
         "question": content["question"],
         "expected": content["expected"],
-        "traces": [trace for _, trace in workloads],
-        study: table,
+        "traces": list(traces),
+        study: {key: value for key, value in content[name].items() if key != WORKLOAD},
     }
     try:
         read = experiment_of(file, sweep)
     except UsageError as error:
         raise UsageError(str(error).replace(f"[{study}]", f"[{name}]")) from None
-    if len(read.traces) != len(names):
+    if len(read.traces) != len(workloads):
         raise ValueError(f"the workloads of {name} need a trace each, and no trace twice")
-    return Part(read, tuple(names))
+    return Part(read, workloads, names)
+
+
+def _trace(trace: str, longer: Path | None) -> tuple[str, str]:
+    """The file of a trace, and what rows call it."""
+    name = short_name(trace)
+    if longer is not None and (longer / Path(trace).name).exists():
+        return os.path.abspath(longer / Path(trace).name), f"{name}, whole"
+    return trace, name
 
 
 def short_name(trace: str) -> str:
@@ -60,18 +94,25 @@ def short_name(trace: str) -> str:
 
 def rows_of(part: Part, sweep: Sweep) -> pl.DataFrame:
     """Return the study's own rows, with short names of traces and the workloads they stand for."""
-    workloads = dict(zip(part.sweep.traces, part.workloads, strict=True))
+    traces = part.sweep.traces
     return sweep.rows.select(*sweep.layout.study.schema).with_columns(
-        pl.col("trace").map_elements(short_name, pl.String),
-        pl.col("trace").replace_strict(workloads, return_dtype=pl.String).alias(WORKLOAD),
+        pl.col("trace").replace_strict(traces, part.names, return_dtype=pl.String),
+        pl.col("trace")
+        .replace_strict(traces, part.workloads, return_dtype=pl.String)
+        .alias(WORKLOAD),
     )
 
 
-def joined_facts(sweeps: Mapping[str, Sweep]) -> Facts:
+def joined_facts(parts: Mapping[str, Part], sweeps: Mapping[str, Sweep]) -> Facts:
     """Return the facts of all parts as those of one run; traces are called as in the rows."""
-    parts = [sweep.facts for sweep in sweeps.values()]
+    made = [sweep.facts for sweep in sweeps.values()]
+    names = {
+        trace: name
+        for part in parts.values()
+        for trace, name in zip(part.sweep.traces, part.names, strict=True)
+    }
     traces = [
-        {**trace, "name": short_name(trace["name"])} for facts in parts for trace in facts["traces"]
+        {**trace, "name": names[trace["name"]]} for facts in made for trace in facts["traces"]
     ]
     options = {
         f"{name}: {option}": value
@@ -82,11 +123,11 @@ def joined_facts(sweeps: Mapping[str, Sweep]) -> Facts:
     return cast(
         Facts,
         {
-            **parts[-1],
-            "options": {**options, "jobs": parts[-1]["options"]["jobs"]},
+            **made[-1],
+            "options": {**options, "jobs": made[-1]["options"]["jobs"]},
             "traces": _each_once(traces),
-            "devices": _each_once(device for facts in parts for device in facts["devices"]),
-            "policies": _each_once(policy for facts in parts for policy in facts["policies"]),
+            "devices": _each_once(device for facts in made for device in facts["devices"]),
+            "policies": _each_once(policy for facts in made for policy in facts["policies"]),
         },
     )
 

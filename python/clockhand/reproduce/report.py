@@ -80,7 +80,7 @@ def draw_part(
 def _look(series: str, place: int, everywhere: Mapping[str, Mark]) -> tuple[str, tuple[int, ...]]:
     if series in everywhere:
         return everywhere[series].color, everywhere[series].dash
-    return PAGE.series[place], ((1, 0), (7, 3), (2, 2))[place]
+    return PAGE.series[place], ((1, 0), (7, 3), (2, 2), (8, 2, 2, 2))[place]
 
 
 def _x(lines: Lines) -> alt.X:

@@ -1,24 +1,29 @@
 """The SCM paper: its experiment, its tables, and what became of its claims."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from clockhand.report.words import unique
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw import claim_table
 from clockhand.reproduce.parts import joined_facts, rows_of
 from clockhand.reproduce.scm_caching_claims import judge_caching
-from clockhand.reproduce.scm_claims import BEST_FOR_FAULTS, UNTESTED, best_pages, judge_paging
+from clockhand.reproduce.scm_claims import BEST_FOR_FAULTS, best_pages, judge_paging
 from clockhand.reproduce.scm_experiment import (
     DESKTOP,
     DESKTOP_WORKLOADS,
+    MOBILE,
+    MOBILE_TLB,
+    MOBILE_WORKLOADS,
     SERVERS,
     Measured,
     ScmExperiment,
 )
+from clockhand.reproduce.scm_mobile_claims import judge_mobile
 from clockhand.studies.filecache.run import break_even
 from clockhand.study.facts import Facts
 from clockhand.sweep import run_sweep
@@ -34,7 +39,9 @@ class ScmRows:
         measured: The times of one machine (Figure 1).
         required_hits: After how many hits a cached block pays, a row per device (Figure 2).
         servers: Rows of ``filecache`` (Figures 3 to 5).
-        desktop: Rows of ``translate`` (Figures 6 to 9). These and the above have the column
+        desktop: Rows of ``translate`` (Figures 6 to 9).
+        mobile: The same of mobile programs (Figures 11 to 13).
+        mobile_tlb: The same for sizes of TLB (Figure 10). The rows of every study have the column
             ``workload``, the paper's workload that the trace stands for.
     """
 
@@ -42,6 +49,8 @@ class ScmRows:
     required_hits: pl.DataFrame
     servers: pl.DataFrame
     desktop: pl.DataFrame
+    mobile: pl.DataFrame
+    mobile_tlb: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -97,20 +106,28 @@ def reproduce_scm(
         )
         for name, part in experiment.parts.items()
     }
+    found = {name: rows_of(part, sweeps[name]) for name, part in experiment.parts.items()}
     rows = ScmRows(
         measured=experiment.measured,
         required_hits=break_even(experiment.break_even),
-        servers=rows_of(experiment.parts[SERVERS], sweeps[SERVERS]),
-        desktop=rows_of(experiment.parts[DESKTOP], sweeps[DESKTOP]),
+        servers=found[SERVERS],
+        desktop=found[DESKTOP],
+        mobile=found[MOBILE],
+        mobile_tlb=found[MOBILE_TLB],
     )
     claims = judge(rows)
     best = _best(rows.desktop)
     return ScmReproduction(
         claims=claims,
         paper_tables={
-            "Table 1: characteristics of desktop workloads": _workloads(rows.desktop),
+            "Table 1: characteristics of desktop workloads": _workloads(
+                DESKTOP_WORKLOADS, rows.desktop
+            ),
             "Figure 7: page size with the fewest faults": _fewest_faults(rows.desktop),
             "Figures 8 and 9: fastest page size": best,
+            "Table 2: characteristics of mobile workloads": _workloads(
+                MOBILE_WORKLOADS, rows.mobile
+            ),
         },
         rows=rows,
         tables=[
@@ -119,9 +136,12 @@ def reproduce_scm(
             Table("Figures 3 to 5", "servers", rows.servers),
             Table("Fastest page size in bytes", "fastest-page-size", best),
             Table("Figures 6 to 9", "rows", rows.desktop),
+            Table("Figure 10", "mobile-tlb", rows.mobile_tlb),
+            Table("Figures 11 to 13", "mobile", rows.mobile),
         ],
-        facts=joined_facts(sweeps),
-        warnings=[warning for sweep in sweeps.values() for warning in sweep.warnings],
+        facts=joined_facts(experiment.parts, sweeps),
+        # Two parts may have read the same trace.
+        warnings=unique(warning for sweep in sweeps.values() for warning in sweep.warnings),
     )
 
 
@@ -130,11 +150,11 @@ def judge(rows: ScmRows) -> list[Claim]:
     return [
         *judge_caching(rows.servers, rows.required_hits, rows.measured),
         *judge_paging(rows.desktop),
-        *UNTESTED,
+        *judge_mobile(rows.mobile, rows.mobile_tlb),
     ]
 
 
-def _workloads(rows: pl.DataFrame) -> pl.DataFrame:
+def _workloads(papers: Iterable[tuple[str, float, int, int]], rows: pl.DataFrame) -> pl.DataFrame:
     paper = [
         {
             "workload": f"{name} (paper)",
@@ -142,7 +162,7 @@ def _workloads(rows: pl.DataFrame) -> pl.DataFrame:
             "writes": writes,
             "reads": reads,
         }
-        for name, footprint, writes, reads in DESKTOP_WORKLOADS
+        for name, footprint, writes, reads in papers
     ]
     ours = [
         {

@@ -83,7 +83,7 @@ def _slower(measured: Measured) -> Claim:
         cells = [
             text
             for point in pair
-            for text in (f"{point.median_us:.3g}", f"{point.p1_us:.3g} to {point.p99_us:.3g}")
+            for text in (_us(point.median_us), f"{_us(point.p1_us)} to {_us(point.p99_us)}")
         ]
         table.append((byte_text(size), *cells, f"{percent(share)} more"))
     return Claim(
@@ -99,6 +99,11 @@ def _slower(measured: Measured) -> Claim:
         "memory. The paper timed inside the file system, over a part of memory used as a disk.",
         evidence=tuple(table),
     )  # fmt: skip
+
+
+def _us(time_us: float) -> str:
+    """Three digits, or whole microseconds."""
+    return f"{time_us:.3g}" if time_us < 1000 else f"{time_us:,.0f}"
 
 
 def _two_hits(required_hits: pl.DataFrame, measured: Measured) -> Iterator[Claim]:

@@ -11,7 +11,6 @@ from clockhand.reproduce.claims import (
     Table,
     Verdict,
     judged_cases,
-    untestable,
 )
 
 KIB = 1024
@@ -31,31 +30,6 @@ FAULT_QUOTE = (
     "the contrary, the page size that exhibits the best result is 1 kilobytes for gedit and 4 "
     "kilobytes for freecell, respectively."
 )
-
-NO_MOBILE = "no trace of a mobile program is here, nor a stand-in for one"
-UNTESTED = tuple(
-    untestable(key, place, quote, f"{NO_MOBILE}.")
-    for key, place, quote in (
-        (
-            "mobile-knee", "Figure 10",
-            "the TLB performance is improved sharply when the number of TLB entries is less than "
-            "20 and the slope of the curve becomes gradual after that point",
-        ),
-        (
-            "mobile-tlb", "Figure 11",
-            "the improvement of the TLB hit rate slows down when the page size is larger than a "
-            "certain threshold",
-        ),
-        ("mobile-faults", "Figure 12",
-         "the page fault rate decreases as the page size increases for all applications we "
-         "considered"),
-        (
-            "mobile-access-time", "Figure 13",
-            "there are no significant differences in memory performances when the page size is "
-            "larger than 1 kilobytes",
-        ),
-    )
-)  # fmt: skip
 
 
 def judge_paging(rows: pl.DataFrame) -> Iterator[Claim]:

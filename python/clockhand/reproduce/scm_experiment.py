@@ -14,6 +14,7 @@ from clockhand.sweep.experiment import read_content
 
 SERVERS = "servers"
 DESKTOP = "desktop"
+MOBILE, MOBILE_TLB = "mobile", "mobile_tlb"
 
 DESKTOP_WORKLOADS = (
     # Table 1: workload, footprint in MB, writes, reads.
@@ -23,10 +24,26 @@ DESKTOP_WORKLOADS = (
     ("kghostview", 16.98, 103_540, 1_442_595),
     ("xmms", 7.86, 978_242, 190_697),
 )
+MOBILE_WORKLOADS = (
+    # Table 2, the same.
+    ("facebook", 198.66, 2_045_716, 11_607_339),
+    ("angrybirds", 76.94, 3_822_479, 14_368_068),
+    ("youtube", 68.64, 3_162_229, 15_034_275),
+    ("farmstory", 53.74, 2_101_818, 13_122_852),
+    ("chrome", 259.86, 4_104_436, 16_895_563),
+)
+WORKLOADS = {
+    SERVERS: ("web server", "proxy server"),
+    DESKTOP: tuple(name for name, *_ in DESKTOP_WORKLOADS),
+    MOBILE: tuple(name for name, *_ in MOBILE_WORKLOADS),
+}
+"""The paper's workloads, by the part that names our traces for them."""
 PARTS = {
-    # Part, the study that it asks, the paper's workloads.
-    SERVERS: ("filecache", ("web server", "proxy server")),
-    DESKTOP: ("translate", tuple(name for name, *_ in DESKTOP_WORKLOADS)),
+    # Part, the study that it asks, the part whose workloads it has.
+    SERVERS: ("filecache", SERVERS),
+    DESKTOP: ("translate", DESKTOP),
+    MOBILE: ("translate", MOBILE),
+    MOBILE_TLB: ("translate", MOBILE),
 }
 KEYS = {"question", "expected", "measured", "break_even", *PARTS}
 DEVICES_JUDGED = ("hdd", "scm:ratio=1")
@@ -80,8 +97,15 @@ class ScmExperiment:
         return self.path.parent / "datasets" / self.path.stem
 
 
-def read_scm_experiment(path: str | os.PathLike[str]) -> ScmExperiment:
+def read_scm_experiment(
+    path: str | os.PathLike[str], *, traces: str | os.PathLike[str] | None = None
+) -> ScmExperiment:
     """Read ``experiments/scm.toml`` or a file like it; no trace is opened.
+
+    Args:
+        path: The file.
+        traces: A folder with longer captures: those that are there are taken instead of the
+            experiment's traces of the same name.
 
     Raises:
         UsageError: it is not TOML, or a key is unknown, missing or of another kind.
@@ -95,7 +119,7 @@ def read_scm_experiment(path: str | os.PathLike[str]) -> ScmExperiment:
             f"{file}: the key {wrong[0]!r} is {kind}; the keys are {', '.join(sorted(KEYS))}"
         )
     try:
-        return _experiment(file, content)
+        return _experiment(file, content, None if traces is None else Path(traces))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
             f"{file}: a value is missing or not of its kind ({error}); compare it with "
@@ -103,7 +127,7 @@ def read_scm_experiment(path: str | os.PathLike[str]) -> ScmExperiment:
         ) from error
 
 
-def _experiment(file: Path, content: Mapping[str, Any]) -> ScmExperiment:
+def _experiment(file: Path, content: Mapping[str, Any], longer: Path | None) -> ScmExperiment:
     _must_have(content["break_even"], DEVICES_JUDGED, "break_even")
     _must_have(content[SERVERS]["devices"], DEVICES_JUDGED, "devices of servers")
     _must_have(content[SERVERS]["admissions"], ADMISSIONS_JUDGED, "admissions of servers")
@@ -114,7 +138,12 @@ def _experiment(file: Path, content: Mapping[str, Any]) -> ScmExperiment:
         expected=str(content["expected"]),
         measured=read_measured(file.parent / content["measured"]),
         break_even=tuple(content["break_even"]),
-        parts={name: read_part(file, content, name, *asked) for name, asked in PARTS.items()},
+        parts={
+            name: read_part(
+                file, content, name, study, WORKLOADS[of], workloads_of=of, longer=longer
+            )
+            for name, (study, of) in PARTS.items()
+        },
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -19,6 +20,7 @@ PAGE_TEMPLATE = Path(__file__).with_name("scm_report.html.j2")
 MOST_LINES = 3
 """Memory sizes that a panel shows: more lines have no look of their own."""
 
+MOST_RATIOS = 4
 NO_CACHE = "no cache"
 
 # Figures 3 to 5: title, device, and what is drawn: a line per rule of admission, or none.
@@ -55,6 +57,14 @@ DESKTOP_FIGURES: tuple[
     ),
 )
 
+RATIO_NAMES = {1.0: "as fast as memory"}
+
+MOBILE_PANELS = (
+    # Title, column, factor, unit.
+    ("Figure 11: TLB hit rate", "tlb_hit_ratio", 100.0, "%"),
+    ("Figure 12: page faults", "page_fault_ratio", 100.0, "%"),
+)
+
 
 def render_scm(
     *,
@@ -72,8 +82,8 @@ def render_scm(
         facts: How the rows were made; it describes every trace that they name.
     """
     parts = [_measured(rows.measured), _servers(rows.servers, facts)]
-    parts += _desktop(rows.desktop, facts)
-    traces = sum(frame["trace"].n_unique() for frame in (rows.servers, rows.desktop))
+    parts += [*_desktop(rows.desktop, facts), _mobile(rows.mobile, rows.mobile_tlb, facts)]
+    traces = sum(frame["trace"].n_unique() for frame in (rows.servers, rows.desktop, rows.mobile))
     return template(PAGE_TEMPLATE).render(
         title=title_of("The SCM paper", claims, traces),
         claims=shown_claims(claims),
@@ -166,14 +176,45 @@ def _over_pages(
         & (pl.col("storage_ratio") == ratio)
         & pl.col("memory").is_in(memory)
     )
-    records = [
-        {
-            "series": row["memory"],
-            "x": row["page_bytes"] / 1024,
-            "y": factor * row[column],
-            "at": f"pages of {byte_text(row['page_bytes'])}",
-        }
-        for row in chosen.to_dicts()
-    ]
+    records = [_at_page(row, row["memory"], factor * row[column]) for row in chosen.to_dicts()]
     return Lines(title, unit, "Page size (KiB)", unit, tuple(memory), records, column == "amat_ns",
                  doubles_x=True)  # fmt: skip
+
+
+def _mobile(rows: pl.DataFrame, tlb_rows: pl.DataFrame, facts: Facts) -> Part:
+    labels = {trace: f"{label}, a stand-in" for trace, label in _labels(rows, facts).items()}
+    return draw_part(
+        "figures-10-13",
+        "Figures 10 to 13: mobile programs",
+        "Nothing is swapped out, and there is memory for all pages. Hit rate of the TLB over its "
+        "entries and over the page size, page faults in percent of references, and mean time of a "
+        "reference for storage of four speeds.",
+        {trace: list(_mobile_panels(rows, tlb_rows, trace)) for trace in labels},
+        labels,
+        {},
+    )
+
+
+def _mobile_panels(rows: pl.DataFrame, tlb_rows: pl.DataFrame, trace: str) -> Iterator[Lines]:
+    of_trace = rows.filter(pl.col("trace") == trace)
+    entries = [
+        {"series": trace, "x": row["tlb_entries"], "y": 100 * row["tlb_hit_ratio"],
+         "at": f"{row['tlb_entries']} entries"}
+        for row in tlb_rows.filter(pl.col("trace") == trace).to_dicts()
+    ]  # fmt: skip
+    yield Lines("Figure 10: TLB hit rate", "%", "Entries", "%", (trace,), entries, False)
+    ratios = of_trace["storage_ratio"].unique(maintain_order=True).to_list()
+    first = of_trace.filter(pl.col("storage_ratio") == ratios[0])
+    for title, column, factor, unit in MOBILE_PANELS:
+        records = [_at_page(row, trace, factor * row[column]) for row in first.to_dicts()]
+        yield Lines(title, unit, "Page size (KiB)", unit, (trace,), records, False, doubles_x=True)
+    names = {ratio: RATIO_NAMES.get(ratio, f"{ratio:,.0f} times slower") for ratio in ratios}
+    shown = of_trace.filter(pl.col("storage_ratio").is_in(ratios[:MOST_RATIOS])).to_dicts()
+    records = [_at_page(row, names[row["storage_ratio"]], row["amat_ns"]) for row in shown]
+    yield Lines("Figure 13: access time", "ns", "Page size (KiB)", "ns",
+                tuple(names.values())[:MOST_RATIOS], records, True, doubles_x=True)  # fmt: skip
+
+
+def _at_page(row: dict[str, Any], series: str, value: float) -> dict[str, Any]:
+    at = f"pages of {byte_text(row['page_bytes'])}"
+    return {"series": series, "x": row["page_bytes"] / 1024, "y": value, "at": at}

@@ -2,5 +2,6 @@
 
 mod golden;
 mod levels;
+mod policies;
 mod steps;
 mod twins;
