@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from clockhand.command import app
+from clockhand.command import whole_command as made_command
 from conftest import Clockhand
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,7 +97,7 @@ def test_every_path_in_backticks_exists(page: Path) -> None:
 
 @cache
 def whole_command() -> Any:
-    return typer.main.get_command(app())
+    return made_command()
 
 
 def commands(command: Any) -> Iterator[Any]:
