@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from clockhand import UsageError
+from clockhand import UsageError, _engine
+from clockhand.command.sweeps import TABLES as TABLES_FOR_PEOPLE
 from clockhand.studies.locality.tables import TABLES
 from clockhand.sweep import Dataset, analyse, compute, read_experiment, run_sweep, tasks_of
 from clockhand.sweep.layout import LAYOUTS
@@ -319,6 +320,16 @@ def test_a_bad_table_is_wrong_usage_of_the_command(clockhand: Clockhand) -> None
     assert run.code == 2
     assert_one_sentence(run)
     assert 'did you mean "lru"' in run.err
+
+
+def test_every_study_with_options_is_swept_checked_and_printed() -> None:
+    studies = set(_engine.options())
+    assert set(LAYOUTS) == studies
+    assert set(TABLES_FOR_PEOPLE) == studies - {"pages"}
+    assert {case.study for case in CASES} == studies
+    for study in studies:  # What is wrong is an option: the engine knows the study.
+        with pytest.raises(Exception, match="unknown field"):
+            _engine.check_options(study, {"none": 1})
 
 
 def test_rows_of_the_dataset_are_typed_as_declared() -> None:

@@ -135,7 +135,7 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
             sampling: Some(sampling),
         });
     }
-    let (trace, view) = read(study, progress)?;
+    let (trace, view) = read(&study.trace, study.page_bytes, progress)?;
     let threads = threads(study.jobs, ANALYSES)?;
     let (counts, whole) = threads.install(|| analyze(&view, study.ties, progress))?;
     let curve = MissCurve::exact(&counts, view.footprint_pages());
@@ -143,16 +143,20 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
 }
 
 /// One record for each reference: a folded run does not tell how many of its references write.
-fn read(study: &LocalityStudy, progress: &Progress) -> Result<(ReadTrace, PageView), SimError> {
-    let mut builder = PageViewBuilder::new(study.page_bytes, Folding::None)?
-        .within(study.trace.memory_limit_bytes());
-    let report = study.trace.for_each_batch(progress, &mut |batch| {
+fn read(
+    input: &TraceInput,
+    page_bytes: u64,
+    progress: &Progress,
+) -> Result<(ReadTrace, PageView), SimError> {
+    let mut builder =
+        PageViewBuilder::new(page_bytes, Folding::None)?.within(input.memory_limit_bytes());
+    let report = input.for_each_batch(progress, &mut |batch| {
         builder.extend(batch);
         Ok(())
     })?;
     let view = builder.finish()?;
     let trace = ReadTrace {
-        name: study.trace.name(),
+        name: input.name(),
         report,
         references: view.references(),
         read_references: view.read_references(),

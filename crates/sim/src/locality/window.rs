@@ -9,12 +9,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use clockhand_device::{Device, PageCost};
-use clockhand_trace::{Folding, PageView, PageViewBuilder};
+use clockhand_trace::PageView;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
 
-use super::{CHUNK_RECORDS, for_each_reference};
+use super::{CHUNK_RECORDS, for_each_reference, read};
 use crate::memory_size::MemorySize;
 use crate::stack_distance::LruStack;
 use crate::{Phase, Progress, ReadTrace, SimError, TraceInput};
@@ -64,22 +64,7 @@ pub fn predict_window(
 ) -> Result<WindowPrediction, SimError> {
     let device = Device::named_or_file(&study.device)?;
     let page_cost = device.page_cost(study.page_bytes)?;
-    let mut builder = PageViewBuilder::new(study.page_bytes, Folding::None)?
-        .within(study.trace.memory_limit_bytes());
-    let report = study.trace.for_each_batch(progress, &mut |batch| {
-        builder.extend(batch);
-        Ok(())
-    })?;
-    let view = builder.finish()?;
-    let trace = ReadTrace {
-        name: study.trace.name(),
-        report,
-        references: view.references(),
-        read_references: view.read_references(),
-        write_references: view.write_references(),
-        footprint_pages: view.footprint_pages(),
-        dirty_footprint_pages: view.dirty_footprint_pages(),
-    };
+    let (trace, view) = read(&study.trace, study.page_bytes, progress)?;
     let frames = study.frames.frames(view.footprint_pages(), study.page_bytes);
     let observed = Observed::of(&view, frames, progress)?;
     let costs = Costs::of(&page_cost);
@@ -310,7 +295,7 @@ fn term(observed: &Observed, costs: &Costs, position: u32) -> Option<BigRational
 
 #[cfg(test)]
 mod tests {
-    use clockhand_trace::{Op, Request};
+    use clockhand_trace::{Folding, Op, PageViewBuilder, Request};
     use proptest::prelude::*;
 
     use super::*;
