@@ -5,7 +5,14 @@ from collections.abc import Iterator
 import polars as pl
 
 from clockhand.report.words import byte_text, number_text, percent
-from clockhand.reproduce.claims import CASES_RULE, TOLERANCE, Claim, Table, judged_cases
+from clockhand.reproduce.claims import (
+    CASES_RULE,
+    NEARLY_ALL,
+    TOLERANCE,
+    Claim,
+    Table,
+    judged_cases,
+)
 
 KNEE_ENTRIES = 20
 THRESHOLD_BYTES = 1024
@@ -23,7 +30,8 @@ def judge_mobile(rows: pl.DataFrame, tlb_rows: pl.DataFrame) -> Iterator[Claim]:
             that the trace stands for: page sizes and ratios, one TLB and one memory size.
         tlb_rows: The same for sizes of TLB, with one page size and ratio.
     """
-    yield _knee(tlb_rows)
+    rows, tlb_rows = _labelled(rows), _labelled(tlb_rows)
+    yield from _knees(tlb_rows)
     yield _grows(rows)
     yield _slows_down(rows)
     yield _faults_fall(rows)
@@ -42,9 +50,14 @@ def knee(points: list[tuple[float, float]]) -> float:
     return max(points, key=lambda point: point[1] - first_y - slope * (point[0] - first_x))[0]
 
 
+def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with the column ``program``: the stand-in, and what it stands for."""
+    return rows.with_columns(pl.format("{} for {}", "trace", "workload").alias("program"))
+
+
 def _programs(rows: pl.DataFrame, by: str) -> Iterator[tuple[str, pl.DataFrame]]:
-    for group in rows.sort(by).partition_by("workload", maintain_order=True):
-        yield group["workload"][0], group
+    for group in rows.sort(by).partition_by("program", maintain_order=True):
+        yield group["program"][0], group
 
 
 def _counted(held: list[bool], what: str) -> str:
@@ -53,7 +66,7 @@ def _counted(held: list[bool], what: str) -> str:
 
 def _over_pages(rows: pl.DataFrame, column: str) -> Table:
     """Shares in percent: a row per page size, a column per program."""
-    wide = rows.sort("page_bytes").pivot("workload", index="page_bytes", values=column)
+    wide = rows.sort("page_bytes").pivot("program", index="page_bytes", values=column)
     return (("page", *wide.columns[1:]),
             *((byte_text(size), *(percent(value) for value in values))
               for size, *values in wide.iter_rows()))  # fmt: skip
@@ -64,28 +77,51 @@ def _at_first_ratio(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("storage_ratio") == rows["storage_ratio"].min())
 
 
-def _knee(rows: pl.DataFrame) -> Claim:
-    knees = {
-        program: knee(list(group.select("tlb_entries", "tlb_hit_ratio").iter_rows()))
+KNEE_QUOTE = (
+    "the TLB performance is improved sharply when the number of TLB entries is less than 20 and "
+    "the slope of the curve becomes gradual after that point"
+)
+
+
+def _knees(rows: pl.DataFrame) -> Iterator[Claim]:
+    curves = {
+        program: list(group.select("tlb_entries", "tlb_hit_ratio").iter_rows())
         for program, group in _programs(rows, "tlb_entries")
     }
-    held = [entries < KNEE_ENTRIES for entries in knees.values()]
     sizes: list[int] = rows["tlb_entries"].unique().sort().to_list()
-    wide = rows.sort("tlb_entries").pivot("workload", index="tlb_entries", values="tlb_hit_ratio")
-    return Claim(
-        "mobile-knee", "Figure 10, section 5",
-        "the TLB performance is improved sharply when the number of TLB entries is less than 20 "
-        "and the slope of the curve becomes gradual after that point",
+    place, paper = "Figure 10, section 5", "below 20 entries"
+    pages = f"pages of {byte_text(rows['page_bytes'][0])}"
+    wide = rows.sort("tlb_entries").pivot("program", index="tlb_entries", values="tlb_hit_ratio")
+    evidence = (
+        ("entries", *wide.columns[1:]),
+        *((str(size), *(percent(value) for value in values)) for size, *values in wide.iter_rows()),
+    )
+    knees = {program: knee(curve) for program, curve in curves.items()}
+    held = [entries < KNEE_ENTRIES for entries in knees.values()]
+    bends = ", ".join(f"{program} at {entries:g}" for program, entries in knees.items())
+    yield Claim(
+        "mobile-knee", place, KNEE_QUOTE,
         "Programs whose curve of TLB hit rates bends most below 20 entries: at the point highest "
         f"above the line from {sizes[0]} to {sizes[-1]} entries. {CASES_RULE}",
-        judged_cases(held), _counted(held, "programs"), paper="below 20 entries",
-        reading=f"pages of {byte_text(rows['page_bytes'][0])}",
-        why="Bends: " + ", ".join(f"{name} at {at:g}" for name, at in knees.items())
-        + f" entries. {STAND_INS}",
-        evidence=(("entries", *wide.columns[1:]),
-                  *((str(size), *(percent(value) for value in values))
-                    for size, *values in wide.iter_rows())),
+        judged_cases(held), _counted(held, "programs"), paper=paper,
+        reading=f"the curve bends below 20 entries; {pages}",
+        why=f"Bends: {bends} entries. {STAND_INS}", evidence=evidence,
     )  # fmt: skip
+    held = [_gained(curve) >= NEARLY_ALL for curve in curves.values()]
+    yield Claim(
+        "mobile-gradual", place, KNEE_QUOTE,
+        f"Programs for which nine tenths of what {sizes[-1]} entries add to the hit rate of "
+        f"{sizes[0]} are there with 20. {CASES_RULE}",
+        judged_cases(held), _counted(held, "programs"), paper=paper,
+        reading=f"little is gained beyond 20 entries; {pages}", why=STAND_INS, evidence=evidence,
+    )  # fmt: skip
+
+
+def _gained(curve: list[tuple[float, float]]) -> float:
+    """The share of a curve's rise that is there at 20 entries; all of none."""
+    at = max((point for point in curve if point[0] <= KNEE_ENTRIES), default=curve[0])
+    rise = curve[-1][1] - curve[0][1]
+    return (at[1] - curve[0][1]) / rise if rise > 0 else 1.0
 
 
 def _grows(rows: pl.DataFrame) -> Claim:
@@ -138,18 +174,18 @@ def _faults_fall(rows: pl.DataFrame) -> Claim:
 def _times(rows: pl.DataFrame) -> Table:
     """Access times: a row per program and ratio, a column per page size."""
     wide = rows.sort("page_bytes").pivot(
-        "page_bytes", index=["workload", "storage_ratio"], values="amat_ns"
+        "page_bytes", index=["program", "storage_ratio"], values="amat_ns"
     )
     sizes = (byte_text(int(name)) for name in wide.columns[2:])
     body = (
-        (f"{workload}, {ratio:g} times slower", *(number_text(round(value, 1)) for value in values))
-        for workload, ratio, *values in wide.sort("storage_ratio", maintain_order=True).iter_rows()
+        (f"{program}, ratio {ratio:g}", *(number_text(round(value, 1)) for value in values))
+        for program, ratio, *values in wide.sort("storage_ratio", maintain_order=True).iter_rows()
     )
     return (("access time (ns)", *sizes), *body)
 
 
 def _by_ratio(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    yield from rows.sort("page_bytes").partition_by("workload", "storage_ratio")
+    yield from rows.sort("page_bytes").partition_by("program", "storage_ratio")
 
 
 def _lengths(rows: pl.DataFrame) -> str:
