@@ -11,6 +11,7 @@ SUBJECTS = {
     "Drives, file caches, translation, locality": ("ssd", "filecache", "translate", "locality"),
     "Experiments and papers": ("sweep", "report", "reproduce"),
     "Real programs and machines": ("run", "measure"),
+    "Policies of your own": ("check-policy",),
     "Traces, and what there is": ("trace", "formats", "policies", "devices"),
 }
 """The commands by what people come for."""
@@ -29,6 +30,7 @@ EXAMPLES = {
     "reproduce": "reproduce craw --html craw.html",
     "run": "run --policy craw --memory 64MiB --swap swap.img -- python3 job.py",
     "measure": "measure /mnt/disk --out disk.toml",
+    "check-policy": "check-policy mine.py:Mine",
     "trace": "trace info app.trace.gz",
     "trace info": "trace info app.trace.gz",
     "trace convert": "trace convert app.csv.gz app.parquet",
@@ -108,11 +110,15 @@ def summary(command: Any) -> str:
 
 def _write_commands(below: dict[str, Any], words: Sequence[str], formatter: Any) -> None:
     """Write commands by subject with whole summaries; an example of the first of each subject."""
-    subjects = SUBJECTS if not words else {"Commands": tuple(below)}
+    listed = {name for names in SUBJECTS.values() for name in names}
+    others = tuple(name for name in below if name not in listed)
+    subjects = {"Commands": tuple(below)} if words else {**SUBJECTS, "Others": others}
     for title, names in subjects.items():
         known = [name for name in names if name in below]
         if not known:
             continue
         with formatter.section(title):
             formatter.write_dl([(name, summary(below[name])) for name in known])
-        formatter.write(f"\n  $ clockhand {EXAMPLES[' '.join((*words, known[0]))]}\n")
+        example = EXAMPLES.get(" ".join((*words, known[0])))
+        if example is not None:
+            formatter.write(f"\n  $ clockhand {example}\n")
