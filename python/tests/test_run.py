@@ -241,6 +241,16 @@ def test_a_comparison_shows_the_output_once_and_every_contender(
     assert sorted(os.listdir(tmp_path)) == ["comparison.html", "rows.json"]
 
 
+def test_the_kernel_is_not_compared_with_sensed_bits(clockhand: Clockhand) -> None:
+    words = ["run", "--compare", "clock,kernel", "--bits", "sensed", *SMALL, *FILE]
+    run = clockhand(*words, "--", PYTHON, "-c", PROGRAM)
+    assert run.code == 2 and "compare with --bits mapped" in run.err
+    assert (
+        clockhand("run", "--policy", "clock", "--bits", "exact", *SMALL, *FILE, "--", "true").code
+        == 2
+    )
+
+
 def test_the_kernel_gets_the_same_memory_or_says_why_not(
     clockhand: Clockhand, tmp_path: Path
 ) -> None:

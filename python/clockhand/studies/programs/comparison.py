@@ -163,6 +163,11 @@ def compare(
             f"--compare names no policy, and the {KERNEL} gets as much memory as a policy uses; "
             "add one, such as clock"
         )
+    if KERNEL in policies and settings.bits != "mapped":
+        raise _engine.UsageError(
+            f"with --bits {settings.bits} paged memory is charged to the program's cgroup, so that "
+            f"the {KERNEL} would get too much; compare with --bits mapped, or leave {KERNEL} out"
+        )
     planned = Planned.of(paged, settings)
     program = pageable(command)
     check_machine()
