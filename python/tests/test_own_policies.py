@@ -197,6 +197,38 @@ def test_a_class_is_taken_and_replaced_by_the_next_of_its_name(trace: Path) -> N
     assert clockhand.simulate(trace, policies="Mine", frames=4).equals(second)
 
 
+def test_two_classes_of_one_name_are_refused() -> None:
+    def choose_victim(self: object, frames: clockhand.Frames) -> int:
+        return 0
+
+    pair = [type("Mine", (), {"choose_victim": choose_victim}) for _ in range(2)]
+    with pytest.raises(UsageError, match="two classes have this name; give them different ones"):
+        clockhand.simulate(TRACE, policies=pair, frames=4, limit=10)
+
+
+def test_what_the_file_raises_arrives_as_it_is(clockhand: Clockhand, tmp_path: Path) -> None:
+    saved(tmp_path, "import math\nmath.sqrt(-1)\n")
+    run = clockhand("check-policy", "mine.py:Mine")
+    assert run.code == 1
+    assert 'mine.py", line 2, in <module>' in run.err
+    assert "its file raised this when it was loaded" in run.err
+    assert "python/clockhand" not in run.err
+
+
+def test_the_digest_of_a_class_follows_its_code_and_values(trace: Path) -> None:
+    def digest(value: int) -> str:
+        class Mine:
+            kept: int = value
+
+            def choose_victim(self, frames: clockhand.Frames) -> int:
+                return self.kept if "a" in {"a", "b"} else 0
+
+        rows = clockhand.simulate(trace, policies=Mine, frames=4, limit=10)
+        return str(rows["policy_resolved"][0])
+
+    assert digest(0) == digest(0) != digest(1)
+
+
 def test_what_the_code_raises_arrives_as_it_is(tmp_path: Path, trace: Path) -> None:
     mine = saved(tmp_path, FIFO.replace("self.queue.append", "{}['nothing']; self.queue.append"))
     with pytest.raises(KeyError, match="nothing") as raised:
@@ -268,6 +300,12 @@ BAD: dict[str, tuple[str, str, str]] = {
     "no name of a class": (FIFO, "mine.py", "it names no class; give FILE.py:CLASS, there are: "),
     "no Python": ("class Mine\n", "mine.py:Mine", "mine.py, line 1: expected ':'; correct it"),
     "null bytes": ("\0", "mine.py:Mine", "mine.py"),
+    "the end": (
+        "raise SystemExit(3)",
+        "mine.py:Mine",
+        "mine.py ends Python when it is loaded; put",
+    ),
+    "too deep": ("x = " + "-" * 100_000 + "1", "mine.py:Mine", "mine.py"),
     "no method": (
         "class Mine: ...",
         "mine.py:Mine",

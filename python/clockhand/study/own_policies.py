@@ -8,9 +8,10 @@ hits from the bits that they set, which ``frames`` shows.
 import hashlib
 import inspect
 import linecache
+import os
 import sys
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -52,6 +53,8 @@ _MOST_COUNT = 2**64 - 1
 _MOST_TERM = 2**32 - 1
 
 Class = TypeVar("Class", bound=type)
+Entry = str | os.PathLike[str] | type
+"""How a policy is named in Python."""
 
 
 def policy(own: Class) -> Class:
@@ -64,7 +67,9 @@ def policy(own: Class) -> Class:
     Raises:
         UsageError: the class is no policy; the sentence says what it lacks.
     """
-    _register(own.__name__, own, _source_of(own), f"class {own.__qualname__}")
+    digest = _digest_of(own)
+    if _REGISTERED.get(own.__name__) != (digest, own):
+        _register(own.__name__, own, digest, f"class {own.__qualname__}")
     return own
 
 
@@ -96,7 +101,7 @@ def check_policy(policy: str | type) -> Conformance:
         UsageError: there is no such policy, or it must know the future.
         Exception: what the policy's file raised when it was loaded.
     """
-    name = name_of_class(policy) if isinstance(policy, type) else policy
+    [name] = texts_of([policy])
     checked = _engine.check_policy(name)
     broken = checked["broken"]
     rows = [{**kept, "kept": True} for kept in checked["kept"]]
@@ -125,14 +130,18 @@ RULE_SCHEMA: Mapping[str, type[pl.DataType]] = {
 """Names, order and types of the columns of the rules that were tried."""
 
 
-def name_of_class(own: type) -> str:
-    """Return the name under which a class is a policy, and register it if it is new.
+def texts_of(entries: Sequence[Entry]) -> list[str]:
+    """Return texts as they are, paths as texts, and of each class the name that it is a policy by.
 
     Raises:
-        UsageError: the class is no policy.
+        UsageError: a class is no policy, or two have the same name.
     """
-    policy(own)
-    return own.__name__
+    classes: dict[str, type] = {}
+    for own in (entry for entry in entries if isinstance(entry, type)):
+        if classes.setdefault(own.__name__, own) is not own:
+            raise _refused(own.__name__, "two classes have this name; give them different ones")
+        policy(own)
+    return [entry.__name__ if isinstance(entry, type) else os.fspath(entry) for entry in entries]
 
 
 def load(name: str) -> None:
@@ -150,14 +159,15 @@ def load(name: str) -> None:
     digest = hashlib.sha256(source).hexdigest()[:DIGITS]
     known = _LOADED.get((file.absolute(), digest))
     module = _run(name, file, source, digest) if known is None else known
-    if _REGISTERED.get(name) != digest or known is None:
-        _register(name, _class_in(name, module, word), digest, f"{file}, sha256 {digest}")
+    own = _class_in(name, module, word)
+    if _REGISTERED.get(name) != (digest, own):
+        _register(name, own, digest, f"{file}, sha256 {digest}")
     _LOADED[file.absolute(), digest] = module
 
 
 _LOADED: dict[tuple[Path, str], ModuleType] = {}
-_REGISTERED: dict[str, str] = {}
-"""The digest of the source that each name stands for."""
+_REGISTERED: dict[str, tuple[str, type]] = {}
+"""The digest of the source that each name stands for, and the class."""
 
 
 def _read(name: str, file: Path) -> bytes:
@@ -178,7 +188,7 @@ def _run(name: str, file: Path, source: bytes, digest: str) -> ModuleType:
     except SyntaxError as error:
         place = f"{file}, line {error.lineno}" if error.lineno else str(file)
         raise _refused(name, f"{place}: {error.msg}; correct it") from None
-    except ValueError as error:
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
         raise _refused(name, f"{file} is no Python ({error}); name a file with a policy") from None
     module = ModuleType(f"clockhand_policy_{file.stem}_{digest}")
     module.__file__ = str(file)
@@ -190,6 +200,11 @@ def _run(name: str, file: Path, source: bytes, digest: str) -> ModuleType:
         del sys.modules[module.__name__]
         _mark(error, name, "its file raised this when it was loaded")
         raise
+    except SystemExit:
+        del sys.modules[module.__name__]
+        raise _refused(
+            name, f"{file} ends Python when it is loaded; put that below if __name__ == '__main__'"
+        ) from None
     return module
 
 
@@ -220,25 +235,46 @@ def _class_in(name: str, module: ModuleType, word: str) -> type:
     raise _refused(name, f"{what}; give FILE.py:CLASS, {there_are}")
 
 
-def _source_of(own: type) -> str:
-    """The digest of a class's source, or of its code where no source is known."""
+def _digest_of(own: type) -> str:
+    """The digest of a class: of its source, where that is known, and of the code that it has."""
     try:
-        text = inspect.getsource(own).encode()
+        source = inspect.getsource(own)
     except (OSError, TypeError):
-        text = repr(list(_code_of(own))).encode()
-    return hashlib.sha256(text).hexdigest()[:DIGITS]
+        source = ""
+    parts = [list(_parts(base)) for base in own.__mro__[:-1]]
+    return hashlib.sha256(f"{source}\n{parts}".encode()).hexdigest()[:DIGITS]
 
 
-def _code_of(own: type) -> Iterator[object]:
+def _parts(own: type) -> Iterator[tuple[str, object]]:
+    """What the attributes of a class are, as far as it is the same in every process."""
     for name, value in sorted(vars(own).items()):
         code = getattr(value, "__code__", None)
-        yield name, list(_constants(code)) if code is not None else None
+        if isinstance(code, CodeType):
+            defaults = getattr(value, "__defaults__", None), getattr(value, "__kwdefaults__", None)
+            yield name, (_same(defaults), list(_constants(code)))
+        elif not name.startswith("__"):
+            yield name, _same(value)
 
 
 def _constants(code: CodeType) -> Iterator[object]:
     yield code.co_code, code.co_names, code.co_varnames
     for constant in code.co_consts:
-        yield from _constants(constant) if isinstance(constant, CodeType) else [repr(constant)]
+        yield list(_constants(constant)) if isinstance(constant, CodeType) else _same(constant)
+
+
+def _same(value: object) -> str:
+    """A text of a plain value; of others, whose text may hold an address, the name of the type."""
+    match value:
+        case None | bool() | int() | float() | complex() | str() | bytes() | Fraction():
+            return repr(value)
+        case tuple() | list():
+            return f"({', '.join(_same(item) for item in value)})"
+        case dict():
+            return f"{{{', '.join(f'{_same(key)}: {_same(it)}' for key, it in value.items())}}}"
+        case set() | frozenset():
+            return f"{{{', '.join(sorted(_same(item) for item in value))}}}"
+        case _:
+            return type(value).__qualname__
 
 
 def _register(name: str, own: type, digest: str, origin: str) -> None:
@@ -260,7 +296,7 @@ def _register(name: str, own: type, digest: str, origin: str) -> None:
             "period": _period(name, own),
         },
     )
-    _REGISTERED[name] = digest
+    _REGISTERED[name] = digest, own
 
 
 def _refused(name: str, why: str) -> UsageError:

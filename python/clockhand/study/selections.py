@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from clockhand._engine import UsageError
-from clockhand.study.own_policies import IN_FILE, name_of_class
+from clockhand.study.own_policies import IN_FILE, Entry, texts_of
 from clockhand.study.policies import name_of
 from clockhand.study.ranges import each_value
 
@@ -14,7 +14,7 @@ ALL = "all"
 
 def expanded(
     option: str,
-    texts: str | os.PathLike[str] | type | Iterable[str | os.PathLike[str] | type],
+    texts: Entry | Iterable[Entry],
     names: Sequence[str],
 ) -> list[str]:
     """Return one entry for each thing that ``texts`` name, in the order given, doubles kept.
@@ -34,18 +34,14 @@ def expanded(
     Raises:
         UsageError: an entry is empty, or a pattern matches nothing.
     """
-    given = [texts] if isinstance(texts, str | os.PathLike | type) else texts
+    given = [texts] if isinstance(texts, str | os.PathLike | type) else list(texts)
     return [
         one
-        for text in (_text(entry) for entry in given)
+        for text in texts_of(given)
         for entry in ([text] if os.path.isfile(text) else entries(option, text))
         for named in _matching(option, entry, names)
         for one in ([named] if os.path.isfile(named) else each_value(option, named))
     ]
-
-
-def _text(entry: str | os.PathLike[str] | type) -> str:
-    return name_of_class(entry) if isinstance(entry, type) else os.fspath(entry)
 
 
 def entries(option: str, text: str) -> list[str]:
