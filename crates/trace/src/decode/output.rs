@@ -69,7 +69,11 @@ impl Output {
             return self.access(Access { kind, address: request.address, bytes: request.bytes });
         }
         if self.touches_bytes(request.address, request.bytes)? {
-            self.requests.push(request);
+            match &mut self.events {
+                // Between events that are no requests it keeps its place.
+                Some(events) if self.holds_events => events.push(Event::from(request)),
+                _ => self.requests.push(request),
+            }
         }
         Ok(())
     }

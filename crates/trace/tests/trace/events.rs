@@ -197,6 +197,19 @@ fn a_table_of_events_is_a_trace_to_all_who_want_requests() {
     assert!(report.ignored_columns.is_empty(), "{:?}", report.ignored_columns);
 }
 
+/// The syncs and discards of a batch once came before all its requests.
+#[test]
+fn logs_of_requests_keep_their_commands_in_place() {
+    for name in ["fio-iolog.log", "etw.csv", "blkparse.txt"] {
+        let excerpts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/excerpts");
+        let (events, _) = read_events(&excerpts.join(name));
+        let times: Vec<_> = events.iter().filter_map(|event| event.time_ns).collect();
+        assert!(times.is_sorted() && times.len() == events.len(), "{name}: {times:?}");
+        let commands = events.iter().skip(1).filter(|event| event.request().is_none());
+        assert!(commands.count() > 0, "{name}");
+    }
+}
+
 #[test]
 fn a_part_keeps_the_events_between_its_requests_and_the_lengths_of_its_files() {
     let text = "length f1 9\ncr f1 0 1\nsync f1\ncr f1 1 1\nlength f2 7\ncr f2 2 1\nsync *\ndelete f1\n\
