@@ -80,7 +80,7 @@ def rows(policy: Any, **options: Any) -> pl.DataFrame:
     return clockhand.simulate(TRACE, policies=policy, limit=60_000, **options).drop(NAMES)
 
 
-@pytest.mark.parametrize("bits", ["exact", "mapped"])
+@pytest.mark.parametrize("bits", ["exact", "mapped", "sensed"])
 def test_the_example_of_the_documentation_is_clock(tmp_path: Path, bits: str) -> None:
     mine = saved(tmp_path, EXAMPLE)
     assert len(EXAMPLE.strip().splitlines()) <= 17
