@@ -15,7 +15,7 @@ use crate::driver::{Bits, Command, Control, Progress, Settings};
 use crate::inherited_socket::{InheritedSocket, random_token};
 use crate::paging::InitialPages;
 use crate::reference_log::ReferenceLog;
-use crate::store::{CompressedRam, Store, StoreError, SwapFile};
+use crate::store::{CompressedRam, EmulatedDevice, Store, StoreError, SwapFile};
 use crate::watchdog::{LOOK_EVERY, Watchdog};
 
 /// Where the pages of all programs are kept that are not in memory.
@@ -25,6 +25,8 @@ pub enum Swap {
     File(SwapFile),
     /// Compressed, in the pager's own memory.
     Ram(CompressedRam),
+    /// In RAM, with the times of a device.
+    Emulated(CompressedRam, EmulatedDevice),
 }
 
 impl Swap {
@@ -32,6 +34,7 @@ impl Swap {
         Ok(match self {
             Swap::File(file) => Box::new(file.store()?),
             Swap::Ram(ram) => Box::new(ram.store()?),
+            Swap::Emulated(ram, device) => Box::new(device.store(Box::new(ram.store()?))),
         })
     }
 }

@@ -1,10 +1,12 @@
 //! Where pages are kept that are not in memory.
 //!
 //! [`SwapFile`] is a file, read and written past the page cache; [`CompressedRam`] keeps pages compressed in memory.
-//! Both are shared by any number of paged memories, each of which drives a store of its own. [`FaultyStore`] is the
+//! Both are shared by any number of paged memories, each of which drives a store of its own. [`EmulatedStore`] takes
+//! the times of a device that is not there. [`FaultyStore`] is the
 //! test kit: any store, with failures when a test wants them.
 
 mod compressed;
+mod emulated;
 mod error;
 mod faulty;
 mod slots;
@@ -18,6 +20,7 @@ use std::ptr::NonNull;
 use clockhand_pager_protocol::PAGE_BYTES;
 
 pub use compressed::{CompressedRam, CompressedRamStore, DEFAULT_LEVEL};
+pub use emulated::{EmulatedDevice, EmulatedStore};
 pub use error::StoreError;
 pub use faulty::{FaultScript, FaultyStore, WriteFault};
 pub use swap_file::{SwapFile, SwapFileStore};

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL, SwapFile};
+use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL, EmulatedDevice, SwapFile};
 use clockhand_pager::{
     Bits, Counts, PagedProcess, ReferenceLog, SOCKET_VARIABLE, Server, Settings, Swap, obstacle,
 };
@@ -102,7 +102,7 @@ impl Pager {
     #[new]
     #[pyo3(signature = (
         policy, *, frames, reserve, read_ahead, bits, swap, swap_limit_bytes, memory_bytes, write_read_ratio, record,
-        seed
+        seed, emulated_us=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
     fn new(
@@ -118,6 +118,7 @@ impl Pager {
         write_read_ratio: Option<&str>,
         record: Option<PathBuf>,
         seed: u64,
+        emulated_us: Option<(f64, f64)>,
     ) -> PyResult<Self> {
         let bits = choose("--bits", bits, Bits::WORDS).map_err(exception)?;
         let settings = settings(policy, [frames, reserve, read_ahead], write_read_ratio, seed)?;
@@ -134,7 +135,14 @@ impl Pager {
             }
             None => {
                 let ram = CompressedRam::new(DEFAULT_LEVEL, swap_limit_bytes);
-                Swap::Ram(ram.map_err(|error| failed(error.to_string()))?)
+                let ram = ram.map_err(|error| failed(error.to_string()))?;
+                match emulated_us {
+                    Some((read_us, write_us)) => {
+                        let (read, write) = (emulated(read_us)?, emulated(write_us)?);
+                        Swap::Emulated(ram, EmulatedDevice::new(read, write))
+                    }
+                    None => Swap::Ram(ram),
+                }
             }
         };
         let log = record.map(|path| ReferenceLog::create(&path, &[]));
@@ -228,6 +236,18 @@ fn settings(
     let settings = Settings { policy, frames, reserve, read_ahead, bits, patience };
     settings.check().map_err(refused)?;
     Ok(settings)
+}
+
+/// The longest time for a page that is emulated; a faulting program waits for it.
+const LONGEST_EMULATED_US: f64 = 1e6;
+
+fn emulated(time_us: f64) -> PyResult<Duration> {
+    if !(0.0..=LONGEST_EMULATED_US).contains(&time_us) {
+        return Err(UsageError::new_err(format!(
+            "a device that takes {time_us} µs for a page is not emulated; take one of a second at most"
+        )));
+    }
+    Ok(Duration::from_secs_f64(time_us / 1e6))
 }
 
 /// Where the preloaded library is.

@@ -37,6 +37,8 @@ class ProgramOptions(TypedDict, total=False):
             kernel does, and the pager looks.
         address_space: The most that a process can have paged.
         device: Whose ratio of write to read cost policies take as their ``c``.
+        emulate: A device, whose times each read and write of the swap takes; for pages in RAM. It is
+            also the ``device``.
         seed: Seed of policies with random choices, from 0.
     """
 
@@ -49,6 +51,7 @@ class ProgramOptions(TypedDict, total=False):
     bits: str
     address_space: str
     device: str | os.PathLike[str]
+    emulate: str | os.PathLike[str] | None
     seed: int
 
 
@@ -64,6 +67,7 @@ class ProgramSettings:
     bits: str
     address_space_bytes: int
     device: str
+    emulate: str | None
     seed: int
 
     @classmethod
@@ -86,6 +90,12 @@ class ProgramSettings:
         bits = options.get("bits", "mapped")
         if bits not in ("mapped", "sensed"):
             raise _engine.UsageError(f"--bits {bits!r} is unknown; give mapped or sensed")
+        emulate = options.get("emulate")
+        if emulate is not None and swap is not None:
+            raise _engine.UsageError(
+                f"--emulate {os.fspath(emulate)} is for pages that stay in RAM, and a swap file has "
+                "times of its own; give --swap-in-ram"
+            )
         seed = options.get("seed", 0)
         check_range("--seed", seed, 0, MAXIMUM_SEED)
         return cls(
@@ -96,7 +106,8 @@ class ProgramSettings:
             read_ahead=read_ahead,
             bits=bits,
             address_space_bytes=_address_space(options.get("address_space", "8GiB")),
-            device=os.fspath(options.get("device", "slc-nand")),
+            device=os.fspath(options.get("device", "slc-nand") if emulate is None else emulate),
+            emulate=None if emulate is None else os.fspath(emulate),
             seed=seed,
         )
 
@@ -114,6 +125,7 @@ class ProgramSettings:
             "read ahead": f"up to {self.read_ahead:,} pages" if self.read_ahead else None,
             "bits": self.bits,
             "swap": "RAM, compressed" if self.swap is None else str(self.swap),
+            "emulated device": self.emulate,
             "swap limit": None if limit is None else bytes_text(limit),
             "address space": bytes_text(self.address_space_bytes),
         }

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from clockhand import _engine
-from clockhand.studies.programs.options import ProgramSettings
+from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
 from clockhand.studies.programs.plan import Planned
 
 
@@ -29,7 +29,20 @@ def started_pager(
         write_read_ratio=planned.device["write_read_ratio"],
         record=None if record is None else os.fspath(record),
         seed=settings.seed,
+        emulated_us=emulated_us(settings),
     )
+
+
+def emulated_us(settings: ProgramSettings) -> tuple[float, float] | None:
+    """Return what a page takes to read and to write on the emulated device; None if there is none.
+
+    Raises:
+        UsageError: the device is unknown.
+    """
+    if settings.emulate is None:
+        return None
+    read_us, write_us = _engine.io_times_us(settings.emulate, PAGE_BYTES, [(1, 0), (0, 1)])
+    return read_us, write_us
 
 
 def preloading(pager: _engine.Pager) -> dict[str, str]:
