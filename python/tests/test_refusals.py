@@ -150,6 +150,13 @@ REFUSALS = (
     Refusal(RUN + "--frames 64 --swap swap -- true", WRONG_USAGE, "--swap FILE or --swap-in-ram"),
     Refusal("run --policy clock --frames 64 -- true", WRONG_USAGE, "--swap FILE or --swap-in-ram"),
     Refusal(RUN + "--frames 64 --swap-limit 1GiB -- true", WRONG_USAGE, "give --swap FILE"),
+    Refusal(RUN + "--frames 64 --emulate absent -- true", WRONG_USAGE, "clockhand devices"),
+    Refusal(RUN + "--frames 64 --emulate unit --device scm -- true", WRONG_USAGE, "leave --device"),
+    Refusal(
+        "run --policy clock --frames 64 --swap swap --emulate unit -- true",
+        WRONG_USAGE,
+        "give --swap-in-ram",
+    ),
     Refusal(RUN + "--frames 64 --address-space 16TiB -- true", WRONG_USAGE, "out of range"),
     Refusal(RUN + "--frames 64 --address-space 0 -- true", WRONG_USAGE, "out of range"),
     Refusal("run --frames 64 --swap-in-ram -- true", WRONG_USAGE, "--compare"),

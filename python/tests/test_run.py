@@ -277,6 +277,20 @@ def test_in_ram_the_kernel_is_left_out_with_the_reason(clockhand: Clockhand) -> 
     assert "needs a drive to swap to" in run.err
 
 
+def test_an_emulated_device_is_never_faster_than_its_times(clockhand: Clockhand) -> None:
+    emulating = ["--swap-in-ram", "--emulate", "cflru-nand", "--no-simulate", "--format", "json"]
+    program = PROGRAM.replace("range(6000)", "range(600)")
+    words = ["run", "--policy", "clock", *SMALL, *emulating, "--", PYTHON, "-c", program]
+    run = clockhand(*words, timeout=300)
+    assert run.code == 0, run.err
+    (process,) = json.loads(run.err)
+    assert process["pages_read"] > 100 and process["pages_written"] > 100
+    assert process["read_wait_us"] >= 284.2 * process["pages_read"]
+    # What was being written when the program ended has not taken its time.
+    written = process["pages_written"] - process["reserve"]
+    assert process["seconds"] * 1e6 >= 1833.0 * written
+
+
 def test_other_output_is_told(clockhand: Clockhand) -> None:
     run = clockhand("run", "--compare", "clock,nru", *SMALL, *FILE, "--", "sh", "-c", "echo $$")
     assert run.code == 0 and run.out.count(b"\n") == 1

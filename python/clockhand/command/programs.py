@@ -29,6 +29,8 @@ from clockhand.studies.programs.options import ProgramOptions
 from clockhand.studies.programs.run import PagedRun, run
 from clockhand.study.facts import printable
 
+DEFAULT_DEVICE = "slc-nand"
+
 Command = Annotated[
     list[str], typer.Argument(metavar="-- CMD...", help="The program and its arguments.")
 ]
@@ -51,6 +53,14 @@ SwapLimit = Annotated[
 ]
 SwapInRam = Annotated[
     bool, typer.Option("--swap-in-ram", help="Keep pages in RAM instead, compressed.")
+]
+Emulate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME[:option=value,...]|FILE.toml",
+        help="With --swap-in-ram: reads and writes take a device's times, and policies its costs. "
+        "See: clockhand devices.",
+    ),
 ]
 Reserve = Annotated[
     int | None,
@@ -116,11 +126,12 @@ def _run(
     swap: Swap = None,
     swap_limit: SwapLimit = None,
     swap_in_ram: SwapInRam = False,
+    emulate: Emulate = None,
     reserve: Reserve = None,
     read_ahead: ReadAhead = None,
     bits: Bits = "mapped",
     address_space: AddressSpace = "8GiB",
-    device: Device = "slc-nand",
+    device: Device = DEFAULT_DEVICE,
     seed: Seed = 0,
     record: Record = None,
     simulate: Simulate = True,
@@ -138,6 +149,8 @@ def _run(
     the program's.
     """
     _check(policy, swap, swap_limit, swap_in_ram, record, compare, repeat)
+    if emulate is not None and device != DEFAULT_DEVICE:
+        raise UsageError(f"--emulate {emulate} is the device, too; leave --device out")
     check_outputs(out, report, plots, record)
     if live and not sys.stderr.isatty():
         say("--live shows nothing, because standard error is not a terminal")
@@ -151,6 +164,7 @@ def _run(
         "bits": bits,
         "address_space": address_space,
         "device": device,
+        "emulate": emulate,
         "seed": seed,
     }
     shown = shown_live if live and sys.stderr.isatty() else None

@@ -37,7 +37,7 @@ class ProgramOptions(TypedDict, total=False):
             kernel does, and the pager looks.
         address_space: The most that a process can have paged.
         device: Whose ratio of write to read cost policies take as their ``c``.
-        emulate: A device, whose times each read and write of the swap takes; for pages in RAM. It is
+        emulate: A device, whose times reads and writes of the swap take; for pages in RAM. It is
             also the ``device``.
         seed: Seed of policies with random choices, from 0.
     """
@@ -93,8 +93,8 @@ class ProgramSettings:
         emulate = options.get("emulate")
         if emulate is not None and swap is not None:
             raise _engine.UsageError(
-                f"--emulate {os.fspath(emulate)} is for pages that stay in RAM, and a swap file has "
-                "times of its own; give --swap-in-ram"
+                f"--emulate {os.fspath(emulate)} is for pages that stay in RAM, and a swap file "
+                "has times of its own; give --swap-in-ram"
             )
         seed = options.get("seed", 0)
         check_range("--seed", seed, 0, MAXIMUM_SEED)
