@@ -98,7 +98,7 @@ fn the_header_and_the_library_have_the_same_structures() {
         pages_rescued, pages_written, pages_not_written, pages_copied_for_forks, discarded_pages,
         write_operations, write_errors, bytes_read, bytes_written, resident_pages, peak_resident_pages,
         footprint_pages, pages_read_ahead, pages_read_in_vain, zero_pages_not_written,
-        read_operations);
+        read_operations, sensed_references);
     run(&program, layout);
 }
 

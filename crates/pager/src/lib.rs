@@ -7,7 +7,7 @@
 //! use std::time::Duration;
 //!
 //! use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL};
-//! use clockhand_pager::{Event, PagedRegion, Settings, obstacle};
+//! use clockhand_pager::{Bits, Event, PagedRegion, Settings, obstacle};
 //! use clockhand_policy::Ratio;
 //! use clockhand_policy::catalog::PolicySpec;
 //!
