@@ -31,6 +31,8 @@ pub(crate) enum Argument {
     FlagsAt(&'static [(u64, &'static str)]),
     /// What `fcntl` is to do, with its argument behind.
     Control,
+    /// Whether `ioctl` has a descriptor closed when another program is run, or kept.
+    CloseOnExec,
     /// From where `lseek` counts.
     Whence,
 }
@@ -89,8 +91,8 @@ const RENAMING: &[(u64, &str)] = &[(libc::RENAME_EXCHANGE as u64, "RENAME_EXCHAN
 const CLOSING: &[(u64, &str)] = &[(4, "CLOSE_RANGE_CLOEXEC")];
 
 use Argument::{
-    Any, Control, Descriptor, File, Flags, FlagsAt, Folder, Number, Offset, Opening, OpeningAt,
-    PathIn, Signed, Whence,
+    Any, CloseOnExec, Control, Descriptor, File, Flags, FlagsAt, Folder, Number, Offset, Opening,
+    OpeningAt, PathIn, Signed, Whence,
 };
 use Kind::{Make, Open, Plain, Transfer};
 
@@ -142,6 +144,8 @@ pub(crate) const FOLLOWED: &[Followed] = &[
     call(libc::SYS_dup, "dup", Plain, &[File]),
     call(libc::SYS_dup3, "dup3", Plain, &[File, Number, Opening]),
     call(libc::SYS_fcntl, "fcntl", Plain, &[File, Control]),
+    // Two of its many uses do what fcntl does, and are written so.
+    call(libc::SYS_ioctl, "fcntl", Plain, &[File, CloseOnExec]),
     call(libc::SYS_lseek, "lseek", Transfer, &[File, Signed, Whence]),
     call(libc::SYS_unlinkat, "unlinkat", Plain, &[Folder, PathIn, Flags(REMOVAL)]),
     call(libc::SYS_renameat, "renameat", Plain, &[Folder, PathIn, Folder, PathIn]),

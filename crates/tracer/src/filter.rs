@@ -25,6 +25,9 @@ const RETURN: u16 = (BPF_RET | BPF_K) as u16;
 /// What `fcntl` does that matters: it makes descriptors, and sets flags.
 const CONTROLS: [i32; 4] = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_SETFD, libc::F_SETFL];
 
+/// What `ioctl` does that matters.
+const CLOSINGS: [u32; 2] = [libc::FIOCLEX as u32, libc::FIONCLEX as u32];
+
 fn statement(code: u16, k: u32) -> sock_filter {
     sock_filter { code, jt: 0, jf: 0, k }
 }
@@ -54,24 +57,24 @@ pub(crate) fn program() -> Vec<sock_filter> {
                 stop,
                 pass,
             ]),
-            libc::SYS_fcntl => {
-                let [first, second, third, fourth] = CONTROLS.map(|control| control as u32);
-                program.extend([
-                    jump(IF_EQUAL, number, 0, 7),
-                    statement(LOAD, argument(1)),
-                    jump(IF_EQUAL, first, 4, 0),
-                    jump(IF_EQUAL, second, 3, 0),
-                    jump(IF_EQUAL, third, 2, 0),
-                    jump(IF_EQUAL, fourth, 1, 0),
-                    pass,
-                    stop,
-                ]);
-            }
+            libc::SYS_fcntl => stop_at(&mut program, number, &CONTROLS.map(|one| one as u32)),
+            libc::SYS_ioctl => stop_at(&mut program, number, &CLOSINGS),
             _ => program.extend([jump(IF_EQUAL, number, 0, 1), stop]),
         }
     }
     program.push(pass);
     program
+}
+
+/// Stops at a call whose second argument is one of `stopping`.
+fn stop_at(program: &mut Vec<sock_filter>, number: u32, stopping: &[u32]) {
+    let count = stopping.len() as u8;
+    program.push(jump(IF_EQUAL, number, 0, count + 3));
+    program.push(statement(LOAD, argument(1)));
+    let tests = stopping.iter().zip(0..);
+    program.extend(tests.map(|(&one, place)| jump(IF_EQUAL, one, count - place, 0)));
+    program.push(statement(RETURN, libc::SECCOMP_RET_ALLOW));
+    program.push(statement(RETURN, libc::SECCOMP_RET_TRACE));
 }
 
 #[cfg(test)]
@@ -106,12 +109,16 @@ mod tests {
     fn it_stops_at_the_calls_that_are_followed_and_at_no_others() {
         let (stop, pass) = (libc::SECCOMP_RET_TRACE, libc::SECCOMP_RET_ALLOW);
         for call in FOLLOWED {
-            assert_eq!(verdict(OWN_PROCESSOR, call.number, [0; 4]), stop, "{}", call.name);
+            let command = if call.number == libc::SYS_ioctl { CLOSINGS[1] } else { 0 };
+            let arguments = [3, command, 0, 0];
+            assert_eq!(verdict(OWN_PROCESSOR, call.number, arguments), stop, "{}", call.name);
             assert_eq!(verdict(0x4000_0003, call.number, [0; 4]), pass, "of another processor");
         }
         for number in [libc::SYS_getpid, libc::SYS_futex, libc::SYS_fstat, libc::SYS_brk] {
             assert_eq!(verdict(OWN_PROCESSOR, number, [0; 4]), pass);
         }
+        let terminal = libc::TCGETS as u32;
+        assert_eq!(verdict(OWN_PROCESSOR, libc::SYS_ioctl, [0, terminal, 0, 0]), pass);
         let anonymous = libc::MAP_ANONYMOUS as u32 | libc::MAP_PRIVATE as u32;
         assert_eq!(verdict(OWN_PROCESSOR, libc::SYS_mmap, [0, 0, 0, anonymous]), pass);
         for (control, expected) in

@@ -147,6 +147,10 @@ impl Pending {
             Argument::Opening => write_opening(value, line),
             Argument::OpeningAt => write_opening(self.number(index).unwrap_or_default(), line),
             Argument::Control => write_control(value as i32, self.arguments[index + 1], line),
+            Argument::CloseOnExec => {
+                let closes = value as u32 == libc::FIOCLEX as u32;
+                write_control(libc::F_SETFD, u64::from(closes), line);
+            }
             Argument::Whence => line.extend_from_slice(match value as i32 {
                 libc::SEEK_SET => b"SEEK_SET",
                 libc::SEEK_CUR => b"SEEK_CUR",
