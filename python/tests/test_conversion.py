@@ -13,11 +13,13 @@ import clockhand as library
 from clockhand import ClockhandError, Trace, UsageError, convert_traces, run_simulation
 from conftest import Clockhand, assert_one_sentence
 
+EXCERPTS = Path(__file__).resolve().parents[2] / "crates/trace/tests/excerpts"
 SPC = "".join(
     f"{index % 3},{index * 8},{4096 * (1 + index % 2)},{'w' if index % 4 == 0 else 'R'},{index}.5\n"
     for index in range(30)
 )
 ORACLE = b"".join(struct.pack("<IQIq", second, 7 + second % 3, 4096, -1) for second in range(9))
+DRIVE = ("--ssd", "small", "--map", "compact")
 SUMS = ("requests", "read_requests", "write_requests", "read_bytes", "written_bytes", "streams")
 
 
@@ -82,6 +84,23 @@ def test_every_writable_format_holds_the_reads_and_writes_of_a_stream(
     whole = Trace(spc, streams=[0]).info()
     for name in ("references", "read_references", "write_references", "footprint_pages"):
         assert info[name] == whole[name], name
+
+
+@pytest.mark.parametrize("log", ["fio-iolog.log", "etw.csv", "blkparse.txt"])
+def test_a_block_log_as_text_of_events_is_read_again(
+    clockhand: Clockhand, tmp_path: Path, log: str
+) -> None:
+    excerpt = EXCERPTS / log
+    run = clockhand("trace", "convert", excerpt, "text.events", "--to", "events")
+    assert run.code == 0, run.err
+    assert "flushes of what is no file are written as `sync *`, of all" in run.err
+    rows = [
+        clockhand("ssd", trace, "--buffer", "lru:total=1MiB", *DRIVE, "--format", "json")
+        for trace in (excerpt, "text.events")
+    ]
+    assert [row.code for row in rows] == [0, 0], rows
+    before, after = (json.loads(row.out)[0] for row in rows)
+    assert {**before, "trace": ""} == {**after, "trace": ""}
 
 
 def test_the_ending_tells_format_and_compression(clockhand: Clockhand, spc: Path) -> None:

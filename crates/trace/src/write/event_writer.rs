@@ -38,6 +38,8 @@ pub(crate) struct EventTextWriter {
     labels: FxHashMap<u32, String>,
     used_labels: FxHashSet<String>,
     lost_labels: Vec<String>,
+    /// Flushes of what is no file, such as a drive: the format has syncs of files and of all.
+    widened_syncs: u64,
 }
 
 impl EventTextWriter {
@@ -59,6 +61,7 @@ impl EventTextWriter {
             labels: FxHashMap::default(),
             used_labels: FxHashSet::default(),
             lost_labels: Vec::new(),
+            widened_syncs: 0,
         })
     }
 
@@ -90,10 +93,10 @@ impl EventTextWriter {
         if end_of(&event.action).is_none_or(|end| end > END_BYTES) {
             return Err("reaches beyond byte 2^63, where no object has a byte; leave it out");
         }
-        let label = if event.action == Action::SyncAll {
-            "*".to_owned()
-        } else {
-            self.label(event.object, &event.action, objects)
+        let label = match event.action {
+            Action::SyncAll => "*".to_owned(),
+            Action::Sync => self.synced(event.object, objects)?,
+            _ => self.label(event.object, &event.action, objects),
         };
         if let Some(time_ns) = event.time_ns {
             let time = Decimal { time_ns, unit_ns: 1_000_000_000, decimals: 0 };
@@ -105,6 +108,20 @@ impl EventTextWriter {
 
     fn append(&mut self, text: &str) {
         self.buffer.extend_from_slice(text.as_bytes());
+    }
+
+    /// What a sync of the object is a sync of.
+    fn synced(&mut self, object: u32, objects: ObjectNames) -> Result<String, &'static str> {
+        let known = self.labels.get(&object);
+        let is_file = known.is_some_and(|label| label.starts_with('f'))
+            || objects.kinds.get(object as usize) == Some(&ObjectKind::File);
+        if !is_file {
+            self.widened_syncs += 1;
+            return Ok("*".to_owned());
+        }
+        known.cloned().ok_or(
+            "syncs a file that no event before it names, which the format cannot hold; convert to Parquet",
+        )
     }
 
     /// How the object is written; before its first event its name is told.
@@ -149,11 +166,15 @@ impl EventTextWriter {
 
     pub(crate) fn finish(mut self) -> Result<Vec<String>, TraceError> {
         self.flush()?;
-        let Self { sink, unfinished, written_bytes, lost_labels, .. } = self;
+        let Self { sink, unfinished, written_bytes, lost_labels, widened_syncs, .. } = self;
         let file = sink.finish().map_err(|source| unfinished.failed(written_bytes, source))?;
         unfinished.finish(&file, written_bytes)?;
         let lost = format!("labels are lost: {}", lost_labels.join(", "));
-        Ok(Vec::from_iter((!lost_labels.is_empty()).then_some(lost)))
+        let widened =
+            format!("{widened_syncs} flushes of what is no file are written as `sync *`, of all");
+        let notes =
+            [(!lost_labels.is_empty()).then_some(lost), (widened_syncs > 0).then_some(widened)];
+        Ok(notes.into_iter().flatten().collect())
     }
 }
 
