@@ -116,7 +116,10 @@ impl fmt::Display for Domain {
             Domain::Ratio { min, max: Some(max) } => {
                 write!(formatter, "a number such as 1/3 or 0.25, from {min} to {max}")
             }
-            Domain::Choice(words) => formatter.write_str(&words.join(" or ")),
+            Domain::Choice([others @ .., last]) if !others.is_empty() => {
+                write!(formatter, "{} or {last}", others.join(", "))
+            }
+            Domain::Choice(words) => formatter.write_str(&words.concat()),
             Domain::Flag => formatter.write_str("true or false"),
         }
     }

@@ -159,7 +159,9 @@ class _Table:
         elif option.kind == "word":
             self._check_kind(option, value, (str,))
             if value not in option.words:
-                self._refuse(f"{key}: {value!r} is unknown; give {' or '.join(option.words)}")
+                *others, last = option.words
+                choices = f"{', '.join(others)} or {last}" if others else last
+                self._refuse(f"{key}: {value!r} is unknown; give {choices}")
         elif option.kind == "device":
             self._check_kind(option, value, (str,))
             value = self._file(value)
