@@ -298,7 +298,10 @@ BAD = (
     ('[ssd]\nbuffers = "lru:total=8"\n[[analysis]]\ntitle = "t"\nvalue = "speed"', "'speed'"),
     ('[locality]\nrows = "window"\n', "[locality] rows = 'window' is unknown; give one of summary"),
     ('[locality]\nsample = "1%"\nrows = "ranks"\n', "[locality] rows = 'ranks' needs the whole"),
-    ('[locality]\nties = "first"\n', "[locality] ties: 'first' is unknown; give stable, recent or best"),
+    (
+        '[locality]\nties = "first"\n',
+        "[locality] ties: 'first' is unknown; give stable, recent or best",
+    ),
     ('[locality]\nsample = "2"\n', '[locality] sample "2" is neither a rate nor'),
     ('[locality]\nmemory = "5%"\n', "[locality] unknown key 'memory'"),
     ('[locality]\n[[analysis]]\ntitle = "t"\nvalue = "io_time_us"', "'io_time_us'"),
