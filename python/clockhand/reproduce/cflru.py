@@ -28,10 +28,9 @@ from clockhand.reproduce.cflru_experiment import (
 )
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw import claim_table
-from clockhand.reproduce.parts import Part, joined_facts, rows_of, short_name
+from clockhand.reproduce.parts import Part, short_name, sweep_parts
 from clockhand.studies.locality.window import predict_window
 from clockhand.study.facts import Facts
-from clockhand.sweep import run_sweep
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
 
@@ -104,18 +103,14 @@ def reproduce_cflru(
         UsageError: ``jobs`` is out of range.
         ClockhandError: a trace cannot be read, or the sweep was interrupted.
     """
-    folder = Path(experiment.dataset if dataset is None else dataset)
-    sweeps = {
-        name: run_sweep(
-            part.sweep,
-            dataset=folder / name,
-            jobs=jobs,
-            watch=watch,
-            command=command or "clockhand reproduce cflru",
-        )
-        for name, part in experiment.parts.items()
-    }
-    found = {name: rows_of(part, sweeps[name]) for name, part in experiment.parts.items()}
+    swept = sweep_parts(
+        experiment.parts,
+        Path(experiment.dataset if dataset is None else dataset),
+        jobs=jobs,
+        watch=watch,
+        command=command or "clockhand reproduce cflru",
+    )
+    found = swept.rows
     rows = CflruRows(
         swap=found[SWAP],
         buffers=found[BUFFERS],
@@ -139,8 +134,8 @@ def reproduce_cflru(
             Table("Figure 4(b)", "buffers", rows.buffers),
             Table("Figures 6 and 7", "kernels", rows.kernels),
         ],
-        facts=joined_facts(experiment.parts, sweeps),
-        warnings=[warning for sweep in sweeps.values() for warning in sweep.warnings],
+        facts=swept.facts,
+        warnings=swept.warnings,
     )
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clockhand._engine import UsageError
+from clockhand.reproduce.experiment_file import read_experiment_file
 from clockhand.reproduce.parts import Part, read_part
-from clockhand.sweep.experiment import read_content
 
 SWAP = "swap"
 BUFFERS = "buffers"
@@ -61,20 +60,7 @@ def read_cflru_experiment(path: str | os.PathLike[str]) -> CflruExperiment:
         UsageError: it is not TOML, or a key is unknown, missing or of another kind.
         OSError: the file cannot be read.
     """
-    file = Path(path)
-    content = read_content(file)
-    if wrong := sorted(KEYS ^ set(content)):
-        kind = "unknown" if wrong[0] in content else "missing"
-        raise UsageError(
-            f"{file}: the key {wrong[0]!r} is {kind}; the keys are {', '.join(sorted(KEYS))}"
-        )
-    try:
-        return _experiment(file, content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(
-            f"{file}: a value is missing or not of its kind ({error}); compare it with "
-            "experiments/cflru.toml"
-        ) from error
+    return read_experiment_file(path, KEYS, _experiment, "experiments/cflru.toml")
 
 
 def _experiment(file: Path, content: Mapping[str, Any]) -> CflruExperiment:

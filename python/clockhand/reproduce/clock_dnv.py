@@ -9,15 +9,15 @@ from typing import Any, cast
 import polars as pl
 
 from clockhand import _engine
-from clockhand._engine import UsageError
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.clock_dnv_claims import judge
 from clockhand.reproduce.craw import claim_table
+from clockhand.reproduce.experiment_file import read_experiment_file
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.studies.ssd.run import SSD_SCHEMA
 from clockhand.study.facts import SsdRunFacts
 from clockhand.sweep import Experiment, Sweep, run_sweep
-from clockhand.sweep.experiment import experiment_of, read_content
+from clockhand.sweep.experiment import experiment_of
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
 from clockhand.sweep.task import RECIPE
@@ -111,20 +111,7 @@ def read_clock_dnv_experiment(path: str | os.PathLike[str]) -> ClockDnvExperimen
         UsageError: it is not TOML, or a key is unknown, missing or of another kind.
         OSError: the file cannot be read.
     """
-    file = Path(path)
-    content = read_content(file)
-    if wrong := sorted(KEYS ^ set(content)):
-        kind = "unknown" if wrong[0] in content else "missing"
-        raise UsageError(
-            f"{file}: the key {wrong[0]!r} is {kind}; the keys are {', '.join(sorted(KEYS))}"
-        )
-    try:
-        return _experiment(file, content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(
-            f"{file}: a value is missing or not of its kind ({error}); compare it with "
-            "experiments/clock-dnv.toml"
-        ) from error
+    return read_experiment_file(path, KEYS, _experiment, "experiments/clock-dnv.toml")
 
 
 def _experiment(file: Path, content: Mapping[str, Any]) -> ClockDnvExperiment:

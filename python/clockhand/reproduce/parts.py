@@ -9,9 +9,11 @@ from typing import Any, cast
 import polars as pl
 
 from clockhand._engine import UsageError
+from clockhand.report.words import unique
 from clockhand.study.facts import Facts
-from clockhand.sweep import Experiment, Sweep
+from clockhand.sweep import Experiment, Sweep, run_sweep
 from clockhand.sweep.experiment import experiment_of
+from clockhand.sweep.run import SweepWatch
 
 WORKLOAD = "workload"
 """The key of a part's workloads, and the column of rows that names them."""
@@ -92,7 +94,7 @@ def short_name(trace: str) -> str:
     return Path(trace).name.partition(".")[0]
 
 
-def rows_of(part: Part, sweep: Sweep) -> pl.DataFrame:
+def _rows_of(part: Part, sweep: Sweep) -> pl.DataFrame:
     """Return the study's own rows, with short names of traces and the workloads they stand for."""
     traces = part.sweep.traces
     return sweep.rows.select(*sweep.layout.study.schema).with_columns(
@@ -103,7 +105,43 @@ def rows_of(part: Part, sweep: Sweep) -> pl.DataFrame:
     )
 
 
-def joined_facts(parts: Mapping[str, Part], sweeps: Mapping[str, Sweep]) -> Facts:
+@dataclass(frozen=True)
+class Swept:
+    """What the cells of all parts gave.
+
+    Attributes:
+        rows: The rows of each part.
+        facts: How all of them were made.
+        warnings: What the readers passed over or assumed, one sentence each, and each once: two
+            parts may have read the same trace.
+    """
+
+    rows: Mapping[str, pl.DataFrame]
+    facts: Facts
+    warnings: list[str]
+
+
+def sweep_parts(
+    parts: Mapping[str, Part],
+    dataset: Path,
+    *,
+    jobs: int | None,
+    watch: SweepWatch | None,
+    command: str,
+) -> Swept:
+    """Compute the cells of all parts, each in a folder of ``dataset`` that has the part's name."""
+    sweeps = {
+        name: run_sweep(part.sweep, dataset=dataset / name, jobs=jobs, watch=watch, command=command)
+        for name, part in parts.items()
+    }
+    return Swept(
+        rows={name: _rows_of(part, sweeps[name]) for name, part in parts.items()},
+        facts=_joined_facts(parts, sweeps),
+        warnings=unique(warning for sweep in sweeps.values() for warning in sweep.warnings),
+    )
+
+
+def _joined_facts(parts: Mapping[str, Part], sweeps: Mapping[str, Sweep]) -> Facts:
     """Return the facts of all parts as those of one run; traces are called as in the rows."""
     made = [sweep.facts for sweep in sweeps.values()]
     names = {

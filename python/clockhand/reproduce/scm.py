@@ -7,10 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from clockhand.report.words import unique
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw import claim_table
-from clockhand.reproduce.parts import joined_facts, rows_of
+from clockhand.reproduce.parts import sweep_parts
 from clockhand.reproduce.scm_caching_claims import judge_caching
 from clockhand.reproduce.scm_claims import BEST_FOR_FAULTS, best_pages, judge_paging
 from clockhand.reproduce.scm_experiment import (
@@ -26,7 +25,6 @@ from clockhand.reproduce.scm_experiment import (
 from clockhand.reproduce.scm_mobile_claims import judge_mobile
 from clockhand.studies.filecache.run import break_even
 from clockhand.study.facts import Facts
-from clockhand.sweep import run_sweep
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
 
@@ -95,18 +93,14 @@ def reproduce_scm(
         UsageError: ``jobs`` is out of range.
         ClockhandError: a trace cannot be read, or the sweep was interrupted.
     """
-    folder = Path(experiment.dataset if dataset is None else dataset)
-    sweeps = {
-        name: run_sweep(
-            part.sweep,
-            dataset=folder / name,
-            jobs=jobs,
-            watch=watch,
-            command=command or "clockhand reproduce scm",
-        )
-        for name, part in experiment.parts.items()
-    }
-    found = {name: rows_of(part, sweeps[name]) for name, part in experiment.parts.items()}
+    swept = sweep_parts(
+        experiment.parts,
+        Path(experiment.dataset if dataset is None else dataset),
+        jobs=jobs,
+        watch=watch,
+        command=command or "clockhand reproduce scm",
+    )
+    found = swept.rows
     rows = ScmRows(
         measured=experiment.measured,
         required_hits=break_even(experiment.break_even),
@@ -139,9 +133,8 @@ def reproduce_scm(
             Table("Figure 10", "mobile-tlb", rows.mobile_tlb),
             Table("Figures 11 to 13", "mobile", rows.mobile),
         ],
-        facts=joined_facts(experiment.parts, sweeps),
-        # Two parts may have read the same trace.
-        warnings=unique(warning for sweep in sweeps.values() for warning in sweep.warnings),
+        facts=swept.facts,
+        warnings=swept.warnings,
     )
 
 

@@ -5,12 +5,13 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from clockhand._engine import UsageError
+from clockhand.reproduce.experiment_file import read_experiment_file
 from clockhand.reproduce.parts import Part, read_part
-from clockhand.sweep.experiment import read_content
 
 SERVERS = "servers"
 DESKTOP = "desktop"
@@ -111,20 +112,9 @@ def read_scm_experiment(
         UsageError: it is not TOML, or a key is unknown, missing or of another kind.
         OSError: the file, or the measurement that it names, cannot be read.
     """
-    file = Path(path)
-    content = read_content(file)
-    if wrong := sorted(KEYS ^ set(content)):
-        kind = "unknown" if wrong[0] in content else "missing"
-        raise UsageError(
-            f"{file}: the key {wrong[0]!r} is {kind}; the keys are {', '.join(sorted(KEYS))}"
-        )
-    try:
-        return _experiment(file, content, None if traces is None else Path(traces))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(
-            f"{file}: a value is missing or not of its kind ({error}); compare it with "
-            "experiments/scm.toml"
-        ) from error
+    longer = None if traces is None else Path(traces)
+    experiment = partial(_experiment, longer=longer)
+    return read_experiment_file(path, KEYS, experiment, "experiments/scm.toml")
 
 
 def _experiment(file: Path, content: Mapping[str, Any], longer: Path | None) -> ScmExperiment:
