@@ -95,7 +95,7 @@ fn parameters_are_refused_with_their_names_and_ranges() {
         ("fab:padding=on", "policy fab has no parameter \"padding\""),
         (
             "clock-dnv:padding=on",
-            "policy clock-dnv: padding=on is out of range; it takes remove or keep_clean or off",
+            "policy clock-dnv: padding=on is out of range; it takes remove, keep_clean or off",
         ),
         (
             "cbm:threshold=65",
