@@ -1,7 +1,6 @@
 """The CFLRU paper: its experiment, its tables, and what became of its claims."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,11 +25,9 @@ from clockhand.reproduce.cflru_experiment import (
     SWAP,
     CflruExperiment,
 )
-from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw import claim_table
-from clockhand.reproduce.parts import Part, short_name, sweep_parts
+from clockhand.reproduce.parts import Judged, Part, short_name, sweep_parts
 from clockhand.studies.locality.window import predict_window
-from clockhand.study.facts import Facts
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
 
@@ -62,24 +59,8 @@ PAPERS_NAND = (
 
 
 @dataclass(frozen=True)
-class CflruReproduction:
-    """What became of the CFLRU paper's claims.
-
-    Attributes:
-        claims: Every claim with a verdict, in the paper's order.
-        paper_tables: The paper's tables beside ours, and Figures 4, 6 and 7 as tables, by title.
-        rows: What the claims were judged by.
-        tables: The tables that are kept.
-        facts: How all of it was made.
-        warnings: What the readers passed over or assumed, one sentence each.
-    """
-
-    claims: list[Claim]
-    paper_tables: Mapping[str, pl.DataFrame]
-    rows: CflruRows
-    tables: list[Table]
-    facts: Facts
-    warnings: list[str]
+class CflruReproduction(Judged[CflruRows]):
+    """What became of the CFLRU paper's claims."""
 
 
 def reproduce_cflru(

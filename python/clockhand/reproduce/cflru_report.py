@@ -6,12 +6,12 @@ from pathlib import Path
 import polars as pl
 
 from clockhand.report.appearance import PAGE, marks
-from clockhand.report.html import Part, payload, template
+from clockhand.report.html import Part
 from clockhand.reproduce.cflru_claims import CflruRows, replaced
 from clockhand.reproduce.cflru_experiment import DYNAMIC, LINUX, STATIC, WINDOWS
 from clockhand.reproduce.claims import Claim
-from clockhand.reproduce.report import Lines, draw_part, shown_claims, texts_of, title_of
-from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.reproduce.report import Lines, draw_part, labels_of, page_of
+from clockhand.study.facts import Facts
 
 PAGE_TEMPLATE = Path(__file__).with_name("cflru_report.html.j2")
 SHOWN_POLICIES = ("lru", WINDOWS[0], WINDOWS[3], WINDOWS[5], "cflru-dynamic", "min")
@@ -48,20 +48,15 @@ def render_cflru(
         _kernels(rows.kernels, facts),
     ]
     frames = (rows.swap, rows.buffers, rows.kernels)
-    return template(PAGE_TEMPLATE).render(
-        title=title_of("The CFLRU paper", claims, sum(f["trace"].n_unique() for f in frames)),
-        claims=shown_claims(claims),
-        paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
+    return page_of(
+        PAGE_TEMPLATE,
+        paper="The CFLRU paper",
+        traces=sum(f["trace"].n_unique() for f in frames),
+        claims=claims,
+        paper_tables=paper_tables,
         parts=parts,
-        facts=printable(facts),
-        payload=payload(parts),
+        facts=facts,
     )
-
-
-def _labels(rows: pl.DataFrame, facts: Facts) -> dict[str, str]:
-    """Each trace with what it stands for."""
-    pairs = rows.select("trace", "workload").unique(maintain_order=True).iter_rows()
-    return {trace: f"{trace_label(trace, facts)}, for {workload}" for trace, workload in pairs}
 
 
 def _windows(windows: pl.DataFrame, facts: Facts) -> Part:
@@ -89,7 +84,7 @@ def _windows(windows: pl.DataFrame, facts: Facts) -> Part:
         "Of a page at each position of an LRU list of 16 MiB, and the window that formula (1) "
         "predicts from it, with writes that cost eight reads.",
         panels,
-        _labels(windows, facts),
+        labels_of(windows, facts),
         {},
     )
 
@@ -104,7 +99,7 @@ def _costs(key: str, title: str, rows: pl.DataFrame, facts: Facts) -> Part:
         "Weighted count, a write as eight reads, over that of LRU with as much memory; below 1 is "
         "less. Three of the six windows are drawn.",
         panels,
-        _labels(rows, facts),
+        labels_of(rows, facts),
         everywhere,
     )
 
@@ -121,7 +116,7 @@ def _kernels(rows: pl.DataFrame, facts: Facts) -> Part:
         "Figure 6: weighted counts of Linux 2.4 and its changes",
         "Files alone; over those of plain Linux with read-ahead and as much memory.",
         panels,
-        _labels(rows, facts),
+        labels_of(rows, facts),
         everywhere,
     )
 

@@ -6,11 +6,10 @@ from pathlib import Path
 import polars as pl
 
 from clockhand.report.appearance import PAGE, marks
-from clockhand.report.html import payload, template
 from clockhand.reproduce.claims import Claim
-from clockhand.reproduce.report import Lines, draw_part, shown_claims, texts_of, title_of
+from clockhand.reproduce.report import Lines, draw_part, page_of
 from clockhand.studies.ssd.findings import geometry_line
-from clockhand.study.facts import SsdRunFacts, printable, trace_label
+from clockhand.study.facts import SsdRunFacts, trace_label
 from clockhand.study.policies import name_of
 
 PAGE_TEMPLATE = Path(__file__).with_name("clock_dnv_report.html.j2")
@@ -103,14 +102,15 @@ def render_clock_dnv(
         }
         parts.append(draw_part(key, title, text, of_traces, labels, everywhere))
     tables = {**paper_tables, "CLOCK-DNV's modes: change against its defaults": _modes(ablation)}
-    return template(PAGE_TEMPLATE).render(
-        title=title_of("The CLOCK-DNV paper", claims, len(traces)),
-        claims=shown_claims(claims),
-        geometries=[geometry_line(ssd) for ssd in facts["ssds"]],
-        paper_tables={name: texts_of(table) for name, table in tables.items()},
+    return page_of(
+        PAGE_TEMPLATE,
+        paper="The CLOCK-DNV paper",
+        traces=len(traces),
+        claims=claims,
+        paper_tables=tables,
         parts=parts,
-        facts=printable(facts),
-        payload=payload(parts),
+        facts=facts,
+        geometries=[geometry_line(ssd) for ssd in facts["ssds"]],
     )
 
 

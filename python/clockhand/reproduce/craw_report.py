@@ -8,13 +8,13 @@ import polars as pl
 
 from clockhand.report.appearance import BOUND_DASH, PAGE, Mark, marks
 from clockhand.report.canvas import CANVAS
-from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.html import Figure, Part
 from clockhand.report.words import number_text
 from clockhand.reproduce.claims import Claim
-from clockhand.reproduce.report import Lines, draw_part, shown_claims, texts_of, title_of
+from clockhand.reproduce.report import Lines, draw_part, page_of
 from clockhand.studies.locality.charts import look, panel_chart, panel_records
 from clockhand.studies.locality.panels import topics
-from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.facts import Facts, trace_label
 from clockhand.study.policies import BASELINE, BOUND, reads_the_future
 
 PAGE_TEMPLATE = Path(__file__).with_name("craw_report.html.j2")
@@ -52,14 +52,14 @@ def render_reproduction(
     parts = [_locality_part(localities, labels)]
     for key, title, text, panels in _topics(rows, gauges, traces):
         parts.append(draw_part(key, title, text, panels, labels, everywhere))
-    return template(PAGE_TEMPLATE).render(
-        title=title_of(paper, claims, len(traces)),
+    return page_of(
+        PAGE_TEMPLATE,
         paper=paper,
-        claims=shown_claims(claims),
-        paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
+        traces=len(traces),
+        claims=claims,
+        paper_tables=paper_tables,
         parts=parts,
-        facts=printable(facts),
-        payload=payload(parts),
+        facts=facts,
     )
 
 

@@ -4,16 +4,20 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
 import polars as pl
 
 from clockhand._engine import UsageError
 from clockhand.report.words import unique
+from clockhand.reproduce.claims import Claim
 from clockhand.study.facts import Facts
 from clockhand.sweep import Experiment, Sweep, run_sweep
 from clockhand.sweep.experiment import experiment_of
 from clockhand.sweep.run import SweepWatch
+from clockhand.sweep.tables import Table
+
+Rows = TypeVar("Rows")
 
 WORKLOAD = "workload"
 """The key of a part's workloads, and the column of rows that names them."""
@@ -103,6 +107,27 @@ def _rows_of(part: Part, sweep: Sweep) -> pl.DataFrame:
         .replace_strict(traces, part.workloads, return_dtype=pl.String)
         .alias(WORKLOAD),
     )
+
+
+@dataclass(frozen=True)
+class Judged(Generic[Rows]):
+    """What became of a paper's claims.
+
+    Attributes:
+        claims: Every claim with a verdict, in the paper's order.
+        paper_tables: The paper's tables beside ours, and figures as tables, by title.
+        rows: What the claims were judged by.
+        tables: The tables that are kept.
+        facts: How all of it was made.
+        warnings: What the readers passed over or assumed, one sentence each.
+    """
+
+    claims: list[Claim]
+    paper_tables: Mapping[str, pl.DataFrame]
+    rows: Rows
+    tables: list[Table]
+    facts: Facts
+    warnings: list[str]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""What the reports of reproductions share: panels of lines, tables and titles."""
+"""What the reports of reproductions share: the page, panels of lines, tables and titles."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -9,10 +10,10 @@ import polars as pl
 
 from clockhand.report.appearance import PAGE, Mark
 from clockhand.report.canvas import ROWS, Spec, as_spec
-from clockhand.report.html import Figure, Part
+from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.words import number_text
 from clockhand.reproduce.claims import Claim, counted
-from clockhand.study.facts import printable
+from clockhand.study.facts import Facts, printable, trace_label
 
 PANEL_HEIGHT = 190
 
@@ -49,6 +50,38 @@ def texts_of(table: pl.DataFrame) -> tuple[list[tuple[str, bool]], list[tuple[st
     """Return the columns of a table, each with whether it is numeric, and its rows as text."""
     columns = [(name, kind.is_numeric()) for name, kind in table.schema.items()]
     return columns, [tuple(number_text(value) for value in row) for row in table.iter_rows()]
+
+
+def labels_of(rows: pl.DataFrame, facts: Facts) -> dict[str, str]:
+    """Return each trace with the workload that it stands for."""
+    pairs = rows.select("trace", "workload").unique(maintain_order=True).iter_rows()
+    return {trace: f"{trace_label(trace, facts)}, for {workload}" for trace, workload in pairs}
+
+
+def page_of(
+    page_template: Path,
+    *,
+    paper: str,
+    traces: int,
+    claims: Collection[Claim],
+    paper_tables: Mapping[str, pl.DataFrame],
+    parts: Sequence[Part],
+    facts: Any,
+    **more: Any,
+) -> str:
+    """Return a reproduction on so many traces as HTML text: claims, the paper's tables, figures.
+
+    ``more`` is what the paper's own template shows besides.
+    """
+    return template(page_template).render(
+        title=title_of(paper, claims, traces),
+        claims=shown_claims(claims),
+        paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
+        parts=parts,
+        facts=printable(facts),
+        payload=payload(parts),
+        **more,
+    )
 
 
 def draw_part(

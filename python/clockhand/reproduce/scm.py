@@ -1,7 +1,7 @@
 """The SCM paper: its experiment, its tables, and what became of its claims."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import polars as pl
 
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw import claim_table
-from clockhand.reproduce.parts import sweep_parts
+from clockhand.reproduce.parts import Judged, sweep_parts
 from clockhand.reproduce.scm_caching_claims import judge_caching
 from clockhand.reproduce.scm_claims import BEST_FOR_FAULTS, best_pages, judge_paging
 from clockhand.reproduce.scm_experiment import (
@@ -24,7 +24,6 @@ from clockhand.reproduce.scm_experiment import (
 )
 from clockhand.reproduce.scm_mobile_claims import judge_mobile
 from clockhand.studies.filecache.run import break_even
-from clockhand.study.facts import Facts
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
 
@@ -52,24 +51,8 @@ class ScmRows:
 
 
 @dataclass(frozen=True)
-class ScmReproduction:
-    """What became of the SCM paper's claims.
-
-    Attributes:
-        claims: Every claim with a verdict, in the paper's order.
-        paper_tables: The paper's Table 1 beside ours, and the best page sizes, by title.
-        rows: What they were judged by.
-        tables: The tables that are kept.
-        facts: How all of it was made.
-        warnings: What the readers passed over or assumed, one sentence each.
-    """
-
-    claims: list[Claim]
-    paper_tables: Mapping[str, pl.DataFrame]
-    rows: ScmRows
-    tables: list[Table]
-    facts: Facts
-    warnings: list[str]
+class ScmReproduction(Judged[ScmRows]):
+    """What became of the SCM paper's claims."""
 
 
 def reproduce_scm(

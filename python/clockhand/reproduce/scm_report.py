@@ -6,14 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.report.html import Part, payload, template
+from clockhand.report.html import Part
 from clockhand.report.words import byte_text, time_unit
 from clockhand.reproduce.claims import Claim
-from clockhand.reproduce.report import Lines, draw_part, shown_claims, texts_of, title_of
+from clockhand.reproduce.report import Lines, draw_part, labels_of, page_of
 from clockhand.reproduce.scm import ScmRows
 from clockhand.reproduce.scm_caching_claims import ADMISSION, DISK, LRU_CACHE, SCM
 from clockhand.reproduce.scm_experiment import Measured
-from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.facts import Facts
 
 PAGE_TEMPLATE = Path(__file__).with_name("scm_report.html.j2")
 
@@ -84,20 +84,15 @@ def render_scm(
     parts = [_measured(rows.measured), _servers(rows.servers, facts)]
     parts += [*_desktop(rows.desktop, facts), _mobile(rows.mobile, rows.mobile_tlb, facts)]
     traces = sum(frame["trace"].n_unique() for frame in (rows.servers, rows.desktop, rows.mobile))
-    return template(PAGE_TEMPLATE).render(
-        title=title_of("The SCM paper", claims, traces),
-        claims=shown_claims(claims),
-        paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
+    return page_of(
+        PAGE_TEMPLATE,
+        paper="The SCM paper",
+        traces=traces,
+        claims=claims,
+        paper_tables=paper_tables,
         parts=parts,
-        facts=printable(facts),
-        payload=payload(parts),
+        facts=facts,
     )
-
-
-def _labels(rows: pl.DataFrame, facts: Facts) -> dict[str, str]:
-    """Each trace with what it stands for."""
-    pairs = rows.select("trace", "workload").unique(maintain_order=True).iter_rows()
-    return {trace: f"{trace_label(trace, facts)}, for {workload}" for trace, workload in pairs}
 
 
 def _measured(measured: Measured) -> Part:
@@ -124,7 +119,7 @@ def _measured(measured: Measured) -> Part:
 
 
 def _servers(rows: pl.DataFrame, facts: Facts) -> Part:
-    labels = _labels(rows, facts)
+    labels = labels_of(rows, facts)
     panels = {
         trace: [_over_capacity(rows, trace, *panel) for panel in SERVER_PANELS] for trace in labels
     }
@@ -160,7 +155,7 @@ def _over_capacity(
 
 
 def _desktop(rows: pl.DataFrame, facts: Facts) -> Iterator[Part]:
-    labels = _labels(rows, facts)
+    labels = labels_of(rows, facts)
     for key, title, text, panels in DESKTOP_FIGURES:
         of_traces = {trace: [_over_pages(rows, trace, *panel) for panel in panels]
                      for trace in labels}  # fmt: skip
@@ -182,7 +177,7 @@ def _over_pages(
 
 
 def _mobile(rows: pl.DataFrame, tlb_rows: pl.DataFrame, facts: Facts) -> Part:
-    labels = {trace: f"{label}, a stand-in" for trace, label in _labels(rows, facts).items()}
+    labels = {trace: f"{label}, a stand-in" for trace, label in labels_of(rows, facts).items()}
     return draw_part(
         "figures-10-13",
         "Figures 10 to 13: mobile programs",
