@@ -80,27 +80,27 @@ def assert_swapped_and_agreed(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("policy", ["clock", "craw", "cfclock:window_share=1/4", "nru"])
-def test_a_program_writes_the_same_and_the_simulator_counts_the_same(
+def test_with_mapped_bits_a_program_writes_the_same_and_the_simulator_counts_the_same(
     clockhand: Clockhand, tmp_path: Path, policy: str
 ) -> None:
     plain = subprocess.run([PYTHON, "-c", PROGRAM], capture_output=True, check=True)
-    run = clockhand(
-        "run", "--policy", policy, *SMALL, *FILE, "--out", "rows.json", "--", PYTHON, "-c", PROGRAM
-    )
+    options = ["--policy", policy, "--bits", "mapped", *SMALL, *FILE, "--out", "rows.json"]
+    run = clockhand("run", *options, "--", PYTHON, "-c", PROGRAM)
     assert (run.code, run.out, run.err) == (0, plain.stdout, "")
     (row,) = rows_in(tmp_path / "rows.json")
     assert list(row) == list(RUN_SCHEMA)
     assert (row["policy"], row["frames"], row["failure"]) == (policy, 2048, None)
+    assert row["bits"] == "mapped"
     assert_swapped_and_agreed(row)
     assert os.listdir(tmp_path) == ["rows.json"]
 
 
 @pytest.mark.parametrize("policy", ["clock", "craw", "nru:mode=periodic,period=500", "linux24"])
-def test_with_sensed_bits_hits_cost_no_fault_and_the_simulator_counts_the_same(
+def test_bits_are_sensed_so_that_hits_cost_no_fault_and_the_simulator_counts_the_same(
     clockhand: Clockhand, tmp_path: Path, policy: str
 ) -> None:
     plain = subprocess.run([PYTHON, "-c", PROGRAM], capture_output=True, check=True)
-    options = ["--policy", policy, "--bits", "sensed", *SMALL, *FILE, "--out", "rows.json"]
+    options = ["--policy", policy, *SMALL, *FILE, "--out", "rows.json"]
     run = clockhand("run", *options, "--", PYTHON, "-c", PROGRAM)
     assert (run.code, run.out, run.err) == (0, plain.stdout, "")
     (row,) = rows_in(tmp_path / "rows.json")
@@ -116,7 +116,7 @@ def test_forked_children_and_new_programs_have_sensed_bits_of_their_own(
     (tmp_path / "forking.py").write_text(FORKING)
     command = ["sh", "-c", f"{PYTHON} forking.py; exec {PYTHON} forking.py"]
     plain = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
-    options = ["--policy", "clock", "--bits", "sensed", "--memory", "4MiB", *FILE]
+    options = ["--policy", "clock", "--memory", "4MiB", *FILE]
     run = clockhand("run", *options, "--out", "rows.json", "--", *command)
     assert (run.code, run.out, run.err) == (0, plain.stdout, "")
     rows = rows_in(tmp_path / "rows.json")
@@ -141,7 +141,7 @@ def test_people_see_a_table_the_simulator_beside_and_a_report(
 ) -> None:
     run = paged("--report", "run.html", "--", PYTHON, "-c", PROGRAM)
     assert run.code == 0 and run.out.count(b"\n") == 1
-    for words in ("minor faults", "simulator, mapped", "simulator, exact", "counts the same"):
+    for words in ("minor faults", "simulator, sensed", "simulator, exact", "counts the same"):
         assert words in run.err
     page = (tmp_path / "run.html").read_text()
     assert "Faults per second" in page and "simulator, exact" in page
@@ -152,7 +152,7 @@ def test_without_the_simulator_there_is_no_log_and_nothing_beside(
 ) -> None:
     run = paged("--no-simulate", "--format", "json", "--", PYTHON, "-c", PROGRAM)
     (row,) = json.loads(run.err)
-    assert row["mapped_misses"] is None and row["misses"] > 0
+    assert row["sensed_misses"] is None and row["misses"] > 0
     assert os.listdir(tmp_path) == []
 
 
@@ -169,9 +169,10 @@ def test_forked_children_have_memory_of_their_own(clockhand: Clockhand, tmp_path
     assert len(forked) >= 2
     for row in rows:
         if row["pages_read"]:
-            assert row["misses"] == row["mapped_misses"]
+            bits = row["bits"]
+            assert row["misses"] == row[f"{bits}_misses"]
             # Children that are told to end may be in the middle of a fault.
-            assert 0 <= row["write_ios"] - row["mapped_write_ios"] <= 1
+            assert 0 <= row["write_ios"] - row[f"{bits}_write_ios"] <= 1
 
 
 def test_swap_can_be_in_ram(clockhand: Clockhand) -> None:
@@ -213,7 +214,7 @@ def test_the_log_is_a_trace_with_a_stream_per_process(paged: Clockhand, tmp_path
             Trace(tmp_path / "log.parquet", streams=[row["stream"]]),
             policies="clock",
             frames=row["frames"] - row["reserve"] - row["read_ahead"],
-            bits="mapped",
+            bits=row["bits"],
         )
         assert again["misses"][0] == row["misses"]
 
@@ -241,22 +242,20 @@ def test_a_comparison_shows_the_output_once_and_every_contender(
     assert sorted(os.listdir(tmp_path)) == ["comparison.html", "rows.json"]
 
 
-def test_the_kernel_is_not_compared_with_sensed_bits(clockhand: Clockhand) -> None:
-    words = ["run", "--compare", "clock,kernel", "--bits", "sensed", *SMALL, *FILE]
-    run = clockhand(*words, "--", PYTHON, "-c", PROGRAM)
-    assert run.code == 2 and "compare with --bits mapped" in run.err
-    assert (
-        clockhand("run", "--policy", "clock", "--bits", "exact", *SMALL, *FILE, "--", "true").code
-        == 2
-    )
+def test_exact_bits_cannot_be_had(clockhand: Clockhand) -> None:
+    run = clockhand("run", "--policy", "clock", "--bits", "exact", *SMALL, *FILE, "--", "true")
+    assert run.code == 2 and "give mapped or sensed" in run.err
 
 
+@pytest.mark.parametrize("bits", ["mapped", "sensed"])
 def test_the_kernel_gets_the_same_memory_or_says_why_not(
-    clockhand: Clockhand, tmp_path: Path
+    clockhand: Clockhand, tmp_path: Path, bits: str
 ) -> None:
-    words = ["run", "--compare", "clock,kernel", *SMALL, *FILE, "--out", "rows.json"]
-    run = clockhand(*words, "--", PYTHON, "-c", PROGRAM)
+    words = ["run", "--compare", "clock,kernel", "--bits", bits, *SMALL, *FILE]
+    run = clockhand(*words, "--out", "rows.json", "--", PYTHON, "-c", PROGRAM)
     assert run.code == 0, run.err
+    assert run.out.count(b"\n") == 1
+    assert ("a run to measure" in run.err) == (bits == "sensed")
     _, kernel = rows_in(tmp_path / "rows.json")
     try:
         with memory_group():

@@ -223,9 +223,10 @@ def rows_in(path: Path) -> list[dict[str, Any]]:
 def assert_agreed(row: dict[str, Any]) -> None:
     """The simulator counts the same; the program's end may have cut its last fault short."""
     assert row["failure"] is None
-    assert row["misses"] == row["mapped_misses"]
+    bits = row["bits"]
+    assert row["misses"] == row[f"{bits}_misses"]
     for name in ("clean_evictions", "dirty_evictions", "read_ios", "write_ios"):
-        assert 0 <= row[name] - row[f"mapped_{name}"] <= 1, name
+        assert 0 <= row[name] - row[f"{bits}_{name}"] <= 1, name
 
 
 def in_parts_of_its_memory(

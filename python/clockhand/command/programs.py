@@ -79,9 +79,9 @@ ReadAhead = Annotated[
 Bits = Annotated[
     str,
     typer.Option(
-        metavar="mapped|sensed",
-        help="Who answers an access that sets a bit again: the pager, or the kernel, and the pager "
-        "looks when the policy asks.",
+        metavar="sensed|mapped",
+        help="Who answers an access that sets a bit again: the kernel, and the pager looks when "
+        "the policy asks, or the pager.",
     ),
 ]
 AddressSpace = Annotated[
@@ -129,7 +129,7 @@ def _run(
     emulate: Emulate = None,
     reserve: Reserve = None,
     read_ahead: ReadAhead = None,
-    bits: Bits = "mapped",
+    bits: Bits = "sensed",
     address_space: AddressSpace = "8GiB",
     device: Device = DEFAULT_DEVICE,
     seed: Seed = 0,

@@ -1,13 +1,9 @@
 """One program under several policies and under the kernel's own swap, with equal memory."""
 
-import hashlib
-import os
-import stat
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import IO, Any, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -29,6 +25,7 @@ from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.rows import failures, process_rows
 from clockhand.studies.programs.run import equivalent, run_facts
 from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, opened
+from clockhand.studies.programs.streams import Output, RepeatedInput, standard_input
 from clockhand.studies.programs.watched_program import Ended, run_program
 from clockhand.study.facts import PagedRunFacts
 from clockhand.study.limits import check_range
@@ -75,7 +72,6 @@ SPARE_SWAP_BYTES = 64 * 2**20
 """What the kernel's swap file has above the pages that the pager met."""
 
 MOST_RUNS = 1000
-CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -163,17 +159,12 @@ def compare(
             f"--compare names no policy, and the {KERNEL} gets as much memory as a policy uses; "
             "add one, such as clock"
         )
-    if KERNEL in policies and settings.bits != "mapped":
-        raise _engine.UsageError(
-            f"with --bits {settings.bits} paged memory is charged to the program's cgroup, so that "
-            f"the {KERNEL} would get too much; compare with --bits mapped, or leave {KERNEL} out"
-        )
     planned = Planned.of(paged, settings)
     program = pageable(command)
     check_machine()
     if settings.swap is not None:
         remove_leftover_swap(settings.swap)
-    with _standard_input() as given:
+    with standard_input() as given:
         comparison = _Comparison(program, settings, planned, given, live)
         comparison.run(paged, KERNEL in policies, repeat, tell)
     order = {policy: place for place, policy in enumerate(policies)}
@@ -213,73 +204,6 @@ def differing_output(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return sentences
 
 
-class _Input:
-    """Standard input that every run reads from where it stood when we were started."""
-
-    def __init__(self, file: IO[bytes] | None = None) -> None:
-        self._file = file
-        self._start = 0 if file is None else file.tell()
-
-    def again(self) -> IO[bytes] | None:
-        """Return it as it was; none if a program is to share ours."""
-        if self._file is not None:
-            self._file.seek(self._start)
-        return self._file
-
-
-@contextmanager
-def _standard_input() -> Iterator[_Input]:
-    """Give what every run reads: a copy where ours can be read only once."""
-    try:
-        kind = os.fstat(0).st_mode
-    except OSError:
-        # It is closed, and stays so for the program.
-        yield _Input()
-        return
-    if stat.S_ISCHR(kind):
-        yield _Input()
-    elif stat.S_ISREG(kind):
-        with open(0, "rb", buffering=0, closefd=False) as own:
-            yield _Input(own)
-    else:
-        with tempfile.TemporaryFile(prefix="clockhand-input-", buffering=0) as copy:
-            while chunk := os.read(0, CHUNK_BYTES):
-                copy.write(chunk)
-            copy.seek(0)
-            yield _Input(copy)
-
-
-class _Output:
-    """Takes what a program writes: digests it, and passes it on in the first run."""
-
-    def __init__(self, *, is_shown: bool) -> None:
-        self._is_shown = is_shown
-        self._digest = hashlib.sha256()
-        self._error: OSError | None = None
-
-    def take(self, pipe: IO[bytes]) -> None:
-        """Read to the end; if ours cannot be written, the program finds its own closed."""
-        with pipe:
-            while chunk := os.read(pipe.fileno(), CHUNK_BYTES):
-                self._digest.update(chunk)
-                try:
-                    while self._is_shown and chunk:
-                        chunk = chunk[os.write(1, chunk) :]
-                except OSError as error:
-                    self._error = error
-                    return
-
-    def sha256(self) -> str:
-        """Return the digest of all.
-
-        Raises:
-            OSError: our standard output could not be written.
-        """
-        if self._error is not None:
-            raise self._error
-        return self._digest.hexdigest()
-
-
 class _Comparison:
     """Runs in the making; the attributes without underscore are what they give."""
 
@@ -288,13 +212,13 @@ class _Comparison:
         program: Program,
         settings: ProgramSettings,
         planned: Planned,
-        standard_input: _Input,
+        given: RepeatedInput,
         live: Live | None,
     ) -> None:
         self._program = program
         self._settings = settings
         self._planned = planned
-        self._standard_input = standard_input
+        self._standard_input = given
         self._live = live
         self.rows: list[dict[str, Any]] = []
         self.samples: list[dict[str, Any]] = []
@@ -320,6 +244,12 @@ class _Comparison:
         tell: Callable[[str], None] | None,
     ) -> None:
         """Run everything, in turns."""
+        measures = with_kernel and self._settings.swap is not None
+        if measures and self._settings.bits != "mapped":
+            self._run_to_measure(policies[0], tell)
+            measures = False
+        if self.interrupted:
+            return
         turn = [*policies, KERNEL] if with_kernel else list(policies)
         turns = [(number, policy) for number in range(1, repeat + 1) for policy in turn]
         for place, (number, policy) in enumerate(turns, 1):
@@ -328,13 +258,14 @@ class _Comparison:
             if policy == KERNEL:
                 self._run_in_kernel(number)
             else:
-                self._run_paged(policy, number, measures=with_kernel and number == 1)
+                measured = measures and number == 1
+                self._keep(*self._run_paged(policy, number, self._settings, measures=measured))
             if self.interrupted:
                 return
 
-    def _run_once(self, **options: Any) -> tuple[Ended, str]:
+    def _run_once(self, *, is_shown: bool, **options: Any) -> tuple[Ended, str]:
         """Run the program, and return how it ended and the digest of its output."""
-        output = _Output(is_shown=not self.ended)
+        output = Output(is_shown=is_shown)
         ended = run_program(
             self._program.command,
             standard_input=self._standard_input.again(),
@@ -344,7 +275,29 @@ class _Comparison:
         self.ended.append(ended)
         return ended, output.sha256()
 
-    def _run_paged(self, policy: str, number: int, *, measures: bool) -> None:
+    def _run_to_measure(self, policy: str, tell: Callable[[str], None] | None) -> None:
+        """Measure what the program has outside of paged memory, in a run that is not compared.
+
+        With mapped bits paged memory is charged to the pager's group; with sensed ones to the
+        program's, where it cannot be told from the rest.
+        """
+        if tell is not None:
+            tell(f"a run to measure what the program has beside paged memory: {policy}")
+        mapped = replace(self._settings, bits="mapped")
+        kept = self._run_paged(policy, 1, mapped, measures=True, is_compared=False)
+        if self.interrupted:
+            self._keep(*kept)
+
+    def _run_paged(
+        self,
+        policy: str,
+        number: int,
+        settings: ProgramSettings,
+        *,
+        measures: bool,
+        is_compared: bool = True,
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Run the program under a policy; return the row and the samples."""
         with ExitStack() as stack:
             group: MemoryGroup | None = None
             if measures and self._kernel_problem is None:
@@ -352,7 +305,7 @@ class _Comparison:
                     group = stack.enter_context(memory_group())
                 except _engine.ClockhandError as error:
                     self._kernel_problem = str(error)
-            pager = started_pager(policy, self._planned, self._settings, record=None)
+            pager = started_pager(policy, self._planned, settings, record=None)
             samples = Samples(pager, stack.enter_context(opened(self._live)))
 
             def look(seconds: float) -> float:
@@ -362,6 +315,7 @@ class _Comparison:
                 return samples.look(seconds)
 
             ended, digest = self._run_once(
+                is_shown=is_compared and not self.rows,
                 environment=preloading(pager),
                 inherited=[pager.inherited_socket()],
                 before=None if group is None else group.join,
@@ -378,24 +332,30 @@ class _Comparison:
         self._footprint_bytes = max(
             self._footprint_bytes, int(rows["footprint_pages"].sum()) * PAGE_BYTES
         )
+        row = {**self._row(policy, number, ended, digest), **self._paged_counts(rows)}
+        return row, summed_samples(samples.counts(), policy)
+
+    def _paged_counts(self, rows: pl.DataFrame) -> dict[str, Any]:
+        """Return what a row says of the processes of a run under the pager."""
         sums = {name: int(rows[name].sum()) for name in ("misses", "bytes_read", "pages_written")}
-        self.rows.append(
-            {
-                **self._row(policy, number, ended, digest),
-                "policy_resolved": rows["policy_resolved"][0],
-                "reserve": self._settings.reserve,
-                "faults": sums["misses"],
-                # As the kernel counts: with those that were read ahead.
-                "pages_read": sums["bytes_read"] // PAGE_BYTES,
-                "pages_written": sums["pages_written"],
-                "bytes_read": sums["bytes_read"],
-                "bytes_written": int(rows["bytes_written"].sum()),
-                "zero_pages_not_written": int(rows["zero_pages_not_written"].sum()),
-                "processes": rows.height,
-            }
-        )
-        if number == 1:
-            self.samples += summed_samples(samples.counts(), policy)
+        return {
+            "policy_resolved": rows["policy_resolved"][0],
+            "reserve": self._settings.reserve,
+            "faults": sums["misses"],
+            # As the kernel counts: with those that were read ahead.
+            "pages_read": sums["bytes_read"] // PAGE_BYTES,
+            "pages_written": sums["pages_written"],
+            "bytes_read": sums["bytes_read"],
+            "bytes_written": int(rows["bytes_written"].sum()),
+            "zero_pages_not_written": int(rows["zero_pages_not_written"].sum()),
+            "processes": rows.height,
+        }
+
+    def _keep(self, row: dict[str, Any], samples: list[dict[str, Any]]) -> None:
+        """Keep the row of a run, and the samples of a contender's first one."""
+        self.rows.append(row)
+        if row["run"] == 1:
+            self.samples += samples
 
     def _run_in_kernel(self, number: int) -> None:
         try:
@@ -436,7 +396,7 @@ class _Comparison:
             moments.add(seconds, group.swapped().since(before))
             return moments.next_seconds - seconds
 
-        ended, digest = self._run_once(before=group.join, look=look)
+        ended, digest = self._run_once(is_shown=False, before=group.join, look=look)
         group.wait_until_empty()
         swapped = group.swapped().since(before)
         moments.add(ended.seconds, swapped)

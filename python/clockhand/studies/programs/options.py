@@ -33,8 +33,8 @@ class ProgramOptions(TypedDict, total=False):
         read_ahead: Frames of each process that are kept for pages which are read before they are
             asked for, beside one that is; if not given a sixteenth of the frames, at most 64, or
             none if there are fewer than 64 frames or pages stay in RAM.
-        bits: ``"mapped"``: the pager answers the access that sets a bit again; ``"sensed"``: the
-            kernel does, and the pager looks.
+        bits: ``"sensed"``, the default: the kernel answers the access that sets a bit again, and
+            the pager looks; ``"mapped"``: the pager answers it.
         address_space: The most that a process can have paged.
         device: Whose ratio of write to read cost policies take as their ``c``.
         emulate: A device, whose times reads and writes of the swap take; for pages in RAM. It is
@@ -87,7 +87,7 @@ class ProgramSettings:
         if read_ahead is None:
             read_ahead = _frames_to_read_ahead(frames, reserve) if swap is not None else 0
         check_range("--read-ahead", read_ahead, 0, frames - reserve - 1)
-        bits = options.get("bits", "mapped")
+        bits = options.get("bits", "sensed")
         if bits not in ("mapped", "sensed"):
             raise _engine.UsageError(f"--bits {bits!r} is unknown; give mapped or sensed")
         emulate = options.get("emulate")
