@@ -26,6 +26,19 @@ RENAMED = {"window": "window_pages"}
 
 STEP = re.compile(r"[RW]\d+")
 
+BLOCK_PAGES = 4
+"""Pages of a block in the step tables of write buffers."""
+
+DRIVE = f"dnv-textbook:size=256KiB,pages_per_block={BLOCK_PAGES}"
+"""So small that what buffers flush makes it collect and erase."""
+
+BUFFERED = STEP.findall(
+    "W0 W1 W4 R8 W5 W9 W12 W1 W13 R0 W2 W3 W20 W21 W6 R5 W16 W17 W18 W19 W7 W24 W0 W9 R13 W28"
+)
+"""Where a write buffer has no step table: pages alone, blocks in order, and some of both again."""
+
+SHOWN_PAGES = 6
+
 
 def _three_policies() -> Any:
     return clockhand.run_simulation(TRACE, policies="clock,craw,min", memory="4%,6%,10%,20%,40%")
@@ -83,6 +96,7 @@ def gallery(is_whole: bool) -> dict[str, str]:
     policies = [
         row["name"] for row in clockhand.policies().iter_rows(named=True) if row["kind"] != "bound"
     ]
+    buffers = clockhand.write_buffers()["name"].to_list()
     lines = [
         "# Gallery\n",
         "Each report is one page with its data inside, as `--report` writes it; they were made "
@@ -93,11 +107,18 @@ def gallery(is_whole: bool) -> dict[str, str]:
         "of its tests, or on those of the textbooks.\n",
         *(f"* [{name}](players/{name}.html)" for name in policies),
     ]
+    lines += [
+        "\n## Write buffers\n",
+        "The same for the write buffers of flash drives, on a drive of blocks of four pages.\n",
+        *(f"* [{name}](buffers/{name}.html)" for name in buffers),
+    ]
     made = {"gallery/index.md": "\n".join(lines) + "\n"}
     for name, (_, make) in REPORTS.items():
         made[f"gallery/reports/{name}.html"] = report(make) if is_whole else ""
     for name in policies:
         made[f"gallery/players/{name}.html"] = player(name) if is_whole else ""
+    for name in buffers:
+        made[f"gallery/buffers/{name}.html"] = buffer_player(name) if is_whole else ""
     return made
 
 
@@ -119,6 +140,34 @@ def player(policy: str) -> str:
     )
 
 
+def buffer_player(buffer: str) -> str:
+    """Return the player of a write buffer on the longest of its step tables, or on ours."""
+    tables = [json.loads(path.read_text()) for path in sorted(GOLDEN.glob("buffer_*.json"))]
+    own = [table for table in tables if table["policy"].replace("_", "-") == buffer]
+    best = max(own, key=lambda table: len(table["trace"]), default=None)
+    steps, name = BUFFERED, "reads and writes of eight blocks"
+    settings: dict[str, Any] = {"total": SHOWN_PAGES}
+    if best is not None:
+        steps, name, settings = best["trace"], "a step table", _settings(best["params"])
+    elif "dram_share" in clockhand.write_buffers(buffer):
+        settings["dram_share"] = "1/2"
+    parameters = ",".join(f"{key}={value}" for key, value in settings.items())
+    return clockhand.watch_buffers(
+        _trace(steps, name), buffers=f"{buffer}:{parameters}", ssd=DRIVE
+    ).page()
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a step table as the buffer takes them."""
+    assert given["ppb"] == BLOCK_PAGES, "the drive has blocks of this size"
+    sizes = ("capacity", "dram", "nvm", "ppb")
+    own = {key: str(value).lower() for key, value in given.items() if key not in sizes}
+    if "nvm" not in given:
+        return {"total": given["capacity"], **own}
+    total = given["dram"] + given["nvm"]
+    return {"total": total, "dram_share": f"{given['dram']}/{total}", **own}
+
+
 def _step_tables(policy: str) -> list[dict[str, Any]]:
     """The step tables of a policy whose steps are all reads and writes of pages."""
     listed = clockhand.policies().row(by_predicate=pl.col("name") == policy, named=True)
@@ -138,7 +187,10 @@ def _parameters(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _played(policy: str, steps: Sequence[str], frames: int, name: str) -> str:
-    trace = clockhand.Trace.from_arrays(
+    return clockhand.watch_policies(_trace(steps, name), policies=policy, frames=frames).page()
+
+
+def _trace(steps: Sequence[str], name: str) -> clockhand.Trace:
+    return clockhand.Trace.from_arrays(
         [step[0] for step in steps], [int(step[1:]) * PAGE_BYTES for step in steps], name=name
     )
-    return clockhand.watch_policies(trace, policies=policy, frames=frames).page()

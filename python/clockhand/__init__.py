@@ -6,7 +6,8 @@
 * :func:`synthesize` makes a synthetic trace from a recipe; :func:`recipes` lists those that come
   with the package.
 * :func:`convert_traces` writes traces to a Parquet file.
-* :func:`watch_policies` makes a page that plays every step of one policy, or of two.
+* :func:`watch_policies` makes a page that plays every step of one policy, or of two, and
+  :func:`watch_buffers` one of write buffers.
 * :func:`recommend` says which policy suits a program, a device and a memory size.
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
 * :func:`translate` says which page size, TLB and memory suit a program and its storage.
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from clockhand.studies.programs.run import PagedRun, run
     from clockhand.studies.ssd.run import SsdRun, run_ssd
     from clockhand.studies.translate.run import Translation, translate
+    from clockhand.studies.watch.buffers import WatchedBuffers, watch_buffers
     from clockhand.studies.watch.run import Watched, watch_policies
     from clockhand.study.catalogs import devices, formats, policies, ssds, write_buffers
     from clockhand.study.own_policies import Conformance, check_policy, policy
@@ -66,6 +68,7 @@ _PLACES = {
     "Translation": "clockhand.studies.translate.run",
     "UsageError": "clockhand._engine",
     "Watched": "clockhand.studies.watch.run",
+    "WatchedBuffers": "clockhand.studies.watch.buffers",
     "__version__": "clockhand._engine",
     "break_even": "clockhand.studies.filecache.run",
     "check_policy": "clockhand.study.own_policies",
@@ -90,6 +93,7 @@ _PLACES = {
     "ssds": "clockhand.study.catalogs",
     "synthesize": "clockhand.traces.synthetic",
     "translate": "clockhand.studies.translate.run",
+    "watch_buffers": "clockhand.studies.watch.buffers",
     "watch_policies": "clockhand.studies.watch.run",
     "write_buffers": "clockhand.study.catalogs",
 }
@@ -112,6 +116,7 @@ __all__ = [
     "Translation",
     "UsageError",
     "Watched",
+    "WatchedBuffers",
     "__version__",
     "break_even",
     "check_policy",
@@ -136,6 +141,7 @@ __all__ = [
     "ssds",
     "synthesize",
     "translate",
+    "watch_buffers",
     "watch_policies",
     "write_buffers",
 ]

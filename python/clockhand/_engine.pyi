@@ -243,6 +243,12 @@ class Pager:
     def finish(self, /) -> list[dict[str, object]]: ...
 
 def pager_obstacle() -> str | None: ...
+def watch_buffers(
+    trace: TraceSource,
+    options: dict[str, Any],
+    *,
+    watch: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Any]: ...
 def watch_policies(
     trace: TraceSource,
     policies: list[str],

@@ -233,12 +233,33 @@ pub struct BlockState {
 
 /// Receives the inner state of a write buffer, list by list.
 pub trait BufferInspector {
+    /// The lists that follow are in this memory; in DRAM until it is called.
+    fn memory(&mut self, medium: Medium) {
+        let _ = medium;
+    }
     /// A list of pages in its natural order, from the page under the hand or the least recently used one.
     fn pages(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = PageState>);
+    /// A list of pages that a hand goes around, from the page under the hand.
+    fn ring_of_pages(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = PageState>) {
+        self.pages(name, pages);
+    }
+    /// Pages that are only remembered, from the oldest to the newest.
+    fn ghosts(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = LogicalPage>) {
+        let remembered = |page| PageState { page, dirty: false, referenced: false };
+        self.pages(name, &mut pages.map(remembered));
+    }
     /// A list of blocks in its natural order.
     fn blocks(&mut self, name: &'static str, blocks: &mut dyn Iterator<Item = BlockState>);
+    /// A list of blocks that a hand goes around, from the block under the hand.
+    fn ring_of_blocks(&mut self, name: &'static str, blocks: &mut dyn Iterator<Item = BlockState>) {
+        self.blocks(name, blocks);
+    }
     /// A size, a counter or a position.
     fn value(&mut self, name: &'static str, value: f64);
+    /// A number for each page of the list shown before, in its order.
+    fn values(&mut self, name: &'static str, values: &mut dyn Iterator<Item = f64>) {
+        let _ = (name, values);
+    }
 }
 
 /// The number of pages of a flash block, a power of two up to 64.

@@ -60,7 +60,7 @@ mod _engine {
     #[pymodule_export]
     use crate::translation::translate;
     #[pymodule_export]
-    use crate::watch::watch_policies;
+    use crate::watch::{watch_buffers, watch_policies};
     use pyo3::prelude::*;
 
     #[pymodule_init]

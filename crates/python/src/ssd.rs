@@ -70,7 +70,7 @@ struct AgedFacts {
 }
 
 #[derive(Serialize)]
-struct SsdFacts {
+pub(crate) struct SsdFacts {
     name: String,
     resolved: String,
     summary: String,
@@ -90,7 +90,7 @@ struct SsdFacts {
     preconditioned: AgedFacts,
 }
 
-fn drive_facts(written: &str, ssd: &Ssd, done: &Preconditioned) -> SsdFacts {
+pub(crate) fn drive_facts(written: &str, ssd: &Ssd, done: &Preconditioned) -> SsdFacts {
     let Geometry { channels, dies_per_channel, planes_per_die, blocks_per_plane, .. } =
         *ssd.geometry();
     let Capacity { raw_pages, logical_pages, reserve_pages, minimum_free_pages, page_bytes } =

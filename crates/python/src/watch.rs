@@ -1,13 +1,17 @@
-//! `watch`: every step of one policy or two, as JSON for the page that plays them.
+//! `watch`: every step of one policy or two, or of write buffers, as JSON for the page that plays them.
 
 use clockhand_policy::catalog::PolicySpec;
-use clockhand_sim::{Bits, Contestant, Course, SimError, WatchedStep, Watching, WriteMiss, choose};
+use clockhand_sim::{
+    AskedOfDrive, Bits, BufferCourse, Contestant, Course, SimError, SsdOptions, SsdRow, Watching,
+    WriteMiss, choose,
+};
 use pyo3::prelude::*;
-use pythonize::pythonize;
+use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::errors::exception;
 use crate::simulation::{DeviceFacts, TraceFacts, device_facts};
+use crate::ssd::{SsdFacts, drive_facts};
 use crate::supervision::supervised;
 use crate::trace::TraceSource;
 
@@ -27,21 +31,24 @@ struct CourseFacts {
 
 impl CourseFacts {
     fn new(course: Course) -> Result<Self, SimError> {
-        let steps: &[WatchedStep] = &course.steps;
         let misses = course.counts.read_misses + course.counts.write_misses;
         Ok(CourseFacts {
-            hits: steps.len() as u64 - misses,
+            hits: course.steps.len() as u64 - misses,
             misses,
             read_ios: course.counts.read_ios,
             write_ios: course.counts.write_ios(),
-            steps: serde_json::to_string(steps)
-                .map_err(|error| SimError::Usage(format!("a step is no JSON: {error}")))?,
+            steps: as_json(&course.steps)?,
             policy: course.policy,
             policy_resolved: course.policy_resolved,
             summary: course.summary,
             paper: course.paper,
         })
     }
+}
+
+fn as_json<S: Serialize>(steps: &[S]) -> Result<String, SimError> {
+    serde_json::to_string(steps)
+        .map_err(|error| SimError::Usage(format!("a step is no JSON: {error}")))
 }
 
 #[derive(Serialize)]
@@ -99,6 +106,66 @@ pub(crate) fn watch_policies<'py>(
         pages: watched.pages,
         references: watched.references,
         device: device_facts(&device, &watched.device, &watched.page_cost),
+        courses: courses.collect::<Result<_, _>>().map_err(exception)?,
+    };
+    Ok(pythonize(py, &facts)?)
+}
+
+#[derive(Serialize)]
+struct BufferCourseFacts {
+    /// What `ssd` gives of the whole course.
+    row: SsdRow,
+    summary: &'static str,
+    paper: &'static str,
+    dram_capacity: u32,
+    nvm_capacity: u32,
+    /// The steps as JSON: a list of [`clockhand_sim::BufferStep`].
+    steps: String,
+}
+
+impl BufferCourseFacts {
+    fn new(course: BufferCourse) -> Result<Self, SimError> {
+        Ok(BufferCourseFacts {
+            row: course.row,
+            summary: course.summary,
+            paper: course.paper,
+            dram_capacity: course.capacity.dram_pages,
+            nvm_capacity: course.capacity.nvm_pages,
+            steps: as_json(&course.steps)?,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct WatchedBuffersFacts {
+    trace: TraceFacts,
+    requests: Vec<(AskedOfDrive, Option<u64>)>,
+    pages_per_block: u32,
+    ssd: SsdFacts,
+    courses: Vec<BufferCourseFacts>,
+}
+
+/// Watches write buffers on a trace, with the options of `ssd`; a dictionary of requests and courses.
+#[pyfunction]
+#[pyo3(signature = (trace, options, *, watch=None))]
+pub(crate) fn watch_buffers<'py>(
+    py: Python<'py>,
+    trace: PyRef<'py, TraceSource>,
+    options: Bound<'py, PyAny>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options: SsdOptions = depythonize(&options)?;
+    let experiment = options.experiment(vec![trace.0.clone()], None).map_err(exception)?;
+    let written = options.ssd.first().cloned().unwrap_or_default();
+    let watched =
+        supervised(py, watch, move |progress| clockhand_sim::watch_buffers(&experiment, progress))?;
+    let courses = watched.courses.into_iter().map(BufferCourseFacts::new);
+    let (ssd, done) = &watched.ssd;
+    let facts = WatchedBuffersFacts {
+        trace: TraceFacts::from(&watched.trace),
+        requests: watched.requests,
+        pages_per_block: watched.pages_per_block,
+        ssd: drive_facts(&written, ssd, done),
         courses: courses.collect::<Result<_, _>>().map_err(exception)?,
     };
     Ok(pythonize(py, &facts)?)

@@ -13,6 +13,7 @@ mod options;
 mod placement;
 mod requests;
 mod row;
+mod watch;
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
@@ -24,7 +25,7 @@ use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
 use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
 use clockhand_trace::bytes_with_unit;
 
-use cell::{Cell, Finished};
+use cell::{Cell, Finished, Unobserved};
 pub use course::Repeat;
 use life::Life;
 pub use options::SsdOptions;
@@ -32,6 +33,10 @@ pub use placement::AddressMap;
 use placement::{Placed, Space, place};
 use requests::RequestList;
 pub use row::SsdRow;
+pub use watch::{
+    AskedOfDrive, BufferCourse, BufferList, BufferStep, BufferedBlock, MovedPage, StepEvent,
+    WatchedBuffers, WorkOfDrive, watch_buffers,
+};
 
 use crate::pricing::policy_ratio;
 use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
@@ -320,7 +325,9 @@ impl<'a> Study for SsdStudy<'a> {
             let on = self.on(trace, cell.drive);
             let (drive, _) = on.ssd.drive(self.experiment, progress)?;
             let SsdExperiment { drain, repeat, .. } = *self.experiment;
-            let replay = Cell { trace: on.trace, drive: drive.clone(), drain, repeat, progress };
+            let (trace, drive) = (on.trace, drive.clone());
+            let observer = &mut Unobserved;
+            let replay = Cell { trace, drive, drain, repeat, progress, observer };
             let finished = cell.resolved.build(replay)?;
             let row = on.row(cell.spec, &cell.resolved, &finished);
             Ok(SsdCell { row, wear: finished.drive.wear() })

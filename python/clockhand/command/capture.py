@@ -8,6 +8,7 @@ import typer
 from clockhand import UsageError
 from clockhand.capture import Caches, Capture, FileCapture, capture, capture_files
 from clockhand.capture.ending import exit_in_words
+from clockhand.command.options import given_options
 from clockhand.command.output import command_line, labels_of, say
 from clockhand.command.progress import shown_progress
 
@@ -103,13 +104,9 @@ OPTIONS_OF_FILES = ("context", "command", "out", "files", "label")
 
 def _refuse_options_of_memory(context: typer.Context) -> None:
     """Refuse options that mean nothing for calls on files."""
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        given = source is not None and source.name == "COMMANDLINE"
-        if given and parameter.name not in OPTIONS_OF_FILES:
-            raise UsageError(
-                f"{parameter.opts[0]} is an option of memory captures; leave it or --files out"
-            )
+    for name, flag in given_options(context).items():
+        if name not in OPTIONS_OF_FILES:
+            raise UsageError(f"{flag} is an option of memory captures; leave it or --files out")
 
 
 def _tell(captured: Capture) -> None:

@@ -38,4 +38,14 @@ Highlight = Annotated[
 Plots = Annotated[Path | None, typer.Option(help="Write the figures as SVG and PNG.")]
 
 
+def given_options(context: typer.Context) -> dict[str, str]:
+    """Return the options and arguments that stand on the command line: flags by their names."""
+    return {
+        str(parameter.name): parameter.opts[0]
+        for parameter in context.command.params
+        if (source := context.get_parameter_source(parameter.name or "")) is not None
+        and source.name == "COMMANDLINE"
+    }
+
+
 TraceFile = Annotated[str, typer.Argument(help="A trace, compressed or not; - is standard input.")]

@@ -32,9 +32,13 @@ from clockhand.traces import Reading
 
 
 def with_options(
-    study: str, *, required: Collection[str] = (), names: Collection[str] | None = None
+    study: str,
+    *,
+    required: Collection[str] = (),
+    names: Collection[str] | None = None,
+    place: str = "options",
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a study in the place of its parameter ``options``.
+    """Give a command the options of a study in the place of one of its parameters.
 
     Typer makes options of the parameters in a function's signature.
 
@@ -42,6 +46,7 @@ def with_options(
         study: The name of the study.
         required: Options that must be given.
         names: The options that the command has; all of the study's if not given.
+        place: The parameter, which gets them as a dictionary.
     """
     of_study = options_of(study)
     declared = {name: it for name, it in of_study.items() if names is None or name in names}
@@ -51,7 +56,7 @@ def with_options(
 
         def parameters() -> Iterator[inspect.Parameter]:
             for name, parameter in signature.parameters.items():
-                if name == "options":
+                if name == place:
                     yield from (_parameter(it, it.name in required) for it in declared.values())
                 else:
                     yield parameter
@@ -59,7 +64,7 @@ def with_options(
         @wraps(command)
         def with_given(**given: Any) -> None:
             options = {name: given.pop(name) for name in declared}
-            command(**given, options=options)
+            command(**given, **{place: options})
 
         # Parameters without a default come first, as Python wants them.
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

@@ -1,19 +1,23 @@
 """``clockhand watch``: see the hand move, step by step."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from clockhand.command.options import TraceFile
+from clockhand._engine import UsageError
+from clockhand.command.options import TraceFile, given_options
 from clockhand.command.output import check_outputs, command_line, say
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.command.study import with_options
-from clockhand.studies.watch.run import DEFAULT_LIMIT, watch_policies
+from clockhand.studies.watch.buffers import WatchedBuffers, watch_buffers
+from clockhand.studies.watch.playing import DEFAULT_LIMIT
+from clockhand.studies.watch.run import Watched, watch_policies
 from clockhand.traces import Reading
 
-Frames = Annotated[int, typer.Option(help="Page frames; 8 are easy to follow.")]
+Frames = Annotated[int | None, typer.Option(help="Page frames; 8 are easy to follow.")]
 Page = Annotated[Path, typer.Option("--out", help="The HTML page that plays the steps.")]
 
 
@@ -22,40 +26,78 @@ def register(app: typer.Typer) -> None:
     app.command(name="watch")(_watch)
 
 
-SHARED = ("policy", "page_size", "device", "bits", "write_miss", "seed")
+OF_POLICIES = ("policy", "page_size", "device", "bits", "write_miss", "seed")
 """Options of `simulate` that mean the same here."""
+
+OF_BUFFERS = ("buffer", "ssd", "precondition", "map", "drain")
+"""Options of `ssd` that mean the same here."""
 
 
 @with_reading
-@with_options("pages", required=("policy",), names=SHARED)
+@with_options("pages", names=OF_POLICIES, place="of_policies")
+@with_options("ssd", names=OF_BUFFERS, place="of_buffers")
 def _watch(
+    context: typer.Context,
     trace: TraceFile,
-    frames: Frames,
+    of_policies: Any,
+    of_buffers: Any,
     out: Page,
-    options: Any,
+    frames: Frames = None,
     *,
     reading: Reading,
 ) -> None:
-    """See the hand move: a page that plays every step of one policy, or of two side by side."""
+    """See the hand move: a page that plays every step of policies or of write buffers, one alone or
+    two side by side."""
     check_outputs(out, None, None)
+    policies, buffers = of_policies.pop("policy"), of_buffers.pop("buffer")
+    if bool(policies) == bool(buffers):
+        raise UsageError(
+            "watch shows page policies or write buffers; give --policy NAME with --frames N, or "
+            "--buffer NAME:total=SIZE"
+        )
+    if buffers:
+        _refuse(context, {"frames", *OF_POLICIES} - {"seed"}, "--buffer")
+        of_buffers["seed"] = of_policies["seed"]
+        _show(trace, watch_buffers, {"buffers": buffers, **of_buffers}, reading, out)
+    else:
+        _refuse(context, OF_BUFFERS, "--policy")
+        if frames is None:
+            raise UsageError("--policy is watched in a number of page frames; add --frames 8")
+        given = {"policies": policies, "frames": frames, **of_policies}
+        _show(trace, watch_policies, given, reading, out)
+
+
+def _refuse(context: typer.Context, names: Collection[str], asked: str) -> None:
+    """Refuse options that were given and mean nothing beside the one that was asked for."""
+    for name, flag in given_options(context).items():
+        if name in names:
+            raise UsageError(f"{flag} means nothing with {asked}; leave it out")
+
+
+def _show(trace: str, watch: Any, given: dict[str, Any], reading: Reading, out: Path) -> None:
     with shown_progress() as progress:
-        watched = watch_policies(
-            trace,
-            policies=options.pop("policy"),
-            frames=frames,
-            watch=progress,
-            command=command_line(),
-            **options,
-            **reading,
+        watched: Watched | WatchedBuffers = watch(
+            trace, watch=progress, command=command_line(), **given, **reading
         )
     for warning in watched.warnings:
         say(f"note: {warning}")
     if reading.get("limit") is None and watched.facts["traces"][0]["requests"] == DEFAULT_LIMIT:
         say(f"note: the first {DEFAULT_LIMIT:,} requests are shown; --limit N takes others")
     watched.write_report(out)
-    for course in watched.courses:
-        say(
-            f"{course.policy}: {course.hits:,} hits, {course.misses:,} misses, "
-            f"{course.read_ios:,} pages read, {course.write_ios:,} written"
-        )
-    say(f"{out} plays the {len(watched.references):,} steps: open it in a browser")
+    steps = 0
+    if isinstance(watched, Watched):
+        steps = len(watched.references)
+        for course in watched.courses:
+            say(
+                f"{course.policy}: {course.hits:,} hits, {course.misses:,} misses, "
+                f"{course.read_ios:,} pages read, {course.write_ios:,} written"
+            )
+    else:
+        steps = len(watched.requests)
+        for row in (course.row for course in watched.courses):
+            say(
+                f"{row['buffer']}: {row['read_hits'] + row['write_hits']:,} hits, "
+                f"{row['host_writes']:,} pages to flash in {row['batches']:,} batches, "
+                f"{row['nvm_writes']:,} NVM writes, {row['erases']:,} erases"
+            )
+    say(f"{out} plays the {steps:,} steps: open it in a browser")

@@ -349,6 +349,7 @@ impl WriteBuffer for Cbm {
     fn inspect(&self, inspector: &mut dyn BufferInspector) {
         let state = |page| self.page_state(page);
         inspector.pages("read_cache", &mut self.read_cache.iter().map(state));
+        inspector.memory(Medium::Nvm);
         inspector.pages("page_region", &mut self.page_region.iter().map(state));
         let mut blocks = self.block_region.by_last_use().into_iter().map(|slot| {
             let Block { block, nvm, .. } = self.blocks[slot];

@@ -471,8 +471,9 @@ impl WriteBuffer for ClockDnv {
     }
 
     fn inspect(&self, inspector: &mut dyn BufferInspector) {
-        inspector.pages("dram_from_hand", &mut self.dram.pages_from_hand(&self.blocks));
-        inspector.blocks("nvm_from_hand", &mut self.nvm.blocks_from_hand(&self.blocks));
+        inspector.ring_of_pages("dram_from_hand", &mut self.dram.pages_from_hand(&self.blocks));
+        inspector.memory(Medium::Nvm);
+        inspector.ring_of_blocks("nvm_from_hand", &mut self.nvm.blocks_from_hand(&self.blocks));
     }
 
     fn check_invariants(&self) {

@@ -137,7 +137,7 @@ impl BlockOrder for LargeBlockClock {
 
     fn inspect(&self, groups: &Groups, inspector: &mut dyn BufferInspector) {
         let blocks = self.circle.iter().map(|slot| (slot, self.referenced[slot.index()]));
-        groups.show("blocks_from_hand", blocks, inspector);
+        inspector.ring_of_blocks("blocks_from_hand", &mut groups.states(blocks));
     }
 
     fn check_invariants(&self, groups: &Groups) -> usize {

@@ -2,7 +2,9 @@
 
 use clockhand_device::flash::{Drive, LogicalPage as FlashPage};
 use clockhand_policy::LogicalPage;
-use clockhand_policy::buffer::{Action, Request, Source, Step, StepPage, WriteBuffer, catalog};
+use clockhand_policy::buffer::{
+    Action, Request, Served, Source, Step, StepPage, WriteBuffer, catalog,
+};
 
 use super::course::{Course, Repeat};
 use super::placement::{Placed, PlacedCommand};
@@ -30,13 +32,38 @@ pub(super) struct BufferCounts {
     pub(super) nvm_pages: u32,
 }
 
+/// Is told what a run does, as it does it. One that listens to nothing costs nothing.
+pub(super) trait Observer {
+    /// A step is about to be carried out.
+    fn carries_out(&mut self, step: &Step<'_>) {
+        let _ = step;
+    }
+
+    /// A request has been served.
+    fn served<B: WriteBuffer>(
+        &mut self,
+        request: Request,
+        served: Served,
+        buffer: &B,
+        drive: &Drive,
+    ) {
+        let _ = (request, served, buffer, drive);
+    }
+}
+
+/// The observer that listens to nothing.
+pub(super) struct Unobserved;
+
+impl Observer for Unobserved {}
+
 /// A run of one buffer, before the buffer is known in its type.
-pub(super) struct Cell<'a> {
+pub(super) struct Cell<'a, O> {
     pub(super) trace: &'a Placed,
     pub(super) drive: Drive,
     pub(super) drain: bool,
     pub(super) repeat: Repeat,
     pub(super) progress: &'a Progress,
+    pub(super) observer: &'a mut O,
 }
 
 /// A cell that was run.
@@ -46,13 +73,13 @@ pub(super) struct Finished {
     pub(super) course: Course,
 }
 
-impl catalog::Visitor for Cell<'_> {
+impl<O: Observer> catalog::Visitor for Cell<'_, O> {
     type Output = Result<Finished, SimError>;
 
     fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
-        let Cell { trace, drive, drain, repeat, progress } = self;
+        let Cell { trace, drive, drain, repeat, progress, observer } = self;
         let course = Course::new(repeat, drive.capacity().logical_pages);
-        let mut run = Run { buffer, drive, counts: BufferCounts::default(), course };
+        let mut run = Run { buffer, drive, counts: BufferCounts::default(), course, observer };
         loop {
             run.repetition(trace, progress)?;
             if !run.course.continues(&run.drive.counters()) {
@@ -60,21 +87,21 @@ impl catalog::Visitor for Cell<'_> {
             }
         }
         if drain {
-            run.make_room(Request::Drain);
-            run.buffer.serve(Request::Drain);
+            run.serve(Request::Drain);
         }
         Ok(run.finish(trace))
     }
 }
 
-struct Run<B> {
+struct Run<'a, B, O> {
     buffer: B,
     drive: Drive,
     counts: BufferCounts,
     course: Course,
+    observer: &'a mut O,
 }
 
-impl<B: WriteBuffer> Run<B> {
+impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
     fn repetition(&mut self, trace: &Placed, progress: &Progress) -> Result<(), SimError> {
         let mut commands = trace.commands.iter().peekable();
         for (chunk, ranges) in trace.ranges.chunks(LOOK_EVERY).enumerate() {
@@ -116,6 +143,7 @@ impl<B: WriteBuffer> Run<B> {
         self.make_room(request);
         let served = self.buffer.serve(request);
         self.counts.nvm_writes += u64::from(served.nvm_writes);
+        self.observer.served(request, served, &self.buffer, &self.drive);
     }
 
     #[inline]
@@ -139,11 +167,13 @@ impl<B: WriteBuffer> Run<B> {
                 self.drive.read(on_flash(page));
             }
         }
+        self.observer.served(request, served, &self.buffer, &self.drive);
     }
 
     #[inline]
     fn make_room(&mut self, request: Request) {
         while let Some(step) = self.buffer.next_step(request) {
+            self.observer.carries_out(&step);
             carry_out(step, &mut self.drive, &mut self.counts);
             self.buffer.commit();
         }
@@ -151,7 +181,7 @@ impl<B: WriteBuffer> Run<B> {
 
     /// Asserts that every reference was served and every flushed page reached the drive.
     fn finish(self, trace: &Placed) -> Finished {
-        let Run { buffer, drive, mut counts, course } = self;
+        let Run { buffer, drive, mut counts, course, .. } = self;
         let BufferCounts { read_hits, read_misses, write_hits, write_misses, .. } = counts;
         let repetitions = u64::from(course.repetitions());
         let writes = repetitions * trace.write_references;

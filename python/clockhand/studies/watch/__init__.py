@@ -1,1 +1,1 @@
-"""How policies decide, step by step: ``watch``."""
+"""How policies and write buffers decide, step by step: ``watch``."""

@@ -1,17 +1,15 @@
 """Every step of one policy or two on the same references, as the simulator takes them."""
 
-import html
 import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Unpack, cast
 
 from clockhand import _engine
+from clockhand.studies.watch.playing import DEFAULT_LIMIT, MAXIMUM_SIDE_BY_SIDE, Playing
 from clockhand.study.calls import in_python
 from clockhand.study.facts import Facts, equivalent_command
-from clockhand.study.files import publish
 from clockhand.study.limits import MAXIMUM_SEED, check_range
 from clockhand.study.options import names_of
 from clockhand.study.progress import Watching, watched
@@ -19,13 +17,7 @@ from clockhand.study.run import reading_warnings, run_facts, trace_facts
 from clockhand.study.selections import expanded
 from clockhand.traces import Reading, Trace, reading_options, sources
 
-DEFAULT_LIMIT = 1000
-"""Requests that are watched if no limit is given."""
-
 MAXIMUM_FRAMES = 1024
-PLAYER_HEIGHT = 720
-"""Pixels of the frame in which a notebook shows the player."""
-MAXIMUM_POLICIES = 2
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,7 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Watched:
+class Watched(Playing):
     """What policies did on the same references.
 
     Attributes:
@@ -89,18 +81,6 @@ class Watched:
         from clockhand.studies.watch.report import render  # Jinja takes a while to import.
 
         return render(self.references, self.pages, self.frames, self.courses, self.facts)
-
-    def _repr_html_(self) -> str:
-        """Return the player in a frame of its own, as notebooks show it."""
-        page = html.escape(self.page(), quote=True)
-        return (
-            f'<iframe srcdoc="{page}" sandbox="allow-scripts" title="step by step" '
-            f'style="width:100%;height:{PLAYER_HEIGHT}px;border:0"></iframe>'
-        )
-
-    def write_report(self, path: str | os.PathLike[str]) -> None:
-        """Write the page that plays the steps."""
-        publish({Path(path): self.page().encode()})
 
 
 @in_python(Reading)
@@ -146,7 +126,7 @@ def watch_policies(
     check_range("--frames", frames, 1, MAXIMUM_FRAMES)
     check_range("--seed", seed, 0, MAXIMUM_SEED)
     policies = expanded("--policy", policies, names_of("policies"))
-    if len(policies) > MAXIMUM_POLICIES:
+    if len(policies) > MAXIMUM_SIDE_BY_SIDE:
         raise _engine.UsageError(
             f"--policy names {len(policies)} policies; give one, or two that stand side by side"
         )

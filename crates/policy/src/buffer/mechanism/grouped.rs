@@ -65,8 +65,15 @@ impl Groups {
         blocks: impl Iterator<Item = (BlockSlot, bool)>,
         inspector: &mut dyn BufferInspector,
     ) {
-        let mut blocks = blocks.map(|(slot, referenced)| self.table[slot].state(referenced));
-        inspector.blocks(name, &mut blocks);
+        inspector.blocks(name, &mut self.states(blocks));
+    }
+
+    /// What an inspector is told of blocks and their reference bits.
+    pub(crate) fn states(
+        &self,
+        blocks: impl Iterator<Item = (BlockSlot, bool)>,
+    ) -> impl Iterator<Item = BlockState> {
+        blocks.map(|(slot, referenced)| self.table[slot].state(referenced))
     }
 }
 

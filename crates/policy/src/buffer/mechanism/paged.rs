@@ -346,11 +346,7 @@ impl<P: PagePolicy, H: Hits<P>> WriteBuffer for PageBuffer<P, H> {
             dirty: frames.is_dirty(frame),
             referenced: frames.is_referenced(frame),
         };
-        let page_of = |id: PageId| PageState {
-            page: self.page_of_id[id.index()],
-            dirty: false,
-            referenced: false,
-        };
+        let page_of = |id: PageId| self.page_of_id[id.index()];
         self.memory.policy().inspect(&mut WithAddresses { inspector, page_in, page_of });
     }
 
@@ -372,13 +368,23 @@ struct WithAddresses<'a, F, G> {
     page_of: G,
 }
 
-impl<F: Fn(Frame) -> PageState, G: Fn(PageId) -> PageState> Inspector for WithAddresses<'_, F, G> {
+impl<F: Fn(Frame) -> PageState, G: Fn(PageId) -> LogicalPage> Inspector
+    for WithAddresses<'_, F, G>
+{
     fn list(&mut self, name: &'static str, frames: &mut dyn Iterator<Item = Frame>) {
         self.inspector.pages(name, &mut frames.map(&self.page_in));
     }
 
+    fn ring(&mut self, name: &'static str, frames: &mut dyn Iterator<Item = Frame>) {
+        self.inspector.ring_of_pages(name, &mut frames.map(&self.page_in));
+    }
+
     fn ghosts(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = PageId>) {
-        self.inspector.pages(name, &mut pages.map(&self.page_of));
+        self.inspector.ghosts(name, &mut pages.map(&self.page_of));
+    }
+
+    fn values(&mut self, name: &'static str, values: &mut dyn Iterator<Item = f64>) {
+        self.inspector.values(name, values);
     }
 
     fn value(&mut self, name: &'static str, value: f64) {

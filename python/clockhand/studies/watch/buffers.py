@@ -1,0 +1,178 @@
+"""Every step of one write buffer or two on the same requests, as the simulator takes them."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack, cast
+
+from clockhand import _engine
+from clockhand.studies.watch.playing import DEFAULT_LIMIT, MAXIMUM_SIDE_BY_SIDE, Playing
+from clockhand.study.calls import in_python
+from clockhand.study.facts import SsdRunFacts, equivalent_command
+from clockhand.study.options import checked
+from clockhand.study.progress import Watching, watched
+from clockhand.study.run import reading_warnings, run_facts, trace_facts
+from clockhand.traces import Reading, Trace, reading_options, sources
+
+
+@dataclass(frozen=True)
+class BufferCourse:
+    """What one write buffer did.
+
+    Attributes:
+        buffer: The buffer as it was named.
+        row: What ``ssd`` gives of the whole course, by the names of its columns.
+        dram_capacity: Pages of DRAM.
+        nvm_capacity: Pages of NVM; 0 if the buffer has none.
+        steps_json: The steps as JSON text; see :attr:`steps`.
+    """
+
+    buffer: str
+    row: Mapping[str, Any]
+    dram_capacity: int
+    nvm_capacity: int
+    steps_json: str
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """One step per request.
+
+        ``hit``, the memory in which the page was (``"dram"``, ``"nvm"``, ``None``); ``events``,
+        what came before the request was served, each with its ``action`` (``"flush"``: one batch to
+        flash; ``"migrate"``: from DRAM to NVM; ``"drop"``) and its ``pages`` (number, whether
+        dirty, where the content is, whether it stays); ``nvm_writes``; ``drive``, what the drive
+        did, in pages and erased blocks; ``dram_pages``, ``nvm_pages`` and ``dirty_pages`` after it;
+        ``lists`` and ``values``, the buffer's own, as the page of the buffer names them. A page of
+        a list has its number and its state: 1 for the reference bit, 4 if dirty, added up.
+        """
+        steps: list[dict[str, Any]] = json.loads(self.steps_json)
+        return steps
+
+
+@dataclass(frozen=True)
+class WatchedBuffers(Playing):
+    """What write buffers did on the same requests.
+
+    Attributes:
+        requests: What was asked of the drive (``"read"``, ``"write"``, ``"fua"``, ``"flush"``,
+            ``"trim"``, ``"drain"``), and of which of its pages, if of one.
+        pages_per_block: Pages of a block, as the buffers group them.
+        courses: One per buffer.
+        facts: Command, version, trace hash, drive and buffers.
+        warnings: What the reader passed over or assumed, one sentence each.
+    """
+
+    requests: list[tuple[str, int | None]]
+    pages_per_block: int
+    courses: list[BufferCourse]
+    facts: SsdRunFacts
+    warnings: list[str]
+
+    def page(self) -> str:
+        """Return the page that plays the steps, as HTML text that needs no network."""
+        from clockhand.studies.watch.report import render_buffers  # Jinja takes a while to import.
+
+        return render_buffers(self.requests, self.pages_per_block, self.courses, self.facts)
+
+
+@in_python(Reading)
+def watch_buffers(
+    trace: Trace | str | os.PathLike[str],
+    *,
+    buffers: str | Sequence[str],
+    ssd: str | os.PathLike[str] | Sequence[str] = "dnv-textbook",
+    precondition: str = "fill",
+    map: str = "original",
+    drain: bool = False,
+    seed: int = 0,
+    watch: Watching = None,
+    command: str | None = None,
+    **reading: Unpack[Reading],
+) -> WatchedBuffers:
+    """Watch one write buffer, or two on the same requests, step by step.
+
+    Args:
+        trace: The trace, as :class:`Trace` or as a path. Of a path the first 1,000 requests are
+            taken if ``limit`` is not given.
+        buffers: One or two, with their size and parameters, such as
+            ``"clock-dnv:total=12,dram_share=0.5"``; ``total`` is in pages, bytes with a unit or a
+            share of the footprint, at most 1,024 pages, and times the requests at most 2,000,000.
+        ssd: One drive with options, such as ``"dnv-textbook:pages_per_block=4"``, or a TOML file.
+        precondition: How the drive is aged: ``"fill"``, ``"random:N"``, ``"random"`` or ``"none"``.
+        map: Where addresses beyond the drive's end go: ``"original"``, ``"wrap"`` or ``"compact"``.
+        drain: Whether dirty pages are written when the trace ends.
+        seed: Seed of ageing and of victim rules with random choices, from 0.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
+        command: The command line for the facts; the equivalent one if not given.
+        reading: How a trace that is given as a path is read; see
+            :class:`clockhand.traces.Reading`.
+
+    Returns:
+        The steps; :meth:`WatchedBuffers.write_report` makes the page that plays them.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: the trace or the drive's file cannot be read.
+    """
+    settings = {
+        "buffer": buffers,
+        "ssd": ssd,
+        "precondition": precondition,
+        "map": map,
+        "drain": drain,
+        "seed": seed,
+    }
+    options = checked("ssd", settings)
+    if len(options["buffer"]) > MAXIMUM_SIDE_BY_SIDE:
+        raise _engine.UsageError(
+            f"--buffer names {len(options['buffer'])} write buffers; give one, or two that stand "
+            "side by side"
+        )
+    if not isinstance(trace, Trace) and reading.get("limit") is None:
+        reading["limit"] = DEFAULT_LIMIT
+    (source,) = sources(trace, **reading)
+    with watched(watch) as told:
+        result = _engine.watch_buffers(source, options, watch=told)
+    if command is None:
+        shown = {name: options[name] for name in settings}
+        command = equivalent_command("watch", [source.name], {**shown, **reading_options(reading)})
+    return WatchedBuffers(
+        requests=result["requests"],
+        pages_per_block=result["pages_per_block"],
+        courses=[_course(course) for course in result["courses"]],
+        facts=_facts(result, command, options),
+        warnings=reading_warnings([result["trace"]]),
+    )
+
+
+def _course(course: Mapping[str, Any]) -> BufferCourse:
+    return BufferCourse(
+        buffer=course["row"]["buffer"],
+        row=course["row"],
+        dram_capacity=course["dram_capacity"],
+        nvm_capacity=course["nvm_capacity"],
+        steps_json=course["steps"],
+    )
+
+
+def _facts(result: Mapping[str, Any], command: str, options: Mapping[str, Any]) -> SsdRunFacts:
+    buffers = [
+        {
+            "name": course["row"]["buffer"],
+            "resolved": course["row"]["buffer_resolved"],
+            "summary": course["summary"],
+            "paper": course["paper"],
+        }
+        for course in result["courses"]
+    ]
+    facts = run_facts(
+        command=command,
+        seed=options["seed"],
+        options={name: options[name] for name in ("precondition", "map", "drain")},
+        traces=[trace_facts(result["trace"], result["ssd"]["page_bytes"])],
+        ssds=[result["ssd"]],
+        buffers=buffers,
+    )
+    return cast(SsdRunFacts, facts)

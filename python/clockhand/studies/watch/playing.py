@@ -1,0 +1,36 @@
+"""What is played step by step: a page, in a file or in a notebook."""
+
+import html
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from clockhand.study.files import publish
+
+DEFAULT_LIMIT = 1000
+"""Requests that are watched if no limit is given."""
+
+MAXIMUM_SIDE_BY_SIDE = 2
+
+PLAYER_HEIGHT = 720
+"""Pixels of the frame in which a notebook shows the player."""
+
+
+class Playing(ABC):
+    """Steps that a page plays."""
+
+    @abstractmethod
+    def page(self) -> str:
+        """Return the page that plays the steps, as HTML text that needs no network."""
+
+    def _repr_html_(self) -> str:
+        """Return the player in a frame of its own, as notebooks show it."""
+        page = html.escape(self.page(), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts" title="step by step" '
+            f'style="width:100%;height:{PLAYER_HEIGHT}px;border:0"></iframe>'
+        )
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Write the page that plays the steps."""
+        publish({Path(path): self.page().encode()})
