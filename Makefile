@@ -33,10 +33,12 @@ test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and 
 torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others)
 	CLOCKHAND_TRIALS=5000 CLOCKHAND_TRIALS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest python/tests/test_trials.py
 
+# With the tests' profile, so that libraries' build scripts, which compile C, and macros are built once.
+lint: PROFILE = quick
 lint: setup .venv/test.stamp ## Check format, lints, types and documentation
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- --deny warnings
-	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
+	cargo clippy --profile quick --workspace --all-targets --locked -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --profile quick --workspace --no-deps --locked --quiet
 	$(BIN)/ruff format --check python benches traces notebooks site
 	$(BIN)/ruff check python benches traces notebooks site
 	$(BIN)/mypy

@@ -14,13 +14,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from desktop import Desktop, SessionError
+from captured import CLOCKHAND, capture_named
+from desktop import Desktop
 from sessions import SESSIONS, Session
 
 import clockhand
 
 TRACES = Path(__file__).parent
-CLOCKHAND = Path(sys.executable).parent / "clockhand"
 SECOND_CACHE = ["--second-cache", "2MiB", "--second-ways", "16"]
 """A second level of today's size, for programs whose traces would be too long to commit."""
 LONGEST = 1_500_000
@@ -79,23 +79,5 @@ def keep(session: Session, folder: Path) -> None:
     shutil.move(folder / whole, TRACES / whole)
 
 
-def main() -> int:
-    """Capture what is asked for; the number of sessions that failed."""
-    wanted = sys.argv[1:] or [session.name for session in SESSIONS]
-    known = {session.name: session for session in SESSIONS}
-    if unknown := [name for name in wanted if name not in known]:
-        print(f"there is no session {unknown[0]}; there are {', '.join(known)}", file=sys.stderr)
-        return 2
-    failed = 0
-    for name in wanted:
-        print(name, flush=True)
-        try:
-            capture(known[name])
-        except (SessionError, subprocess.CalledProcessError) as error:
-            print(f"  {name}: {error}; its trace was left as it was", file=sys.stderr)
-            failed += 1
-    return min(failed, 1)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(capture_named(SESSIONS, capture))

@@ -3,6 +3,8 @@
 
 use std::hint::black_box;
 
+use policies_after::SplitMix64;
+
 /// Pages of the trace, all of them equally far apart.
 const PAGES: u32 = 1_000_000;
 const SEED: u64 = 42;
@@ -118,21 +120,9 @@ macro_rules! version {
 version!(before, policies_before, before_looks_ahead);
 version!(after, policies_after, after_looks_ahead);
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-}
-
 /// Zipf popularity with exponent 1, three of ten references write; popular pages are no neighbours.
 fn zipf(references: usize) -> Vec<u32> {
-    let mut random = Random(SEED);
+    let mut random = SplitMix64::new(SEED);
     let mut sum = 0.0;
     let weights_up_to: Vec<f64> = (1..=PAGES)
         .map(|rank| {

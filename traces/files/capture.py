@@ -12,19 +12,29 @@ import sys
 import tempfile
 from pathlib import Path
 
+# Behind this folder, whose sessions.py is meant.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from captured import CLOCKHAND, capture_named
+from desktop import SessionError
 from sessions import SESSIONS, Session
 
 import clockhand
 
 HERE = Path(__file__).parent
-CLOCKHAND = Path(sys.executable).parent / "clockhand"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 PATHS = "/usr/bin:/bin"
 """Where programs are found: the system's own, so that others have the same."""
 
 
 def capture(session: Session) -> None:
-    """Run one session and put its trace beside this file."""
+    """Run one session and put its trace beside this file.
+
+    Raises:
+        SessionError: a program that it needs is not installed.
+    """
+    missing = [word for word in session.needs if shutil.which(word, path=PATHS) is None]
+    if missing:
+        raise SessionError(f"{missing[0]} is not installed")
     with tempfile.TemporaryDirectory(prefix=f"clockhand-{session.name}-") as name:
         folder = Path(name)
         session.prepare(folder)
@@ -60,21 +70,11 @@ def write_manifest() -> None:
 
 
 def main() -> int:
-    """Capture what is asked for; 1 if a session could not be."""
-    known = {session.name: session for session in SESSIONS}
-    wanted = sys.argv[1:] or list(known)
-    if unknown := [name for name in wanted if name not in known]:
-        print(f"there is no session {unknown[0]}; there are {', '.join(known)}", file=sys.stderr)
-        return 2
-    for name in wanted:
-        missing = [word for word in known[name].needs if shutil.which(word, path=PATHS) is None]
-        if missing:
-            print(f"{name}: {missing[0]} is not installed", file=sys.stderr)
-            return 1
-        print(name, flush=True)
-        capture(known[name])
-    write_manifest()
-    return 0
+    """Capture what is asked for, and write the table if all of it could be."""
+    code = capture_named(SESSIONS, capture)
+    if code == 0:
+        write_manifest()
+    return code
 
 
 if __name__ == "__main__":

@@ -20,13 +20,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from captured import CLOCKHAND, capture_named
 from desktop import Desktop, SessionError
 
 import clockhand
 
 HERE = Path(__file__).parent
-CLOCKHAND = Path(sys.executable).parent / "clockhand"
 WHOLE, COMMITTED = 60_000_000, 1_400_000
 """Records from the start on; the paper's traces have 13 to 21 million."""
 SENTENCE = "the weather is fine and we had a very good time with all of you last night"
@@ -40,9 +40,6 @@ SETTINGS = {
     "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1",
     "SDL_AUDIODRIVER": "dummy",
 }
-
-
-FAILURES = (SessionError, OSError, clockhand.ClockhandError, subprocess.SubprocessError)
 
 
 @dataclass(frozen=True)
@@ -239,23 +236,5 @@ def keep(name: str, whole: Path) -> None:
         shutil.move(made, place / f"{name}.parquet")
 
 
-def main() -> int:
-    """Capture what is asked for; 1 if a session failed, whose traces are left as they were."""
-    known = {session.name: session for session in SESSIONS}
-    wanted = sys.argv[1:] or list(known)
-    if unknown := [name for name in wanted if name not in known]:
-        print(f"there is no session {unknown[0]}; there are {', '.join(known)}", file=sys.stderr)
-        return 2
-    failed = 0
-    for name in wanted:
-        print(name, flush=True)
-        try:
-            capture(known[name])
-        except FAILURES as error:
-            print(f"  {name}: {error}; its traces were left as they were", file=sys.stderr)
-            failed = 1
-    return failed
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(capture_named(SESSIONS, capture))

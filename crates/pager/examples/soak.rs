@@ -17,7 +17,7 @@ use clockhand_pager::store::{
 };
 use clockhand_pager::{Bits, Counts, Event, PagedRegion, Settings, obstacle};
 use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
-use clockhand_policy::{Op, PageId, Ratio};
+use clockhand_policy::{Op, PageId, Ratio, SplitMix64};
 
 const PAGE_WORDS: usize = 512;
 
@@ -26,14 +26,15 @@ const REPORT_EVERY: Duration = Duration::from_secs(30);
 
 /// Pseudo-random numbers.
 #[derive(Clone)]
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Random {
+    fn new(seed: u64) -> Self {
+        Random(SplitMix64::new(seed))
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        self.0.next()
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -211,7 +212,7 @@ impl Soaked {
                     .iter_mut()
                     .enumerate()
                     .map(|(number, expected)| {
-                        let (soaked, random) = (&self, Random(random.next()));
+                        let (soaked, random) = (&self, Random::new(random.next()));
                         scope.spawn(move || soaked.work(number, expected, random))
                     })
                     .collect();
@@ -293,7 +294,7 @@ impl Totals {
 
 /// One round: several regions at once, which share a swap file and a compressed memory.
 fn round(seed: u64, folder: &Path, totals: &mut Totals) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let file = SwapFile::open(&folder.join("soak.swap"), None).expect("a swap file can be made");
     let ram = CompressedRam::new(DEFAULT_LEVEL, None).expect("zstd has this level");
     let plans: Vec<_> = (0..1 + random.below(4)).map(|_| Plan::new(&mut random)).collect();
@@ -303,7 +304,7 @@ fn round(seed: u64, folder: &Path, totals: &mut Totals) {
             true => Box::new(FaultyStore::new(file.store().expect("a ring"), &script)),
             false => Box::new(FaultyStore::new(ram.store().expect("a compressor"), &script)),
         };
-        (Soaked::new(plan, store, script), Random(random.next()))
+        (Soaked::new(plan, store, script), Random::new(random.next()))
     });
     let regions: Vec<_> = regions.collect();
     let plans: Vec<_> = regions.iter().map(|(soaked, _)| format!("{:?}", soaked.plan)).collect();

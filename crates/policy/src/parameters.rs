@@ -105,6 +105,14 @@ impl fmt::Display for Value {
     }
 }
 
+/// The words as a sentence gives a choice of them: `a`, `a or b` or `a, b or c`.
+pub fn one_of(words: &[&str]) -> String {
+    match words {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => words.concat(),
+    }
+}
+
 impl fmt::Display for Domain {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -116,10 +124,7 @@ impl fmt::Display for Domain {
             Domain::Ratio { min, max: Some(max) } => {
                 write!(formatter, "a number such as 1/3 or 0.25, from {min} to {max}")
             }
-            Domain::Choice([others @ .., last]) if !others.is_empty() => {
-                write!(formatter, "{} or {last}", others.join(", "))
-            }
-            Domain::Choice(words) => formatter.write_str(&words.concat()),
+            Domain::Choice(words) => formatter.write_str(&one_of(words)),
             Domain::Flag => formatter.write_str("true or false"),
         }
     }

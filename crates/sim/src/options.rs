@@ -95,8 +95,33 @@ impl<T: OptionValue> OptionValue for Option<T> {
 }
 
 /// Declares the options of a study: the struct, its default, and its `OPTIONS` in the order of the fields. The doc comment
-/// of a field is the command's help.
+/// of a field is the command's help. `grid of "policies";` stands for the options of every grid of policies, memory sizes
+/// and a device.
 macro_rules! options {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $options:ident {
+            grid of $names:literal;
+            $($others:tt)*
+        }
+    ) => {
+        $crate::options::options! {
+            $(#[doc = $about])+
+            pub struct $options {
+                /// NAME or NAME:parameter=value,...; several with commas, all, or a pattern such as 'clock*'. See: clockhand policies.
+                policy: Vec<String> = $crate::options::Domain::Names { of: $names };
+                /// Page frames, such as 64,128.
+                frames: Option<String> = $crate::options::Domain::Sizes;
+                /// Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%.
+                memory: Option<String> = $crate::options::Domain::Sizes;
+                /// Page size in bytes, a power of two.
+                page_size: String = $crate::options::Domain::Text, "4KiB";
+                /// NAME[:option=value,...] or FILE.toml. See: clockhand devices.
+                device: String = $crate::options::Domain::Device, "slc-nand";
+                $($others)*
+            }
+        }
+    };
     (
         $(#[doc = $about:literal])+
         pub struct $options:ident {

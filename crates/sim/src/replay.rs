@@ -33,7 +33,7 @@ pub enum Bits {
     /// unseen until the bits are cleared.
     Mapped,
     /// As real memory shows it to who looks: a translation that is back says that its page was referenced, whatever the
-    /// access did; a period of the policy ends with a miss, since nobody looks between misses.
+    /// access did; a period of the policy ends with a miss, since nothing looks between misses.
     Sensed,
 }
 

@@ -163,7 +163,7 @@ impl TraceInfoBuilder {
         })
     }
 
-    /// The same builder for counts that may take so much memory.
+    /// The same builder for counts that may take this much memory.
     #[must_use]
     pub fn within(self, memory_limit_bytes: u64) -> Self {
         Self { memory_limit_bytes, ..self }

@@ -1,7 +1,7 @@
 """The tools, built from the C sources beside this file when they are first used.
 
 They go to the user's cache folder, named after a hash of the sources and of what they were built
-with, so that a new version of either builds anew.
+with, so that they are built again for a new version of either.
 """
 
 import hashlib

@@ -4,7 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
@@ -91,3 +91,18 @@ class Reported(ABC):
     @abstractmethod
     def _rendered(self, highlight: Sequence[str]) -> str:
         """Return the report as HTML."""
+
+
+class ReportedRows(Reported):
+    """A result of which notebooks show some columns of the rows.
+
+    Attributes:
+        leading: These columns; those that the rows lack are left out.
+        rows: The rows.
+    """
+
+    leading: ClassVar[Sequence[str]]
+    rows: pl.DataFrame
+
+    def _leading(self) -> pl.DataFrame:
+        return self.rows.select(name for name in self.leading if name in self.rows.columns)

@@ -28,6 +28,7 @@ from clockhand.reproduce.cflru_experiment import (
 from clockhand.reproduce.craw import claim_table
 from clockhand.reproduce.parts import Judged, Part, short_name, sweep_parts
 from clockhand.studies.locality.window import predict_window
+from clockhand.study.facts import Facts
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
 
@@ -59,7 +60,7 @@ PAPERS_NAND = (
 
 
 @dataclass(frozen=True)
-class CflruReproduction(Judged[CflruRows]):
+class CflruReproduction(Judged[CflruRows, Facts]):
     """What became of the CFLRU paper's claims."""
 
 

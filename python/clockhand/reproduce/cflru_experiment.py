@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clockhand.reproduce.experiment_file import read_experiment_file
+from clockhand.reproduce.experiment_file import read_experiment_file, texts
 from clockhand.reproduce.parts import Part, read_part
 
 SWAP = "swap"
@@ -65,11 +65,7 @@ def read_cflru_experiment(path: str | os.PathLike[str]) -> CflruExperiment:
 
 def _experiment(file: Path, content: Mapping[str, Any]) -> CflruExperiment:
     for (part, key), judged in JUDGED.items():
-        values = content[part][key]
-        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise TypeError(f"{key} of {part}: {values!r} is not a list of texts")
-        if missing := [value for value in judged if value not in values]:
-            raise ValueError(f"the {key} of {part} lack {', '.join(missing)}")
+        texts(content[part][key], f"{key} of {part}", judged)
     return CflruExperiment(
         path=file,
         question=str(content["question"]),

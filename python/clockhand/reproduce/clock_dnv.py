@@ -12,7 +12,8 @@ from clockhand import _engine
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.clock_dnv_claims import judge
 from clockhand.reproduce.craw import claim_table
-from clockhand.reproduce.experiment_file import read_experiment_file
+from clockhand.reproduce.experiment_file import read_experiment_file, texts
+from clockhand.reproduce.parts import Judged, joined_lists, short_name
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.studies.ssd.run import SSD_SCHEMA
 from clockhand.study.facts import SsdRunFacts
@@ -75,27 +76,17 @@ class ClockDnvExperiment:
 
 
 @dataclass(frozen=True)
-class ClockDnvReproduction:
+class ClockDnvReproduction(Judged[pl.DataFrame, SsdRunFacts]):
     """What became of the CLOCK-DNV paper's claims.
 
+    ``rows`` are those of all runs, with the column ``workload``: the paper's name of what a
+    stand-in stands in for, null for a real trace.
+
     Attributes:
-        claims: Every claim with our number and a verdict, in the paper's order.
-        paper_tables: The paper's Tables I to III beside ours, by title.
-        rows: The rows of all runs, with the column ``workload``: the paper's name of what a
-            stand-in stands in for, null for a real trace.
         ablation: What each mode changes, against CLOCK-DNV's defaults.
-        tables: The tables that are kept.
-        facts: How all of it was made.
-        warnings: What the readers passed over or assumed, one sentence each.
     """
 
-    claims: list[Claim]
-    paper_tables: Mapping[str, pl.DataFrame]
-    rows: pl.DataFrame
     ablation: pl.DataFrame
-    tables: list[Table]
-    facts: SsdRunFacts
-    warnings: list[str]
 
 
 KEYS = {
@@ -124,26 +115,20 @@ def _experiment(file: Path, content: Mapping[str, Any]) -> ClockDnvExperiment:
         path=file,
         question=str(content["question"]),
         expected=str(content["expected"]),
-        totals=_texts(content["totals"]),
-        buffers=_texts(content["buffers"]),
-        ablation=_texts(content["ablation"]),
+        totals=texts(content["totals"], "totals"),
+        buffers=texts(content["buffers"], "buffers"),
+        ablation=texts(content["ablation"], "ablation"),
         ssd=str(content["ssd"]),
         precondition=str(content["precondition"]),
         seed=int(content["seed"]),
         stand_ins=stand_ins,
         real=RealTraces(
             files=tuple((entry["name"], entry["format"]) for entry in real["file"]),
-            totals=_texts(real["totals"]),
+            totals=texts(real["totals"], "totals of real"),
             ssd=str(real["ssd"]),
             map=str(real["map"]),
         ),
     )
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError(f"{values!r} is not a list of texts")
-    return tuple(values)
 
 
 def reproduce_clock_dnv(
@@ -269,26 +254,14 @@ def _rows(experiment: ClockDnvExperiment, sweeps: Sequence[Sweep]) -> pl.DataFra
 
 def _short(trace: str) -> str:
     """The recipe's name, or that of the file without endings."""
-    return Path(trace.removeprefix(RECIPE)).name.partition(".")[0]
+    return short_name(trace.removeprefix(RECIPE))
 
 
 def _joined_facts(sweeps: Sequence[Sweep]) -> SsdRunFacts:
     """Facts of all sweeps as those of one; traces are called as in the rows."""
-    first = sweeps[0].facts
-    traces = [trace for sweep in sweeps for trace in sweep.facts["traces"]]
-    for trace in traces:
-        trace["name"] = _short(trace["name"])
-    ssds = [ssd for sweep in sweeps for ssd in sweep.facts["ssds"]]
-    buffers = [buffer for sweep in sweeps for buffer in sweep.facts["buffers"]]
-    return cast(
-        SsdRunFacts,
-        {
-            **first,
-            "traces": traces,
-            "ssds": list({ssd["name"]: ssd for ssd in ssds}.values()),
-            "buffers": list({buffer["name"]: buffer for buffer in buffers}.values()),
-        },
-    )
+    made: list[Any] = [sweep.facts for sweep in sweeps]
+    lists = joined_lists(made, _short, ("ssds", "buffers"))
+    return cast(SsdRunFacts, {**made[0], **lists})
 
 
 def _ablation(rows: pl.DataFrame) -> pl.DataFrame:

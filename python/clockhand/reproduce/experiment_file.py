@@ -1,7 +1,7 @@
 """Experiments of papers as TOML files: their keys are checked; a refusal is one sentence."""
 
 import os
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,3 +42,22 @@ def read_experiment_file(
         raise UsageError(
             f"{file}: a value is missing or not of its kind ({error}); compare it with {committed}"
         ) from error
+
+
+def texts(values: Any, what: str, judged: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the texts of a list.
+
+    Args:
+        values: The list.
+        what: What a refusal calls it.
+        judged: Texts that it must have, because claims are judged by them.
+
+    Raises:
+        TypeError: it is not a list, or something else is in it.
+        ValueError: it lacks some of ``judged``.
+    """
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{what}: {values!r} is not a list of texts")
+    if missing := [text for text in judged if text not in values]:
+        raise ValueError(f"the {what} lack {', '.join(missing)}")
+    return tuple(values)

@@ -1,7 +1,7 @@
 """Experiments of several parts: each asks one study of traces that stand for workloads."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -18,6 +18,7 @@ from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
 
 Rows = TypeVar("Rows")
+RunFacts = TypeVar("RunFacts")
 
 WORKLOAD = "workload"
 """The key of a part's workloads, and the column of rows that names them."""
@@ -110,7 +111,7 @@ def _rows_of(part: Part, sweep: Sweep) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Judged(Generic[Rows]):
+class Judged(Generic[Rows, RunFacts]):
     """What became of a paper's claims.
 
     Attributes:
@@ -126,7 +127,7 @@ class Judged(Generic[Rows]):
     paper_tables: Mapping[str, pl.DataFrame]
     rows: Rows
     tables: list[Table]
-    facts: Facts
+    facts: RunFacts
     warnings: list[str]
 
 
@@ -168,15 +169,12 @@ def sweep_parts(
 
 def _joined_facts(parts: Mapping[str, Part], sweeps: Mapping[str, Sweep]) -> Facts:
     """Return the facts of all parts as those of one run; traces are called as in the rows."""
-    made = [sweep.facts for sweep in sweeps.values()]
+    made: list[Any] = [sweep.facts for sweep in sweeps.values()]
     names = {
         trace: name
         for part in parts.values()
         for trace, name in zip(part.sweep.traces, part.names, strict=True)
     }
-    traces = [
-        {**trace, "name": names[trace["name"]]} for facts in made for trace in facts["traces"]
-    ]
     options = {
         f"{name}: {option}": value
         for name, sweep in sweeps.items()
@@ -188,11 +186,28 @@ def _joined_facts(parts: Mapping[str, Part], sweeps: Mapping[str, Sweep]) -> Fac
         {
             **made[-1],
             "options": {**options, "jobs": made[-1]["options"]["jobs"]},
-            "traces": _each_once(traces),
-            "devices": _each_once(device for facts in made for device in facts["devices"]),
-            "policies": _each_once(policy for facts in made for policy in facts["policies"]),
+            **joined_lists(made, names.__getitem__, ("devices", "policies")),
         },
     )
+
+
+def joined_lists(
+    made: Sequence[Mapping[str, Any]], called: Callable[[str], str], kinds: Iterable[str]
+) -> dict[str, list[Any]]:
+    """Return what the facts of several sweeps list: traces, and ``kinds``; each name once.
+
+    Args:
+        made: The facts.
+        called: What the rows call a trace.
+        kinds: What else they list, such as devices.
+    """
+    traces = [
+        {**trace, "name": called(trace["name"])} for facts in made for trace in facts["traces"]
+    ]
+    return {
+        "traces": _each_once(traces),
+        **{kind: _each_once(entry for facts in made for entry in facts[kind]) for kind in kinds},
+    }
 
 
 def _each_once(entries: Iterable[Any]) -> list[Any]:

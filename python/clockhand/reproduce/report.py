@@ -69,7 +69,7 @@ def page_of(
     facts: Any,
     **more: Any,
 ) -> str:
-    """Return a reproduction on so many traces as HTML text: claims, the paper's tables, figures.
+    """Return a reproduction on this many traces as HTML text: claims, the paper's tables, figures.
 
     ``more`` is what the paper's own template shows besides.
     """

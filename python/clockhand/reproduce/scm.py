@@ -24,6 +24,7 @@ from clockhand.reproduce.scm_experiment import (
 )
 from clockhand.reproduce.scm_mobile_claims import judge_mobile
 from clockhand.studies.filecache.run import break_even
+from clockhand.study.facts import Facts
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
 
@@ -51,7 +52,7 @@ class ScmRows:
 
 
 @dataclass(frozen=True)
-class ScmReproduction(Judged[ScmRows]):
+class ScmReproduction(Judged[ScmRows, Facts]):
     """What became of the SCM paper's claims."""
 
 

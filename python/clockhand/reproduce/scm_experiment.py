@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clockhand._engine import UsageError
-from clockhand.reproduce.experiment_file import read_experiment_file
+from clockhand.reproduce.experiment_file import read_experiment_file, texts
 from clockhand.reproduce.parts import Part, read_part
 
 SERVERS = "servers"
@@ -118,16 +118,15 @@ def read_scm_experiment(
 
 
 def _experiment(file: Path, content: Mapping[str, Any], longer: Path | None) -> ScmExperiment:
-    _must_have(content["break_even"], DEVICES_JUDGED, "break_even")
-    _must_have(content[SERVERS]["devices"], DEVICES_JUDGED, "devices of servers")
-    _must_have(content[SERVERS]["admissions"], ADMISSIONS_JUDGED, "admissions of servers")
-    _must_have(content[DESKTOP]["ratios"], RATIOS_JUDGED, "ratios of desktop")
+    texts(content[SERVERS]["devices"], "devices of servers", DEVICES_JUDGED)
+    texts(content[SERVERS]["admissions"], "admissions of servers", ADMISSIONS_JUDGED)
+    texts(content[DESKTOP]["ratios"], "ratios of desktop", RATIOS_JUDGED)
     return ScmExperiment(
         path=file,
         question=str(content["question"]),
         expected=str(content["expected"]),
         measured=read_measured(file.parent / content["measured"]),
-        break_even=tuple(content["break_even"]),
+        break_even=texts(content["break_even"], "break_even", DEVICES_JUDGED),
         parts={
             name: read_part(
                 file, content, name, study, WORKLOADS[of], workloads_of=of, longer=longer
@@ -135,13 +134,6 @@ def _experiment(file: Path, content: Mapping[str, Any], longer: Path | None) -> 
             for name, (study, of) in PARTS.items()
         },
     )
-
-
-def _must_have(values: Any, judged: tuple[str, ...], what: str) -> None:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError(f"{what}: {values!r} is not a list of texts")
-    if missing := [value for value in judged if value not in values]:
-        raise ValueError(f"the {what} lack {', '.join(missing)}")
 
 
 def read_measured(path: Path) -> Measured:

@@ -7,6 +7,7 @@ from typing import Any
 
 from clockhand import _engine
 from clockhand.study.options import Option, options_of
+from clockhand.study.phrases import one_of
 from clockhand.study.run import Options, Study
 
 MOST_COMBINATIONS = 100_000
@@ -159,9 +160,7 @@ class _Table:
         elif option.kind == "word":
             self._check_kind(option, value, (str,))
             if value not in option.words:
-                *others, last = option.words
-                choices = f"{', '.join(others)} or {last}" if others else last
-                self._refuse(f"{key}: {value!r} is unknown; give {choices}")
+                self._refuse(f"{key}: {value!r} is unknown; give {one_of(option.words)}")
         elif option.kind == "device":
             self._check_kind(option, value, (str,))
             value = self._file(value)

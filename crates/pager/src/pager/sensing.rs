@@ -11,8 +11,8 @@ use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, WRITABLE};
 use crate::paging::{Event, PagerError};
 use crate::watchdog::{Waits, during};
 
-/// Translations are dropped in batches of one for each so many frames: what is accessed meanwhile is not seen, which is of
-/// no account as long as the batch is a small part of the memory.
+/// Translations are dropped in batches: one for each of this number of frames. What is accessed meanwhile is not seen, which
+/// does not matter as long as the batch is a small part of the memory.
 const FRAMES_PER_DROP: u32 = 64;
 
 /// The most translations that are dropped together.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use clockhand_policy::SplitMix64;
 use clockhand_sim::{
     Contestant, Effort, Experiment, MemorySize, ReplayOptions, RequestTable, TraceInput,
 };
@@ -39,20 +40,12 @@ impl Path {
     }
 }
 
-/// SplitMix64.
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
     /// In [0, 1), of 53 random bits.
     fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.0.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     fn below(&mut self, limit: u32) -> u32 {
@@ -62,7 +55,7 @@ impl Random {
 
 /// `references` page references over `pages` pages.
 pub fn table(path: Path, pages: u32, references: usize) -> RequestTable {
-    let mut random = Random(SEED);
+    let mut random = Random(SplitMix64::new(SEED));
     let mut weight_up_to = 0.0;
     let weights_up_to: Vec<f64> = (1..=pages)
         .map(|rank| {

@@ -7,16 +7,7 @@ use crate::{Contestant, MemorySize, SimError, TraceInput, parse_page_bytes};
 options! {
     /// What `pagecache` takes beside traces and threads.
     pub struct PageCacheSettings {
-        /// NAME or NAME:parameter=value,...; several with commas, all, or a pattern such as 'clock*'. See: clockhand policies.
-        policy: Vec<String> = Domain::Names { of: "policies" };
-        /// Page frames, such as 64,128.
-        frames: Option<String> = Domain::Sizes;
-        /// Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%.
-        memory: Option<String> = Domain::Sizes;
-        /// Page size in bytes, a power of two.
-        page_size: String = Domain::Text, "4KiB";
-        /// NAME[:option=value,...] or FILE.toml. See: clockhand devices.
-        device: String = Domain::Device, "slc-nand";
+        grid of "policies";
         /// What files stand on; as --device, which is for anonymous pages, if not given.
         file_device: Option<String> = Domain::Device;
         /// zero: the first reference to anonymous memory reads nothing; read: every miss on it reads, as in simulate.
@@ -25,7 +16,7 @@ options! {
         zero_clean: String = Domain::Text, "drop";
         /// Run a flusher at multiples of this many seconds of trace time (5s) or references (1000r).
         flush_every: Option<String> = Domain::Text;
-        /// The flusher writes pages of files that became dirty so long ago; 0.
+        /// The flusher writes pages of files that became dirty at least this long ago; 0.
         flush_age: Option<String> = Domain::Text;
         /// The flusher leaves at most this share of the frames dirty, such as 1/4 or 20%.
         dirty_limit: Option<String> = Domain::Number;

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU64;
 
+use clockhand_policy::parameters::one_of;
+
 use crate::options::{Domain, options};
 use crate::{
     Bits, Contestant, Effort, Experiment, MemorySize, Observation, ReplayOptions, SimError,
@@ -11,16 +13,7 @@ use crate::{
 options! {
     /// What `simulate` takes beside traces and threads.
     pub struct PagesOptions {
-        /// NAME or NAME:parameter=value,...; several with commas, all, or a pattern such as 'clock*'. See: clockhand policies.
-        policy: Vec<String> = Domain::Names { of: "policies_and_bounds" };
-        /// Page frames, such as 64,128.
-        frames: Option<String> = Domain::Sizes;
-        /// Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%.
-        memory: Option<String> = Domain::Sizes;
-        /// Page size in bytes, a power of two.
-        page_size: String = Domain::Text, "4KiB";
-        /// NAME[:option=value,...] or FILE.toml. See: clockhand devices.
-        device: String = Domain::Device, "slc-nand";
+        grid of "policies_and_bounds";
         /// exact: every hit sets its bit; mapped: as real memory shows it by faults; sensed: as it shows it to who looks.
         bits: String = Domain::Word { words: &["exact", "mapped", "sensed"] }, "exact";
         /// fetch: a write fault reads the page; blind: it reads nothing.
@@ -93,9 +86,7 @@ pub fn choose<T: Copy, const N: usize>(
 ) -> Result<T, SimError> {
     let chosen = choices.iter().find(|(choice, _)| *choice == word);
     chosen.map(|&(_, value)| value).ok_or_else(|| {
-        let words: Vec<_> = choices.iter().map(|&(choice, _)| choice).collect();
-        let (last, others) = words.split_last().expect("an option has words");
-        let others = others.join(", ");
-        SimError::Usage(format!("{option} {word:?} is unknown; give {others} or {last}"))
+        let words = choices.map(|(choice, _)| choice);
+        SimError::Usage(format!("{option} {word:?} is unknown; give {}", one_of(&words)))
     })
 }

@@ -1,7 +1,7 @@
 //! Exact counts of twelve policies at eight memory sizes on the trace that stands in `traces/`.
 //!
 //! They are kept in `golden/tar-gzip.csv`, whose head says where they come from. When a change is meant to move
-//! them, `CLOCKHAND_REWRITE_GOLDEN=1 cargo test -p clockhand-sim golden` writes them anew.
+//! them, `CLOCKHAND_REWRITE_GOLDEN=1 cargo test -p clockhand-sim golden` writes them again.
 
 use std::fmt::Write;
 use std::fs;

@@ -211,7 +211,7 @@ impl PageViewBuilder {
         })
     }
 
-    /// The same builder for a view that may take so much memory.
+    /// The same builder for a view that may take this much memory.
     #[must_use]
     pub fn within(self, memory_limit_bytes: u64) -> Self {
         Self { memory_limit_bytes, ..self }

@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.phrases import all_of
 from clockhand.study.sizes import bytes_text
 
 NOTICEABLE = 0.0005
@@ -68,13 +69,9 @@ def headline(rows: pl.DataFrame, facts: Facts | None) -> str:
         pays[saves].append(printable(cells["device"][0]))
     where = group_label(rows, split[0], facts)
     if not pays[True]:
-        return f"No file cache pays on {_all_of(pays[False])} for {where}"
-    but = f", but not on {_all_of(pays[False])}," if pays[False] else ""
-    return f"A file cache pays on {_all_of(pays[True])}{but} for {where}"
-
-
-def _all_of(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"No file cache pays on {all_of(pays[False])} for {where}"
+    but = f", but not on {all_of(pays[False])}," if pays[False] else ""
+    return f"A file cache pays on {all_of(pays[True])}{but} for {where}"
 
 
 def _saving(row: Mapping[str, Any]) -> float:

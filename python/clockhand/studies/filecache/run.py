@@ -9,7 +9,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
-from clockhand.report.reported import Reported
+from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
@@ -32,15 +32,8 @@ STACK_SHARE = str(_DEFAULTS["stack_share"].default)
 Names = str | Sequence[str]
 
 
-LEADING = (
-    "trace", "policy", "admission", "capacity", "device", "hit_ratio", "admitted", "time_us",
-    "time_without_cache_us",
-)  # fmt: skip
-"""The columns that notebooks show."""
-
-
 @dataclass(frozen=True)
-class FileCacheRun(Reported):
+class FileCacheRun(ReportedRows):
     """A result with the facts that belong to it.
 
     Attributes:
@@ -54,8 +47,10 @@ class FileCacheRun(Reported):
     facts: Facts
     warnings: list[str]
 
-    def _leading(self) -> pl.DataFrame:
-        return self.rows.select(name for name in LEADING if name in self.rows.columns)
+    leading = (
+        "trace", "policy", "admission", "capacity", "device", "hit_ratio", "admitted", "time_us",
+        "time_without_cache_us",
+    )  # fmt: skip
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.filecache.report import render

@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.phrases import all_of
 from clockhand.study.policies import reads_the_future
 
 NOTICEABLE = 0.0005
@@ -78,5 +79,4 @@ def _bounds(values: pl.Series) -> tuple[float, float]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    shown = [printable(name) for name in names]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return all_of(printable(name) for name in names)

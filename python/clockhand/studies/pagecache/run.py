@@ -9,7 +9,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
-from clockhand.report.reported import Reported
+from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
@@ -21,14 +21,8 @@ SCHEMA = schema("pagecache")
 """Names, order and types of the columns of a result."""
 
 
-LEADING = (
-    "trace", "policy", "frames", "memory_share", "hit_ratio", "read_ios", "write_ios", "io_time_us",
-)  # fmt: skip
-"""The columns that notebooks show."""
-
-
 @dataclass(frozen=True)
-class PageCacheRun(Reported):
+class PageCacheRun(ReportedRows):
     """A result with the facts that belong to it.
 
     Attributes:
@@ -42,8 +36,10 @@ class PageCacheRun(Reported):
     facts: Facts
     warnings: list[str]
 
-    def _leading(self) -> pl.DataFrame:
-        return self.rows.select(name for name in LEADING if name in self.rows.columns)
+    leading = (
+        "trace", "policy", "frames", "memory_share", "hit_ratio", "read_ios", "write_ios",
+        "io_time_us",
+    )  # fmt: skip
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.pagecache.report import render

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from clockhand.report.words import unique
 from clockhand.studies.pages.sections import Section, meaning
+from clockhand.study.phrases import all_of
 from clockhand.study.policies import BASELINE, reads_the_future
 
 # Below one part in two thousand a difference would be printed as 0.0 %.
@@ -72,18 +73,18 @@ def _against_baseline(
     clock = _baseline_text(section)
     if least < 1 - NOTICEABLE:
         lead = (
-            f"{_listed(best)} {verb} {_percent(1 - least)} less I/O time than {clock} "
+            f"{all_of(best)} {verb} {_percent(1 - least)} less I/O time than {clock} "
             f"on {section.label}."
         )
     elif least <= 1 + NOTICEABLE:
         lead = (
             f"No policy needs less I/O time than {clock} on {section.label}; "
-            f"{_listed(best)} {verb} the same."
+            f"{all_of(best)} {verb} the same."
         )
     else:
         lead = (
             f"No policy needs less I/O time than {clock} on {section.label}; the nearest, "
-            f"{_listed(best)}, {verb} {_percent(least - 1)} more."
+            f"{all_of(best)}, {verb} {_percent(least - 1)} more."
         )
     detail = _baseline_detail(section, ratios[best[0]], sizes)
     return Finding(lead, detail + _over_bound(section, best, sizes) + _left_out(section))
@@ -124,7 +125,7 @@ def _against_best(
         lead = f"All policies need the same I/O time on {section.label}."
     else:
         verb = "needs" if len(best) == 1 else "need"
-        lead = f"{_listed(best)} {verb} the least I/O time on {section.label}."
+        lead = f"{all_of(best)} {verb} the least I/O time on {section.label}."
     detail = _sizes_text(section, sizes)
     if least > 1 + NOTICEABLE:
         detail += f" That is {_percent(least - 1)} above the best policy of each size."
@@ -144,7 +145,7 @@ def _over_bound(section: Section, policies: Sequence[str], sizes: Sequence[int])
         return ""
     verb = "takes" if len(policies) == 1 else "take"
     return (
-        f" {_listed(policies)} {verb} {_mean(known):.2f}\u00a0\u00d7 the I/O time of the lower "
+        f" {all_of(policies)} {verb} {_mean(known):.2f}\u00a0\u00d7 the I/O time of the lower "
         "bound, which no policy can go below."
     )
 
@@ -182,13 +183,7 @@ def _left_out(section: Section) -> str:
     if not offline:
         return ""
     verb = "is" if len(offline) == 1 else "are"
-    return f" {_listed(offline)} {verb} left out here: no running system can know the future."
-
-
-def _listed(policies: Sequence[str]) -> str:
-    if len(policies) == 1:
-        return policies[0]
-    return f"{', '.join(policies[:-1])} and {policies[-1]}"
+    return f" {all_of(offline)} {verb} left out here: no running system can know the future."
 
 
 def _percent(share: float) -> str:

@@ -18,6 +18,7 @@ from clockhand.study.calls import in_python
 from clockhand.study.drawing import check_drawing
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
 from clockhand.study.options import joined, names_of
+from clockhand.study.phrases import all_of, one_of
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
 from clockhand.study.progress import Watch, Watching, watched
 from clockhand.study.selections import expanded
@@ -163,7 +164,7 @@ def recommend(
         ClockhandError: the trace cannot be read.
     """
     if purpose not in PURPOSES:
-        raise UsageError(f"--for {purpose!r} is unknown; give {' or '.join(PURPOSES)}")
+        raise UsageError(f"--for {purpose!r} is unknown; give {one_of(PURPOSES)}")
     if jobs is not None:
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
     more = expanded("--policy", policies, names_of("policies"))
@@ -420,7 +421,7 @@ def _choice(
     if not others:
         return f"All {len(candidates)} policies need the same I/O time {where}; {policy} will do."
     second = min(others, key=asked.times_us.__getitem__)
-    also = f", as {_listed(equal)} do{'es' if len(equal) == 1 else ''}" if equal else ""
+    also = f", as {all_of(equal)} do{'es' if len(equal) == 1 else ''}" if equal else ""
     against = [f"{_less(time_us, asked.times_us[second])} than {second}, the next"]
     if policy != BASELINE and second != BASELINE and BASELINE not in equal:
         against.insert(0, f"{_less(time_us, asked.times_us[BASELINE])} than {BASELINE}")
@@ -457,10 +458,10 @@ def _robustness(situations: Sequence[_Situation], policy: str, candidates: Seque
                 f"{percent(situation.over_best(policy, candidates) - 1)} more"
             )
     if not loses:
-        return f"It stays the best {_listed(stays)}."
+        return f"It stays the best {all_of(stays)}."
     if not stays:
-        return f"It is best only there: {_listed(loses)}."
-    return f"It stays the best {_listed(stays)}; {_listed(loses)}."
+        return f"It is best only there: {all_of(loses)}."
+    return f"It stays the best {all_of(stays)}; {all_of(loses)}."
 
 
 def _regret(first: _Situation, second: _Situation, candidates: Sequence[str]) -> str:
@@ -484,9 +485,3 @@ def _less(time_us: float, other_us: float) -> str:
 
 def _seconds(time_us: float) -> str:
     return f"{time_us / 1e6:,.4g} s"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    if len(texts) == 1:
-        return texts[0]
-    return f"{', '.join(texts[:-1])} and {texts[-1]}"

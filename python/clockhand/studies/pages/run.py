@@ -9,7 +9,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
-from clockhand.report.reported import Reported
+from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
@@ -37,14 +37,8 @@ GAUGES_FILE = "gauges.parquet"
 """Where the command of the facts writes gauges, which the library gives as a table."""
 
 
-LEADING = (
-    "trace", "policy", "frames", "memory_share", "hit_ratio", "read_ios", "write_ios", "io_time_us",
-)  # fmt: skip
-"""The columns that notebooks show."""
-
-
 @dataclass(frozen=True)
-class Simulation(Reported):
+class Simulation(ReportedRows):
     """A result with the facts that belong to it.
 
     Attributes:
@@ -61,8 +55,10 @@ class Simulation(Reported):
     warnings: list[str]
     gauges: pl.DataFrame
 
-    def _leading(self) -> pl.DataFrame:
-        return self.rows.select(name for name in LEADING if name in self.rows.columns)
+    leading = (
+        "trace", "policy", "frames", "memory_share", "hit_ratio", "read_ios", "write_ios",
+        "io_time_us",
+    )  # fmt: skip
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.report import render

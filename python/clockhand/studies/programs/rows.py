@@ -145,7 +145,7 @@ def disagreements(rows: pl.DataFrame) -> list[str]:
     """Return where the simulator counts other than the pager; a process that failed may differ.
 
     The end of a program may cut its last fault short: a page has left for it, another may have been
-    read, and the log does not have it. So much more the pager may count.
+    read, and the log does not have it. The pager may count that much more.
     """
     sentences = []
     for row in rows.filter(pl.col("failure").is_null()).iter_rows(named=True):

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from clockhand.study.facts import SsdFacts, SsdRunFacts, printable, trace_label
+from clockhand.study.phrases import all_of
 from clockhand.study.policies import without
 
 GIB = 1 << 30
@@ -145,5 +146,4 @@ def _life(row: dict[str, object]) -> str:
 
 
 def _listed(names: Iterable[str] | Sequence[str]) -> str:
-    shown = [printable(name) for name in names]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return all_of(printable(name) for name in names)

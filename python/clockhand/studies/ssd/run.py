@@ -9,7 +9,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
-from clockhand.report.reported import Reported
+from clockhand.report.reported import ReportedRows
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
@@ -31,14 +31,8 @@ WEAR_SCHEMA: Mapping[str, type[pl.DataType]] = {
 }
 
 
-LEADING = (
-    "trace", "buffer", "buffer_pages", "ssd", "host_writes", "flash_programs", "erases", "waf",
-)  # fmt: skip
-"""The columns that notebooks show."""
-
-
 @dataclass(frozen=True)
-class SsdRun(Reported):
+class SsdRun(ReportedRows):
     """A result with the facts that belong to it.
 
     Attributes:
@@ -54,8 +48,9 @@ class SsdRun(Reported):
     facts: SsdRunFacts
     warnings: list[str]
 
-    def _leading(self) -> pl.DataFrame:
-        return self.rows.select(name for name in LEADING if name in self.rows.columns)
+    leading = (
+        "trace", "buffer", "buffer_pages", "ssd", "host_writes", "flash_programs", "erases", "waf",
+    )  # fmt: skip
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.ssd.report import render

@@ -9,7 +9,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
-from clockhand.report.reported import Reported
+from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
@@ -37,15 +37,8 @@ Listed = int | float | str | Iterable[int] | Iterable[float] | Iterable[str]
 """One value, several, or a text of several with commas between them."""
 
 
-LEADING = (
-    "trace", "page_bytes", "tlb_entries", "frames", "storage_ratio", "device", "tlb_misses",
-    "page_faults", "amat_ns",
-)  # fmt: skip
-"""The columns that notebooks show."""
-
-
 @dataclass(frozen=True)
-class Translation(Reported):
+class Translation(ReportedRows):
     """A result with the facts that belong to it.
 
     Attributes:
@@ -60,8 +53,10 @@ class Translation(Reported):
     facts: Facts
     warnings: list[str]
 
-    def _leading(self) -> pl.DataFrame:
-        return self.rows.select(name for name in LEADING if name in self.rows.columns)
+    leading = (
+        "trace", "page_bytes", "tlb_entries", "frames", "storage_ratio", "device", "tlb_misses",
+        "page_faults", "amat_ns",
+    )  # fmt: skip
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.translate.report import render

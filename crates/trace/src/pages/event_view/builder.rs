@@ -116,7 +116,7 @@ impl EventViewBuilder {
         })
     }
 
-    /// The same builder for a view that may take so much memory while it is made.
+    /// The same builder for a view that may take this much memory while it is made.
     #[must_use]
     pub fn within(self, memory_limit_bytes: u64) -> Self {
         Self { memory_limit_bytes, ..self }

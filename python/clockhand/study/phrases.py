@@ -1,0 +1,18 @@
+"""Lists of words inside sentences."""
+
+from collections.abc import Iterable
+
+
+def all_of(words: Iterable[str]) -> str:
+    """Return ``a``, ``a and b`` or ``a, b and c``."""
+    return _listed(list(words), "and")
+
+
+def one_of(words: Iterable[str]) -> str:
+    """Return ``a``, ``a or b`` or ``a, b or c``."""
+    return _listed(list(words), "or")
+
+
+def _listed(words: list[str], last: str) -> str:
+    *others, end = words
+    return f"{', '.join(others)} {last} {end}" if others else end
