@@ -2,7 +2,7 @@
 
 use clockhand_policy::catalog::PolicySpec;
 use clockhand_sim::{
-    AskedOfDrive, Bits, BufferCourse, Contestant, Course, SimError, SsdOptions, SsdRow, Watching,
+    AskedPage, Bits, BufferCourse, Contestant, Course, SimError, SsdOptions, SsdRow, Watching,
     WriteMiss, choose,
 };
 use pyo3::prelude::*;
@@ -139,7 +139,7 @@ impl BufferCourseFacts {
 #[derive(Serialize)]
 struct WatchedBuffersFacts {
     trace: TraceFacts,
-    requests: Vec<(AskedOfDrive, Option<u64>)>,
+    requests: Vec<AskedPage>,
     pages_per_block: u32,
     ssd: SsdFacts,
     courses: Vec<BufferCourseFacts>,

@@ -56,9 +56,9 @@ pub use pages::{
 };
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use ssd::{
-    AddressMap, AskedOfDrive, BufferCourse, BufferList, BufferStep, BufferedBlock, MovedPage,
-    Repeat, SsdCell, SsdExperiment, SsdOptions, SsdOutcome, SsdRow, StepEvent, WatchedBuffers,
-    WorkOfDrive, check_ssd, run_ssd, run_ssd_cells, watch_buffers,
+    AddressMap, AskedOfDrive, AskedPage, BufferCourse, BufferList, BufferStep, BufferedBlock,
+    MovedPage, Repeat, SsdCell, SsdExperiment, SsdOptions, SsdOutcome, SsdRow, StepEvent,
+    WatchedBuffers, WorkOfDrive, check_ssd, run_ssd, run_ssd_cells, watch_buffers,
 };
 pub use study::{ReadTrace, Selection};
 pub use translate::{

@@ -34,8 +34,8 @@ use placement::{Placed, Space, place};
 use requests::RequestList;
 pub use row::SsdRow;
 pub use watch::{
-    AskedOfDrive, BufferCourse, BufferList, BufferStep, BufferedBlock, MovedPage, StepEvent,
-    WatchedBuffers, WorkOfDrive, watch_buffers,
+    AskedOfDrive, AskedPage, BufferCourse, BufferList, BufferStep, BufferedBlock, MovedPage,
+    StepEvent, WatchedBuffers, WorkOfDrive, watch_buffers,
 };
 
 use crate::pricing::policy_ratio;

@@ -41,7 +41,7 @@ pub enum AskedOfDrive {
 }
 
 impl AskedOfDrive {
-    fn of(request: Request) -> (Self, Option<u64>) {
+    fn of(request: Request) -> AskedPage {
         match request {
             Request::Read(page) => (AskedOfDrive::Read, Some(page.0)),
             Request::Write(page) => (AskedOfDrive::Write, Some(page.0)),
@@ -52,6 +52,9 @@ impl AskedOfDrive {
         }
     }
 }
+
+/// A request: what was asked, and of which page, if of one.
+pub type AskedPage = (AskedOfDrive, Option<u64>);
 
 /// A page of a [`StepEvent`]: its number, whether it is dirty, where its content is (`dram`, `nvm`, `flash`, `request`),
 /// and whether it is in the buffer afterwards.
@@ -144,7 +147,7 @@ pub struct WatchedBuffers {
     /// The trace.
     pub trace: ReadTrace,
     /// What was asked of the drive, and of which page.
-    pub requests: Vec<(AskedOfDrive, Option<u64>)>,
+    pub requests: Vec<AskedPage>,
     /// Pages of a block as the buffers see it.
     pub pages_per_block: u32,
     /// One course per buffer.
@@ -217,7 +220,7 @@ fn course(
     prepared: &OnDrives,
     cell: &BufferOnDrive<'_>,
     progress: &Progress,
-) -> Result<(BufferCourse, Vec<(AskedOfDrive, Option<u64>)>), SimError> {
+) -> Result<(BufferCourse, Vec<AskedPage>), SimError> {
     let on = study.on(prepared, cell.drive);
     let (drive, _) = on.ssd.drive(study.experiment, progress)?;
     let SsdExperiment { drain, repeat, .. } = *study.experiment;
@@ -241,7 +244,7 @@ fn course(
 struct Recording {
     pages_per_block: PagesPerBlock,
     capacity: Capacity,
-    requests: Vec<(AskedOfDrive, Option<u64>)>,
+    requests: Vec<AskedPage>,
     steps: Vec<BufferStep>,
     /// What came before the request that is under way.
     events: Vec<StepEvent>,
