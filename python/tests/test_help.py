@@ -13,7 +13,7 @@ import pytest
 
 from clockhand.command import FILES, man, whole_command
 from clockhand.command.help import EXAMPLES, SUBJECTS, summary
-from conftest import Clockhand, os_course
+from conftest import Clockhand, assert_one_sentence, os_course
 
 
 @cache
@@ -87,6 +87,21 @@ def test_manual_pages_are_clean_roff(tmp_path: Path) -> None:
         if "cannot load" in told.stderr or "can't find" in told.stderr:
             pytest.skip("groff has no manual macros here")
         assert told.stderr == "", name
+
+
+def test_the_command_prints_a_page_and_writes_all(clockhand: Clockhand, tmp_path: Path) -> None:
+    assert (
+        clockhand("man", "trace", "convert").out.decode()
+        == man.pages()["clockhand-trace-convert.1"]
+    )
+    assert clockhand("man").out.startswith(b'.TH "CLOCKHAND"')
+    run = clockhand("man", "--folder", "share/man1")
+    assert run.code == 0 and run.out == b"", run.err
+    assert {path.name for path in (tmp_path / "share/man1").iterdir()} == set(man.pages())
+    for words in (["man", "nosuch"], ["man", "ssd", "--folder", "share/man1"]):
+        run = clockhand(*words)
+        assert run.code == 2
+        assert_one_sentence(run)
 
 
 def test_a_folder_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,6 +134,16 @@ def test_every_installed_command_tells_how_it_is_used(environment: Path, tmp_pat
         assert done.code == 0 and "Usage: clockhand" in done.out, done
 
 
+def test_the_installed_command_brings_its_manual_pages(
+    installed: Clockhand, tmp_path: Path
+) -> None:
+    run = installed("man", "--folder", "man1")
+    assert run.code == 0, run.err
+    names = {"-".join(["clockhand", *words]) + ".1" for words in every_command()}
+    assert {path.name for path in (tmp_path / "man1").iterdir()} == names
+    assert installed("man", "ssd").out == (tmp_path / "man1/clockhand-ssd.1").read_bytes()
+
+
 def test_the_installed_package_is_the_one_that_runs(environment: Path, tmp_path: Path) -> None:
     code = (
         "import clockhand, sys\n"

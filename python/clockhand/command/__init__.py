@@ -41,6 +41,7 @@ FILES = {
     "own_policies": ("check-policy",),
     "catalogs": ("policies", "devices", "formats"),
     "traces": ("trace",),
+    "manual": ("man",),
 }
 """The files of this folder that register commands, and the names of these commands."""
 

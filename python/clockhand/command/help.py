@@ -12,7 +12,7 @@ SUBJECTS = {
     "Experiments and papers": ("sweep", "report", "reproduce"),
     "Real programs and machines": ("run", "measure"),
     "Policies of your own": ("check-policy",),
-    "Traces, and what there is": ("trace", "formats", "policies", "devices"),
+    "Traces, and what there is": ("trace", "formats", "policies", "devices", "man"),
 }
 """The commands by what people come for."""
 
@@ -39,10 +39,22 @@ EXAMPLES = {
     "formats": "formats spc",
     "policies": "policies craw",
     "devices": "devices slc-nand",
+    "man": "man --folder ~/.local/share/man/man1",
 }
 """A command line for each command, without the name of the executable."""
 
-OUTPUT = ("format", "out", "report", "plots", "figure", "gauges", "highlight", "html", "quiet")
+OUTPUT = (
+    "format",
+    "out",
+    "report",
+    "plots",
+    "figure",
+    "gauges",
+    "highlight",
+    "html",
+    "folder",
+    "quiet",
+)
 """The options about what is written and where."""
 
 OWN = "Options"

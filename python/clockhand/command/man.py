@@ -1,6 +1,6 @@
 """Manual pages, one for each command, written from what the command declares.
 
-``python -m clockhand.command.man FOLDER`` writes them.
+``clockhand man`` prints one; ``python -m clockhand.command.man FOLDER`` writes all of them.
 """
 
 import sys
@@ -73,13 +73,17 @@ def _text(text: str) -> str:
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 
 
+def write(folder: Path) -> None:
+    """Write all pages into a folder, which is made if absent."""
+    publish({folder / name: page.encode() for name, page in pages().items()}, folder=folder)
+
+
 def main(words: list[str]) -> int:
     """Write all pages into the folder that is named; the exit code."""
     if len(words) != 1:
         print("usage: python -m clockhand.command.man FOLDER", file=sys.stderr)
         return 2
-    folder = Path(words[0])
-    publish({folder / name: page.encode() for name, page in pages().items()}, folder=folder)
+    write(Path(words[0]))
     return 0
 
 

@@ -10,7 +10,7 @@ from clockhand.study.files import refuse_overwriting
 OUTPUTS = frozenset({"out", "report", "plots", "html", "tables", "gauges", "figure", "record"})
 """Parameters of commands that name what is written, files and folders."""
 
-FOLDERS = frozenset({"plots", "tables", "dataset"})
+FOLDERS = frozenset({"plots", "tables", "dataset", "folder"})
 """Parameters that name folders, which are made if absent."""
 
 
