@@ -128,8 +128,11 @@ fn course(
     let resolved = policy.resolve(watching.frames, pricing.device_ratio)?;
     let view = views.folded(Folding::None);
     let next_use = (policy.entry().kind == Kind::Offline).then(|| view.next_use()).transpose()?;
-    let options =
-        ReplayOptions { bits: watching.bits, write_miss: watching.write_miss, flush_at_end: false };
+    let options = ReplayOptions {
+        bits: watching.bits,
+        write_miss: watching.write_miss,
+        ..ReplayOptions::default()
+    };
     let frames = watching.frames;
     let cell = Cell { view: view.pages(), next_use, frames, options, progress };
     let (counts, observed) = cell.replay_recorded(&resolved)?;
