@@ -47,7 +47,13 @@ if TYPE_CHECKING:
     from clockhand.studies.watch.buffers import WatchedBuffers, watch_buffers
     from clockhand.studies.watch.run import Watched, watch_policies
     from clockhand.study.catalogs import devices, formats, policies, ssds, write_buffers
-    from clockhand.study.own_policies import Conformance, check_policy, policy
+    from clockhand.study.new_policy import new_policy
+    from clockhand.study.own_policies import (
+        Conformance,
+        check_policy,
+        policy,
+        use_policy_library,
+    )
     from clockhand.traces import Trace, convert_traces
     from clockhand.traces.synthetic import recipes, synthesize
 
@@ -79,6 +85,7 @@ _PLACES = {
     "formats": "clockhand.study.catalogs",
     "locality": "clockhand.studies.locality.run",
     "measure_memory": "clockhand.measure.run",
+    "new_policy": "clockhand.study.new_policy",
     "pagecache": "clockhand.studies.pagecache.run",
     "plan_storage": "clockhand.measure.run",
     "policies": "clockhand.study.catalogs",
@@ -93,6 +100,7 @@ _PLACES = {
     "ssds": "clockhand.study.catalogs",
     "synthesize": "clockhand.traces.synthetic",
     "translate": "clockhand.studies.translate.run",
+    "use_policy_library": "clockhand.study.own_policies",
     "watch_buffers": "clockhand.studies.watch.buffers",
     "watch_policies": "clockhand.studies.watch.run",
     "write_buffers": "clockhand.study.catalogs",
@@ -127,6 +135,7 @@ __all__ = [
     "formats",
     "locality",
     "measure_memory",
+    "new_policy",
     "pagecache",
     "plan_storage",
     "policies",
@@ -141,6 +150,7 @@ __all__ = [
     "ssds",
     "synthesize",
     "translate",
+    "use_policy_library",
     "watch_buffers",
     "watch_policies",
     "write_buffers",

@@ -2,7 +2,6 @@
 //! and the documentation read this table.
 
 use alloc::borrow::ToOwned;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -45,8 +44,8 @@ pub trait Cataloged: Sized {
     fn build(settings: &Settings, size: Size) -> Self;
 }
 
-/// A policy in its own type. `parameters` are those behind the colon of `--policy`, such as `c=8,ghosts=literal`; a
-/// parameter that is not given has its default, which for some is what a write costs over a read.
+/// A policy in its own type, of the catalog or not. `parameters` are those behind the colon of `--policy`, such as
+/// `c=8,ghosts=literal`; a parameter that is not given has its default, which for some is what a write costs over a read.
 ///
 /// # Errors
 ///
@@ -56,10 +55,15 @@ pub fn built<P: Cataloged>(
     size: Size,
     write_read_ratio: Ratio,
 ) -> Result<P, SettingsError> {
-    let name = P::DESCRIPTION.name;
-    let text = if parameters.is_empty() { name.into() } else { format!("{name}:{parameters}") };
-    let resolved = PolicySpec::parse(&text)?.resolve(size.frames, write_read_ratio)?;
-    Ok(P::build(resolved.settings(), size))
+    let Description { name, parameters: known, .. } = P::DESCRIPTION;
+    let given = match parameters {
+        "" => Vec::new(),
+        given => parameters::parse_settings(name, known, given)?,
+    };
+    let frames = size.frames;
+    let surroundings = parameters::Surroundings { frames, device_ratio: write_read_ratio, seed: 0 };
+    let settings = parameters::complete(name, known, &given, surroundings)?;
+    Ok(P::build(&settings, size))
 }
 
 /// What a policy must be told, which determines where it can be used.

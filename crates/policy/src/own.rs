@@ -2,7 +2,9 @@
 //! runs in the same drivers.
 //!
 //! An [`OwnPolicy`] is chosen at run time, so its methods are called through a table. On a hit a bit-driven one costs no
-//! more than those of the catalog, since it is not called.
+//! more than those of the catalog, since it is not called. [`Occupancy`] tells which of its choices can be.
+
+mod occupancy;
 
 use alloc::boxed::Box;
 use core::error::Error;
@@ -13,6 +15,8 @@ use crate::catalog::{Kind, Size, Visitor};
 use crate::page::{AccessDriven, BitDriven, Fault, Inspector, PagePolicy};
 use crate::parameters::Settings;
 use crate::{Frame, Frames, HitBits, Op, PageId};
+
+pub use occupancy::{Occupancy, Place, REMEDY_OF_VICTIM};
 
 /// Why a policy cannot go on.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -33,6 +37,14 @@ pub trait OwnPolicy {
     fn dropped(&mut self, frame: Frame, frames: &dyn Frames);
     /// The page in `frame` has been written back.
     fn written_back(&mut self, frame: Frame, frames: &dyn Frames);
+    /// The mapping of the page in `frame` is gone; the page stays.
+    fn unmapped(&mut self, frame: Frame, frames: &mut dyn Frames) {
+        let _ = (frame, frames);
+    }
+    /// The page in `frame` is dirty from now on without having been referenced.
+    fn made_dirty(&mut self, frame: Frame, frames: &dyn Frames) {
+        let _ = (frame, frames);
+    }
     /// After how many references the policy wants its [`tick`](OwnPolicy::tick).
     fn period(&self) -> Option<NonZeroU64>;
     /// A period has ended.
@@ -46,6 +58,12 @@ pub trait OwnPolicy {
 pub trait Make: fmt::Debug + Send + Sync {
     /// A policy for a memory of this size. What goes wrong is the policy's [failure](OwnPolicy::failure).
     fn make(&self, settings: &Settings, size: Size) -> Box<dyn OwnPolicy>;
+
+    /// Whether its policies may decide over the memory of running programs: they call nothing that could wait for such
+    /// memory.
+    fn can_page(&self) -> bool {
+        false
+    }
 
     /// Calls `run` once, in which a policy is made and used: here is the place to get hold of what its calls need.
     fn around(&self, run: &mut dyn FnMut()) {
@@ -95,6 +113,14 @@ impl<const TOLD_OF_HITS: bool> PagePolicy for Own<TOLD_OF_HITS> {
 
     fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
         self.0.written_back(frame, frames);
+    }
+
+    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
+        self.0.unmapped(frame, frames);
+    }
+
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.0.made_dirty(frame, frames);
     }
 
     fn period(&self) -> Option<NonZeroU64> {

@@ -266,15 +266,16 @@ impl fmt::Display for SettingsError {
 
 impl core::error::Error for SettingsError {}
 
-/// Ends the file of a policy in Python, and begins its class.
-const BEFORE_CLASS: &str = ".py:";
+/// What ends the file of a policy in Python, or of a library of policies, and begins its name there.
+const BEFORE_NAME: [&str; 2] = [".py:", ".so:"];
 
 /// The name of a policy or a write buffer in its text, and what stands behind the colon. A policy in Python has the
-/// name `FILE.py:CLASS`.
+/// name `FILE.py:CLASS`, and one of a library `FILE.so:NAME`.
 pub fn name_and_settings(text: &str) -> (&str, Option<&str>) {
-    let class = text.find(BEFORE_CLASS).map_or(0, |position| position + BEFORE_CLASS.len());
-    match text[class..].find(':') {
-        Some(length) => (&text[..class + length], Some(&text[class + length + 1..])),
+    let ends = BEFORE_NAME.iter().filter_map(|end| text.find(end).map(|start| start + end.len()));
+    let own = ends.min().unwrap_or(0);
+    match text[own..].find(':') {
+        Some(length) => (&text[..own + length], Some(&text[own + length + 1..])),
         None => (text, None),
     }
 }

@@ -217,7 +217,7 @@ fn settings(
             "bound is no policy; choose one such as clock, cfclock or craw",
         ));
     };
-    if spec.entry().own.is_some() {
+    if spec.entry().own.is_some_and(|make| !make.can_page()) {
         return Err(UsageError::new_err(format!(
             "policy {policy} is written in Python, which pages no real memory; choose one such as clock, cfclock or craw"
         )));

@@ -1,164 +1,20 @@
-//! Rules that every policy keeps, tried on references that are made up for them. Who writes a policy learns which rule
-//! broke, at which reference, and what had happened before.
+//! The rules that every policy keeps, tried on a policy of the command.
 
-mod trial;
-
-use clockhand_policy::Ratio;
-use clockhand_policy::catalog::{Kind, PolicySpec, Size};
-use clockhand_policy::own::Failure;
+use clockhand_conformance::{Conformance, RATIO, Subject, check};
+use clockhand_policy::catalog::{Kind, PolicySpec, Size, Visitor};
+use clockhand_policy::parameters::SettingsError;
 
 use crate::{Progress, SimError};
-use trial::{Decisions, Trial};
 
-/// The write/read cost ratio that policies are built for here.
-const RATIO: Ratio = Ratio::whole(8);
-/// References of one trial.
-const REFERENCES: u64 = 1000;
+struct Named<'a>(&'a PolicySpec);
 
-/// A rule that a policy kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeptRule {
-    /// The rule, as what the policy does.
-    pub rule: &'static str,
-    /// Memories in which it was tried.
-    pub memories: u64,
-    /// References, in all of them.
-    pub references: u64,
+impl Subject for Named<'_> {
+    type Error = SettingsError;
+
+    fn build<V: Visitor>(&self, size: Size, visitor: V) -> Result<V::Output, SettingsError> {
+        Ok(self.0.resolve(size.frames, RATIO)?.build(size, visitor))
+    }
 }
-
-/// How a policy broke a rule.
-#[derive(Debug)]
-pub struct BrokenRule {
-    /// The rule, as what the policy should do.
-    pub rule: &'static str,
-    /// The references and the memory, in words.
-    pub trial: String,
-    /// The number of the reference at which it broke, from 1.
-    pub reference: u64,
-    /// What was wrong.
-    pub wrong: String,
-    /// Why the policy could not go on, if it said so itself.
-    pub failure: Option<Failure>,
-    /// What happened last, from the oldest event on.
-    pub events: Vec<String>,
-}
-
-/// What trials showed: rules that were kept, up to the first that broke.
-#[derive(Debug)]
-pub struct Conformance {
-    /// Rules that were kept, in the order in which they were tried.
-    pub kept: Vec<KeptRule>,
-    /// The first that was not.
-    pub broken: Option<BrokenRule>,
-}
-
-/// The order of references.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pattern {
-    /// Any page, some more often than others.
-    Random,
-    /// One page after the other, around and around.
-    Loop,
-    /// Pages that come once, and some that come back.
-    Scan,
-}
-
-/// What happens beside references.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Beside {
-    /// Pages are pinned and unpinned.
-    pub(crate) pins: bool,
-    /// Pages leave out of turn.
-    pub(crate) drops: bool,
-    /// Dirty pages are written back although they stay.
-    pub(crate) write_backs: bool,
-    /// Several pages leave before one comes.
-    pub(crate) batches: bool,
-}
-
-/// A rule, and where it is tried: in each memory twice, the second time with a new policy.
-struct Rule {
-    rule: &'static str,
-    patterns: &'static [Pattern],
-    frames: &'static [u32],
-    /// Of eight references, how many write.
-    writes: u64,
-    beside: Beside,
-}
-
-const ALONE: Beside = Beside { pins: false, drops: false, write_backs: false, batches: false };
-const ALL: &[Pattern] = &[Pattern::Random, Pattern::Loop, Pattern::Scan];
-
-/// Whatever pattern and memory: the second run of each trial shows it.
-const SAME_AGAIN: &str = "starts anew in each memory, and chooses the same pages again";
-/// Whatever is pinned.
-const PINNED: &str = "passes over pinned pages and leaves their bits alone";
-
-const RULES: &[Rule] = &[
-    Rule {
-        rule: "chooses pages that are in memory",
-        patterns: &[Pattern::Random],
-        frames: &[2, 7, 64],
-        writes: 3,
-        beside: ALONE,
-    },
-    Rule {
-        rule: "copes with loops and scans that are larger than memory",
-        patterns: &[Pattern::Loop, Pattern::Scan],
-        frames: &[3, 16],
-        writes: 0,
-        beside: ALONE,
-    },
-    Rule {
-        rule: "finds a page where all are dirty and referenced",
-        patterns: ALL,
-        frames: &[2, 16],
-        writes: 8,
-        beside: ALONE,
-    },
-    Rule {
-        rule: "works in a memory of one frame",
-        patterns: ALL,
-        frames: &[1],
-        writes: 3,
-        beside: ALONE,
-    },
-    Rule {
-        rule: "chooses several pages in a row, each once",
-        patterns: ALL,
-        frames: &[7, 64],
-        writes: 3,
-        beside: Beside { batches: true, ..ALONE },
-    },
-    Rule {
-        rule: "takes write-backs of pages that stay",
-        patterns: ALL,
-        frames: &[1, 7],
-        writes: 5,
-        beside: Beside { write_backs: true, ..ALONE },
-    },
-    Rule {
-        rule: PINNED,
-        patterns: ALL,
-        frames: &[2, 7, 16],
-        writes: 3,
-        beside: Beside { pins: true, ..ALONE },
-    },
-    Rule {
-        rule: "forgets pages that leave out of turn",
-        patterns: ALL,
-        frames: &[1, 2, 16],
-        writes: 3,
-        beside: Beside { drops: true, batches: true, ..ALONE },
-    },
-    Rule {
-        rule: "keeps all rules when everything happens at once",
-        patterns: ALL,
-        frames: &[2, 7, 64],
-        writes: 3,
-        beside: Beside { pins: true, drops: true, write_backs: true, batches: true },
-    },
-];
 
 /// Tries the rules on a policy, until one breaks.
 ///
@@ -172,47 +28,5 @@ pub fn check_policy(policy: &PolicySpec, progress: &Progress) -> Result<Conforma
             policy.written()
         )));
     }
-    let mut conformance = Conformance { kept: Vec::new(), broken: None };
-    let mut started_anew = KeptRule { rule: SAME_AGAIN, memories: 0, references: 0 };
-    for rule in RULES {
-        let mut kept = KeptRule { rule: rule.rule, memories: 0, references: 0 };
-        for trial in trials(rule) {
-            if progress.is_cancelled() {
-                return Err(SimError::Interrupted);
-            }
-            let resolved = policy.resolve(trial.frames, RATIO)?;
-            let size = Size { frames: trial.frames, pages: trial.pages };
-            let run = |expected: Option<&Decisions>| resolved.build(size, trial.run(expected));
-            let again = |decisions: Decisions| {
-                run(Some(&decisions)).map_err(|broken| BrokenRule { rule: SAME_AGAIN, ..broken })
-            };
-            if let Err(broken) = run(None).and_then(again) {
-                conformance.kept.push(kept);
-                conformance.kept.retain(|kept| kept.rule != broken.rule && kept.memories > 0);
-                conformance.broken = Some(broken);
-                return Ok(conformance);
-            }
-            for kept in [&mut kept, &mut started_anew] {
-                kept.memories += 1;
-                kept.references += REFERENCES;
-            }
-        }
-        conformance.kept.push(kept);
-    }
-    conformance.kept.push(started_anew);
-    Ok(conformance)
-}
-
-fn trials(rule: &Rule) -> impl Iterator<Item = Trial> + '_ {
-    rule.patterns.iter().flat_map(move |&pattern| {
-        rule.frames.iter().map(move |&frames| {
-            let pages = match pattern {
-                Pattern::Random => 2 * frames + 3,
-                Pattern::Loop => frames + 1,
-                Pattern::Scan => REFERENCES as u32,
-            };
-            let Rule { rule, writes, beside, .. } = *rule;
-            Trial { rule, pattern, frames, pages, writes, beside, references: REFERENCES }
-        })
-    })
+    check(&Named(policy), || progress.is_cancelled())?.ok_or(SimError::Interrupted)
 }

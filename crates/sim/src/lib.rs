@@ -26,10 +26,11 @@ mod translate;
 mod views;
 mod watch;
 
+pub use clockhand_conformance::{BrokenRule, Conformance, KeptRule};
 pub use clockhand_trace::progress::{Phase, Progress};
 pub use clockhand_trace::{RequestTable, TraceInput};
 pub use columns::{Column, ColumnKind, STUDIES};
-pub use conformance::{BrokenRule, Conformance, KeptRule, check_policy};
+pub use conformance::check_policy;
 pub use contestant::{Contestant, EndOfBracket, FindOwn, parse_buffer};
 pub use error::SimError;
 pub use filecache::{

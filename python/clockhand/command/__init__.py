@@ -38,7 +38,7 @@ FILES = {
     "locality": ("locality",),
     "watch": ("watch",),
     "programs": ("run",),
-    "own_policies": ("check-policy",),
+    "own_policies": ("check-policy", "new-policy"),
     "catalogs": ("policies", "devices", "formats"),
     "traces": ("trace",),
     "manual": ("man",),

@@ -11,7 +11,7 @@ SUBJECTS = {
     "Drives, file caches, translation, locality": ("ssd", "filecache", "translate", "locality"),
     "Experiments and papers": ("sweep", "report", "reproduce"),
     "Real programs and machines": ("run", "measure"),
-    "Policies of your own": ("check-policy",),
+    "Policies of your own": ("check-policy", "new-policy"),
     "Traces, and what there is": ("trace", "formats", "policies", "devices", "man"),
 }
 """The commands by what people come for."""
@@ -31,6 +31,7 @@ EXAMPLES = {
     "run": "run --policy craw --memory 64MiB --swap swap.img -- python3 job.py",
     "measure": "measure /mnt/disk --out disk.toml",
     "check-policy": "check-policy mine.py:Mine",
+    "new-policy": "new-policy my-clock",
     "trace": "trace info app.trace.gz",
     "trace info": "trace info app.trace.gz",
     "trace convert": "trace convert app.csv.gz app.parquet",

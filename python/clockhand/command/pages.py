@@ -21,6 +21,7 @@ from clockhand.command.output import (
     print_table,
     share_text,
 )
+from clockhand.command.own_policies import with_libraries
 from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, run_shown, with_options
 from clockhand.studies.pages.comparison import (
@@ -43,6 +44,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="simulate")(_simulate)
 
 
+@with_libraries
 @with_reading
 @with_options("pages", required=("policy",))
 def _simulate(

@@ -13,6 +13,7 @@ from clockhand import ClockhandError, UsageError
 from clockhand.command.live import shown_live
 from clockhand.command.options import Device, Out, OutputFormat, Plots, Report, Seed
 from clockhand.command.output import check_outputs, command_line, deliver, print_table, say
+from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.studies.programs.comparison import PagedComparison, contenders
 from clockhand.studies.programs.comparison import compare as run_comparison
@@ -115,7 +116,9 @@ Repeat = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="run", context_settings={"allow_interspersed_args": False})(_run)
+    app.command(name="run", context_settings={"allow_interspersed_args": False})(
+        with_libraries(_run)
+    )
 
 
 def _run(

@@ -13,6 +13,7 @@ from rich.text import Text
 from clockhand import UsageError
 from clockhand.command.options import Device, Frames, Jobs, Out, OutputFormat, PageSize, TraceFile
 from clockhand.command.output import check_figures, deliver, print_table, say
+from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.report.canvas import picture
@@ -43,8 +44,8 @@ For = Annotated[
 Policy = Annotated[
     list[str] | None,
     typer.Option(
-        help="Choose from this one besides: FILE.py:CLASS, or NAME:parameter=value,... of the "
-        "catalog."
+        help="Choose from this one besides: FILE.py:CLASS, FILE.so:NAME, or "
+        "NAME:parameter=value,... of the catalog."
     ),
 ]
 Figure = Annotated[
@@ -57,6 +58,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="recommend")(_recommend)
 
 
+@with_libraries
 @with_reading
 def _recommend(
     trace: TraceFile,

@@ -24,6 +24,7 @@ from clockhand.command.output import (
     deliver,
     say,
 )
+from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.study.options import Option, options_of
@@ -146,7 +147,8 @@ def study_command(
         signature = inspect.signature(command)
         kept = [it for name, it in signature.parameters.items() if name != "highlight"]
         vars(command)["__signature__"] = signature.replace(parameters=kept)
-    return with_reading(with_options(name, required=required)(command))
+    whole = with_reading(with_options(name, required=required)(command))
+    return with_libraries(whole) if "policy" in options_of(name) else whole
 
 
 def compared(study: Study[Any], options: dict[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ from clockhand.command.output import (
     print_table,
     say,
 )
+from clockhand.command.own_policies import with_libraries
 from clockhand.command.pages import print_rows
 from clockhand.command.progress import Lines, progress_bar
 from clockhand.study.facts import printable
@@ -53,7 +54,7 @@ Tables = Annotated[Path | None, typer.Option(help="Write each analysis as CSV in
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(name="sweep")(_sweep)
+    app.command(name="sweep")(with_libraries(_sweep))
     app.command(name="report")(_report)
 
 

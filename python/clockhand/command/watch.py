@@ -9,6 +9,7 @@ import typer
 from clockhand._engine import UsageError
 from clockhand.command.options import TraceFile, given_options
 from clockhand.command.output import check_outputs, command_line, say
+from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.command.study import with_options
@@ -33,6 +34,7 @@ OF_BUFFERS = ("buffer", "ssd", "precondition", "map", "drain")
 """Options of `ssd` that mean the same here."""
 
 
+@with_libraries
 @with_reading
 @with_options("pages", names=OF_POLICIES, place="of_policies")
 @with_options("ssd", names=OF_BUFFERS, place="of_buffers")

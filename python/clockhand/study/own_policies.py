@@ -37,6 +37,9 @@ METHODS = {
 IN_FILE = ".py:"
 """What stands between the file and the class in the name of a policy."""
 
+IN_LIBRARY = ".so:"
+"""What stands between the library and the policy in the name of one that is in a library."""
+
 MOST_BYTES = 1 << 20
 """A file that is larger is no policy."""
 
@@ -73,6 +76,21 @@ def policy(own: Class) -> Class:
     return own
 
 
+def use_policy_library(file: str | os.PathLike[str]) -> list[str]:
+    """Load a library of policies, so that they can be named without it; return their names.
+
+    Without this, ``"libmine.so:mine"`` names the policy ``mine`` of a library.
+
+    Args:
+        file: A shared library that ``clockhand new-policy`` began.
+
+    Raises:
+        UsageError: the file is no such library, others can write to it, or the catalog has a policy
+            of the same name.
+    """
+    return _engine.use_policy_library(os.fspath(file))
+
+
 @dataclass(frozen=True)
 class Conformance:
     """What trials showed of a policy.
@@ -95,7 +113,8 @@ def check_policy(policy: str | type) -> Conformance:
     """Try the rules that every policy keeps, until one breaks.
 
     Args:
-        policy: A class, ``FILE.py:CLASS`` or a name of the catalog, with parameters if wanted.
+        policy: A class, ``FILE.py:CLASS``, ``FILE.so:NAME`` or a name of the catalog, with
+            parameters if wanted.
 
     Raises:
         UsageError: there is no such policy, or it must know the future.
@@ -168,6 +187,11 @@ def load(name: str) -> None:
 _LOADED: dict[tuple[Path, str], ModuleType] = {}
 _REGISTERED: dict[str, tuple[str, type]] = {}
 """The digest of the source that each name stands for, and the class."""
+
+
+def is_in_python(name: str) -> bool:
+    """Tell whether a policy of one's own that has been named is a class, not in a library."""
+    return name in _REGISTERED
 
 
 def _read(name: str, file: Path) -> bytes:

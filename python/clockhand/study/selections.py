@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from clockhand._engine import UsageError
-from clockhand.study.own_policies import IN_FILE, Entry, texts_of
+from clockhand.study.own_policies import IN_FILE, IN_LIBRARY, Entry, texts_of
 from clockhand.study.policies import name_of
 from clockhand.study.ranges import each_value
 
@@ -62,7 +62,7 @@ def entries(option: str, text: str) -> list[str]:
 
 
 def _matching(option: str, entry: str, names: Sequence[str]) -> list[str]:
-    if IN_FILE in entry:
+    if IN_FILE in entry or IN_LIBRARY in entry:
         return [entry]
     word = entry[: len(name_of(entry))]
     pattern = "*" if word == ALL else word

@@ -227,15 +227,23 @@ fn registered(name: &str) -> Option<&'static Entry> {
     registered.entries.iter().copied().find(|entry| entry.description.name == name)
 }
 
-/// The classes that are registered, as dictionaries.
+/// The classes that are registered and the policies of libraries that were named, as dictionaries.
 #[pyfunction]
 pub(crate) fn own_policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let registered = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner).entries.clone();
+    let mut registered = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner).entries.clone();
+    registered.extend(clockhand_policy_loader::found());
     let facts = |entry: &&Entry| described(entry.description, entry.kind.to_string());
     Ok(pythonize(py, &registered.iter().map(facts).collect::<Vec<_>>())?)
 }
 
-/// Finds a registered class by name, or loads that of `FILE.py:CLASS`.
+/// Loads a library, so that its policies are known by their own names; these names.
+#[pyfunction]
+pub(crate) fn use_policy_library(file: &str) -> PyResult<Vec<&'static str>> {
+    let names = clockhand_policy_loader::use_library(file);
+    names.map_err(|error| UsageError::new_err(error.to_string()))
+}
+
+/// Finds a registered class by name, or loads that of `FILE.py:CLASS`, or the library of `FILE.so:NAME`.
 pub(crate) fn find(name: &str) -> Result<Option<&'static Entry>, SimError> {
     if name.contains(".py:") || name.ends_with(FILE_SUFFIX) {
         let loaded = Python::attach(|py| {
@@ -243,6 +251,9 @@ pub(crate) fn find(name: &str) -> Result<Option<&'static Entry>, SimError> {
             own_policies.call_method1("load", (name,)).map(drop)
         });
         loaded.map_err(|error| SimError::OwnPolicy(Box::new(PolicyError(error))))?;
+    } else if clockhand_policy_loader::is_named(name) {
+        let found = clockhand_policy_loader::find(name);
+        return found.map(Some).map_err(|error| SimError::Usage(error.to_string()));
     }
-    Ok(registered(name))
+    Ok(registered(name).or_else(|| clockhand_policy_loader::in_use(name)))
 }

@@ -1,21 +1,11 @@
 //! What a policy in Python sees of the frames: only while one of its methods runs, and never more than the engine's own
 //! policies see.
 
+use clockhand_policy::own::{Occupancy, Place};
 use clockhand_policy::{Frame, Frames};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use scoped_tls_hkt::scoped_thread_local;
-
-/// What is known of a frame besides its bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// It holds no page.
-    Free,
-    /// It holds a page.
-    Held,
-    /// Its page was chosen and is about to leave.
-    Leaving,
-}
 
 /// The frames during a call that may change them, or may not.
 pub(super) enum Access<'a> {
@@ -26,7 +16,7 @@ pub(super) enum Access<'a> {
 /// The frames while a method of a policy runs.
 pub(super) struct Call<'a, 'p> {
     pub(super) access: Access<'a>,
-    pub(super) places: &'p [Place],
+    pub(super) occupancy: &'p Occupancy,
     /// Whether a victim is chosen: then pages may be asked to be written.
     pub(super) is_choice: bool,
 }
@@ -34,7 +24,7 @@ pub(super) struct Call<'a, 'p> {
 trait Seen {
     fn frames(&self) -> &dyn Frames;
     fn changed(&mut self) -> PyResult<&mut dyn Frames>;
-    fn places(&self) -> &[Place];
+    fn occupancy(&self) -> &Occupancy;
     fn is_choice(&self) -> bool;
 }
 
@@ -55,8 +45,8 @@ impl Seen for Call<'_, '_> {
         }
     }
 
-    fn places(&self) -> &[Place] {
-        self.places
+    fn occupancy(&self) -> &Occupancy {
+        self.occupancy
     }
 
     fn is_choice(&self) -> bool {
@@ -82,16 +72,13 @@ fn look<R>(look: impl FnOnce(&mut dyn Seen) -> PyResult<R>) -> PyResult<R> {
 
 /// Looks at a frame that holds a page.
 fn look_at<R>(frame: i64, act: impl FnOnce(&mut dyn Seen, Frame) -> PyResult<R>) -> PyResult<R> {
-    look(|seen| {
-        let places = seen.places();
-        match usize::try_from(frame).ok().and_then(|index| places.get(index)) {
-            Some(Place::Held | Place::Leaving) => act(seen, Frame(frame as u32)),
-            Some(Place::Free) => Err(PyValueError::new_err(format!("frame {frame} holds no page"))),
-            None => Err(PyIndexError::new_err(format!(
-                "there is no frame {frame}; they go from 0 to {}",
-                places.len() - 1
-            ))),
-        }
+    look(|seen| match seen.occupancy().place(frame) {
+        Some(Place::Held | Place::Leaving) => act(seen, Frame(frame as u32)),
+        Some(Place::Free) => Err(PyValueError::new_err(format!("frame {frame} holds no page"))),
+        None => Err(PyIndexError::new_err(format!(
+            "there is no frame {frame}; they go from 0 to {}",
+            seen.occupancy().frames() - 1
+        ))),
     })
 }
 
@@ -110,15 +97,15 @@ pub(crate) struct SeenFrames;
 impl SeenFrames {
     /// The number of frames, free ones too.
     fn __len__(&self) -> PyResult<usize> {
-        look(|seen| Ok(seen.places().len()))
+        look(|seen| Ok(seen.occupancy().frames() as usize))
     }
 
     /// Whether a frame holds a page.
     #[pyo3(signature = (frame, /))]
     fn holds_page(&self, frame: i64) -> PyResult<bool> {
         look(|seen| {
-            let place = usize::try_from(frame).ok().and_then(|index| seen.places().get(index));
-            Ok(place.is_some_and(|place| *place != Place::Free))
+            let place = seen.occupancy().place(frame);
+            Ok(place.is_some_and(|place| place != Place::Free))
         })
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 use clockhand_policy::catalog::Size;
-use clockhand_policy::own::{Failure, OwnPolicy};
+use clockhand_policy::own::{Failure, Occupancy, OwnPolicy, REMEDY_OF_VICTIM};
 use clockhand_policy::page::Fault;
 use clockhand_policy::parameters::Settings;
 use clockhand_policy::{Frame, Frames, Op, PageId};
@@ -13,7 +13,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use super::classes::Class;
-use super::frames::{Access, Call, Place, SeenFrames, during};
+use super::frames::{Access, Call, SeenFrames, during};
 use crate::errors::ClockhandError;
 
 /// An exception on its way through the engine.
@@ -66,13 +66,9 @@ pub(super) struct Instance {
     settings: Settings,
     size: Size,
     methods: Option<Methods>,
-    places: Vec<Place>,
-    faults: u64,
-    /// Of a policy that is told of them.
-    hits: u64,
+    occupancy: Occupancy,
     failure: Option<Failure>,
     has_failed: bool,
-    next_in_turn: u32,
 }
 
 impl Instance {
@@ -82,12 +78,9 @@ impl Instance {
             settings,
             size,
             methods: None,
-            places: vec![Place::Free; size.frames as usize],
-            faults: 0,
-            hits: 0,
+            occupancy: Occupancy::new(size.frames),
             failure: None,
             has_failed: false,
-            next_in_turn: 0,
         }
     }
 
@@ -100,14 +93,7 @@ impl Instance {
 
     /// Where it is, in words.
     fn place(&self) -> String {
-        match self.class.is_told_of_hits {
-            true => format!(
-                "reference {} of its memory of {} frames",
-                self.faults + self.hits,
-                self.size.frames
-            ),
-            false => format!("fault {} of its memory of {} frames", self.faults, self.size.frames),
-        }
+        self.occupancy.in_words(self.class.is_told_of_hits)
     }
 
     fn refuse(&mut self, method: &str, wrong: &str, remedy: &str) {
@@ -160,7 +146,7 @@ impl Instance {
             None => method.call1(arguments),
             Some(access) => {
                 let is_choice = name == "choose_victim";
-                let mut call = Call { access, places: &self.places, is_choice };
+                let mut call = Call { access, occupancy: &self.occupancy, is_choice };
                 during(&mut call, || method.call1(arguments))
             }
         };
@@ -178,34 +164,7 @@ impl Instance {
         let Ok(number) = chosen.extract::<i64>() else {
             return Err(format!("returned {}, which is no number of a frame,", shown()));
         };
-        let place = usize::try_from(number).ok().and_then(|index| self.places.get(index));
-        let frame = Frame(number as u32);
-        match place {
-            None => Err(format!(
-                "chose frame {number}, which there is not (they go from 0 to {}),",
-                self.size.frames - 1
-            )),
-            Some(Place::Free) => Err(format!("chose frame {number}, which holds no page,")),
-            Some(Place::Leaving) => {
-                Err(format!("chose frame {number} twice, and no page came between,"))
-            }
-            Some(Place::Held) if frames.is_pinned(frame) => {
-                Err(format!("chose frame {number}, which is pinned,"))
-            }
-            Some(Place::Held) => Ok(frame),
-        }
-    }
-
-    /// The next frame whose page can leave, once the policy has failed.
-    fn in_turn(&mut self, frames: &dyn Frames) -> Frame {
-        let count = self.size.frames;
-        let can_leave = |frame: &u32| {
-            self.places[*frame as usize] == Place::Held && !frames.is_pinned(Frame(*frame))
-        };
-        let turn = (self.next_in_turn..count).chain(0..self.next_in_turn);
-        let frame = turn.into_iter().find(can_leave).expect("a page is not pinned");
-        self.next_in_turn = (frame + 1) % count;
-        Frame(frame)
+        self.occupancy.victim(number, frames)
     }
 
     fn with_python(&mut self, act: impl FnOnce(&mut Self, Python<'_>)) {
@@ -241,20 +200,17 @@ impl OwnPolicy for Instance {
             match own.wrong_victim(&chosen, frames) {
                 Ok(frame) => victim = Some(frame),
                 Err(wrong) => {
-                    let remedy =
-                        "return a frame whose page is in memory and not pinned, and forget it";
-                    own.refuse("choose_victim", &wrong, remedy);
+                    own.refuse("choose_victim", &wrong, REMEDY_OF_VICTIM);
                 }
             }
         });
-        let victim = victim.unwrap_or_else(|| self.in_turn(frames));
-        self.places[victim.index()] = Place::Leaving;
+        let victim = victim.unwrap_or_else(|| self.occupancy.in_turn(frames));
+        self.occupancy.chosen(victim);
         victim
     }
 
     fn loaded(&mut self, fault: Fault, frame: Frame, frames: &mut dyn Frames) {
-        self.places[frame.index()] = Place::Held;
-        self.faults += 1;
+        self.occupancy.loaded(frame);
         let is_write = fault.op == Op::Write;
         self.with_python(|own, py| {
             let access = Some(Access::Change(frames));
@@ -269,7 +225,7 @@ impl OwnPolicy for Instance {
     }
 
     fn hit(&mut self, op: Op, frame: Frame, frames: &dyn Frames) {
-        self.hits += 1;
+        self.occupancy.hit();
         self.with_python(|own, py| {
             let access = Some(Access::Read(frames));
             own.call(
@@ -303,7 +259,7 @@ impl OwnPolicy for Instance {
                 |seen| (frame.0, seen.clone()),
             );
         });
-        self.places[frame.index()] = Place::Free;
+        self.occupancy.dropped(frame);
     }
 
     fn written_back(&mut self, frame: Frame, frames: &dyn Frames) {

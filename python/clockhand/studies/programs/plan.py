@@ -6,7 +6,8 @@ from typing import Any, Self
 
 from clockhand import _engine
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
-from clockhand.study.policies import kind_of
+from clockhand.study.own_policies import is_in_python
+from clockhand.study.policies import kind_of, name_of
 
 OWN = "own"
 """What stands for the kind of a policy in Python."""
@@ -43,12 +44,18 @@ class Planned:
             footprint_pages=settings.address_space_bytes // PAGE_BYTES,
         )
         for policy in policies:
-            kind = kind_of(policy) or OWN
+            kind = kind_of(policy) or _kind_of_own(policy)
             if kind != "bit-driven":
                 raise _engine.UsageError(f"--policy {policy}: {_why_not(kind)}; choose another")
         resolved = {cell["policy"]: cell["policy_resolved"] for cell in plan["cells"]}
         facts = [{**policy, "resolved": resolved[policy["name"]]} for policy in plan["policies"]]
         return cls(facts, plan["device"])
+
+
+def _kind_of_own(policy: str) -> str:
+    name = name_of(policy)
+    kinds: dict[str, str] = {entry["name"]: entry["kind"] for entry in _engine.own_policies()}
+    return OWN if is_in_python(name) else kinds[name]
 
 
 def _why_not(kind: str) -> str:

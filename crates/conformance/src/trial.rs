@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use clockhand_policy::catalog::Visitor;
+use clockhand_policy::catalog::{Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, Op, PageId, SplitMix64};
 
@@ -30,6 +30,10 @@ impl Trial {
     /// What runs the trial on a policy, and compares its choices with `expected` ones.
     pub(super) fn run<'a>(&'a self, expected: Option<&'a Decisions>) -> Run<'a> {
         Run { trial: self, expected }
+    }
+
+    pub(super) fn size(&self) -> Size {
+        Size { frames: self.frames, pages: self.pages }
     }
 
     fn in_words(&self) -> String {
