@@ -1,8 +1,10 @@
 """Calls of the library: what results show in notebooks, mistakes in Python's terms, progress."""
 
 import importlib.util
+import inspect
 import os
 import pty
+import re
 import subprocess
 import sys
 import types
@@ -16,9 +18,11 @@ import pytest
 
 import clockhand
 from clockhand import ClockhandError, UsageError
+from clockhand.capture import capture, capture_files
 from clockhand.report.reported import Reported
 from clockhand.study import calls, drawing, progress
 from clockhand.study.options import joined
+from clockhand.sweep import read_experiment, run_sweep
 
 
 def trace(count: int = 3000) -> clockhand.Trace:
@@ -127,6 +131,137 @@ def test_mistakes_are_told_in_the_words_of_the_call() -> None:
         clockhand.watch_policies(trace(), policies="clock,lru,nru", frames=3)
 
 
+MADE = clockhand.Trace.from_arrays(["R", "W"] * 50, [page * 4096 for page in range(100)])
+NO_TRACE = "not a trace in any format"
+PAGED: dict[str, Any] = {"memory": "8MiB"}
+
+MISTAKES: dict[str, list[Callable[[], object]]] = {
+    "Trace": [lambda: clockhand.Trace("x", view="x"), lambda: clockhand.Trace("x", skip=-1)],
+    "Trace.part": [
+        lambda: MADE.part(streams="x"),
+        lambda: MADE.part(skip=-1),
+        lambda: MADE.part(only="xx"),
+    ],
+    "Trace.info": [lambda: clockhand.Trace(NO_TRACE).info()],
+    "Trace.check": [lambda: clockhand.Trace(NO_TRACE).check()],
+    "Locality.table": [
+        lambda: clockhand.locality(MADE).table("nosuch"),
+        lambda: clockhand.locality(MADE, sample=32).table("ranks"),
+    ],
+    "break_even": [lambda: clockhand.break_even(devices="nosuch")],
+    "compare": [
+        lambda: clockhand.compare(["true"], policies=["kernel"], **PAGED),
+        lambda: clockhand.compare(["true"], policies=["clock"], repeat=0, **PAGED),
+        lambda: clockhand.compare(["true"], policies=["lru"], **PAGED),
+    ],
+    "convert_traces": [
+        lambda: clockhand.convert_traces(MADE, "out.nosuch"),
+        lambda: clockhand.convert_traces(MADE, "out.csv", to="nosuch"),
+        lambda: clockhand.convert_traces(NO_TRACE, "out.csv"),
+    ],
+    "filecache": [
+        lambda: clockhand.filecache(MADE, capacity="x", devices="hdd"),
+        lambda: clockhand.filecache(MADE, capacity="5%", devices="hdd", writes="x"),
+    ],
+    "locality": [lambda: clockhand.locality(MADE, sample=2)],
+    "measure_memory": [lambda: clockhand.measure_memory(seed=-1)],
+    "pagecache": [lambda: clockhand.pagecache(MADE, policies="lru")],
+    "plan_storage": [
+        lambda: clockhand.plan_storage(".", operations=0),
+        lambda: clockhand.plan_storage(".", file_size="x"),
+        lambda: clockhand.plan_storage(__file__),
+    ],
+    "recommend": [
+        lambda: clockhand.recommend(MADE),
+        lambda: clockhand.recommend(MADE, frames=3, purpose="x"),
+        lambda: clockhand.recommend(MADE, frames=3, policies="min"),
+    ],
+    "run": [
+        lambda: clockhand.run(["true"], policy="clock"),
+        lambda: clockhand.run(["true"], policy="clock", memory="5%"),
+        lambda: clockhand.run(["true"], policy="lru", **PAGED),
+        lambda: clockhand.run(["true"], policy="clock", record="x.txt", **PAGED),
+        lambda: clockhand.run(["true"], policy="clock", bits="x", **PAGED),
+        lambda: clockhand.run(["true"], policy="clock", reserve=-1, **PAGED),
+        lambda: clockhand.run(["true"], policy="clock", emulate="hdd", swap="x", **PAGED),
+        lambda: clockhand.run([], policy="clock", **PAGED),
+    ],
+    "run_pagecache": [
+        lambda: clockhand.run_pagecache(MADE, policies="lru", memory="9%", flush_every="x"),
+        lambda: clockhand.run_pagecache(MADE, policies="lru", memory="9%", dirty_limit="5%"),
+    ],
+    "run_simulation": [lambda: clockhand.run_simulation(MADE, policies="clock")],
+    "run_ssd": [
+        lambda: clockhand.run_ssd(MADE, buffers="fab"),
+        lambda: clockhand.run_ssd(MADE, buffers="fab:total=3", repeat="x"),
+        lambda: clockhand.run_ssd(
+            clockhand.Trace.from_arrays("R", [1 << 50]), buffers="fab:total=3"
+        ),
+    ],
+    "simulate": [
+        lambda: clockhand.simulate(MADE, policies="clock", frames=3, memory="5%"),
+        lambda: clockhand.simulate(MADE, policies="clock", frames=3, page_size=100),
+        lambda: clockhand.simulate(MADE, policies="clock", frames=3, device="nosuch"),
+        lambda: clockhand.simulate(NO_TRACE, policies="clock", frames=3),
+        lambda: clockhand.simulate(NO_TRACE, policies="clock", frames=3, memory_limit="1KiB"),
+    ],
+    "synthesize": [
+        lambda: clockhand.synthesize("nosuch", requests=3),
+        lambda: clockhand.synthesize("uniform:footprint=1MiB", requests=3, seed=-2),
+        lambda: clockhand.synthesize("uniform:footprint=1MiB", requests=3, arrivals="x"),
+    ],
+    "translate": [
+        lambda: clockhand.translate(MADE),
+        lambda: clockhand.translate(MADE, memory="20%", ratio=3, device="scm"),
+    ],
+    "watch_buffers": [lambda: clockhand.watch_buffers(MADE, buffers="fab:total=3", map="x")],
+    "watch_policies": [lambda: clockhand.watch_policies(MADE, policies="clock", frames=0)],
+    "capture": [
+        lambda: capture(["true"], "x.parquet", front_end="x"),
+        lambda: capture([], "x.parquet"),
+    ],
+    "capture_files": [lambda: capture_files([], "x.parquet")],
+    "run_sweep": [lambda: run_sweep(read_experiment(EXPERIMENT), jobs=0)],
+}
+"""Calls that cannot be done, by what is called."""
+
+WITHOUT_OPTIONS = {
+    "check_policy", "devices", "formats", "policies", "policy", "recipes", "ssds", "write_buffers",
+}  # fmt: skip
+"""Functions that take a name alone."""
+
+EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments/craw.toml"
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_no_call_tells_of_the_commands_options(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / NO_TRACE).write_text("one line\nand another\n")
+    for mistake in MISTAKES[name]:
+        with pytest.raises((ClockhandError, OSError)) as raised:
+            mistake()
+        told = str(raised.value)
+        assert not re.search(r"--[a-z]|`?clockhand [a-z]+", told), told
+
+
+def test_every_call_that_takes_options_is_tried_with_a_mistake() -> None:
+    functions = {name for name in clockhand.__all__ if inspect.isfunction(getattr(clockhand, name))}
+    assert functions - WITHOUT_OPTIONS <= set(MISTAKES)
+    for name in functions - WITHOUT_OPTIONS:
+        function = getattr(clockhand, name)
+        assert inspect.unwrap(function) is not function, f"{name} tells of options"
+
+
+def test_unknown_keywords_are_refused_everywhere() -> None:
+    for name in ("run", "compare", "synthesize", "convert_traces", "plan_storage"):
+        with pytest.raises(TypeError, match="there is no keyword argument 'nosuch'"):
+            getattr(clockhand, name)(["true"], nosuch=3)
+    with pytest.raises(TypeError, match="there is no keyword argument 'limits'; did you mean"):
+        MADE.part(limits=3)  # type: ignore[call-arg]
+
+
 def test_the_command_keeps_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "_is_command", True)
     with pytest.raises(UsageError, match=r"given by --frames or by --memory"):
@@ -134,8 +269,6 @@ def test_the_command_keeps_its_own_words(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_signatures_stay_as_they_are_written() -> None:
-    import inspect
-
     assert list(inspect.signature(clockhand.run_simulation).parameters)[:3] == [
         "traces", "policies", "frames",
     ]  # fmt: skip

@@ -22,6 +22,7 @@ from clockhand.capture.ending import SECONDS_TO_END, ended, held_back
 from clockhand.capture.files import FileCapture, FileProcess, capture_files
 from clockhand.capture.front_ends import FrontEnd, Run, find_front_end
 from clockhand.capture.programs import Program
+from clockhand.study.calls import in_python
 from clockhand.study.files import check_places, in_use
 from clockhand.study.progress import Watch
 
@@ -81,6 +82,7 @@ class Capture:
         }
 
 
+@in_python()
 def capture(
     command: Sequence[str],
     out: str | os.PathLike[str],

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from clockhand import _engine
 from clockhand.capture.ending import SECONDS_TO_END, ended, held_back, signal_name
 from clockhand.capture.programs import Program
+from clockhand.study.calls import in_python
 from clockhand.study.files import check_places, in_use
 from clockhand.study.progress import Watch
 
@@ -80,6 +81,7 @@ class FileCapture:
     notes: list[str]
 
 
+@in_python()
 def capture_files(
     command: Sequence[str],
     out: str | os.PathLike[str],

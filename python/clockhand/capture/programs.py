@@ -45,7 +45,9 @@ class Program:
             UsageError: there is none, or it cannot be started.
         """
         if not command:
-            raise UsageError("no command is given; add -- and the command to run")
+            raise UsageError(
+                "no command is given; name a program and its arguments, after -- on a command line"
+            )
         found = shutil.which(command[0])
         if found is None:
             raise UsageError(

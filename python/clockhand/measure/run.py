@@ -10,6 +10,7 @@ from typing import Any
 from clockhand import _engine
 from clockhand.measure import ram_disk
 from clockhand.measure.profile import median_ns, of_operation, profile_text
+from clockhand.study.calls import in_python
 from clockhand.study.files import publish
 from clockhand.study.limits import MAXIMUM_COUNT, MAXIMUM_SEED, check_range
 from clockhand.study.sizes import bytes_text, parsed_bytes
@@ -81,6 +82,7 @@ class StoragePlan:
         return MeasuredProfile(text, points, _of_storage(points))
 
 
+@in_python()
 def plan_storage(
     path: str | os.PathLike[str],
     *,
@@ -117,6 +119,7 @@ def plan_storage(
     return StoragePlan(os.fspath(path), measurement)
 
 
+@in_python()
 def measure_memory(*, seed: int = 0, watch: Watch | None = None) -> MeasuredProfile:
     """Measure memory: copies, first touches, TLB misses, and ext4 whose storage is memory.
 

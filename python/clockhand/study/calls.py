@@ -3,11 +3,11 @@
 import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from clockhand._engine import UsageError
+from clockhand._engine import ClockhandError
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -21,6 +21,12 @@ KEYWORDS_OF_FLAGS = {
     "ssd": "ssds",
 }
 """Keywords that differ from the option of the command, where a function has them."""
+
+CALLS_OF_COMMANDS = {
+    "`clockhand devices`": "clockhand.devices()",
+    "clockhand trace synthesize --list": "clockhand.recipes()",
+}
+"""What messages refer to: commands, and the calls that do the same."""
 
 _is_command = False
 
@@ -41,11 +47,14 @@ def unknown_keyword(word: str, known: Iterable[str]) -> str:
 
 def in_python(
     *keywords: type,
+    **renamed: str,
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Have a function name what was meant by an unknown keyword, and its own keywords in errors.
 
     Args:
         keywords: The typed dictionaries of its ``**`` parameter.
+        renamed: What stands in messages for options that are no keywords of the function, by the
+            options' names with underscores.
     """
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -63,22 +72,25 @@ def in_python(
                     raise TypeError(unknown_keyword(word, known))
             try:
                 return function(*positional, **named)
-            except UsageError as error:
-                told = _in_keywords(str(error), known)
-                if _is_command or told == str(error):
-                    raise
-                raise UsageError(told) from None
+            except ClockhandError as error:
+                if not _is_command:
+                    error.args = (_in_keywords(str(error), known, renamed),)
+                raise
 
         return called
 
     return decorated
 
 
-def _in_keywords(message: str, known: set[str]) -> str:
+def _in_keywords(message: str, known: set[str], renamed: Mapping[str, str]) -> str:
     """Return a message with the function's keywords in place of the command's options."""
+    for command, call in CALLS_OF_COMMANDS.items():
+        message = message.replace(command, call)
 
     def keyword(match: re.Match[str]) -> str:
         name = match[1].replace("-", "_")
+        if name in renamed:
+            return renamed[name]
         for word in (name, KEYWORDS_OF_FLAGS.get(name, "")):
             if word in known:
                 return word

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from clockhand._engine import ClockhandError
+from clockhand.study.calls import in_python
 from clockhand.study.run import Ran, check_jobs, run_facts
 from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders, windows_of
 from clockhand.sweep.experiment import DETECTED, OWN_VIEW, Experiment, Setting, in_keys
@@ -58,6 +59,7 @@ def reported(rows: pl.DataFrame, facts: Any, layout: Layout) -> Any:
     return study.made(Ran(rows, facts, [], study.result_of(rows)))
 
 
+@in_python()
 def run_sweep(
     experiment: Experiment,
     *,

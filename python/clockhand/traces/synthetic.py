@@ -6,10 +6,12 @@ from pathlib import Path
 import polars as pl
 
 from clockhand import _engine
+from clockhand.study.calls import in_python
 from clockhand.study.progress import Watch
 from clockhand.traces import Trace, convert_traces
 
 
+@in_python()
 def synthesize(
     recipe: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Union, Unpack, cast
 
 from clockhand import _engine
-from clockhand.study.calls import unknown_keyword
+from clockhand.study.calls import in_python, unknown_keyword
 from clockhand.study.files import check_places, refuse_overwriting
 from clockhand.study.progress import Watching, watched
 
@@ -72,6 +72,13 @@ class Reading(FileReading, total=False):
     trace_format: str | None
 
 
+OF_TRACE = {
+    "trace_format": "Trace(..., format=NAME)",
+    **{word: f"Trace(..., {word}=...)" for word in FileReading.__annotations__},
+}
+"""What reads a trace in another way, where a call takes traces that are open."""
+
+
 class Trace:
     """A trace in a file; see :meth:`from_arrays` for one in memory.
 
@@ -93,6 +100,7 @@ class Trace:
     _source: _engine.TraceSource
     _recipe: tuple[Callable[..., "Trace"], tuple[Any, ...]]
 
+    @in_python(FileReading)
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -193,6 +201,7 @@ class Trace:
         """What the rows of a result call the trace."""
         return self._source.name
 
+    @in_python(Part)
     def part(self, **part: Unpack[Part]) -> "Trace":
         """Return a part of the trace: some of its requests, as :class:`Part` says.
 
@@ -208,6 +217,7 @@ class Trace:
         trace._recipe = (_part, (self, dict(part)))
         return trace
 
+    @in_python(**OF_TRACE)
     def check(self, *, watch: Watching = None) -> dict[str, Any]:
         """Read the trace to its end, as fast as possible, and return what the reader found.
 
@@ -222,6 +232,7 @@ class Trace:
         with watched(watch) as told:
             return _engine.read_trace(self._source, told)
 
+    @in_python(**OF_TRACE)
     def info(self, *, page_size: int | str = 4096, watch: Watching = None) -> dict[str, Any]:
         """Read the trace to its end and return what it is like.
 
@@ -264,6 +275,7 @@ def _part(whole: Trace, part: Part) -> Trace:
     return whole._taken(part)
 
 
+@in_python(**OF_TRACE)
 def convert_traces(
     traces: Traces,
     out: str | os.PathLike[str],

@@ -61,6 +61,7 @@ class Locality(Reported):
     facts: Facts
     warnings: list[str]
 
+    @in_python(rows="table", sample="sample of locality")
     def table(self, name: str) -> pl.DataFrame:
         """Return a table by its name in :data:`TABLES`.
 

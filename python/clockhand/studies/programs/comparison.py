@@ -27,6 +27,7 @@ from clockhand.studies.programs.run import equivalent, run_facts
 from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, opened
 from clockhand.studies.programs.streams import Output, RepeatedInput, standard_input
 from clockhand.studies.programs.watched_program import Ended, run_program
+from clockhand.study.calls import in_python
 from clockhand.study.facts import PagedRunFacts
 from clockhand.study.limits import check_range
 from clockhand.study.selections import entries
@@ -122,6 +123,7 @@ def contenders(text: str) -> list[str]:
     return list(dict.fromkeys(entries("--compare", text)))
 
 
+@in_python(ProgramOptions, compare="policies", swap_in_ram="swap=None")
 def compare(
     command: Sequence[str],
     *,

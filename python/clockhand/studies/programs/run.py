@@ -25,6 +25,7 @@ from clockhand.studies.programs.replay import replayed
 from clockhand.studies.programs.rows import disagreements, failures, other_bits, process_rows
 from clockhand.studies.programs.samples import Live, Samples, opened
 from clockhand.studies.programs.watched_program import Ended, run_program
+from clockhand.study.calls import in_python
 from clockhand.study.facts import PagedRunFacts, equivalent_command
 from clockhand.study.files import check_places
 from clockhand.study.progress import Watch
@@ -76,6 +77,7 @@ class PagedRun(Reported):
         return specifications(self.rows, self.samples, self.gauges)
 
 
+@in_python(ProgramOptions, swap_in_ram="swap=None")
 def run(
     command: Sequence[str],
     *,
