@@ -1,0 +1,71 @@
+"""The tutorial: its commands are run one after the other, and print what it shows."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TUTORIAL = ROOT / "docs/tutorial.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SAVED = re.compile(r"Save it as \*\*([\w.]+)\*\*:\s*$")
+INSTALLATION = {"make wheel", 'pip install "$(echo dist/*.whl)[report]"', "clockhand --version"}
+"""What `test_wheel.py` does; it would take minutes here."""
+
+
+def shown_commands(block: str) -> list[tuple[str, list[str]]]:
+    """The commands of a block, each with the lines that it is said to print."""
+    found: list[tuple[str, list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif line.strip():
+            found[-1][1].append(line.rstrip())
+    return found
+
+
+def run(command: str, folder: Path) -> list[str]:
+    search = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": search, "COLUMNS": "400"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    printed = (done.stdout + done.stderr).replace("\N{NO-BREAK SPACE}", " ")
+    return [line.rstrip() for line in printed.splitlines()]
+
+
+def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
+    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    text = TUTORIAL.read_text(encoding="utf-8")
+    commands = 0
+    for block in BLOCK.finditer(text):
+        language, body = block[1], block[2]
+        before = SAVED.search(text[: block.start()])
+        if language == "console":
+            for command, shown in shown_commands(body):
+                printed = iter(run(command, tmp_path))
+                missing = [line for line in shown if line not in printed]
+                assert not missing, f"{command} does not print: {missing}"
+                commands += 1
+        elif language == "python" and before is not None:
+            (tmp_path / before[1]).write_text(body)
+        elif language == "python":
+            (tmp_path / "part.py").write_text(body)
+            run("python3 part.py", tmp_path)
+        else:
+            assert set(body.splitlines()) == INSTALLATION
+    assert commands >= 7
+    assert {path.name for path in tmp_path.iterdir()} >= {"hand.html", "mine.html", "mine.parquet"}
+
+
+@pytest.mark.parametrize("command", sorted(INSTALLATION))
+def test_the_installation_is_what_make_and_the_wheel_offer(command: str) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert command == "clockhand --version" or command in readme
