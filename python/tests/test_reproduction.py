@@ -30,6 +30,7 @@ from test_report_browser import unavailable
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = ROOT / "traces" / "tar-gzip.parquet"
 MEMORY = "4%,8%,20%,50%,100%"
+BESIDE = ["car", "cfclock", "cfclock:clear_passed=false", "craw", "cflru", "lru-wsr", "arc"]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def made(experiment: Path) -> Reproduction:
 @pytest.fixture(scope="module")
 def simulated() -> dict[tuple[str, float], dict[str, float]]:
     """Rows of `simulate`, by policy and share of the footprint."""
-    policies = ["clock", "car", "cfclock", "cfclock:clear_passed=false", "craw", "craw-a", "cflru"]
+    policies = ["clock", "craw-a", *BESIDE]
     rows = clockhand.simulate(TRACE, policies=policies, memory=MEMORY)
     return {(row["policy"], row["memory_share"]): row for row in rows.to_dicts()}
 
@@ -205,7 +206,7 @@ def test_verdicts_on_locality_follow_from_the_tables() -> None:
         curves = dict(zip(keys, (nearly, falling, write_recency, falling), strict=True))
         shares = (0.9, 0.9, write_tenth, 0.8)
         tables = locality_tables(curves, dict(zip(keys, shares, strict=True)))
-        return [made.verdict for made in locality_claims({"paper": tables})]
+        return [made.verdict for made in locality_claims({("paper", "each"): tables})]
 
     assert verdicts(rising, 0.5) == [Verdict.REPRODUCED] * 6
     assert verdicts(falling, 0.95) == [
@@ -219,9 +220,13 @@ def test_verdicts_on_locality_follow_from_the_tables() -> None:
 def test_each_view_is_a_reading_of_its_own(made: Reproduction) -> None:
     keys = {claim.key for claim in made.claims}
     for key in ("read-recency-strong", "write-recency-weak", "write-frequency-ordered"):
-        assert {f"{key}-{view}" for view in ("paper", "bus", "fault")} <= keys
+        for view in ("paper", "bus", "fault"):
+            assert {f"{key}-{view}", f"{key}-{view}-collapsed"} <= keys
     paper, fault = claim(made, "write-recency-weak-paper"), claim(made, "write-recency-weak-fault")
     assert paper.reading != fault.reading and paper.evidence != fault.evidence
+    collapsed = claim(made, "write-recency-weak-paper-collapsed")
+    assert "each access" in paper.reading and "the first read" in collapsed.reading
+    assert collapsed.evidence != paper.evidence
 
 
 def test_inversions_are_those_of_the_engine(made: Reproduction) -> None:
@@ -244,6 +249,46 @@ def test_noise_alone_is_within_the_null_and_a_rise_is_not() -> None:
     assert not inversion(swapped).is_within_noise
     assert inversion(falling).share == 0.0 < inversion(falling).null_mean
     assert inversion([]).share == inversion([0, 0]).share == 0.0
+
+
+def test_bands_are_those_of_simulate(
+    made: Reproduction, simulated: dict[tuple[str, float], dict[str, float]]
+) -> None:
+    policies = set(made.bands["policy"])
+    assert {*BESIDE, "bound", "opt-feasible"} <= policies and "clock" not in policies
+    assert made.bands["memory"].unique(maintain_order=True).to_list() == ["≤ 10 %", "20–40 %"]
+    shares = {"≤ 10 %": (0.0, 0.1), "20–40 %": (0.19, 0.41)}
+    for row in made.bands.filter(pl.col("policy").is_in(BESIDE)).iter_rows(named=True):
+        low, high = shares[row["memory"]]
+        ratios = {
+            share: cell["io_time_us"] / simulated["clock", share]["io_time_us"]
+            for (policy, share), cell in simulated.items()
+            if policy == row["policy"] and low <= share <= high
+        }
+        assert row["cells"] == len(ratios)
+        assert row["mean"] == pytest.approx(sum(ratios.values()) / len(ratios))
+        assert (row["worst"], row["best"]) == (max(ratios.values()), min(ratios.values()))
+        assert ratios[row["worst_at"]] == row["worst"]
+    order = made.bands.filter((pl.col("trace") == "tar-gzip") & (pl.col("memory") == "≤ 10 %"))
+    means = dict(order.select("policy", "mean").rows())
+    assert means["bound"] <= means["opt-feasible"] <= min(means[policy] for policy in BESIDE)
+
+
+def test_the_worst_cell_is_that_of_simulate(
+    made: Reproduction, simulated: dict[tuple[str, float], dict[str, float]]
+) -> None:
+    behind = []
+    for share in sorted({share for _, share in simulated if share < 1}):
+        times = {policy: simulated[policy, share]["io_time_us"] for policy in BESIDE}
+        best = min([simulated["clock", share]["io_time_us"], *times.values()])
+        others = [time for policy, time in times.items() if policy != "craw"]
+        others.append(simulated["clock", share]["io_time_us"])
+        assert min(others) >= best
+        behind.append(100 * (times["craw"] / min(others) - 1))
+    judged = claim(made, "consistently-good-beyond")
+    share, worst, *_ = percentages(judged.found)
+    assert worst == pytest.approx(max(behind), abs=0.06)
+    assert share == pytest.approx(100 * sum(it <= 10 for it in behind) / len(behind), abs=0.06)
 
 
 def test_sizes_with_the_same_frames_weigh_once() -> None:

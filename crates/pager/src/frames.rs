@@ -307,9 +307,9 @@ impl PageTable for UnmappingFrames {
         self.table.get_mut().set_pinned(frame, pinned);
     }
 
-    fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits) {
+    fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits) -> bool {
         self.forget_drop(frame);
-        self.table.get_mut().touch_mapped(frame, op, bits);
+        self.table.get_mut().touch_mapped(frame, op, bits)
     }
 
     fn take_write_back_request(&mut self) -> Option<Frame> {

@@ -169,7 +169,9 @@ impl<P: BitDriven> Pager<P> {
         self.seen(page, op, false);
         match self.is_sensed() {
             true => self.memory.hit_sensed(op, frame),
-            false => self.memory.hit_mapped(op, frame),
+            false => {
+                self.memory.hit_mapped(op, frame);
+            }
         }
         if !self.pages.has(page, PRESENT) {
             self.bring_zeros(page)?;

@@ -107,8 +107,9 @@ pub trait PageTable: Frames {
     /// Whether the page in `frame` must stay.
     fn set_pinned(&mut self, frame: Frame, pinned: bool);
     /// An access to a page whose bits come from its mapping: the first access after the bits were cleared
-    /// maps the page and is seen; a later read is not; a later write is.
-    fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits);
+    /// maps the page and is seen; a later read is not; a later write is. Says whether memory has to fault for it: whether
+    /// it finds the page unmapped, or writes what could only be read.
+    fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits) -> bool;
     /// A frame whose page a policy asked to write back.
     fn take_write_back_request(&mut self) -> Option<Frame>;
     /// Whether every request has been taken.
@@ -178,11 +179,13 @@ impl PageTable for FrameTable {
     }
 
     #[inline]
-    fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits) {
+    fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits) -> bool {
         let state = &mut self.states[frame.index()];
-        if op == Op::Write || *state & MAPPED == 0 {
+        let before = *state;
+        if op == Op::Write || before & MAPPED == 0 {
             *state |= bits.mask(op) | MAPPED;
         }
+        *state != before
     }
 
     #[inline]

@@ -511,11 +511,12 @@ impl<P: BitDriven> Memory<P> {
 
 impl<P: BitDriven, T: PageTable> Memory<P, T> {
     /// A reference to a page in memory whose bits are those of its mapping: after a bit has been cleared
-    /// the next access sets its own bit and maps the page, after which reads stay unseen.
+    /// the next access sets its own bit and maps the page, after which reads stay unseen. Says whether memory has to
+    /// fault for the reference to be seen.
     #[inline]
-    pub fn hit_mapped(&mut self, op: Op, frame: Frame) {
+    pub fn hit_mapped(&mut self, op: Op, frame: Frame) -> bool {
         self.tell_first_access(frame);
-        self.frames.touch_mapped(frame, op, P::HIT_BITS);
+        self.frames.touch_mapped(frame, op, P::HIT_BITS)
     }
 
     /// A reference to a page in memory whose translation comes back by itself after a bit has been cleared, and is found

@@ -11,7 +11,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use clockhand_sim::{
-    LocalityStudy, MemorySize, Progress, Sample, Ties, TraceInput, analyze_locality, simulate,
+    LocalityStudy, MemorySize, Progress, Repeats, Sample, Ties, TraceInput, analyze_locality,
+    simulate,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -30,6 +31,7 @@ fn locality(criterion: &mut Criterion) {
             page_bytes: PAGE_BYTES,
             device: "slc-nand".to_owned(),
             ties: Ties::Stable,
+            repeats: Repeats::Each,
             sample: None,
             seed: 0,
             jobs: None,

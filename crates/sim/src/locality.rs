@@ -8,6 +8,7 @@ mod inversion;
 mod miss_curve;
 mod options;
 mod ranking;
+mod repeats;
 mod sampling;
 mod window;
 mod working_set;
@@ -24,12 +25,14 @@ pub use inversion::InvertedRange;
 pub use miss_curve::{InterReference, MissCurve, StandardErrors};
 pub use options::LocalityOptions;
 pub use ranking::Ranking;
+pub use repeats::Repeats;
 pub use sampling::{Sample, Sampling};
 pub use window::{WindowPrediction, WindowStudy, predict_window};
 pub use working_set::{WorkingSet, WorkingSets};
 pub use write_frequency::Ties;
 
 use ranking::recency_ranking;
+use repeats::collapsed;
 use sampling::sample_curve;
 use write_frequency::write_frequency_ranking;
 
@@ -77,6 +80,8 @@ pub struct LocalityStudy {
     pub device: String,
     /// How pages with equally many writes are ranked.
     pub ties: Ties,
+    /// How consecutive references to one page count.
+    pub repeats: Repeats,
     /// Follow only these pages, and give the miss curve alone.
     pub sample: Option<Sample>,
     /// Seed of the choice of pages.
@@ -135,7 +140,7 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
             sampling: Some(sampling),
         });
     }
-    let (trace, view) = read(&study.trace, study.page_bytes, progress)?;
+    let (trace, view) = read(&study.trace, study.page_bytes, study.repeats, progress)?;
     let threads = threads(study.jobs, ANALYSES)?;
     let (counts, whole) = threads.install(|| analyze(&view, study.ties, progress))?;
     let curve = MissCurve::exact(&counts, view.footprint_pages());
@@ -146,15 +151,22 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
 fn read(
     input: &TraceInput,
     page_bytes: u64,
+    repeats: Repeats,
     progress: &Progress,
 ) -> Result<(ReadTrace, PageView), SimError> {
-    let mut builder =
-        PageViewBuilder::new(page_bytes, Folding::None)?.within(input.memory_limit_bytes());
+    let builder = |folding| -> Result<PageViewBuilder, SimError> {
+        let builder = PageViewBuilder::new(page_bytes, folding)?;
+        Ok(builder.within(input.memory_limit_bytes()))
+    };
+    let mut builder_of_all = builder(match repeats {
+        Repeats::Each => Folding::None,
+        Repeats::Collapsed => Folding::Runs,
+    })?;
     let report = input.for_each_batch(progress, &mut |batch| {
-        builder.extend(batch);
+        builder_of_all.extend(batch);
         Ok(())
     })?;
-    let view = builder.finish()?;
+    let view = builder_of_all.finish()?;
     let trace = ReadTrace {
         name: input.name(),
         report,
@@ -163,6 +175,10 @@ fn read(
         write_references: view.write_references(),
         footprint_pages: view.footprint_pages(),
         dirty_footprint_pages: view.dirty_footprint_pages(),
+    };
+    let view = match repeats {
+        Repeats::Each => view,
+        Repeats::Collapsed => collapsed(&view, page_bytes, builder(Folding::None)?)?,
     };
     Ok((trace, view))
 }

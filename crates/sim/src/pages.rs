@@ -53,6 +53,8 @@ pub struct Experiment {
     pub reserve: u32,
     /// What is watched on the way; nothing if `None`, which is faster.
     pub observation: Option<Observation>,
+    /// What a permission fault adds to the I/O time, in nanoseconds; only mapped bits have any.
+    pub fault_ns: u64,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -283,12 +285,18 @@ impl CellsOf<'_> {
             (policy.entry().kind == Kind::Offline).then(|| view.next_use()).transpose()?;
         let options = self.experiment.options;
         let cell = Cell { view: view.pages(), next_use, frames: policy_frames, options, progress };
+        let row_of = |counts: Counts| {
+            let row = self.row(frames, policy.written(), resolved.to_string(), counts);
+            match policy.entry().kind {
+                Kind::BitDriven => self.with_permission_faults(row, counts.permission_faults),
+                _ => row,
+            }
+        };
         let Some(observation) = self.experiment.observation else {
-            let counts = cell.replay(&resolved)?;
-            return Ok(self.row(frames, policy.written(), resolved.to_string(), counts).into());
+            return Ok(row_of(cell.replay(&resolved)?).into());
         };
         let (counts, observed) = cell.replay_observed(&resolved, observation.gauge_every)?;
-        let row = self.row(frames, policy.written(), resolved.to_string(), counts);
+        let row = row_of(counts);
         let hand_time_us = observed.hand_movements as f64 * observation.hand_ns as f64 / 1e3;
         let row = Row {
             io_time_us: row.io_time_us + hand_time_us,
@@ -317,6 +325,19 @@ impl CellsOf<'_> {
             write_backs: Some(counts.write_backs),
             flush_writes: Some(counts.flush_writes),
             ..self.row_of_ios(frames, policy, policy_resolved, read_ios, write_ios)
+        }
+    }
+
+    /// What mapped bits cost beside the I/O.
+    fn with_permission_faults(&self, row: Row, permission_faults: u64) -> Row {
+        if self.experiment.options.bits != Bits::Mapped {
+            return row;
+        }
+        let fault_time_us = permission_faults as f64 * self.experiment.fault_ns as f64 / 1e3;
+        Row {
+            io_time_us: row.io_time_us + fault_time_us,
+            permission_faults: Some(permission_faults),
+            ..row
         }
     }
 
@@ -361,6 +382,7 @@ impl CellsOf<'_> {
             write_miss: word_of(&WriteMiss::WORDS, &experiment.options.write_miss),
             hand_movements: None,
             reserve: experiment.reserve.into(),
+            permission_faults: None,
         }
     }
 }

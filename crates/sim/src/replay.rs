@@ -97,6 +97,8 @@ pub struct Counts {
     pub write_backs: u64,
     /// Pages that were written when the trace ended.
     pub flush_writes: u64,
+    /// Accesses to pages in memory that memory had to fault for, so that its bits were seen.
+    pub permission_faults: u64,
 }
 
 impl Counts {
@@ -208,7 +210,7 @@ impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
         match self.cell.options.bits {
             Bits::Exact => self.run(policy, ByExactBits),
-            Bits::Mapped => self.run(policy, ByMappedBits),
+            Bits::Mapped => self.run(policy, ByMappedBits::default()),
             Bits::Sensed => self.run(policy, BySensedBits::default()),
         }
     }
@@ -360,6 +362,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             let dirty = self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame));
             self.counts.flush_writes = dirty.count() as u64;
         }
+        self.counts.permission_faults = self.told.permission_faults();
         (self.counts, self.observer)
     }
 }

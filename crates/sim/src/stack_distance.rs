@@ -205,6 +205,7 @@ impl LruCounts {
             dirty_evictions,
             write_backs: 0,
             flush_writes: if options.flush_at_end { dirty_at_end } else { 0 },
+            permission_faults: 0,
         }
     }
 }

@@ -25,6 +25,7 @@ from clockhand.reproduce import (
     reproduce_craw,
     reproduce_scm,
 )
+from clockhand.reproduce.bands import band_table
 from clockhand.reproduce.craw import claim_table
 from clockhand.reproduce.packaged import packaged_dataset, packaged_experiment
 from clockhand.study.files import check_places
@@ -50,7 +51,6 @@ RealTraces = Annotated[
     Path | None,
     typer.Option(
         "--traces",
-        envvar="CLOCKHAND_SHARED_TRACES",
         help="clock-dnv: a folder with the real traces that the experiment names; those that are "
         "there are taken along. scm: a folder with longer captures; those that are there are taken "
         "instead of the experiment's.",
@@ -174,6 +174,10 @@ def _craw_page(made: Reproduction) -> str:
         paper_tables={
             "Table 1: read and write performance of NAND flash memory": made.devices,
             "Table 2: memory usage and reference count for each workload": made.workloads,
+            "I/O time over CLOCK's by share of memory: means": band_table(made.bands, "mean"),
+            "I/O time over CLOCK's by share of memory: the worst cell": band_table(
+                made.bands, "worst"
+            ),
         },
         rows=made.rows,
         gauges=made.gauges,

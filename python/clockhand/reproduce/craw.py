@@ -1,5 +1,6 @@
 """The CRAW paper: its experiment is run, its tables and figures are made, its claims judged."""
 
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,19 +9,23 @@ from pathlib import Path
 import polars as pl
 
 from clockhand import _engine
+from clockhand.reproduce.bands import band_rows
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw_claims import SMALL_MEMORY, policy_claims
+from clockhand.reproduce.craw_consistency import consistency_claims
 from clockhand.reproduce.evidence import Evidence
-from clockhand.reproduce.locality_claims import VIEWS, locality_claims
+from clockhand.reproduce.locality_claims import REPEATS, VIEWS, Reading, locality_claims
 from clockhand.studies.locality.run import locality
 from clockhand.studies.locality.tables import TABLES
 from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
 from clockhand.study.facts import Facts
+from clockhand.study.policies import BASELINE
 from clockhand.sweep import Experiment, analyse, run_sweep
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
 
 DEFAULT_VIEW = "paper"
+AS_IT_IS = "as it is"
 
 GAUGE_SAMPLES = 400
 """Samples of a gauge that a figure can show."""
@@ -58,6 +63,7 @@ class Reproduction:
         claims: Every claim with our number and a verdict, in the paper's order.
         devices: The paper's Table 1 beside our profiles.
         workloads: The paper's Table 2, then our traces in the same columns.
+        bands: I/O time over CLOCK's by bands of memory, as :func:`band_rows` returns it.
         rows: The rows of the sweep.
         gauges: CRAW's gauges at a fifth of memory.
         localities: The tables of the locality analysis, by name.
@@ -69,6 +75,7 @@ class Reproduction:
     claims: list[Claim]
     devices: pl.DataFrame
     workloads: pl.DataFrame
+    bands: pl.DataFrame
     rows: pl.DataFrame
     gauges: pl.DataFrame
     localities: Mapping[str, pl.DataFrame]
@@ -108,40 +115,56 @@ def reproduce_craw(
     localities = {name: _renamed(found.table(name), names) for name in TABLES}
     for trace in sweep.facts["traces"]:
         trace["name"] = names[trace["name"]]
-    in_views = {found.facts["traces"][0]["view"] or "as it is": localities}
-    if all(trace["view"] for trace in found.facts["traces"]):
-        in_views |= _other_views(experiment, names)
-    claims = [*locality_claims(in_views), *policy_claims(Evidence(rows), gauges)]
+    view = found.facts["traces"][0]["view"] or AS_IT_IS
+    has_views = all(trace["view"] for trace in found.facts["traces"])
+    readings = {(view, REPEATS[0]): localities}
+    readings |= _other_readings(experiment, names, [*VIEWS] if has_views else [view])
+    evidence = Evidence(rows)
+    claims = [
+        *locality_claims(readings),
+        *policy_claims(evidence, gauges),
+        *consistency_claims(evidence),
+    ]
+    policies = rows["policy"].unique(maintain_order=True).to_list()
+    bands = band_rows(evidence, [policy for policy in policies if policy != BASELINE])
     tables = [Table(item.title, item.slug, analyse(rows, item)) for item in experiment.analyses]
     return Reproduction(
         claims=claims,
         devices=_devices(),
         workloads=_workloads(sweep.facts),
+        bands=bands,
         rows=rows,
         gauges=gauges,
         localities=localities,
-        tables=[*tables, Table("Claims of the CRAW paper", "claims", claim_table(claims))],
+        tables=[
+            *tables,
+            Table("I/O time over CLOCK's by bands of memory", "bands", bands),
+            Table("Claims of the CRAW paper", "claims", claim_table(claims)),
+        ],
         facts=sweep.facts,
         warnings=sweep.warnings,
     )
 
 
-def _other_views(
-    experiment: Experiment, names: Mapping[str, str]
-) -> dict[str, dict[str, pl.DataFrame]]:
-    """The rankings of captured traces in the views that the sweep does not have."""
+def _other_readings(
+    experiment: Experiment, names: Mapping[str, str], views: Sequence[str]
+) -> dict[Reading, dict[str, pl.DataFrame]]:
+    """The rankings in the views, and with the counting of repeats, that the figures do not have."""
     setting = experiment.settings[0]
     tables = {}
-    for view in VIEWS:
-        if view == DEFAULT_VIEW:
+    for view, repeats in itertools.product(views, REPEATS):
+        if view in (DEFAULT_VIEW, AS_IT_IS) and repeats == REPEATS[0]:
             continue
         found = locality(
             list(experiment.traces),
             page_size=setting.options["page_size"],
             device=setting.options["device"],
-            view=view,
+            repeats=repeats,
+            view=None if view == AS_IT_IS else view,
         )
-        tables[view] = {name: _renamed(found.table(name), names) for name in ("summary", "ranks")}
+        tables[view, repeats] = {
+            name: _renamed(found.table(name), names) for name in ("summary", "ranks")
+        }
     return tables
 
 

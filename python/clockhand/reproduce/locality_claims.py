@@ -36,6 +36,17 @@ NOISE_RULE = (
     "with Poisson noise."
 )
 
+REPEATS = ("each", "collapsed")
+"""How consecutive references to one page count; the paper does not say."""
+
+COUNTED = {
+    "each": "each access counts",
+    "collapsed": "of consecutive references to one page the first read and the first write count",
+}
+
+Reading = tuple[str, str]
+"""A view, and how repeats count."""
+
 Key = tuple[str, str]
 """A ranking and an operation, such as recency and write."""
 
@@ -49,14 +60,17 @@ class Trace:
     order: Mapping[Key, Inversion]
 
 
-def locality_claims(views: Mapping[str, Mapping[str, pl.DataFrame]]) -> Iterator[Claim]:
+def locality_claims(
+    readings: Mapping[Reading, Mapping[str, pl.DataFrame]],
+) -> Iterator[Claim]:
     """Judge the claims of section III.
 
     Args:
-        views: For each view that the traces have, the tables ``summary`` and ``ranks`` of a
-            locality analysis of all traces. Traces without views have one, of any name.
+        readings: For each view that the traces have, and each counting of repeats, the tables
+            ``summary`` and ``ranks`` of a locality analysis of all traces. Traces without views
+            have one, of any name.
     """
-    known = {view: _traces(tables) for view, tables in views.items()}
+    known = {reading: _traces(tables) for reading, tables in readings.items()}
     judges = (
         _curve_falls,
         _read_recency,
@@ -66,8 +80,8 @@ def locality_claims(views: Mapping[str, Mapping[str, pl.DataFrame]]) -> Iterator
         _write_frequency_top,
     )
     for judge in judges:
-        for view, traces in known.items():
-            yield judge(view, traces)
+        for reading, traces in known.items():
+            yield judge(reading, traces)
 
 
 def _traces(tables: Mapping[str, pl.DataFrame]) -> list[Trace]:
@@ -96,25 +110,27 @@ def _claim(
     place: str,
     quote: str,
     rule: str,
-    view: str,
+    reading: Reading,
     traces: Sequence[Trace],
     holds: Callable[[Trace], bool],
     evidence: Table,
 ) -> Claim:
     held = [holds(trace) for trace in traces]
+    view, repeats = reading
+    of_view = [f"the view {view}: {VIEWS[view]}"] if view in VIEWS else []
     return Claim(
-        f"{key}-{view}",
+        f"{key}-{view}" if repeats == REPEATS[0] else f"{key}-{view}-{repeats}",
         place,
         quote,
         f"{rule} {CASES_RULE}",
         judged_cases(held),
         f"{sum(held)} of {len(held)} traces",
-        reading=f"the view {view}: {VIEWS[view]}" if view in VIEWS else "",
+        reading="; ".join([*of_view, COUNTED[repeats]]),
         evidence=evidence,
     )
 
 
-def _curve_falls(view: str, traces: Sequence[Trace]) -> Claim:
+def _curve_falls(reading: Reading, traces: Sequence[Trace]) -> Claim:
     return _claim(
         "recency-falls",
         "section III.A, Figure 2",
@@ -122,28 +138,28 @@ def _curve_falls(view: str, traces: Sequence[Trace]) -> Claim:
         "that a more recently referenced page is more likely to be referenced again.",
         f"Traces of whose re-references by recency at most {percent(WELL_MODELED)} are out of "
         "order.",
-        view,
+        reading,
         traces,
         lambda trace: trace.order["recency", "all"].share <= WELL_MODELED,
         _order(traces, ("recency", "all"), "re-references"),
     )
 
 
-def _read_recency(view: str, traces: Sequence[Trace]) -> Claim:
+def _read_recency(reading: Reading, traces: Sequence[Trace]) -> Claim:
     return _claim(
         "read-recency-strong",
         "section III.A, Figure 3",
         "read references exhibit strong temporal locality",
         f"Traces on which the most recently read tenth of the pages takes {percent(STRONG)} of the "
         "re-reads or more.",
-        view,
+        reading,
         traces,
         lambda trace: trace.summary["recency", "read"][TENTH] >= STRONG,
         _shares(traces, {"re-reads of the most recent tenth": ("recency", "read")}),
     )
 
 
-def _read_recency_fluent(view: str, traces: Sequence[Trace]) -> Claim:
+def _read_recency_fluent(reading: Reading, traces: Sequence[Trace]) -> Claim:
     def is_more_fluent(trace: Trace) -> bool:
         return trace.order["recency", "read"].share < trace.order["recency", "all"].share
 
@@ -155,7 +171,7 @@ def _read_recency_fluent(view: str, traces: Sequence[Trace]) -> Claim:
         "references is stronger than that of total references including both read and write "
         "references.",
         "Traces of whose re-reads a smaller share is out of order than of all re-references.",
-        view,
+        reading,
         traces,
         is_more_fluent,
         _joined(
@@ -168,7 +184,7 @@ def _read_recency_fluent(view: str, traces: Sequence[Trace]) -> Claim:
     )
 
 
-def _write_recency(view: str, traces: Sequence[Trace]) -> Claim:
+def _write_recency(reading: Reading, traces: Sequence[Trace]) -> Claim:
     def is_weak_and_irregular(trace: Trace) -> bool:
         write, read = trace.summary["recency", "write"], trace.summary["recency", "read"]
         return not trace.order["recency", "write"].is_within_noise and write[TENTH] < read[TENTH]
@@ -181,7 +197,7 @@ def _write_recency(view: str, traces: Sequence[Trace]) -> Claim:
         "Traces whose re-writes by recency are not ordered (irregular) and on which the most "
         f"recent tenth of the pages takes a smaller share of the writes than of the reads (weak). "
         f"{NOISE_RULE}",
-        view,
+        reading,
         traces,
         is_weak_and_irregular,
         _joined(
@@ -197,21 +213,21 @@ def _write_recency(view: str, traces: Sequence[Trace]) -> Claim:
     )
 
 
-def _write_frequency_order(view: str, traces: Sequence[Trace]) -> Claim:
+def _write_frequency_order(reading: Reading, traces: Sequence[Trace]) -> Claim:
     return _claim(
         "write-frequency-ordered",
         "section III.B, Figure 5",
         "Unlike the temporal locality of write references, the frequency of write references does "
         "not show the ranking inversion problem.",
         f"Traces whose re-writes by frequency are ordered. {NOISE_RULE}",
-        view,
+        reading,
         traces,
         lambda trace: trace.order["frequency", "write"].is_within_noise,
         _order(traces, ("frequency", "write"), "re-writes by frequency"),
     )
 
 
-def _write_frequency_top(view: str, traces: Sequence[Trace]) -> Claim:
+def _write_frequency_top(reading: Reading, traces: Sequence[Trace]) -> Claim:
     def cuts(trace: Trace) -> int:
         by_frequency, by_recency = (
             trace.summary[ranking, "write"] for ranking in ("frequency", "recency")
@@ -230,7 +246,7 @@ def _write_frequency_top(view: str, traces: Sequence[Trace]) -> Claim:
         "Share of the writes in the top 1, 10 and 100 ranks and the top 1 % and 10 % of the "
         "written pages. Traces on which it is larger by frequency than by recency at most of "
         "these cuts.",
-        view,
+        reading,
         traces,
         lambda trace: cuts(trace) > len(TOP_COLUMNS) / 2,
         _joined(

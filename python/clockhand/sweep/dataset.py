@@ -28,6 +28,8 @@ KEY = PAGES.key
 """The columns that say which cell a row of page policies is: equal keys mean equal numbers."""
 
 FACTS = "clockhand_facts"
+NEWER_COLUMNS = ("permission_faults",)
+"""Columns that older parts lack; their cells have no value."""
 FIRST_DIGITS = 8
 
 
@@ -185,7 +187,12 @@ def _read_part(part: Path, layout: Layout, wanted: Columns) -> pl.DataFrame:
             for name in older  # Parts may be older than an option.
             if name not in cells.columns
         ]
-        return cells.with_columns(defaults).select(*wanted)
+        newer = [
+            pl.lit(None, wanted[name]).alias(name)
+            for name in NEWER_COLUMNS
+            if name in wanted and name not in cells.columns
+        ]
+        return cells.with_columns(*defaults, *newer).select(*wanted)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(part) from error
 

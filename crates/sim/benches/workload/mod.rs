@@ -103,6 +103,7 @@ pub fn experiment(
         reserve: 0,
         bound_effort: Effort::NONE,
         observation: None,
+        fault_ns: 0,
         jobs: Some(1),
     }
 }

@@ -2,7 +2,7 @@
 
 use clockhand_device::Device;
 
-use super::{LocalityStudy, Sample, Ties};
+use super::{LocalityStudy, Repeats, Sample, Ties};
 use crate::options::{Domain, options};
 use crate::{SimError, TraceInput, parse_page_bytes};
 
@@ -20,6 +20,8 @@ options! {
         /// Which of the pages with equally many writes ranks first: stable (who reached the count first), recent (who reached it
         /// last) or best (all of them).
         ties: String = Domain::Word { words: Ties::WORDS }, "stable";
+        /// How consecutive references to one page count: each, or collapsed to its first read and its first write.
+        repeats: String = Domain::Word { words: Repeats::WORDS }, "each";
     }
 }
 
@@ -35,10 +37,20 @@ impl LocalityOptions {
             page_bytes: parse_page_bytes(&self.page_size)?,
             device: self.device.clone(),
             ties: Ties::named(&self.ties)?,
+            repeats: self.repeats()?,
             sample: self.sample.as_deref().map(Sample::parse).transpose()?,
             seed: self.seed,
             jobs,
         })
+    }
+
+    fn repeats(&self) -> Result<Repeats, SimError> {
+        let repeats = Repeats::named(&self.repeats)?;
+        if repeats == Repeats::Collapsed && self.sample.is_some() {
+            let problem = "--repeats collapsed needs the whole trace; leave out --sample";
+            return Err(SimError::Usage(problem.to_owned()));
+        }
+        Ok(repeats)
     }
 
     /// Checks everything that can be checked without a trace.
@@ -49,6 +61,7 @@ impl LocalityOptions {
     pub fn check(&self) -> Result<(), SimError> {
         let page_bytes = parse_page_bytes(&self.page_size)?;
         Ties::named(&self.ties)?;
+        self.repeats()?;
         self.sample.as_deref().map(Sample::parse).transpose()?;
         Device::named_or_file(&self.device)?.page_cost(page_bytes)?;
         Ok(())

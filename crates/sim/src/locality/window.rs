@@ -14,7 +14,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
 
-use super::{CHUNK_RECORDS, for_each_reference, read};
+use super::{CHUNK_RECORDS, Repeats, for_each_reference, read};
 use crate::memory_size::MemorySize;
 use crate::stack_distance::LruStack;
 use crate::{Phase, Progress, ReadTrace, SimError, TraceInput};
@@ -64,7 +64,7 @@ pub fn predict_window(
 ) -> Result<WindowPrediction, SimError> {
     let device = Device::named_or_file(&study.device)?;
     let page_cost = device.page_cost(study.page_bytes)?;
-    let (trace, view) = read(&study.trace, study.page_bytes, progress)?;
+    let (trace, view) = read(&study.trace, study.page_bytes, Repeats::Each, progress)?;
     let frames = study.frames.frames(view.footprint_pages(), study.page_bytes);
     let observed = Observed::of(&view, frames, progress)?;
     let costs = Costs::of(&page_cost);

@@ -27,6 +27,9 @@ options! {
         bound_effort: Option<String> = Domain::Number;
         /// Count hand movements; each adds this many ns to the I/O time.
         hand_ns: Option<u64> = Domain::Whole { least: 0, most: u64::MAX };
+        /// With --bits mapped: each permission fault, by which an access to a page in memory is seen, adds this many ns to the
+        /// I/O time.
+        fault_ns: Option<u64> = Domain::Whole { least: 0, most: u64::MAX };
         /// Sample the gauges after this many faults; 1 if not given.
         gauge_every: Option<u64> = Domain::Whole { least: 1, most: u64::MAX };
         /// Seed of policies with random choices, from 0.
@@ -49,6 +52,11 @@ impl PagesOptions {
         let is_watched = self.hand_ns.is_some() || gauge_every.is_some();
         let observation = || Observation { gauge_every, hand_ns: self.hand_ns.unwrap_or(0) };
         let effort = self.bound_effort.as_deref();
+        let options = self.replay_options()?;
+        if self.fault_ns.is_some() && options.bits != Bits::Mapped {
+            let problem = "--fault-ns prices the faults of --bits mapped; give both";
+            return Err(SimError::Usage(problem.to_owned()));
+        }
         Ok(Experiment {
             traces,
             policies: Contestant::parse_all(&self.policy)?,
@@ -56,11 +64,12 @@ impl PagesOptions {
             sizes: MemorySize::parse_either(self.frames.as_deref(), self.memory.as_deref())?,
             page_bytes: parse_page_bytes(&self.page_size)?,
             device: self.device.clone(),
-            options: self.replay_options()?,
+            options,
             bound_effort: effort
                 .map_or(Ok(Effort::default()), |effort| Effort::parse("--bound-effort ", effort))?,
             reserve: self.reserve,
             observation: is_watched.then(observation),
+            fault_ns: self.fault_ns.unwrap_or(0),
             jobs,
         })
     }

@@ -65,5 +65,7 @@ columns! {
         pub hand_movements: Option<u64>,
         /// Of the frames, those that were kept free for write-backs under way.
         pub reserve: u64,
+        /// Accesses to pages in memory that fault so that they are seen, with `mapped` bits.
+        pub permission_faults: Option<u64>,
     }
 }

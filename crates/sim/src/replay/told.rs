@@ -25,10 +25,19 @@ pub(crate) trait Told<P> {
         let _ = by_miss;
         memory.tick();
     }
+    /// The accesses to pages in memory that memory had to fault for; none where bits come without faults.
+    #[inline]
+    fn permission_faults(&self) -> u64 {
+        0
+    }
 }
 
 pub(crate) struct ByExactBits;
-pub(super) struct ByMappedBits;
+/// Counts the accesses to pages in memory that memory has to fault for.
+#[derive(Default)]
+pub(super) struct ByMappedBits {
+    permission_faults: u64,
+}
 /// As [`ByMappedBits`], and a period ends with a miss: the next one, if its last reference is a hit.
 #[derive(Default)]
 pub(super) struct BySensedBits {
@@ -71,17 +80,29 @@ impl<P: BitDriven> Told<P> for ByExactBits {
 impl<P: BitDriven> Told<P> for ByMappedBits {
     #[inline]
     fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        memory.hit_mapped(first_op(record), frame);
-        // After the first reference the page is mapped: of the rest only a write is seen.
-        if record.rest_writes() {
-            memory.hit_mapped(Op::Write, frame);
-        }
+        self.permission_faults += u64::from(memory.hit_mapped(first_op(record), frame));
+        self.write_later(memory, record, frame);
     }
 
     #[inline]
     fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        // The access that faulted is retried.
-        self.hit(memory, record, frame);
+        // The access that faulted is retried; its page fault has mapped the page.
+        memory.hit_mapped(first_op(record), frame);
+        self.write_later(memory, record, frame);
+    }
+
+    fn permission_faults(&self) -> u64 {
+        self.permission_faults
+    }
+}
+
+impl ByMappedBits {
+    /// After the first reference the page is mapped: of the rest only a write is seen.
+    #[inline]
+    fn write_later<P: BitDriven>(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        if record.rest_writes() {
+            self.permission_faults += u64::from(memory.hit_mapped(Op::Write, frame));
+        }
     }
 }
 

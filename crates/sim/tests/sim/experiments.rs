@@ -47,6 +47,7 @@ pub fn experiment(inputs: Vec<TraceInput>, policies: &[&str], frames: &[u32]) ->
         // The tests of the bracket say their effort themselves.
         bound_effort: Effort::NONE,
         observation: None,
+        fault_ns: 0,
         jobs: None,
     }
 }

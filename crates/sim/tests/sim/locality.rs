@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use clockhand_sim::{
-    Kind, Locality, LocalityStudy, Progress, RequestTable, Sample, SimError, Ties, TraceInput,
-    analyze_locality,
+    Kind, Locality, LocalityStudy, Progress, Repeats, RequestTable, Sample, SimError, Ties,
+    TraceInput, analyze_locality,
 };
 use clockhand_trace::Request;
 use clockhand_twins::Op;
@@ -21,6 +21,7 @@ fn study(trace: TraceInput) -> LocalityStudy {
         page_bytes: PAGE_BYTES,
         device: "slc-nand".to_owned(),
         ties: Ties::Stable,
+        repeats: Repeats::Each,
         sample: None,
         seed: 0,
         jobs: None,
@@ -74,6 +75,23 @@ fn frequency_ranks_are_those_of_the_specification() {
     assert_eq!(counts(Ties::Stable), (vec![0, 3, 2], 3));
     assert_eq!(counts(Ties::Recent), (vec![1, 2, 2], 3));
     assert_eq!(counts(Ties::Best), (vec![2, 2, 1], 3));
+}
+
+#[test]
+fn a_collapsed_run_is_its_first_read_and_its_first_write() {
+    let runs = "r1 r1 w1 r1 w1 w2 w2 r2 r1 r2 r2";
+    let once = "r1 w1 w2 r2 r1 r2";
+    let of = |references, repeats| {
+        let study = LocalityStudy { repeats, ..study(input("t", table(references))) };
+        locality(&study)
+    };
+    let (collapsed, expected) = (of(runs, Repeats::Collapsed), of(once, Repeats::Each));
+    let (found, told) = (collapsed.whole.expect("whole"), expected.whole.expect("whole"));
+    assert_eq!(found.recency, told.recency);
+    assert_eq!(found.write_frequency, told.write_frequency);
+    assert_eq!(collapsed.trace.references, 11, "of the trace, whatever counts");
+    let each = of(runs, Repeats::Each).whole.expect("whole");
+    assert_ne!(each.recency, told.recency);
 }
 
 #[test]

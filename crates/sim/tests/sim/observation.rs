@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use clockhand_policy::catalog::CATALOG;
-use clockhand_sim::{Experiment, GaugeSample, Observation, Outcome};
+use clockhand_sim::{Bits, Experiment, GaugeSample, Observation, Outcome};
 use proptest::prelude::*;
 
 use crate::experiments::{cases, experiment, input, run, table};
@@ -86,6 +86,26 @@ fn a_movement_of_the_hand_adds_its_time() {
     assert_eq!(with[0].read_ios, without[0].read_ios);
     assert_eq!((with[1].io_time_us, with[1].hand_movements), (without[1].io_time_us, None));
     assert_eq!(without[0].hand_movements, None);
+}
+
+#[test]
+fn a_permission_fault_is_an_access_to_a_page_in_memory_that_memory_does_not_show_by_itself() {
+    let faults = |references, policy, frames| {
+        let mut experiment = experiment(vec![input("t", table(references))], &[policy], &[frames]);
+        experiment.options.bits = Bits::Mapped;
+        let free = run(&experiment).rows[0].clone();
+        experiment.fault_ns = 250;
+        let priced = run(&experiment).rows[0].clone();
+        let counted = free.permission_faults.map_or(0, |count| count as usize);
+        assert_eq!(priced.io_time_us, free.io_time_us + counted as f64 * 0.25);
+        free.permission_faults
+    };
+    // The first write to a page that was read, and no other reference: the page fault has mapped the page.
+    assert_eq!(faults("r1 r1 w1 w1 r1", "clock", 2), Some(1));
+    assert_eq!(faults("w1 r1 w1", "clock", 2), Some(0));
+    // The hand has cleared 2 and 3 before 1 left; 2 is read again.
+    assert_eq!(faults("r1 r2 r3 r4 r2 r2", "clock", 3), Some(1));
+    assert_eq!(faults("r1 r1 w1", "lru", 2), None, "it is told of every access");
 }
 
 fn all_policies(references: &str, frames: u32) -> Experiment {

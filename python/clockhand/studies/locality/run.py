@@ -145,6 +145,7 @@ def locality(
     page_size: int | str = 4096,
     device: str | os.PathLike[str] = "slc-nand",
     ties: str = "stable",
+    repeats: str = "each",
     sample: float | int | str | None = None,
     seed: int = 0,
     jobs: int | None = None,
@@ -160,6 +161,8 @@ def locality(
         device: Name with options, or a TOML file; it prices the miss curve.
         ties: How pages with equally many writes are ranked: ``"stable"`` (who reached the count
             first ranks first), ``"recent"`` (who reached it last) or ``"best"``.
+        repeats: How consecutive references to one page count: ``"each"``, or ``"collapsed"`` to
+            the first read and the first write among them.
         sample: Follow only some pages, and give only the miss curve: a rate above 0 and up to 1 as
             a float or as text (``"1%"``), or the most pages as a whole number from 32.
         seed: Seed of the choice of pages.
@@ -180,6 +183,7 @@ def locality(
         "sample": _sample_text(sample) if isinstance(sample, float) else sample,
         "seed": seed,
         "ties": ties,
+        "repeats": repeats,
     }
     return run_study(
         LOCALITY, traces, given, jobs=jobs, watch=watch, command=command, reading=reading

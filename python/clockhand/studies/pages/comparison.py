@@ -9,6 +9,7 @@ from clockhand.study.policies import BOUND, FEASIBLE, end_of_bracket
 # Rows that differ in one of these are not comparable.
 SETTING_COLUMNS = (
     "device", "page_bytes", "bits", "write_miss", "reserve", "view", "flush_at_end", "hand_ns",
+    "fault_ns",
 )  # fmt: skip
 
 

@@ -105,6 +105,7 @@ class Options(Reading, total=False):
     flush_at_end: bool
     bound_effort: float | str | None
     hand_ns: int | None
+    fault_ns: int | None
     gauge_every: int | None
     seed: int
     jobs: int | None
@@ -138,6 +139,7 @@ def run_simulation(
     flush_at_end: bool = False,
     bound_effort: float | str | None = None,
     hand_ns: int | None = None,
+    fault_ns: int | None = None,
     gauge_every: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
@@ -168,6 +170,8 @@ def run_simulation(
         hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
             given, also 0, hand movements are counted, which takes longer: the frames that a policy
             examines while it looks for a victim.
+        fault_ns: With ``bits="mapped"``: nanoseconds that each permission fault, by which an access
+            to a page in memory is seen, adds to the I/O time.
         gauge_every: After how many faults the values by which policies adapt are sampled, from the
             first fault on.
         seed: Seed of policies with random choices, from 0; kept in the facts.
@@ -194,6 +198,7 @@ def run_simulation(
         "flush_at_end": flush_at_end,
         "bound_effort": bound_effort,
         "hand_ns": hand_ns,
+        "fault_ns": fault_ns,
         "gauge_every": gauge_every,
         "seed": seed,
     }

@@ -188,6 +188,8 @@ def _setting_text(name: str, value: Any) -> str:
         return "dirty pages written at the end" if value else "dirty pages left at the end"
     if name == "hand_ns":
         return "hand movements cost nothing" if value is None else f"{value} ns per hand movement"
+    if name == "fault_ns":
+        return "permission faults cost nothing" if value is None else f"{value} ns per such fault"
     return str(value)
 
 

@@ -28,7 +28,7 @@ HEADINGS = {
     "reserve": "reserve (frames)",
 }
 # Columns that are left out where no row has a value: most results know nothing of them.
-OPTIONAL_COLUMNS = ("hand_movements", "hand_ns")
+OPTIONAL_COLUMNS = ("hand_movements", "hand_ns", "permission_faults", "fault_ns")
 # Fewer rows than this can be read at a glance, and need no filter.
 FILTERED_ROWS = 20
 
