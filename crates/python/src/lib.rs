@@ -54,7 +54,9 @@ mod _engine {
     #[pymodule_export]
     use crate::sweep::{PreparedTrace, plan_cells};
     #[pymodule_export]
-    use crate::trace::{TraceSource, convert_capture, convert_trace, read_trace, trace_info};
+    use crate::trace::{
+        TraceSource, convert_capture, convert_timeline, convert_trace, read_trace, trace_info,
+    };
     #[pymodule_export]
     use crate::tracer::{become_followed, follow};
     #[pymodule_export]

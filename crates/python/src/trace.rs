@@ -385,6 +385,37 @@ impl From<&CapturedStream> for ProcessFacts {
     }
 }
 
+/// Writes the files of a capture's front end and the log of the same program's calls to one Parquet file of
+/// events; gives how many calls and references there are, and notes.
+#[pyfunction]
+#[pyo3(signature = (paths, log, out, labels, watch=None))]
+pub(crate) fn convert_timeline<'py>(
+    py: Python<'py>,
+    paths: Vec<PathBuf>,
+    log: PathBuf,
+    out: PathBuf,
+    labels: Vec<(String, String)>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let timeline = supervised(py, watch, move |progress| {
+        clockhand_trace::convert_timeline(paths, &log, &out, &labels, progress)
+    })?;
+    let facts = TimelineFacts {
+        calls: timeline.calls,
+        references: timeline.references,
+        notes: timeline.notes,
+    };
+    Ok(pythonize(py, &facts)?)
+}
+
+/// What is in a timeline.
+#[derive(Serialize)]
+struct TimelineFacts {
+    calls: u64,
+    references: u64,
+    notes: Vec<String>,
+}
+
 /// Writes the files of a capture's front end to one Parquet file; a list with a dictionary for each process.
 #[pyfunction]
 #[pyo3(signature = (paths, out, labels, watch=None))]

@@ -26,7 +26,7 @@ mod os_course;
 pub(crate) mod parquet;
 mod ramulator;
 mod spc;
-mod strace;
+pub(crate) mod strace;
 mod systor17;
 mod tencent;
 mod ucsd;

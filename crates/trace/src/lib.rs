@@ -40,7 +40,8 @@ use pages::{anonymous, event_view, footprint, page_view};
 use processor::{cpu_cache, view};
 use source::{capture, detect, input, request_columns, sample, selection, stored_digest};
 use write::{
-    capture_conversion, conversion, event_writer, parquet_writer, sink, target, unfinished, writer,
+    capture_conversion, conversion, event_writer, parquet_writer, sink, target,
+    timeline_conversion, unfinished, writer,
 };
 
 pub use anonymous::AnonymousPages;
@@ -72,5 +73,6 @@ pub use synthetic::{
     named_recipes,
 };
 pub use target::{Target, find_target, target_of_path, targets};
+pub use timeline_conversion::{CapturedTimeline, convert_timeline};
 pub use view::{ClassCounts, Classes, Convention, RecordClass, View};
 pub use writer::{TraceWriter, WriteOptions};

@@ -6,5 +6,6 @@ pub(crate) mod event_writer;
 pub(crate) mod parquet_writer;
 pub(crate) mod sink;
 pub(crate) mod target;
+pub(crate) mod timeline_conversion;
 pub(crate) mod unfinished;
 pub(crate) mod writer;

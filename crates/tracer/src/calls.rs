@@ -56,6 +56,9 @@ pub(crate) enum Kind {
     Open,
     /// Its line was written when it made a thread.
     Make,
+    /// Its line is written when it begins, as if it had succeeded: a failure changes nothing, and a
+    /// thread that need not stop at its end goes on sooner.
+    Early,
 }
 
 /// The flags of `open` that matter, besides the access.
@@ -84,7 +87,9 @@ const ALLOCATION: &[(u64, &str)] = &[
     (libc::FALLOC_FL_INSERT_RANGE as u64, "FALLOC_FL_INSERT_RANGE"),
     (libc::FALLOC_FL_UNSHARE_RANGE as u64, "FALLOC_FL_UNSHARE_RANGE"),
 ];
-const MAPPING: &[(u64, &str)] = &[(libc::MAP_ANONYMOUS as u64, "MAP_ANONYMOUS")];
+const MAPPING: &[(u64, &str)] =
+    &[(libc::MAP_ANONYMOUS as u64, "MAP_ANONYMOUS"), (libc::MAP_SHARED as u64, "MAP_SHARED")];
+const ADVICE: &[(u64, &str)] = &[(libc::MADV_DONTNEED as u64, "MADV_DONTNEED")];
 const MEMORY_SYNC: &[(u64, &str)] = &[(libc::MS_SYNC as u64, "MS_SYNC")];
 const REMOVAL: &[(u64, &str)] = &[(libc::AT_REMOVEDIR as u64, "AT_REMOVEDIR")];
 const RENAMING: &[(u64, &str)] = &[(libc::RENAME_EXCHANGE as u64, "RENAME_EXCHANGE")];
@@ -94,7 +99,7 @@ use Argument::{
     Any, CloseOnExec, Control, Descriptor, File, Flags, FlagsAt, Folder, Number, Offset, Opening,
     OpeningAt, PathIn, Signed, Whence,
 };
-use Kind::{Make, Open, Plain, Transfer};
+use Kind::{Early, Make, Open, Plain, Transfer};
 
 const PATH: Argument = Argument::Path { follows: false };
 const FOLLOWED_PATH: Argument = Argument::Path { follows: true };
@@ -139,7 +144,7 @@ pub(crate) const FOLLOWED: &[Followed] = &[
     call(libc::SYS_fallocate, "fallocate", Transfer, &[File, Flags(ALLOCATION), Number, Number]),
     call(libc::SYS_openat, "openat", Open, &[Folder, PathIn, Opening]),
     call(libc::SYS_openat2, "openat2", Open, &[Folder, PathIn, OpeningAt]),
-    call(libc::SYS_close, "close", Plain, &[Descriptor]),
+    call(libc::SYS_close, "close", Early, &[Descriptor]),
     call(libc::SYS_close_range, "close_range", Plain, &[Number, Number, Flags(CLOSING)]),
     call(libc::SYS_dup, "dup", Plain, &[File]),
     call(libc::SYS_dup3, "dup3", Plain, &[File, Number, Opening]),
@@ -156,7 +161,7 @@ pub(crate) const FOLLOWED: &[Followed] = &[
         &[Folder, PathIn, Folder, PathIn, Flags(RENAMING)],
     ),
     call(libc::SYS_linkat, "linkat", Plain, &[Folder, PathIn, Folder, PathIn]),
-    call(libc::SYS_mmap, "mmap", Transfer, &[Number, Number, Any, Flags(MAPPING), File, Number]),
+    call(libc::SYS_mmap, "mmap", Plain, &[Number, Number, Any, Flags(MAPPING), File, Number]),
     call(libc::SYS_munmap, "munmap", Plain, &[Number, Number]),
     call(libc::SYS_mremap, "mremap", Plain, &[Number, Number, Number]),
     call(libc::SYS_io_submit, "io_submit", Plain, &[]),
@@ -181,10 +186,16 @@ pub(crate) const FOLLOWED: &[Followed] = &[
     call(libc::SYS_vfork, "vfork", Make, &[]),
 ];
 
+/// What matters besides where a program's references to memory are captured too.
+const FOLLOWED_WITH_MEMORY: &[Followed] = &[
+    call(libc::SYS_brk, "brk", Plain, &[Number]),
+    call(libc::SYS_madvise, "madvise", Plain, &[Number, Number, Flags(ADVICE)]),
+];
+
 /// The call of a number; none if it is not followed.
 pub(crate) fn followed(number: u64) -> Option<&'static Followed> {
     let number = i64::try_from(number).ok()?;
-    FOLLOWED.iter().find(|followed| followed.number == number)
+    FOLLOWED.iter().chain(FOLLOWED_WITH_MEMORY).find(|followed| followed.number == number)
 }
 
 #[cfg(test)]
@@ -193,8 +204,9 @@ mod tests {
 
     #[test]
     fn every_call_stands_once() {
-        for (place, one) in FOLLOWED.iter().enumerate() {
-            for other in &FOLLOWED[place + 1..] {
+        let all: Vec<&Followed> = FOLLOWED.iter().chain(FOLLOWED_WITH_MEMORY).collect();
+        for (place, one) in all.iter().enumerate() {
+            for other in &all[place + 1..] {
                 assert_ne!((one.number, one.name), (other.number, other.name));
             }
             assert_eq!(followed(one.number as u64).map(|found| found.name), Some(one.name));

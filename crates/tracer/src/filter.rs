@@ -4,6 +4,7 @@
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
 
 use crate::calls::FOLLOWED;
+use crate::told::TELLING;
 
 /// Where the facts about a call have its number, its processor and the lower half of an argument.
 const NUMBER: u32 = 0;
@@ -34,6 +35,16 @@ fn statement(code: u16, k: u32) -> sock_filter {
 
 fn jump(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
     sock_filter { code, jt, jf, k }
+}
+
+/// The instructions for a program that tells of its calls.
+pub(crate) fn telling_program() -> Vec<sock_filter> {
+    vec![
+        statement(LOAD, NUMBER),
+        jump(IF_EQUAL, TELLING as u32, 0, 1),
+        statement(RETURN, libc::SECCOMP_RET_TRACE),
+        statement(RETURN, libc::SECCOMP_RET_ALLOW),
+    ]
 }
 
 /// The instructions.

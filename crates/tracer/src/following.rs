@@ -9,12 +9,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use crate::calls::Kind;
 use crate::filter;
 use crate::inherited;
 use crate::line::{Pending, append};
 use crate::names::Names;
 use crate::ptrace::{self, Stop, Until};
-use crate::threads::{Thread, Threads};
+use crate::threads::Threads;
+use crate::told::Told;
 
 /// How much of the log is kept back to be written at once; a tracer that is killed loses it.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -35,14 +37,27 @@ enum News {
     Done { done: bool },
 }
 
+/// How the calls of a program are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Calls {
+    /// The kernel stops the program at them.
+    Stopped,
+    /// The program runs under Valgrind, whose tool tells of them; times are those of the tool's clock.
+    Told,
+}
+
 /// In a process that was just forked: waits to be followed, and becomes the program. It returns only if
 /// that fails.
-pub fn become_followed(command: &[OsString]) -> io::Error {
+pub fn become_followed(command: &[OsString], calls: Calls) -> io::Error {
     let Some((program, arguments)) = command.split_first() else {
         return io::ErrorKind::InvalidInput.into();
     };
+    let mut filter = match calls {
+        Calls::Stopped => filter::program(),
+        Calls::Told => filter::telling_program(),
+    };
     let made_ready = ptrace::send(ptrace::own_process(), libc::SIGSTOP)
-        .and_then(|()| ptrace::install(&mut filter::program()));
+        .and_then(|()| ptrace::install(&mut filter));
     match made_ready {
         Ok(()) => Command::new(program).args(arguments).exec(),
         Err(error) => error,
@@ -56,7 +71,7 @@ pub fn become_followed(command: &[OsString]) -> io::Error {
 /// # Errors
 ///
 /// The child cannot be followed, and has been ended.
-pub fn follow(child: i32, log: File, news: File) -> io::Result<()> {
+pub fn follow(child: i32, calls: Calls, log: File, news: File) -> io::Result<()> {
     let begun = ptrace::wait_until_stopped(child).and_then(|()| ptrace::seize(child));
     if let Err(error) = begun {
         _ = ptrace::send(child, libc::SIGKILL);
@@ -66,7 +81,7 @@ pub fn follow(child: i32, log: File, news: File) -> io::Result<()> {
         command: child,
         threads: Threads::default(),
         names: Names::default(),
-        record: Some(Record::new(log, news)),
+        record: Some(Record::new(calls, log, news)),
     };
     following.threads.begin(child, child);
     following.begin();
@@ -83,20 +98,44 @@ struct Record {
     log: File,
     buffer: Vec<u8>,
     news: File,
-    begun: Instant,
-    begun_at_ns: u128,
+    clock: Clock,
+}
+
+/// Which time stands in front of a line.
+enum Clock {
+    /// Since 1970, and never back: from when on, and what it was then.
+    Epoch { begun: Instant, begun_at_ns: u128 },
+    /// That of the streams of memory references, to the nanosecond.
+    Monotonic,
+}
+
+impl Clock {
+    fn new(calls: Calls) -> Self {
+        match calls {
+            Calls::Stopped => {
+                let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Self::Epoch { begun: Instant::now(), begun_at_ns: since_epoch.as_nanos() }
+            }
+            Calls::Told => Self::Monotonic,
+        }
+    }
+
+    fn now_ns(&self) -> u128 {
+        match self {
+            Self::Epoch { begun, begun_at_ns } => begun_at_ns + begun.elapsed().as_nanos(),
+            Self::Monotonic => ptrace::monotonic_ns(),
+        }
+    }
 }
 
 impl Record {
-    fn new(log: File, news: File) -> Self {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let begun_at_ns = since_epoch.as_nanos();
-        Self { log, buffer: Vec::new(), news, begun: Instant::now(), begun_at_ns }
+    fn new(calls: Calls, log: File, news: File) -> Self {
+        Self { log, buffer: Vec::new(), news, clock: Clock::new(calls) }
     }
 
     /// What stands in front of the lines of a thread now.
     fn start(&self, thread: i32) -> Vec<u8> {
-        let now_ns = self.begun_at_ns + self.begun.elapsed().as_nanos();
+        let now_ns = self.clock.now_ns();
         let (seconds, rest_ns) = (now_ns / 1_000_000_000, now_ns % 1_000_000_000);
         let mut start = Vec::with_capacity(40);
         append(&mut start, format_args!("{thread} {seconds}.{rest_ns:09} "));
@@ -174,9 +213,19 @@ impl Following {
 
     fn call_begins(&mut self, thread: i32) -> Until {
         let pending = match (&self.record, ptrace::entry(thread)) {
-            (Some(_), Ok(entry)) => Pending::read(thread, &entry),
+            (Some(_), Ok(entry)) => {
+                if let Some(told) = Told::read(thread, &entry) {
+                    self.told(thread, told);
+                    return Until::NextCall;
+                }
+                Pending::read(thread, &entry)
+            }
             _ => None,
         };
+        if pending.as_ref().is_some_and(|pending| pending.call.kind == Kind::Early) {
+            self.returned(thread, pending, Some(0));
+            return Until::NextCall;
+        }
         match self.threads.get(thread) {
             Some(known) => {
                 known.pending = pending;
@@ -186,11 +235,37 @@ impl Following {
         }
     }
 
+    /// A thread tells what it does.
+    fn told(&mut self, thread: i32, told: Told) {
+        match told {
+            Told::Begins(pending) => {
+                if let Some(known) = self.threads.get(thread) {
+                    known.told = pending;
+                }
+            }
+            Told::Returned(result) => {
+                let pending = self.threads.get(thread).and_then(|known| known.told.take());
+                self.returned(thread, pending, result);
+            }
+            Told::Mapped(mapping) => {
+                let Some(record) = &mut self.record else { return };
+                let start = record.start(thread);
+                mapping.write(&start, &mut record.buffer);
+            }
+        }
+    }
+
     fn call_ends(&mut self, thread: i32) {
         let pending = self.threads.get(thread).and_then(|known| known.pending.take());
+        let result = ptrace::returned(thread).ok().flatten();
+        self.returned(thread, pending, result);
+    }
+
+    /// A call has returned; none if it failed.
+    fn returned(&mut self, thread: i32, pending: Option<Pending>, result: Option<u64>) {
         let (Some(pending), Some(record)) = (pending, &mut self.record) else { return };
-        if let Ok(Some(result)) = ptrace::returned(thread)
-            && pending.call.kind != crate::calls::Kind::Make
+        if let Some(result) = result
+            && pending.call.kind != Kind::Make
         {
             let start = record.start(thread);
             pending.write(thread, result, &mut self.names, &start, &mut record.buffer);
@@ -199,13 +274,11 @@ impl Following {
 
     /// Adds the thread or process that a call has made.
     fn has_made(&mut self, thread: i32) -> Until {
-        let Some(Thread { process, pending }) = self.threads.get(thread) else {
-            return Until::NextCall;
-        };
-        let until = if pending.is_some() { Until::EndOfCall } else { Until::NextCall };
+        let Some(known) = self.threads.get(thread) else { return Until::NextCall };
+        let (until, parent) = (known.until(), known.process);
         let Ok(child) = ptrace::message(thread) else { return until };
-        let parent = *process;
-        let is_thread = pending.as_ref().is_some_and(Pending::makes_a_thread);
+        let pending = known.pending.as_ref().or(known.told.as_ref());
+        let is_thread = pending.is_some_and(Pending::makes_a_thread);
         if let (Some(record), Some(pending)) = (&mut self.record, pending) {
             let start = record.start(thread);
             pending.write(thread, child as u64, &mut self.names, &start, &mut record.buffer);

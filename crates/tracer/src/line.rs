@@ -270,7 +270,7 @@ fn number_at(memory: &File, address: u64) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes))
 }
 
-fn name_at(memory: &File, address: u64) -> Option<Vec<u8>> {
+pub(crate) fn name_at(memory: &File, address: u64) -> Option<Vec<u8>> {
     let mut name = Vec::new();
     while name.len() < LIMIT_NAME_BYTES {
         let place = address + name.len() as u64;

@@ -181,6 +181,14 @@ pub(crate) fn own_process() -> pid_t {
     unsafe { libc::getpid() }
 }
 
+/// The time that programs have in common, whatever is done to the clock.
+pub(crate) fn monotonic_ns() -> u128 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes two numbers to a structure that lives through the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u128 * 1_000_000_000 + now.tv_nsec as u128
+}
+
 /// Whether two descriptors of a process are of one opening; false if the kernel does not tell.
 pub(crate) fn is_same_opening(process: pid_t, one: u32, other: u32) -> bool {
     const KCMP_FILE: c_int = 0;

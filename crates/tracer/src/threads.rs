@@ -11,11 +11,13 @@ pub(crate) struct Thread {
     pub(crate) process: i32,
     /// The call that it is in.
     pub(crate) pending: Option<Pending>,
+    /// The call that it has told of, whose end it tells too.
+    pub(crate) told: Option<Pending>,
 }
 
 impl Thread {
     pub(crate) fn of(process: i32) -> Self {
-        Self { process, pending: None }
+        Self { process, pending: None, told: None }
     }
 
     /// How it goes on.

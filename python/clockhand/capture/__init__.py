@@ -22,6 +22,7 @@ from clockhand.capture.ending import SECONDS_TO_END, ended, held_back
 from clockhand.capture.files import FileCapture, FileProcess, capture_files
 from clockhand.capture.front_ends import FrontEnd, Run, find_front_end
 from clockhand.capture.programs import Program
+from clockhand.capture.timeline import TimelineCapture, capture_timeline
 from clockhand.study.calls import in_python
 from clockhand.study.files import check_places, in_use
 from clockhand.study.progress import Watch
@@ -32,8 +33,10 @@ __all__ = [
     "FileCapture",
     "FileProcess",
     "Process",
+    "TimelineCapture",
     "capture",
     "capture_files",
+    "capture_timeline",
 ]
 
 
@@ -136,7 +139,7 @@ def capture(
         tool.prepare()
         run = Run(Path(folder), caches, children, included)
         exit_code, interrupted = _run(tool, program, run)
-        streams = _streams(Path(folder))
+        streams = run.streams()
         if not any(stream.stat().st_size for stream in streams):
             raise _engine.ClockhandError(tool.complaint(Path(folder), program))
         facts = {
@@ -173,19 +176,6 @@ def _run(tool: FrontEnd, program: Program, run: Run) -> tuple[int, bool]:
                 return process.wait(SECONDS_TO_END), interrupted
             except (subprocess.TimeoutExpired, KeyboardInterrupt):
                 process.kill()
-
-
-def _streams(folder: Path) -> list[Path]:
-    """Return the files of the front end in the order in which the processes began."""
-    return sorted(folder.glob("stream.*"), key=_begin)
-
-
-def _begin(stream: Path) -> tuple[int, int, int]:
-    _, process, number = stream.name.split(".")
-    with open(stream, "rb") as file:
-        # The header block begins after the magic number; its time after tag and length.
-        head = file.read(8 + 1 + 4 + 8)
-    return int.from_bytes(head[13:21], "little"), int(process), int(number)
 
 
 def _process(row: dict[str, Any]) -> Process:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,7 +113,7 @@ def capture_files(
             f"{out}: a capture is written as Parquet; end its name in .parquet"
         )
     program = Program.find(command)
-    _check(program)
+    check_followed(program)
     check_places([path])
     place = Path(os.path.realpath(path))
     with in_use(
@@ -121,7 +121,7 @@ def capture_files(
     ) as folder:
         log = Path(folder) / "calls.log"
         log.touch()
-        run = _Run()
+        run = FollowedRun()
         run.follow(program.command, log)
         exit_code = run.exit_code(program)
         words = ["clockhand", "trace", "capture", "--files", "--out", str(path), "--", *command]
@@ -130,10 +130,7 @@ def capture_files(
             "command": shlex.join(command),
             "capture": f"calls on files, clockhand {_engine.__version__}",
             "ended": ended(exit_code, run.interrupted),
-            **{
-                f"process {process.number}": f"{shlex.join(process.command)}: {process.said()}"
-                for process in run.processes.values()
-            },
+            **run.labels(),
         }
         source = _engine.TraceSource.file(str(log), "strace")
         converted = _engine.convert_trace(
@@ -146,7 +143,12 @@ def capture_files(
     )
 
 
-def _check(program: Program) -> None:
+def check_followed(program: Program) -> None:
+    """Refuse programs that cannot be followed.
+
+    Raises:
+        UsageError: it is one of them.
+    """
     machine = platform.machine()
     if program.is_privileged:
         raise _engine.UsageError(
@@ -161,7 +163,7 @@ def _check(program: Program) -> None:
 
 
 @dataclass
-class _Run:
+class FollowedRun:
     """A command that is followed, and what the tracer tells."""
 
     processes: dict[int, FileProcess] = field(default_factory=dict)
@@ -169,13 +171,27 @@ class _Run:
     _error: str | None = None
     _rest: bytes = b""
 
-    def follow(self, command: Sequence[str], log: Path) -> None:
-        """Run the command until it ends or is told to; what outlives it runs on."""
+    def follow(
+        self,
+        command: Sequence[str],
+        log: Path,
+        calls: Literal["stopped", "told"] = "stopped",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run the command until it ends or is told to; what outlives it runs on.
+
+        Its calls are told where it is a program under a tool that does so; the environment is
+        what it gets besides ours.
+        """
         news, told = os.pipe()
         tracer = [sys.executable, "-P", "-m", "clockhand.capture.following"]
         with held_back() as early:
             # A signal between the start of the tracer and here would leave it running without us.
-            process = subprocess.Popen([*tracer, str(log), str(told), *command], pass_fds=[told])
+            process = subprocess.Popen(
+                [*tracer, str(log), str(told), calls, *command],
+                pass_fds=[told],
+                env={**os.environ, **(environment or {})},
+            )
         os.close(told)
         deadline: float | None = None
         endings = iter((self._terminate, self._kill))
@@ -198,6 +214,13 @@ class _Run:
             # It stays behind as long as something outlives the command.
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.1)
+
+    def labels(self) -> dict[str, str]:
+        """Return a label about each process."""
+        return {
+            f"process {process.number}": f"{shlex.join(process.command)}: {process.said()}"
+            for process in self.processes.values()
+        }
 
     def _terminate(self) -> None:
         self._send(signal.SIGTERM)

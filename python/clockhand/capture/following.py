@@ -16,17 +16,19 @@ CANNOT_RUN = 127
 
 
 def main() -> None:
-    """Follow a command; arguments are the log, a descriptor for the news, and the command.
+    """Follow a command; arguments are the log, a descriptor for the news, how its calls are known
+    (``stopped`` by the kernel or ``told`` by the tool under which it runs), and the command.
 
     The news are lines of JSON about processes, the last of them ``{"done": true}``.
     """
-    log, news, *command = sys.argv[1:]
+    log, news, calls, *command = sys.argv[1:]
+    tells = calls == "told"
     os.set_inheritable(int(news), False)
     child = os.fork()
     if child == 0:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        reason = _engine.become_followed(command)
+        reason = _engine.become_followed(command, tells)
         os.write(2, f"{command[0]}: it cannot be run ({reason})\n".encode())
         os._exit(CANNOT_RUN)
     # The program gets these signals itself, and what outlives it needs the tracer.
@@ -36,7 +38,7 @@ def main() -> None:
     for standard in range(3):
         os.dup2(nothing, standard)
     try:
-        _engine.follow(child, log, f"/dev/fd/{news}")
+        _engine.follow(child, tells, log, f"/dev/fd/{news}")
     except OSError as error:
         os.write(int(news), json.dumps({"error": str(error)}).encode() + b"\n")
 

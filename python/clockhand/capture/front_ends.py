@@ -25,11 +25,16 @@ class Run:
     caches: Caches
     children: bool
     system_call_memory: bool
+    tells_calls: bool = False
 
     @property
     def prefix(self) -> Path:
         """What the names of the streams begin with."""
         return self.folder / "stream"
+
+    def streams(self) -> list[Path]:
+        """Return the files of the front end in the order in which the processes began."""
+        return sorted(self.folder.glob(f"{self.prefix.name}.*"), key=_begin)
 
     def cache_options(self) -> dict[str, int]:
         """Return the caches as both tools name them."""
@@ -142,6 +147,7 @@ class Valgrind:
             "trace-children": "yes" if run.children else "no",
             "capture-prefix": run.prefix,
             "system-call-memory": "yes" if run.system_call_memory else "no",
+            "tells-calls": "yes" if run.tells_calls else "no",
             **run.cache_options(),
         }
         words = [f"--{option}={value}" for option, value in options.items()]
@@ -215,6 +221,14 @@ class Qemu:
             f"{program.path}: {self._executable} captured nothing; "
             f"run it under {self._executable} to see why"
         )
+
+
+def _begin(stream: Path) -> tuple[int, int, int]:
+    _, process, number = stream.name.split(".")
+    with open(stream, "rb") as file:
+        # The header block begins after the magic number; its time after tag and length.
+        head = file.read(8 + 1 + 4 + 8)
+    return int.from_bytes(head[13:21], "little"), int(process), int(number)
 
 
 def _lines(log: Path) -> list[str]:

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from clockhand import UsageError
-from clockhand.capture import Caches, Capture, FileCapture, capture, capture_files
+from clockhand.capture import (
+    Caches,
+    Capture,
+    FileCapture,
+    TimelineCapture,
+    capture,
+    capture_files,
+    capture_timeline,
+)
 from clockhand.capture.ending import exit_in_words
 from clockhand.command.options import given_options
 from clockhand.command.output import command_line, labels_of, say
@@ -31,6 +39,14 @@ def _capture(
     ] = None,
     files: Annotated[
         bool, typer.Option("--files", help="Record what the program does to files, not to memory.")
+    ] = False,
+    memory: Annotated[
+        bool,
+        typer.Option(
+            "--memory",
+            help="Record references to memory, as without --files; with it, both in one timeline "
+            "(valgrind only).",
+        ),
     ] = False,
     front_end: Annotated[
         str | None,
@@ -66,10 +82,11 @@ def _capture(
     """Run a program and write its memory references, as a processor's caches let them through.
 
     With --files: its calls on files and those of its children, for clockhand pagecache.
+    With --files --memory: both, in the order in which they happened.
     """
     place = out or Path(f"{Path(command[0]).name}.parquet")
     labels = labels_of(label)
-    if files:
+    if files and not memory:
         _refuse_options_of_memory(context)
         with shown_progress() as watch:
             captured_files = capture_files(
@@ -84,6 +101,23 @@ def _capture(
         second_cache=second_cache,
         second_ways=second_ways,
     )
+    if files:
+        if front_end not in (None, "valgrind"):
+            raise UsageError(
+                f"--front-end {front_end} cannot tell of calls on files; leave it or --files out"
+            )
+        with shown_progress() as watch:
+            captured_both = capture_timeline(
+                command,
+                place,
+                caches=caches,
+                children=children,
+                system_call_memory=system_call_memory is not False,
+                labels=labels,
+                made_by=command_line(),
+                watch=watch,
+            )
+        return _tell_of_files(captured_both)
     with shown_progress() as watch:
         captured = capture(
             command,
@@ -122,11 +156,11 @@ def _tell(captured: Capture) -> None:
             say(f"{captured.path}: cut, because it was killed: {' '.join(process.command)}")
 
 
-def _tell_of_files(captured: FileCapture) -> None:
-    say(
-        f"{captured.path}: {captured.calls:,} reading and writing calls of "
-        f"{_processes(len(captured.processes))}"
-    )
+def _tell_of_files(captured: FileCapture | TimelineCapture) -> None:
+    counts = f"{captured.calls:,} reading and writing calls"
+    if isinstance(captured, TimelineCapture):
+        counts = f"{captured.references:,} records of references to memory and {counts}"
+    say(f"{captured.path}: {counts} of {_processes(len(captured.processes))}")
     _tell_the_end(captured)
     for process in captured.processes:
         if process.end == "cut":
@@ -139,7 +173,7 @@ def _processes(count: int) -> str:
     return f"{count} {'process' if count == 1 else 'processes'}"
 
 
-def _tell_the_end(captured: Capture | FileCapture) -> None:
+def _tell_the_end(captured: Capture | FileCapture | TimelineCapture) -> None:
     if captured.interrupted:
         say(f"{captured.path}: the program was interrupted; what it did until then is kept")
     elif captured.exit_code:

@@ -49,6 +49,7 @@
 mod calls;
 mod files;
 mod line;
+mod memory;
 mod names;
 mod processes;
 
@@ -65,6 +66,8 @@ use crate::source::Source;
 use calls::{Caller, sharing_of};
 use files::Files;
 use line::{Call, Entry, Told};
+use memory::Memory;
+pub(crate) use memory::MemoryReference;
 use processes::{Processes, Telling};
 
 pub(super) const FORMAT: Format = Format {
@@ -104,9 +107,11 @@ const LIMIT_UNFINISHED_BYTES: usize = 1 << 26;
 
 /// What is known of the processes and files of a log so far.
 #[derive(Default)]
-struct Log {
+pub(crate) struct Log {
     files: Files,
     processes: Processes,
+    /// Where references to memory come between the calls.
+    memory: Option<Memory>,
     /// The beginnings of calls, by thread.
     unfinished: FxHashMap<u32, Vec<u8>>,
     unfinished_bytes: usize,
@@ -148,7 +153,7 @@ impl LineFormat for Log {
                 "files of unknown length were appended to and are taken as empty before",
             ),
             (
-                self.mappings,
+                if self.memory.is_none() { self.mappings } else { 0 },
                 "mappings of files; what programs read and write through them is not in the log",
             ),
             (
@@ -257,6 +262,7 @@ impl Log {
         output: &mut Output,
     ) -> Result<(), Fault> {
         self.forget_call(thread);
+        self.end_memory(thread, time_ns, output)?;
         let mut telling = Telling { files: &mut self.files, time_ns, output };
         self.processes.end(thread, &mut telling)
     }

@@ -135,6 +135,11 @@ impl CaptureReader {
         Ok(true)
     }
 
+    /// The time of the first record of the next block, and its stream.
+    pub(crate) fn next_block(&self) -> Option<(u64, u32)> {
+        self.blocks.get(self.next_block).map(|block| (block.time_ns, block.stream))
+    }
+
     /// Blocks that were read, and all blocks.
     pub fn progress(&self) -> (u64, u64) {
         (self.next_block as u64, self.blocks.len() as u64)

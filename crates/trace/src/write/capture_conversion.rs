@@ -47,7 +47,7 @@ pub fn convert_capture(
 }
 
 /// A process as people read it: `gzip -c file: exit code 0; I 12, R 3400, A 560, W 700`.
-fn stream_label(stream: &CapturedStream) -> String {
+pub(crate) fn stream_label(stream: &CapturedStream) -> String {
     let end = match stream.end {
         StreamEnd::Exit(code) => format!("exit code {code}"),
         StreamEnd::Exec => "became another program".to_owned(),

@@ -184,6 +184,41 @@ static inline void filter_fill(struct filter *filter, enum record_class record_c
     filter_emit(record_class, line);
 }
 
+/* Writes the dirty lines of a range back and forgets the range, which is about to be gone. The lines that
+ * stay in a set keep their order, in front of the places that become free. */
+static inline void cache_leave(struct cache *cache, uint64_t first_line, uint64_t last_line)
+{
+    if (cache->entries == NULL)
+        return;
+    uint64_t *end = cache->entries + (cache->set_mask + 1) * cache->ways;
+    for (uint64_t *set = cache->entries; set != end; set += cache->ways) {
+        uint64_t kept = 0;
+        for (uint64_t way = 0; way < cache->ways; way++) {
+            uint64_t entry = set[way];
+            uint64_t line = entry >> ENTRY_LINE_SHIFT;
+            set[way] = 0;
+            if ((entry & ENTRY_VALID) && (line < first_line || line > last_line))
+                set[kept++] = entry;
+            else if (entry & ENTRY_DIRTY)
+                filter_emit(FILTER_WRITE_BACK, line);
+        }
+    }
+}
+
+static inline void filter_leave(struct filter *filter, uint64_t address, uint64_t bytes)
+{
+    if (bytes == 0 || address + (bytes - 1) < address)
+        return;
+    uint64_t first_line = address >> filter->line_shift;
+    uint64_t last_line = (address + (bytes - 1)) >> filter->line_shift;
+    cache_leave(&filter->instructions, first_line, last_line);
+    cache_leave(&filter->data, first_line, last_line);
+    cache_leave(&filter->second, first_line, last_line);
+    filter->last_fetch_line_at = FILTER_NO_LINE;
+    filter->last_data_line_at = FILTER_NO_LINE;
+    filter->last_store_line_at = FILTER_NO_LINE;
+}
+
 static inline void filter_touch(struct filter *filter, struct cache *first_level,
                                 enum record_class record_class, uint64_t line)
 {

@@ -74,6 +74,7 @@ static struct filter filter;
 
 static const HChar *prefix = NULL;
 static Bool system_call_memory = True;
+static Bool tells_calls = False;
 
 /* Valgrind reads numbers into signed variables. */
 static Long instruction_bytes = FILTER_DEFAULT_L1_BYTES;
@@ -88,6 +89,7 @@ static Bool take_option(const HChar *argument)
     const Long most = FILTER_MAX_CACHE_BYTES;
     if (VG_STR_CLO(argument, "--capture-prefix", prefix)) {}
     else if (VG_BOOL_CLO(argument, "--system-call-memory", system_call_memory)) {}
+    else if (VG_BOOL_CLO(argument, "--tells-calls", tells_calls)) {}
     else if (VG_BINT_CLO(argument, "--instruction-bytes", instruction_bytes, 1, most)) {}
     else if (VG_BINT_CLO(argument, "--data-bytes", data_bytes, 1, most)) {}
     else if (VG_BINT_CLO(argument, "--second-bytes", second_bytes, 0, most)) {}
@@ -104,6 +106,7 @@ static void print_usage(void)
     VG_(printf)(
 "    --capture-prefix=PATH         streams go to PATH.PROCESS.NUMBER (required)\n"
 "    --system-call-memory=yes|no   memory that the kernel reads and writes [yes]\n"
+"    --tells-calls=yes|no          tell the process that traces this one of system calls [no]\n"
 "    --instruction-bytes=N --data-bytes=N --ways=N --line-bytes=N\n"
 "    --second-bytes=N --second-ways=N\n"
 "                                  shape of the caches; no second level with 0 bytes [0]\n");
@@ -312,12 +315,85 @@ static void end_stream(const HChar *how)
     text_write('F');
 }
 
+/* ---- calls, which the process that traces this one writes down ---- */
+
+/* A call that no kernel knows. A filter stops the thread there, and the tracer reads the arguments;
+ * crates/tracer/src/told.rs has the same numbers. */
+#define TELLING 49420
+
+enum telling { TELL_BEGINS, TELL_RETURNED, TELL_MAPPED };
+
+static void tell(enum telling what, UWord first, UWord second, UWord third, UWord fourth)
+{
+    register UWord r10 __asm__("r10") = third;
+    register UWord r8 __asm__("r8") = fourth;
+    UWord result = TELLING;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"((UWord)what), "S"(first), "d"(second), "r"(r10), "r"(r8)
+                     : "rcx", "r11", "memory");
+}
+
+/* What the kernel has written to the program's memory: Valgrind says so before the call is told, and a
+ * file is read before its bytes arrive. */
+static XArray *deferred = NULL;
+
+static void defer(Addr address, SizeT bytes)
+{
+    struct range range = { address, address + bytes };
+    if (deferred == NULL)
+        deferred = VG_(newXA)(VG_(malloc), "clockhand.deferred", VG_(free), sizeof range);
+    VG_(addToXA)(deferred, &range);
+}
+
+static void store_deferred(void)
+{
+    for (Word index = 0; deferred != NULL && index < VG_(sizeXA)(deferred); index++) {
+        const struct range *range = VG_(indexXA)(deferred, index);
+        filter_store(&filter, range->start, range->end - range->start);
+    }
+    if (deferred != NULL)
+        VG_(dropTailXA)(deferred, VG_(sizeXA)(deferred));
+}
+
+/* What the program's memory is mapped from before it has made a call. */
+static void tell_mappings(void)
+{
+    Addr starts[64];
+    Int count = VG_(am_get_segment_starts)(SkFileC, starts, 64);
+    for (Int index = 0; index < count; index++) {
+        const NSegment *segment = VG_(am_find_nsegment)(starts[index]);
+        const HChar *name = segment == NULL ? NULL : VG_(am_get_filename)(segment);
+        if (name != NULL)
+            tell(TELL_MAPPED, segment->start, segment->end + 1, (UWord)segment->offset,
+                 (UWord)name);
+    }
+}
+
+static Addr program_break = 0;
+
+/* Of madvise; Valgrind's headers for tools lack it. */
+#define GIVE_BACK 4
+
+/* What is about to be mapped anew or unmapped: the caches keep nothing of it. */
+static void leave_range(UInt number, const UWord *arguments)
+{
+    const Bool is_replaced = number == __NR_mmap && (arguments[3] & VKI_MAP_FIXED) != 0;
+    const Bool is_emptied = number == __NR_madvise && arguments[2] == GIVE_BACK;
+    if (is_replaced || is_emptied || number == __NR_munmap || number == __NR_mremap)
+        filter_leave(&filter, arguments[0], arguments[1]);
+    else if (number == __NR_brk && arguments[0] != 0 && arguments[0] < program_break)
+        filter_leave(&filter, arguments[0], program_break - arguments[0]);
+}
+
 /* A forked child has a stream of its own and caches that know nothing of the parent's. */
 static void in_forked_child(ThreadId thread)
 {
     (void)thread;
     VG_(close)(output);
     filter_empty(&filter);
+    if (deferred != NULL)
+        VG_(dropTailXA)(deferred, VG_(sizeXA)(deferred));
     begin_stream();
 }
 
@@ -344,8 +420,12 @@ static void kernel_reads_text(CorePart part, ThreadId thread, const HChar *what,
 static void kernel_writes(CorePart part, ThreadId thread, Addr address, SizeT bytes)
 {
     (void)thread;
-    if (part == Vg_CoreSysCall && bytes != 0
-        && VG_(am_is_valid_for_client)(address, bytes, VKI_PROT_NONE))
+    if (part != Vg_CoreSysCall || bytes == 0
+        || !VG_(am_is_valid_for_client)(address, bytes, VKI_PROT_NONE))
+        return;
+    if (tells_calls)
+        defer(address, bytes);
+    else
         filter_store(&filter, address, bytes);
 }
 
@@ -361,6 +441,11 @@ static void before_system_call(ThreadId thread, UInt number, UWord *arguments, U
     } else if (number == __NR_munmap || number == __NR_mremap) {
         note_unmapping(arguments[0], arguments[1]);
     }
+    if (tells_calls) {
+        leave_range(number, arguments);
+        stream_flush(&stream);
+        tell(TELL_BEGINS, number, (UWord)arguments, 0, 0);
+    }
 }
 
 static void after_system_call(ThreadId thread, UInt number, UWord *arguments, UInt count,
@@ -368,6 +453,14 @@ static void after_system_call(ThreadId thread, UInt number, UWord *arguments, UI
 {
     (void)thread;
     (void)count;
+    if (tells_calls) {
+        /* What follows has a later time than what the tracer writes now. */
+        if (number == __NR_brk)
+            program_break = sr_Res(result);
+        stream_flush(&stream);
+        tell(TELL_RETURNED, sr_isError(result), sr_isError(result) ? 0 : sr_Res(result), 0, 0);
+        store_deferred();
+    }
     if (number == __NR_mmap && !sr_isError(result) && (arguments[3] & VKI_MAP_SHARED) != 0)
         add_range(&shared, sr_Res(result), sr_Res(result) + VG_PGROUNDUP(arguments[1]));
 }
@@ -582,6 +675,8 @@ static void after_options(void)
         VG_(track_post_mem_write)(kernel_writes);
     }
     begin_stream();
+    if (tells_calls)
+        tell_mappings();
 }
 
 static void at_exit(Int valgrinds_own_code)

@@ -20,7 +20,7 @@ const PARTLY: &str =
     "sync_file_range calls, and changes of files by fallocate that are not followed";
 
 /// No file has a byte behind it.
-const END_BYTES: u64 = 1 << 63;
+pub(super) const END_BYTES: u64 = 1 << 63;
 
 /// Where a call reads or writes.
 #[derive(Clone, Copy)]
@@ -46,6 +46,9 @@ impl<'b> Caller<'_, 'b> {
         let name = self.call.name;
         if matches!(name, b"io_submit" | b"io_uring_enter") {
             return self.leave_out(ASYNCHRONOUS);
+        }
+        if self.log.memory.is_some() && matches!(name, b"brk" | b"madvise") {
+            return self.follow_memory();
         }
         if !is_followed(name) {
             return self.leave_out(OTHER);

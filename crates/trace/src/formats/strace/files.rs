@@ -214,7 +214,8 @@ impl Files {
         action: Action,
         output: &mut Output,
     ) -> Result<(), Fault> {
-        let begins = matches!(action, Action::Call { .. } | Action::Direct { .. });
+        let begins =
+            matches!(action, Action::Call { .. } | Action::Direct { .. } | Action::Memory { .. });
         let object = match self.of(file).stream {
             Some(object) => object,
             None if begins => self.begin(file, time_ns, output)?,
@@ -228,6 +229,15 @@ impl Files {
             file.length = file.length.map(|length| length.max(end));
         }
         output.event(Event { object, time_ns, action })
+    }
+
+    /// Gives the memory of a process its number in the trace.
+    pub(super) fn begin_memory(&mut self, name: String, output: &mut Output) -> u32 {
+        let object = self.streams;
+        self.streams += 1;
+        output.report.stream_names.push(name);
+        output.report.object_kinds.push(ObjectKind::Anonymous);
+        object
     }
 
     /// Gives the file its number in the trace, and tells its length if it is known.

@@ -2,7 +2,7 @@
 
 use super::calls::{Caller, NO_NAME, has, is_in_cache, sharing_of};
 use super::line::{Descriptor, FileNote, string};
-use super::processes::Description;
+use super::processes::{Description, Mapping};
 use crate::output::Fault;
 use crate::scan;
 
@@ -22,6 +22,7 @@ impl Caller<'_, '_> {
             b"chdir" | b"fchdir" => self.change_directory(),
             b"clone" | b"clone3" | b"fork" | b"vfork" => self.fork(returned),
             b"execve" | b"execveat" => {
+                self.log.end_memory(self.thread, self.time_ns, self.output)?;
                 let (processes, mut telling) = self.parts();
                 processes.1.exec(processes.0, &mut telling)
             }
@@ -195,10 +196,15 @@ impl Caller<'_, '_> {
         let is_of_file = !self.argument(3).is_some_and(|flags| has(flags, b"MAP_ANONYMOUS"));
         let number = if is_of_file { self.describe(4)? } else { None };
         let file = number.map(|number| self.log.processes.get(number).file);
+        let is_shared = self.argument(3).is_some_and(|flags| has(flags, b"MAP_SHARED"));
+        // Some logs tell no offset, or count it in pages; it matters with references to memory only.
+        let offset = self.argument(5).and_then(scan::decimal_or_hex).unwrap_or(0);
+        self.release_memory(addresses.clone())?;
         let ((thread, processes), mut telling) = self.parts();
         processes.unmap(thread, addresses.clone(), &mut telling)?;
         if let Some(file) = file.filter(|_| !addresses.is_empty()) {
-            processes.map(thread, addresses, file, &mut telling)?;
+            let mapping = Mapping::new(&addresses, file, offset, is_shared);
+            processes.map(thread, addresses.start, mapping, &mut telling)?;
             self.log.mappings += 1;
         }
         Ok(())
@@ -210,21 +216,31 @@ impl Caller<'_, '_> {
             b"mremap" => Some(returned..returned.saturating_add(self.number(2)?)),
             _ => None,
         };
+        self.release_memory(addresses.clone())?;
+        if let Some(moved) = &moved {
+            self.release_memory(moved.clone())?;
+        }
         let ((thread, processes), mut telling) = self.parts();
-        let file = processes.mapped(thread, addresses.clone()).first().copied();
+        let mapped = processes.mapping_at(thread, addresses.start).map(|(start, mapping)| {
+            let offset = mapping.offset.saturating_add(addresses.start - start);
+            Mapping { offset, ..mapping }
+        });
         // Its new place keeps the file in use while the old one goes.
-        if let Some(file) = file {
+        if let Some(Mapping { file, .. }) = mapped {
             telling.files.hold(file);
         }
         processes.unmap(thread, addresses, &mut telling)?;
         if let Some(moved) = moved {
             processes.unmap(thread, moved.clone(), &mut telling)?;
-            if let Some(file) = file.filter(|_| !moved.is_empty()) {
-                processes.map(thread, moved, file, &mut telling)?;
+            if let Some(Mapping { file, offset, is_shared, .. }) =
+                mapped.filter(|_| !moved.is_empty())
+            {
+                let mapping = Mapping::new(&moved, file, offset, is_shared);
+                processes.map(thread, moved.start, mapping, &mut telling)?;
             }
         }
-        match file {
-            Some(file) => telling.release(file),
+        match mapped {
+            Some(Mapping { file, .. }) => telling.release(file),
             None => Ok(()),
         }
     }
@@ -246,6 +262,9 @@ impl Caller<'_, '_> {
     fn fork(&mut self, child: u64) -> Result<(), Fault> {
         let child = u32::try_from(child).map_err(|_| "has a process above 4294967295")?;
         let sharing = sharing_of(self.call.name, self.call.arguments);
+        if !sharing.process {
+            self.log.copy_memory(self.thread, child);
+        }
         let ((parent, processes), mut telling) = self.parts();
         processes.fork(parent, child, sharing, false, &mut telling)
     }

@@ -8,7 +8,9 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::calls::END_BYTES;
 use super::files::{FileNumber, Files};
+use crate::event::Action;
 use crate::output::{Fault, Output};
 
 /// What an open call made.
@@ -48,8 +50,31 @@ struct Shared<T> {
     content: T,
 }
 
-/// Mappings of files: the end of each and its file, by first byte.
-type Mappings = BTreeMap<u64, (u64, FileNumber)>;
+/// A part of a file in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mapping {
+    pub(super) end: u64,
+    pub(super) file: FileNumber,
+    /// The byte of the file at its first address.
+    pub(super) offset: u64,
+    /// Whether what is written there goes to the file.
+    pub(super) is_shared: bool,
+}
+
+impl Mapping {
+    /// One of these addresses, which begins at a byte of the file.
+    pub(super) fn new(
+        addresses: &Range<u64>,
+        file: FileNumber,
+        offset: u64,
+        is_shared: bool,
+    ) -> Self {
+        Self { end: addresses.end, file, offset, is_shared }
+    }
+}
+
+/// Mappings of files by their first addresses.
+type Mappings = BTreeMap<u64, Mapping>;
 type Slots = BTreeMap<u32, Slot>;
 
 /// A thread.
@@ -80,6 +105,8 @@ pub(super) struct Processes {
     descriptions: Pool<Description>,
     /// Descriptors and mappings of all processes.
     entries: usize,
+    /// Whether it is told what of a file no process maps any more.
+    pub(super) tells_unmapping: bool,
 }
 
 /// No machine has as many; a damaged log in which processes double must not fill the memory.
@@ -232,8 +259,8 @@ impl Processes {
     fn copy_mappings(&mut self, number: usize, files: &mut Files) -> Result<usize, Fault> {
         let content = self.mappings.get(number).content.clone();
         self.count_entries(content.len())?;
-        for &(_, file) in content.values() {
-            files.hold(file);
+        for mapping in content.values() {
+            files.hold(mapping.file);
         }
         Ok(self.mappings.add(Shared { users: 1, content }))
     }
@@ -263,9 +290,10 @@ impl Processes {
         if mappings.users > 0 {
             return Ok(());
         }
-        for (_, file) in self.mappings.remove(number).content.into_values() {
+        for (start, mapping) in self.mappings.remove(number).content {
             self.entries -= 1;
-            telling.release(file)?;
+            self.tell_unmapping(start..mapping.end, mapping, telling)?;
+            telling.release(mapping.file)?;
         }
         Ok(())
     }
@@ -409,13 +437,13 @@ impl Processes {
     pub(super) fn map(
         &mut self,
         thread: u32,
-        addresses: Range<u64>,
-        file: FileNumber,
+        start: u64,
+        mapping: Mapping,
         telling: &mut Telling,
     ) -> Result<(), Fault> {
-        telling.files.hold(file);
+        telling.files.hold(mapping.file);
         self.count_entries(1)?;
-        self.mappings_of(thread).insert(addresses.start, (addresses.end, file));
+        self.mappings_of(thread).insert(start, mapping);
         Ok(())
     }
 
@@ -432,28 +460,66 @@ impl Processes {
         let mappings = self.mappings_of(thread);
         let before = mappings.range(..addresses.start).next_back();
         let reaching =
-            before.filter(|(_, (end, _))| *end > addresses.start).map(|(&start, _)| start);
+            before.filter(|(_, mapping)| mapping.end > addresses.start).map(|(&start, _)| start);
         let within = mappings.range(addresses.clone()).map(|(&start, _)| start);
         let met: Vec<u64> = reaching.into_iter().chain(within).collect();
         for start in met {
-            let Some((end, file)) = self.mappings_of(thread).remove(&start) else { continue };
+            let Some(mapping) = self.mappings_of(thread).remove(&start) else { continue };
             self.entries -= 1;
             if start < addresses.start {
-                self.map(thread, start..addresses.start, file, telling)?;
+                let left = Mapping { end: addresses.start, ..mapping };
+                self.map(thread, start, left, telling)?;
             }
-            if end > addresses.end {
-                self.map(thread, addresses.end..end, file, telling)?;
+            if mapping.end > addresses.end {
+                let offset = mapping.offset.saturating_add(addresses.end - start);
+                self.map(thread, addresses.end, Mapping { offset, ..mapping }, telling)?;
             }
-            telling.release(file)?;
+            let gone = start.max(addresses.start)..mapping.end.min(addresses.end);
+            let offset = mapping.offset.saturating_add(gone.start - start);
+            self.tell_unmapping(gone, Mapping { offset, ..mapping }, telling)?;
+            telling.release(mapping.file)?;
         }
         Ok(())
+    }
+
+    /// Tells that no process maps a range of a file any more, if none does.
+    fn tell_unmapping(
+        &self,
+        addresses: Range<u64>,
+        mapping: Mapping,
+        telling: &mut Telling,
+    ) -> Result<(), Fault> {
+        if !self.tells_unmapping {
+            return Ok(());
+        }
+        let Mapping { file, offset, .. } = mapping;
+        let bytes = addresses.end - addresses.start;
+        let mut all = self.mappings.entries.iter().flatten().flat_map(|one| &one.content);
+        let is_mapped = all.any(|(start, other)| {
+            let other_bytes = other.end - start;
+            other.file == file
+                && other.offset < offset.saturating_add(bytes)
+                && offset < other.offset.saturating_add(other_bytes)
+        });
+        if is_mapped || offset.checked_add(bytes).is_none_or(|end| end > END_BYTES) {
+            return Ok(());
+        }
+        let action = Action::Release { address: offset, bytes };
+        telling.files.tell(file, telling.time_ns, action, telling.output)
+    }
+
+    /// The mapping at an address, and its first address.
+    pub(super) fn mapping_at(&self, thread: u32, address: u64) -> Option<(u64, Mapping)> {
+        let mappings = self.mappings.entries[self.threads.get(&thread)?.mappings].as_ref()?;
+        let (&start, &mapping) = mappings.content.range(..=address).next_back()?;
+        (address < mapping.end).then_some((start, mapping))
     }
 
     /// The files that are mapped in a range.
     pub(super) fn mapped(&mut self, thread: u32, addresses: Range<u64>) -> Vec<FileNumber> {
         let met = self.mappings_of(thread).range(..addresses.end).rev();
-        let met = met.take_while(|(_, (end, _))| *end > addresses.start);
-        let mut files: Vec<FileNumber> = met.map(|(_, &(_, file))| file).collect();
+        let met = met.take_while(|(_, mapping)| mapping.end > addresses.start);
+        let mut files: Vec<FileNumber> = met.map(|(_, mapping)| mapping.file).collect();
         files.reverse();
         files.dedup();
         files
