@@ -18,6 +18,7 @@ from clockhand.capture.ending import ended
 from clockhand.capture.files import FileProcess, FollowedRun, check_followed
 from clockhand.capture.front_ends import Run, Valgrind, find_front_end
 from clockhand.capture.programs import Program
+from clockhand.study.calls import in_python
 from clockhand.study.files import check_places, in_use
 from clockhand.study.progress import Watch
 
@@ -45,6 +46,7 @@ class TimelineCapture:
     notes: list[str]
 
 
+@in_python()
 def capture_timeline(
     command: Sequence[str],
     out: str | os.PathLike[str],
