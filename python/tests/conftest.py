@@ -3,13 +3,15 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from many_commands import run_many
 
 EXECUTABLE = Path(sys.executable).with_name("clockhand")
 
@@ -56,6 +58,15 @@ def run_all(runs: Iterable[Callable[[], Run]]) -> list[Run]:
     """Run several commands, as many at a time as there are cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(lambda run: run(), runs))
+
+
+def run_each(
+    commands: Iterable[Sequence[str]], cwd: Path, folders: Sequence[Path] = ()
+) -> list[Run]:
+    """Run commands that write little, in a folder or each in its own: the libraries are loaded
+    once for all of them."""
+    done = run_many(list(commands), cwd, folders=folders)
+    return [Run(one.code, one.out.encode(), one.err) for one in done]
 
 
 def assert_one_sentence(run: Run) -> None:

@@ -42,13 +42,22 @@ class Done:
 
 
 def run_many(
-    cases: Sequence[Sequence[str]], cwd: Path, python: str | os.PathLike[str] = sys.executable
+    cases: Sequence[Sequence[str]],
+    cwd: Path,
+    python: str | os.PathLike[str] = sys.executable,
+    *,
+    folders: Sequence[Path] = (),
 ) -> list[Done]:
-    """Run commands, given without the name of the executable, in a folder; in any order.
+    """Run commands, given without the name of the executable; in any order.
 
-    The package is the one that is installed for that Python.
+    Args:
+        cases: Their words.
+        cwd: The folder that they run in.
+        python: The package is the one that is installed for this Python.
+        folders: A folder for each command instead.
     """
-    given = json.dumps([list(case) for case in cases])
+    places = [str(folder) for folder in folders] or [str(cwd)] * len(cases)
+    given = json.dumps([[place, *case] for place, case in zip(places, cases, strict=True)])
     done = subprocess.run(
         [python, __file__], input=given.encode(), cwd=cwd, capture_output=True,
         timeout=30 + LONGEST_SECONDS * len(cases),
@@ -74,7 +83,9 @@ def main() -> None:
         streams = [tempfile.TemporaryFile() for _ in range(2)]  # noqa: SIM115
         process = os.fork()
         if process == 0:
-            _run(command, case, *(stream.fileno() for stream in streams))
+            place, *words = case
+            os.chdir(place)
+            _run(command, words, *(stream.fileno() for stream in streams))
         running[process] = (number, time.monotonic(), *streams)
     while running:
         _collect(running, results)

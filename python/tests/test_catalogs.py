@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import clockhand
-from conftest import run_all, run_clockhand
+from conftest import run_clockhand, run_each
 
 CATALOGS = {
     "policies": clockhand.policies,
@@ -72,7 +71,7 @@ def test_the_library_gives_the_page_of_a_name(page: Callable[[str], str], name: 
 def test_the_command_lists_and_explains_every_name(catalog: str, tmp_path: Path) -> None:
     rows = CATALOGS[catalog]()
     arguments = [[catalog], *([catalog, name] for name in rows["name"])]
-    listed, *pages = run_all(partial(run_clockhand, *words, cwd=tmp_path) for words in arguments)
+    listed, *pages = run_each(arguments, tmp_path)
     assert (listed.code, listed.err) == (0, "")
     for name, page in zip(rows["name"], pages, strict=True):
         assert name in listed.out.decode()

@@ -21,8 +21,8 @@ from conftest import (
     Run,
     assert_one_sentence,
     os_course,
-    run_all,
     run_clockhand,
+    run_each,
     scattered_pages,
 )
 
@@ -240,10 +240,8 @@ def refusals(inputs: Path) -> Iterator[dict[Refusal, tuple[Run, list[str]]]]:
         folders[refusal] = inputs / f"run-{number}"
         folders[refusal].mkdir()
     before = sorted(os.listdir(inputs))
-    runs = run_all(
-        partial(run_clockhand, *refusal.arguments.split(), cwd=folder)
-        for refusal, folder in folders.items()
-    )
+    words = [refusal.arguments.split() for refusal in folders]
+    runs = run_each(words, inputs, list(folders.values()))
     left = [os.listdir(folder) for folder in folders.values()]
     yield dict(zip(folders, zip(runs, left, strict=True), strict=True))
     assert sorted(os.listdir(inputs)) == before

@@ -1,7 +1,6 @@
 """`clockhand ssd` and `run_ssd`: rows, files, report, and what is refused."""
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,12 @@ import clockhand
 from clockhand.command.ssd import for_people
 from clockhand.studies.ssd.findings import findings, geometry_line
 from clockhand.studies.ssd.run import SSD_SCHEMA, WEAR_SCHEMA
-from conftest import Clockhand, Run, assert_one_sentence, os_course, run_all, run_clockhand
+from conftest import (
+    Clockhand,
+    assert_one_sentence,
+    os_course,
+    run_each,
+)
 
 CONTRACT = [
     "trace", "buffer", "buffer_pages", "ssd", "references", "read_hits", "write_hits",
@@ -191,7 +195,7 @@ def test_pages_of_buffers_and_drives(tmp_path: Path) -> None:
     )
     pages = (["policies", "fab"], ["policies", "lru"], ["devices", "dnv-paper"],
              ["devices", "mine.toml"], ["policies"], ["devices"])  # fmt: skip
-    runs = run_all(partial(run_clockhand, *words, cwd=tmp_path) for words in pages)
+    runs = run_each(pages, tmp_path)
     assert [run.code for run in runs] == [0] * len(pages)
     fab, lru, paper, mine, policies, devices = (run.out.decode() for run in runs)
     assert "clean_padding" in fab and "write buffer" in fab
@@ -235,9 +239,7 @@ def test_what_is_wrong_is_refused_in_one_sentence(block_trace: Path) -> None:
         'pages_per_block = 16\npage_bytes = 4096\nover_provisioning = "20%"\n'
     )
     before = set(folder.iterdir())
-    runs: list[Run] = run_all(
-        partial(run_clockhand, *arguments.split(), cwd=folder) for arguments, _, _ in REFUSALS
-    )
+    runs = run_each([arguments.split() for arguments, _, _ in REFUSALS], folder)
     for (arguments, code, words), run in zip(REFUSALS, runs, strict=True):
         assert run.code == code, (arguments, run.err)
         assert_one_sentence(run)

@@ -13,7 +13,12 @@ from polars.testing import assert_frame_equal
 
 from clockhand import Trace, UsageError, convert_traces, recipes, run_simulation, synthesize
 from clockhand.study.facts import trace_label
-from conftest import EXECUTABLE, Clockhand, assert_one_sentence, run_all, run_clockhand
+from conftest import (
+    EXECUTABLE,
+    Clockhand,
+    assert_one_sentence,
+    run_each,
+)
 
 ZIPF = "zipf:skew=0.9,footprint=4MiB,reads=70%"
 FAILED, WRONG_USAGE = 1, 2
@@ -153,12 +158,7 @@ REFUSALS = (
 
 def test_what_cannot_be_made_is_refused_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text('pattern = "uniform:footprint=1MiB"\nrate = 1\n')
-    runs = run_all(
-        [
-            lambda words=words: run_clockhand("trace", "synthesize", *words.split(), cwd=tmp_path)
-            for words, _, _ in REFUSALS
-        ]
-    )
+    runs = run_each([["trace", "synthesize", *words.split()] for words, _, _ in REFUSALS], tmp_path)
     for run, (words, code, sentence) in zip(runs, REFUSALS, strict=True):
         assert_one_sentence(run)
         assert run.code == code, words

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,12 @@ from clockhand.command.translation import for_people
 from clockhand.studies.translate.charts import panels
 from clockhand.studies.translate.findings import best_pages, findings
 from clockhand.studies.translate.run import TRANSLATE_SCHEMA
-from conftest import Clockhand, Run, assert_one_sentence, os_course, run_all, run_clockhand
+from conftest import (
+    Clockhand,
+    assert_one_sentence,
+    os_course,
+    run_each,
+)
 
 CONTRACT = [
     "trace", "page_bytes", "tlb_entries", "frames", "references", "tlb_hits", "tlb_misses",
@@ -251,9 +255,7 @@ def test_what_is_wrong_is_refused_in_one_sentence(small: Path) -> None:
     folder = small.parent
     numbers = ROOT / "crates/trace/tests/excerpts/oracle-general-opns.bin"
     shutil.copy(numbers, folder / "numbers.bin")
-    runs: list[Run] = run_all(
-        partial(run_clockhand, *arguments.split(), cwd=folder) for arguments, _ in REFUSALS
-    )
+    runs = run_each([arguments.split() for arguments, _ in REFUSALS], folder)
     for (arguments, words), run in zip(REFUSALS, runs, strict=True):
         assert run.code == WRONG_USAGE, (arguments, run.err)
         assert_one_sentence(run)
