@@ -137,8 +137,11 @@ def example_facts(
 
 def unpacked(page: str) -> dict[str, Any]:
     """Return the data of a page, the records of each part row by row."""
-    packed = re.findall(r'id="report-data">([A-Za-z0-9+/=]*)</script>', page)
-    data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed[0])))
+    [packed] = re.findall(r'id="report-data">([A-Za-z0-9+/=.]*)</script>', page)
+    parts, tables = (
+        json.loads(gzip.decompress(base64.b64decode(text))) for text in packed.split(".")
+    )
+    data: dict[str, Any] = {"parts": parts, "tables": tables}
     for part in data["parts"]:
         columns = part["rows"]
         part["rows"] = [

@@ -121,6 +121,8 @@ class Part:
 def payload(parts: Iterable[Part], tables: Mapping[str, Table] | None = None) -> str:
     """Return what the script of the page reads: gzipped JSON, as text.
 
+    Behind a full stop there are the rows of tables, which are unpacked when what is seen is drawn.
+
     Args:
         parts: The parts, in the order of the page.
         tables: Tables by the name of their heading; only rows that the page itself lacks are in it.
@@ -141,7 +143,10 @@ def payload(parts: Iterable[Part], tables: Mapping[str, Table] | None = None) ->
         for name, table in (tables or {}).items()
         if table.more_rows
     }
-    value = {"parts": drawn, "tables": more}
+    return ".".join(_packed(value) for value in (drawn, more))
+
+
+def _packed(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 

@@ -229,7 +229,13 @@ class _Lines:
         if len(self.compared.looks) == len(self.compared.focus) and not self.canvas.on_page:
             return []
         test = f"!({self._is_bound()}) && !({self._is_focused()})"
-        grey = {"type": "line", "color": self.canvas.theme.muted, "strokeWidth": GREY_WIDTH}
+        grey = {
+            "type": "line",
+            "color": self.canvas.theme.muted,
+            "strokeWidth": GREY_WIDTH,
+            # A text for each point would take a tenth of the drawing; the figure has one.
+            "aria": False,
+        }
         by_series = {"field": "policy", "type": "nominal"}
         return [self._layer(test, grey | {"strokeOpacity": GREY_OPACITY}, detail=by_series)]
 
@@ -254,9 +260,8 @@ class _Lines:
         dash = self._scaled([list(look.dash) for look in looks])
         shape = self._scaled([look.shape for look in looks], legend=True)
         tooltip = known_tooltip(self.compared.tooltip, self.compared.records)
-        line = self._layer(
-            test, {"type": "line", "strokeWidth": LINE_WIDTH}, color=color, strokeDash=dash
-        )
+        wide = {"type": "line", "strokeWidth": LINE_WIDTH, "aria": False}
+        line = self._layer(test, wide, color=color, strokeDash=dash)
         dot = {"type": "point", "filled": True, "size": 48}
         sizes = self.compared.sizes
         if len(sizes.sizes) > MAXIMUM_SHAPED_SIZES:

@@ -1,9 +1,9 @@
 "use strict";
 
 (() => {
-  /* The data is gzipped JSON in base64, since it would be most of the page otherwise. */
-  async function unpack() {
-    const text = document.getElementById("report-data").textContent;
+  /* The data is gzipped JSON in base64, since it would be most of the page otherwise: figures, then tables. */
+  async function unpack(place) {
+    const text = document.getElementById("report-data").textContent.split(".")[place];
     const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
     const unzipped = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return JSON.parse(await new Response(unzipped).text());
@@ -124,8 +124,9 @@
   /* Figures a page above and below the window are drawn as well, before they are scrolled to. */
   const AHEAD = "100%";
 
-  /* What is near the window is drawn at once, and the rest while the browser has nothing to do. */
-  async function drawAll(parts) {
+  /* What is near the window is drawn at once, then `next` is done, and the rest is drawn while the browser has nothing to
+     do. */
+  async function drawAll(parts, next) {
     const near = new Set();
     let looked;
     const hasLooked = new Promise((resume) => {
@@ -165,11 +166,16 @@
     window.addEventListener("beforeprint", () => {
       for (const each of waiting.splice(0)) drawWaiting(each);
     });
+    const windowDrawn = async () => {
+      if (document.documentElement.dataset.window === "drawn") return;
+      document.documentElement.dataset.window = "drawn";
+      await next();
+    };
     await hasLooked;
     while (waiting.length > 0) {
       let found = waiting.findIndex(({ place }) => near.has(place));
       if (found < 0) {
-        document.documentElement.dataset.window ??= "drawn";
+        await windowDrawn();
         await idle();
         found = Math.max(0, waiting.findIndex(({ place }) => near.has(place)));
       }
@@ -178,7 +184,7 @@
       await drawWaiting(each);
       await nextTurn();
     }
-    document.documentElement.dataset.window = "drawn";
+    await windowDrawn();
     document.documentElement.dataset.figures = "drawn";
   }
 
@@ -265,14 +271,17 @@
     show();
   }
 
-  /* Columns that stay in place while a table scrolls stand one beside the other. */
-  function freeze(table) {
-    const first = table.tHead.rows[0].cells;
-    let left = 0;
-    for (let column = 0; column < first.length && first[column].classList.contains("p"); column++) {
-      table.style.setProperty(`--left-${column}`, `${left}px`);
-      left += first[column].offsetWidth;
-    }
+  /* Columns that stay in place while a table scrolls stand one beside the other. All are measured before any is moved, so
+     that the page is laid out once. */
+  function freeze(tables) {
+    const places = tables.map((table) => {
+      const frozen = [...table.tHead.rows[0].cells].filter((cell) => cell.classList.contains("p"));
+      let left = 0;
+      return frozen.map((cell) => (left += cell.offsetWidth) - cell.offsetWidth);
+    });
+    places.forEach((lefts, place) => {
+      lefts.forEach((left, column) => tables[place].style.setProperty(`--left-${column}`, `${left}px`));
+    });
   }
 
   /* A table that goes on to the right fades there. */
@@ -287,13 +296,14 @@
   }
 
   async function start() {
-    const { parts, tables } = await unpack();
-    for (const table of document.querySelectorAll("table.rows")) {
-      connectTable(table, rowsOf(tables[table.dataset.table] ?? []));
-    }
-    for (const table of document.querySelectorAll(".scroll table")) freeze(table);
+    freeze([...document.querySelectorAll(".scroll table")]);
     for (const scroller of document.querySelectorAll(".scroll")) showsMore(scroller);
-    await drawAll(parts);
+    await drawAll(await unpack(0), async () => {
+      const tables = await unpack(1);
+      for (const table of document.querySelectorAll("table.rows")) {
+        connectTable(table, rowsOf(tables[table.dataset.table] ?? []));
+      }
+    });
   }
 
   start().catch((error) => {
