@@ -91,7 +91,7 @@ capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, n
 
 traces: setup ## Capture the committed traces again; needs valgrind and what traces/MANIFEST.md names
 	$(BIN)/python traces/capture.py && $(BIN)/python traces/manifest.py
-	$(BIN)/python traces/servers/servers.py
+	$(BIN)/python traces/servers/servers.py && $(BIN)/python traces/servers/calls/capture.py
 	$(BIN)/python traces/mobile/capture.py && $(BIN)/python traces/mobile/manifest.py
 
 site: setup .venv/site.stamp ## Build the site into target/site/html; open its index.html

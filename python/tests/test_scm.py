@@ -275,7 +275,9 @@ def test_cells_are_those_of_the_studies(made: ScmReproduction) -> None:
         & (pl.col("memory") == "256KiB")
     )
     assert same.select(alone.columns[1:]).rows() == alone.select(alone.columns[1:]).rows()
-    disk = clockhand.filecache(ROOT / "traces/servers/web.parquet", capacity="10%", devices=DISK)
+    disk = clockhand.filecache(
+        ROOT / "traces/servers/calls/web.parquet", capacity="10%", devices=DISK
+    )
     of_disk = made.rows.servers.filter(
         (pl.col("workload") == "web server")
         & (pl.col("device") == DISK)

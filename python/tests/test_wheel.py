@@ -29,7 +29,7 @@ OBSTACLE = _engine.pager_obstacle()
 REPRODUCED = {
     *ROOT.glob("traces/*.parquet"),
     *ROOT.glob("traces/files/*.parquet"),
-    *ROOT.glob("traces/servers/*.parquet"),
+    *ROOT.glob("traces/servers/calls/*.parquet"),
     *(ROOT / "experiments" / f"{name}.toml" for name in ("craw", "cflru", "clock-dnv", "scm")),
     *ROOT.glob("traces/mobile/*.parquet"),
     ROOT / "experiments/devices/scm-memory.toml",
