@@ -9,12 +9,20 @@ import pytest
 import clockhand
 from clockhand.reproduce import ClockDnvReproduction, read_clock_dnv_experiment, reproduce_clock_dnv
 from clockhand.reproduce.claims import Claim, Verdict, counted
-from clockhand.reproduce.clock_dnv_claims import CBM_MODES, FAB_MODES, OURS, PROMOTE, judge
+from clockhand.reproduce.clock_dnv_claims import (
+    CBM_MODES,
+    FAB_MODES,
+    OURS,
+    PROMOTE,
+    judge,
+    signed,
+)
 from clockhand.studies.ssd.run import SSD_SCHEMA
 from conftest import Clockhand, assert_one_sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENT = ROOT / "experiments" / "clock-dnv.toml"
+RECIPES = EXPERIMENT.parent / "recipes"
 WORKLOADS = ("Financial", "CAMWEBDEV", "Filebench")
 
 
@@ -26,13 +34,16 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for committed, small in (
         ('totals = ["16MiB", "32MiB", "64MiB", "128MiB"]', 'totals = ["16MiB"]'),
         ('precondition = "random"', 'precondition = "fill"'),
+        ('repeat = "until-steady"', 'repeat = "2"'),
+        ('"recipes/financial', f'"{RECIPES}/financial'),
+        ('"recipes/camwebdev', f'"{RECIPES}/camwebdev'),
         ('totals = ["1%", "2%", "5%", "10%"]', 'totals = ["10%"]'),
         ('"hplajw_1week.srt.xz"', '"real.trace"'),
         ('format = "hp-srt"', 'format = "os-course"'),
     ):
         assert committed in text, committed
         text = text.replace(committed, small)
-    text = re.sub(r"ablation = \[.*?\]", f'ablation = ["{PROMOTE}"]', text, flags=re.DOTALL)
+    text = re.sub(r"ablation = \[.*?\]", 'ablation = ["lru"]', text, flags=re.DOTALL)
     path.write_text(text)
     (path.parent / "real.trace").write_text(
         "".join(f"{page * 4096:08x} W\n" for page in range(0, 4000, 7))
@@ -54,6 +65,7 @@ def rows_of(values: dict[str, dict[str, float]]) -> pl.DataFrame:
                 "workload": workload,
                 "policy": policy,
                 "buffer_pages": 4096,
+                "repetitions": 1,
                 "hit_ratio": 0.5,
                 "host_writes": 100.0,
                 "nvm_writes": 100.0,
@@ -71,9 +83,10 @@ def verdict(claims: list[Claim], key: str) -> Verdict:
 
 def test_rows_are_those_of_ssd(made: ClockDnvReproduction) -> None:
     run = clockhand.run_ssd(
-        clockhand.synthesize("camwebdev-stand-in"),
+        clockhand.synthesize(RECIPES / "camwebdev-wide-stand-in.toml"),
         buffers=["fab:total=16MiB,clean_padding=false"],
         ssds="dnv-textbook:size=1GiB",
+        repeat=2,
         seed=1,
     )
     same = made.rows.filter(
@@ -161,6 +174,17 @@ def test_a_clean_page_of_clock_dnv_refutes_the_claim_that_there_is_none() -> Non
     assert verdict(judge(one), "no-clean-pages") is Verdict.CONTRADICTED
 
 
+def test_counts_are_compared_per_run_of_the_trace() -> None:
+    twice = rows_of({OURS: {"host_writes": 104.0, "repetitions": 2}})
+    assert verdict(judge(twice), "write-requests-financial-fab") is Verdict.REPRODUCED, "-48 %"
+    same_ratio = rows_of({OURS: {"hit_ratio": 1.0, "repetitions": 2}})
+    assert verdict(judge(same_ratio), "hit-ratio-financial") is Verdict.REPRODUCED
+
+
+def test_what_rounds_to_nothing_has_no_minus() -> None:
+    assert signed(-0.0004) == "+0.0 %" and signed(-0.004) == "-0.4 %"
+
+
 def test_sizes_at_which_nothing_is_written_are_left_out() -> None:
     nothing = rows_of({OURS: {"host_writes": 0.0, "erases": 0.0}})
     assert verdict(judge(nothing), "lifetime-camwebdev") is Verdict.UNTESTABLE
@@ -209,16 +233,19 @@ def test_what_is_wrong_is_refused_in_one_sentence(clockhand: Clockhand, tmp_path
 
 def test_committed_results_are_made_again() -> None:
     path = ROOT / "experiments" / "results" / "clock-dnv" / "rows.csv"
-    committed = pl.read_csv(path, comment_prefix="#", schema_overrides=SSD_SCHEMA).filter(
-        (pl.col("trace") == "camwebdev-stand-in") & (pl.col("buffer_pages") == 4096)
+    whole = pl.read_csv(path, comment_prefix="#", schema_overrides=SSD_SCHEMA).filter(
+        (pl.col("trace") == "camwebdev-wide-stand-in") & (pl.col("buffer_pages") == 8192)
     )
-    assert committed.height > 20
+    assert whole.height > 20
+    committed = whole.filter(pl.col("buffer").str.contains("^(clock-dnv|fab|cbm):total=32MiB$"))
+    assert committed.height == 3 and committed["is_steady"].all()
     experiment = read_clock_dnv_experiment(EXPERIMENT)
     run = clockhand.run_ssd(
-        clockhand.synthesize("camwebdev-stand-in"),
+        clockhand.synthesize(RECIPES / "camwebdev-wide-stand-in.toml"),
         buffers=committed["buffer"].to_list(),
         ssds=experiment.ssd,
         precondition=experiment.precondition,
+        repeat=experiment.repeat,
         seed=experiment.seed,
     )
     assert committed.select(run.rows.columns).rows() == run.rows.rows()

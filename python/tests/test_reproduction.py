@@ -291,6 +291,39 @@ def test_the_worst_cell_is_that_of_simulate(
     assert share == pytest.approx(100 * sum(it <= 10 for it in behind) / len(behind), abs=0.06)
 
 
+def test_overheads_are_the_priced_counts_of_simulate(made: Reproduction) -> None:
+    [table] = [table.content for table in made.tables if table.slug == "overheads"]
+    rows = clockhand.simulate(
+        TRACE, policies=["clock", "craw"], memory="5%,80%", bits="mapped", hand_ns=0
+    )
+    for row in rows.iter_rows(named=True):
+        [priced] = table.filter(
+            (pl.col("policy") == row["policy"]) & (pl.col("memory_share") == row["memory_share"])
+        ).to_dicts()
+        assert priced["permission_faults"] == row["permission_faults"] > 0
+        assert priced["fault_time_us"] == pytest.approx(8 * row["permission_faults"])
+        assert priced["hand_time_us"] == pytest.approx(0.05 * row["hand_movements"])
+        assert priced["device_time_us"] == pytest.approx(row["io_time_us"])
+    worst = (
+        table.filter(pl.col("policy") == "craw")
+        .select((pl.col("fault_time_us") / pl.col("device_time_us")).max())
+        .item()
+    )
+    found = percentages(claim(made, "efficient-without-bits").found)
+    assert found[1] == pytest.approx(100 * worst, abs=0.06)
+
+
+def test_the_median_recency_is_that_of_the_table(made: Reproduction) -> None:
+    [row] = made.recency.to_dicts()
+    recency = made.localities["recency"].sort("recency_pages")
+    writes = [
+        pages
+        for pages, count in recency.select("recency_pages", "write_references").rows()
+        for _ in range(count)
+    ]
+    assert row["median of writes (pages)"] == writes[(len(writes) - 1) // 2]
+
+
 def test_sizes_with_the_same_frames_weigh_once() -> None:
     rows = pl.DataFrame(
         {

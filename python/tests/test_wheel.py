@@ -33,6 +33,7 @@ REPRODUCED = {
     *(ROOT / "experiments" / f"{name}.toml" for name in ("craw", "cflru", "clock-dnv", "scm")),
     *ROOT.glob("traces/mobile/*.parquet"),
     ROOT / "experiments/devices/scm-memory.toml",
+    *ROOT.glob("experiments/recipes/*.toml"),
 }
 """What comes with the package, so that papers are reproduced without the repository."""
 GIVEN_WHEEL = os.environ.get("CLOCKHAND_WHEEL")

@@ -178,6 +178,7 @@ def _craw_page(made: Reproduction) -> str:
             "I/O time over CLOCK's by share of memory: the worst cell": band_table(
                 made.bands, "worst"
             ),
+            "Inter-reference recency, which section VII leaves to the future": made.recency,
         },
         rows=made.rows,
         gauges=made.gauges,

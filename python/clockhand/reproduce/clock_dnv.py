@@ -10,7 +10,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.reproduce.claims import Claim
-from clockhand.reproduce.clock_dnv_claims import judge
+from clockhand.reproduce.clock_dnv_claims import judge, per_run
 from clockhand.reproduce.craw import claim_table
 from clockhand.reproduce.experiment_file import read_experiment_file, texts
 from clockhand.reproduce.parts import Judged, joined_lists, short_name
@@ -56,6 +56,7 @@ class RealTraces:
     totals: tuple[str, ...]
     ssd: str
     map: str
+    repeat: str
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class ClockDnvExperiment:
     ablation: tuple[str, ...]
     ssd: str
     precondition: str
+    repeat: str
     seed: int
     stand_ins: tuple[tuple[str, str], ...]
     real: RealTraces
@@ -90,8 +92,8 @@ class ClockDnvReproduction(Judged[pl.DataFrame, SsdRunFacts]):
 
 
 KEYS = {
-    "question", "expected", "totals", "buffers", "ablation", "ssd", "precondition", "seed",
-    "stand_in", "real",
+    "question", "expected", "totals", "buffers", "ablation", "ssd", "precondition", "repeat",
+    "seed", "stand_in", "real",
 }  # fmt: skip
 
 
@@ -108,7 +110,9 @@ def read_clock_dnv_experiment(path: str | os.PathLike[str]) -> ClockDnvExperimen
 def _experiment(file: Path, content: Mapping[str, Any]) -> ClockDnvExperiment:
     real = content["real"]
     known = {workload for workload, _, _ in PAPERS_WORKLOADS}
-    stand_ins = tuple((entry["workload"], entry["recipe"]) for entry in content["stand_in"])
+    stand_ins = tuple(
+        (entry["workload"], _recipe(file, entry["recipe"])) for entry in content["stand_in"]
+    )
     if {workload for workload, _ in stand_ins} != known:
         raise ValueError(f"the workloads are {', '.join(sorted(known))}")
     return ClockDnvExperiment(
@@ -120,6 +124,7 @@ def _experiment(file: Path, content: Mapping[str, Any]) -> ClockDnvExperiment:
         ablation=texts(content["ablation"], "ablation"),
         ssd=str(content["ssd"]),
         precondition=str(content["precondition"]),
+        repeat=str(content["repeat"]),
         seed=int(content["seed"]),
         stand_ins=stand_ins,
         real=RealTraces(
@@ -127,8 +132,14 @@ def _experiment(file: Path, content: Mapping[str, Any]) -> ClockDnvExperiment:
             totals=texts(real["totals"], "totals of real"),
             ssd=str(real["ssd"]),
             map=str(real["map"]),
+            repeat=str(real["repeat"]),
         ),
     )
+
+
+def _recipe(file: Path, recipe: str) -> str:
+    """The recipe that an experiment names; a file is relative to the experiment's folder."""
+    return os.path.abspath(file.parent / recipe) if recipe.endswith(".toml") else recipe
 
 
 def reproduce_clock_dnv(
@@ -185,6 +196,7 @@ def _sweeps(
         ssd = {
             "buffers": _with_totals(experiment, totals),
             "precondition": experiment.precondition,
+            "repeat": experiment.repeat,
             **table,
         }
         return experiment_of(experiment.path, {**shared, **own, "ssd": ssd})
@@ -193,7 +205,7 @@ def _sweeps(
     yield sweep(experiment.totals, {"ssds": experiment.ssd}, traces=recipes)
     real = experiment.real
     for path, format in _present(real, traces):
-        table = {"ssds": real.ssd, "map": real.map}
+        table = {"ssds": real.ssd, "map": real.map, "repeat": real.repeat}
         yield sweep(real.totals, table, traces=os.path.abspath(path), trace_format=format)
 
 
@@ -226,9 +238,12 @@ def _made(
 
 
 def _with_totals(experiment: ClockDnvExperiment, totals: Sequence[str]) -> list[str]:
+    """The paper's buffers at every size, and the others at one: the second, if there are two."""
+    ablated = totals[:2][-1]
     buffers = []
     for total in totals:
-        for buffer in (*experiment.buffers, *experiment.ablation):
+        others = experiment.ablation if total == ablated else ()
+        for buffer in (*experiment.buffers, *others):
             buffers.append(_engine.buffer_with_total(buffer, total))
     return buffers
 
@@ -241,7 +256,7 @@ def _present(real: RealTraces, folder: str | os.PathLike[str] | None) -> list[tu
 
 
 def _rows(experiment: ClockDnvExperiment, sweeps: Sequence[Sweep]) -> pl.DataFrame:
-    workloads = {recipe: workload for workload, recipe in experiment.stand_ins}
+    workloads = {_short(recipe): workload for workload, recipe in experiment.stand_ins}
     rows = pl.concat([sweep.rows.select(*SSD_SCHEMA) for sweep in sweeps])
     names = {name: _short(name) for name in rows["trace"].unique()}
     short = pl.col("trace").replace_strict(names, return_dtype=pl.String)
@@ -265,8 +280,12 @@ def _joined_facts(sweeps: Sequence[Sweep]) -> SsdRunFacts:
 
 
 def _ablation(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return how many percent each measure changes against CLOCK-DNV's defaults of that size."""
+    """Return how many percent each measure changes against CLOCK-DNV's defaults of that size.
+
+    Counts are those of a run of the trace: cells may have repeated it differently often.
+    """
     key = ["trace", "buffer_pages"]
+    rows = rows.with_columns(per_run(name) for name in ABLATION)
     base = rows.filter(pl.col("policy") == DEFAULT).select(
         *key, *(pl.col(name).alias(f"{name} of {DEFAULT}") for name in ABLATION)
     )
@@ -314,12 +333,15 @@ def _workloads(rows: pl.DataFrame) -> pl.DataFrame:
         {"workload": f"{name} (paper)", "reads : writes": ratio, "size": size}
         for name, ratio, size in PAPERS_WORKLOADS
     ]
-    columns = ("read_references", "write_references", "page_bytes", "references", "footprint_pages")
+    columns = (
+        "read_references", "write_references", "page_bytes", "references", "footprint_pages",
+        "repetitions",
+    )  # fmt: skip
     ours = [
         {
             "workload": _told(row),
             "reads : writes": _ratio(row["read_references"], row["write_references"]),
-            "size": f"{row['references'] * row['page_bytes'] / 1e9:.2f} GB",
+            "size": f"{row['references'] / row['repetitions'] * row['page_bytes'] / 1e9:.2f} GB",
             "footprint": f"{row['footprint_pages'] * row['page_bytes'] / (1 << 20):,.0f} MiB",
         }
         for row in rows.select("trace", "workload", *columns)

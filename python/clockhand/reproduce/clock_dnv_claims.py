@@ -30,7 +30,8 @@ READING = (
     "the table, not in the verdict"
 )
 STAND_IN = (
-    "Measured on stand-ins, not on the paper's traces; sizes at which one of the two writes "
+    "Measured on stand-ins, not on the paper's traces, per run of a trace that is repeated until "
+    "the drive's write amplification is steady; sizes at which one of the two writes "
     "nothing to flash, because all dirty pages fit, are left out."
 )
 MEASURES = ("hit_ratio", "host_writes", "erases")
@@ -67,9 +68,16 @@ class Gains:
         return list(self.by_pages.values())
 
 
+def per_run(column: str) -> pl.Expr:
+    """Return a count per run of the trace, which a cell may repeat; shares stay as they are."""
+    if column in ("hit_ratio", "waf"):
+        return pl.col(column)
+    return (pl.col(column) / pl.col("repetitions")).alias(column)
+
+
 def signed(share: float) -> str:
-    """Return a share as a percentage with its sign."""
-    return f"{100 * share:+.1f} %"
+    """Return a share as a percentage with its sign; what rounds to nothing has a plus."""
+    return f"{round(100 * share, 1) + 0.0:+.1f} %"
 
 
 def judge(rows: pl.DataFrame) -> list[Claim]:
@@ -99,7 +107,11 @@ class _Judge:
     def _gains(self, workload: str, other: str, column: str, gain: Gain, ours: str = OURS) -> Gains:
         of_workload = self._rows.filter(pl.col("workload") == workload)
         values = [
-            dict(of_workload.filter(pl.col("policy") == name).select("buffer_pages", column).rows())
+            dict(
+                of_workload.filter(pl.col("policy") == name)
+                .select("buffer_pages", per_run(column))
+                .rows()
+            )
             for name in (ours, other)
         ]
         mine, others = values

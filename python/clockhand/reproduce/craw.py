@@ -9,10 +9,12 @@ from pathlib import Path
 import polars as pl
 
 from clockhand import _engine
+from clockhand.report.words import percent
 from clockhand.reproduce.bands import band_rows
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.craw_claims import SMALL_MEMORY, policy_claims
 from clockhand.reproduce.craw_consistency import consistency_claims
+from clockhand.reproduce.craw_overheads import overhead_claims, overhead_rows
 from clockhand.reproduce.evidence import Evidence
 from clockhand.reproduce.locality_claims import REPEATS, VIEWS, Reading, locality_claims
 from clockhand.studies.locality.run import locality
@@ -64,6 +66,8 @@ class Reproduction:
         devices: The paper's Table 1 beside our profiles.
         workloads: The paper's Table 2, then our traces in the same columns.
         bands: I/O time over CLOCK's by bands of memory, as :func:`band_rows` returns it.
+        recency: Median inter-reference recency of reads and writes, which the paper's conclusion
+            leaves to the future.
         rows: The rows of the sweep.
         gauges: CRAW's gauges at a fifth of memory.
         localities: The tables of the locality analysis, by name.
@@ -76,6 +80,7 @@ class Reproduction:
     devices: pl.DataFrame
     workloads: pl.DataFrame
     bands: pl.DataFrame
+    recency: pl.DataFrame
     rows: pl.DataFrame
     gauges: pl.DataFrame
     localities: Mapping[str, pl.DataFrame]
@@ -120,12 +125,17 @@ def reproduce_craw(
     readings = {(view, REPEATS[0]): localities}
     readings |= _other_readings(experiment, names, [*VIEWS] if has_views else [view])
     evidence = Evidence(rows)
+    overheads = overhead_rows(
+        names, page_size=setting["page_size"], device=setting["device"], jobs=jobs
+    )
     claims = [
         *locality_claims(readings),
         *policy_claims(evidence, gauges),
         *consistency_claims(evidence),
+        *overhead_claims(overheads),
     ]
     policies = rows["policy"].unique(maintain_order=True).to_list()
+    recency = _inter_reference(localities, rows)
     bands = band_rows(evidence, [policy for policy in policies if policy != BASELINE])
     tables = [Table(item.title, item.slug, analyse(rows, item)) for item in experiment.analyses]
     return Reproduction(
@@ -133,12 +143,15 @@ def reproduce_craw(
         devices=_devices(),
         workloads=_workloads(sweep.facts),
         bands=bands,
+        recency=recency,
         rows=rows,
         gauges=gauges,
         localities=localities,
         tables=[
             *tables,
             Table("I/O time over CLOCK's by bands of memory", "bands", bands),
+            Table("Software overheads, priced", "overheads", overheads),
+            Table("Inter-reference recency", "inter-reference-recency", recency),
             Table("Claims of the CRAW paper", "claims", claim_table(claims)),
         ],
         facts=sweep.facts,
@@ -166,6 +179,27 @@ def _other_readings(
             name: _renamed(found.table(name), names) for name in ("summary", "ranks")
         }
     return tables
+
+
+def _inter_reference(localities: Mapping[str, pl.DataFrame], rows: pl.DataFrame) -> pl.DataFrame:
+    """The median of the other pages between two references to one, by what the later one does."""
+    footprints = dict(rows.select("trace", "footprint_pages").unique().rows())
+    table = localities["recency"].sort("recency_pages", maintain_order=True)
+    found = []
+    for trace in rows["trace"].unique(maintain_order=True):
+        of_trace = table.filter(pl.col("trace") == trace)
+        row = {"trace": trace, "footprint (pages)": footprints[trace]}
+        for op in ("read", "write"):
+            counts = of_trace[f"{op}_references"]
+            total = max(1, int(counts.sum()))
+            median = of_trace.filter(2 * counts.cum_sum() >= total)["recency_pages"]
+            near = of_trace.filter(pl.col("recency_pages") <= 0.1 * footprints[trace])
+            row[f"median of {op}s (pages)"] = median[0] if len(median) else None
+            row[f"{op}s within a tenth of the footprint"] = percent(
+                int(near[f"{op}_references"].sum()) / total
+            )
+        found.append(row)
+    return pl.DataFrame(found)
 
 
 def _short_names(traces: Sequence[str]) -> dict[str, str]:

@@ -41,7 +41,8 @@ REPEATS = ("each", "collapsed")
 
 COUNTED = {
     "each": "each access counts",
-    "collapsed": "of consecutive references to one page the first read and the first write count",
+    "collapsed": "of consecutive references to one page the first read and the first write count, "
+    "and recency is judged from rank 2 on, since rank 1 is left with what a run reads and writes",
 }
 
 Reading = tuple[str, str]
@@ -70,7 +71,10 @@ def locality_claims(
             ``summary`` and ``ranks`` of a locality analysis of all traces. Traces without views
             have one, of any name.
     """
-    known = {reading: _traces(tables) for reading, tables in readings.items()}
+    known = {
+        reading: _traces(tables, 0 if reading[1] == REPEATS[0] else 1)
+        for reading, tables in readings.items()
+    }
     judges = (
         _curve_falls,
         _read_recency,
@@ -84,8 +88,11 @@ def locality_claims(
             yield judge(reading, traces)
 
 
-def _traces(tables: Mapping[str, pl.DataFrame]) -> list[Trace]:
-    """The traces with a second write; without one a trace says nothing of writes."""
+def _traces(tables: Mapping[str, pl.DataFrame], passed_over: int) -> list[Trace]:
+    """The traces with a second write; without one a trace says nothing of writes.
+
+    The order by recency is judged without the first ``passed_over`` ranks.
+    """
     traces = []
     for name in tables["summary"]["trace"].unique(maintain_order=True):
         rows = tables["summary"].filter(pl.col("trace") == name).to_dicts()
@@ -97,7 +104,7 @@ def _traces(tables: Mapping[str, pl.DataFrame]) -> list[Trace]:
             (ranking, op): inversion(
                 ranks.filter((pl.col("ranking") == ranking) & (pl.col("op") == op))
                 .sort("rank")["references"]
-                .to_list()
+                .to_list()[passed_over if ranking == "recency" else 0 :]
             )
             for ranking, op in summary
         }
