@@ -1,7 +1,7 @@
-"""Whole programs under the pager and under the kernel's own swap, with equal memory, in one run.
+"""Whole programs under the pager and under the kernel's own swap, with equal memory, in turns.
 
-It runs ``clockhand run --compare``: docs/pager.md says what equal memory is. Single faults are
-measured by ``cargo bench -p clockhand-pager --bench faults``. See README.md.
+It runs ``clockhand run --compare``: docs/pager.md says what equal memory is. Single faults by kind
+are those of ``cargo bench -p clockhand-pager --bench faults``. See README.md.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,8 +21,9 @@ import polars as pl
 from clockhand import __version__
 
 CONTENDERS = "clock,craw,cfclock,kernel"
-READ_AHEAD = (0, 64)
-"""Frames for pages that the pager reads ahead; the kernel reads ahead as it is set."""
+COUNTS = ("faults", "pages_read", "pages_written", "block_requests", "zero_pages_not_written")
+TIMES = ("seconds", "cpu_seconds")
+FAULT_COLUMNS = ("kind", "bits", "store", "faults_per_s", "p50_us", "p90_us", "p99_us")
 LINES = 150_000
 PYTHON_JOB = """
 names = {number: str(number) * 3 for number in range(200_000)}
@@ -49,67 +51,83 @@ def programs(folder: Path) -> dict[str, tuple[str, list[str]]]:
         "python3, a dictionary": ("16MiB", ["/usr/bin/python3", "-c", PYTHON_JOB]),
         "sort": ("8MiB", ["sort", "--parallel=1", "--buffer-size=16M", str(text)]),
         "sqlite3, in memory": ("8MiB", ["sqlite3", ":memory:", SQL]),
-        "zstd -T2": ("16MiB", ["zstd", "-T2", "-q", "-c", str(text)]),
     }
 
 
-def compared(
-    name: str, memory: str, command: list[str], read_ahead: int, folder: Path, rounds: int
-) -> pl.DataFrame:
-    """Return a row per contender: medians, and the time over the kernel's."""
+def compared(name: str, memory: str, command: list[str], folder: Path, rounds: int) -> pl.DataFrame:
+    """Return a row per contender with medians and ranges, also of the time over the kernel's."""
     rows = folder / "rows.json"
     run = ["run", f"--compare={CONTENDERS}", f"--repeat={rounds}", f"--memory={memory}"]
-    run.append(f"--read-ahead={read_ahead}")
     files = [f"--swap={folder / 'swap'}", "--format=json", f"--out={rows}"]
     clockhand = Path(sys.executable).with_name("clockhand")
     words = [str(clockhand), *run, *files, "--", *command]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    medians = (
-        pl.DataFrame(json.loads(rows.read_text()), infer_schema_length=None)
+    runs = pl.DataFrame(json.loads(rows.read_text()), infer_schema_length=None)
+    kernel = runs.filter(pl.col("policy") == "kernel").select("run", kernel="seconds")
+    over_kernel = (pl.col("seconds") / pl.col("kernel")).alias("over_kernel")
+    shown = [*TIMES, "over_kernel"]
+    return (
+        runs.join(kernel, on="run")
+        .with_columns(over_kernel)
         .group_by("policy", maintain_order=True)
         .agg(
-            pl.col("seconds", "faults", "pages_read", "pages_written").median(),
+            pl.col(*shown).median(),
+            pl.col(*shown).min().name.suffix("_least"),
+            pl.col(*shown).max().name.suffix("_most"),
+            pl.col(*COUNTS).median(),
             pl.col("output_sha256").n_unique().alias("different_outputs"),
             pl.col("problem").first(),
         )
+        .select(pl.lit(name).alias("program"), pl.lit(memory).alias("memory"), pl.all())
     )
-    kernel = medians.filter(pl.col("policy") == "kernel")["seconds"][0]
-    over_kernel = (pl.col("seconds") / kernel).alias("seconds_over_kernel")
-    return medians.select(
-        pl.lit(name).alias("program"),
-        pl.lit(memory).alias("memory"),
-        pl.lit(read_ahead).alias("read_ahead"),
-        pl.all(),
-        over_kernel,
+
+
+def faults(profile: str) -> pl.DataFrame:
+    """Return faults per second and percentiles of their latencies, a row per kind and store."""
+    words = ["cargo", "bench", "--quiet", "--locked", f"--profile={profile}"]
+    words += ["--package=clockhand-pager", "--bench=faults"]
+    printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+    table = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines()]
+    wanted = [line for line in table if len(line) == len(FAULT_COLUMNS)]
+    return pl.DataFrame(wanted, schema=FAULT_COLUMNS, orient="row").with_columns(
+        pl.col(FAULT_COLUMNS[3:]).cast(pl.Float64)
     )
 
 
 def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--profile", default="bench", help="how the bench of faults is built")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/pager.json")
     options = parser.parse_args()
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(dir=options.out.resolve().parent) as temporary:
         folder = Path(temporary)
         tables = [
-            compared(name, memory, command, read_ahead, folder, options.rounds)
+            compared(name, memory, command, folder, options.rounds)
             for name, (memory, command) in programs(folder).items()
-            for read_ahead in READ_AHEAD
         ]
     rows = pl.concat(tables, how="vertical_relaxed")
+    kinds = faults(options.profile)
     machine: dict[str, Any] = {
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.release()}",
         "load_average_before": load,
+        "load_average_after": os.getloadavg()[0],
         "clockhand": __version__,
     }
-    command = f"benches/pager.py --rounds {options.rounds}"
-    result = {"command": command, "machine": machine, "rows": rows.to_dicts()}
+    command = f"benches/pager.py --rounds {options.rounds} --profile {options.profile}"
+    result = {
+        "command": command,
+        "machine": machine,
+        "rows": rows.to_dicts(),
+        "faults": kinds.to_dicts(),
+    }
     options.out.write_text(json.dumps(result, indent=1) + "\n")
-    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=140):
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200):
         print(rows)
+        print(kinds)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """What is made of a pager's statistics: rows, findings, tables, reports, comparisons."""
 
 import itertools
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -30,6 +33,7 @@ from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.report import render, render_comparison
 from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures, other_bits
 from clockhand.studies.programs.samples import MOST_SAMPLES, Moments, Samples
+from clockhand.studies.programs.used import Used
 from programs_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
 from report_example import unpacked
 
@@ -313,3 +317,16 @@ def test_a_policy_is_told_the_devices_ratio() -> None:
     assert planned.policies[0]["resolved"].startswith(f"craw:c={ratio},")
     with pytest.raises(UsageError, match="every hit"):
         Planned.of(["clock", "lru"], paging)
+
+
+def test_what_a_run_uses_is_its_own_processor_time_and_that_of_ended_children() -> None:
+    used = Used(None)
+    subprocess.run([sys.executable, "-c", "sum(range(1_000_000))"], check=True)
+    since = used.since()
+    assert since["cpu_seconds"] > 0
+    assert since["block_requests"] is None
+
+
+def test_requests_of_a_drive_never_become_fewer_or_are_unknown(tmp_path: Path) -> None:
+    requests = Used(tmp_path / "swap").since()["block_requests"]
+    assert requests is None or requests >= 0

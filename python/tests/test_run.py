@@ -237,6 +237,7 @@ def test_a_comparison_shows_the_output_once_and_every_contender(
     assert told == [(name, number) for name in ("clock", "craw", "kernel") for number in (1, 2)]
     for row in rows[:4]:
         assert row["problem"] is None and row["pages_written"] > 1000
+        assert row["cpu_seconds"] > 0
     assert len({row["output_sha256"] for row in rows if row["problem"] is None}) == 1
     assert "Side by side" in (tmp_path / "comparison.html").read_text()
     assert sorted(os.listdir(tmp_path)) == ["comparison.html", "rows.json"]

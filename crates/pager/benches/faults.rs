@@ -23,24 +23,26 @@ struct Scenario {
     pages: u32,
     writes: bool,
     reserve: u32,
+    bits: Bits,
 }
 
-const SCENARIOS: [Scenario; 5] = [
-    Scenario { name: "a bit is set again", pages: FEW_FRAMES, writes: false, reserve: 0 },
-    Scenario { name: "miss, clean victim", pages: 2 * FRAMES, writes: false, reserve: 0 },
-    Scenario { name: "miss, dirty victim", pages: 2 * FRAMES, writes: true, reserve: 0 },
-    Scenario {
-        name: "miss, dirty victim, reserve 32",
-        pages: 2 * FRAMES,
-        writes: true,
-        reserve: 32,
-    },
-    Scenario {
-        name: "miss, dirty victim, reserve 256",
-        pages: 2 * FRAMES,
-        writes: true,
-        reserve: 256,
-    },
+const MAPPED_BIT: Scenario = Scenario {
+    name: "a bit is set again",
+    pages: FEW_FRAMES,
+    writes: false,
+    reserve: 0,
+    bits: Bits::Mapped,
+};
+
+const MISS_CLEAN: Scenario =
+    Scenario { name: "miss, clean victim", pages: 2 * FRAMES, bits: Bits::Sensed, ..MAPPED_BIT };
+
+/// Misses; an access that sets a sensed bit again is answered by the kernel alone.
+const MISSES: [Scenario; 4] = [
+    MISS_CLEAN,
+    Scenario { name: "miss, dirty victim", writes: true, ..MISS_CLEAN },
+    Scenario { name: "miss, dirty victim, reserve 32", writes: true, reserve: 32, ..MISS_CLEAN },
+    Scenario { name: "miss, dirty victim, reserve 256", writes: true, reserve: 256, ..MISS_CLEAN },
 ];
 
 fn settings(scenario: &Scenario) -> Settings {
@@ -57,7 +59,7 @@ fn settings(scenario: &Scenario) -> Settings {
         frames,
         reserve: scenario.reserve,
         read_ahead: 0,
-        bits: Bits::Mapped,
+        bits: scenario.bits,
         patience: Duration::from_secs(1),
     }
 }
@@ -117,16 +119,18 @@ fn main() {
     // `cargo test` runs benchmarks too: a small round shows that they work.
     let rounds = if std::env::args().any(|argument| argument == "--bench") { 10 } else { 1 };
     println!(
-        "{:33} {:10} {:>10} {:>8} {:>8} {:>8}",
-        "", "store", "faults/s", "p50 µs", "p90 µs", "p99 µs"
+        "{:33} {:7} {:10} {:>10} {:>8} {:>8} {:>8}",
+        "", "bits", "store", "faults/s", "p50 µs", "p90 µs", "p99 µs"
     );
-    for scenario in &SCENARIOS {
+    let mapped = MISSES.map(|scenario| Scenario { bits: Bits::Mapped, ..scenario });
+    for scenario in std::iter::once(MAPPED_BIT).chain(mapped).chain(MISSES) {
         for kind in ["RAM, zstd", "swap file"] {
-            let (latencies, faults_per_s) = measure(scenario, kind, rounds);
+            let (latencies, faults_per_s) = measure(&scenario, kind, rounds);
             let us = |share| latencies.value_at_quantile(share) as f64 / 1e3;
             println!(
-                "{:33} {kind:10} {faults_per_s:>10.0} {:>8.1} {:>8.1} {:>8.1}",
+                "{:33} {:7} {kind:10} {faults_per_s:>10.0} {:>8.1} {:>8.1} {:>8.1}",
                 scenario.name,
+                scenario.bits.word(),
                 us(0.5),
                 us(0.9),
                 us(0.99),

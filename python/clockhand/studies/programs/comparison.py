@@ -26,6 +26,7 @@ from clockhand.studies.programs.rows import failures, process_rows
 from clockhand.studies.programs.run import equivalent, run_facts
 from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, opened
 from clockhand.studies.programs.streams import Output, RepeatedInput, standard_input
+from clockhand.studies.programs.used import Used
 from clockhand.studies.programs.watched_program import Ended, run_program
 from clockhand.study.calls import in_python
 from clockhand.study.facts import PagedRunFacts
@@ -40,9 +41,11 @@ COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "page_bytes": pl.UInt64,
     "reserve": pl.UInt64,
     "seconds": pl.Float64,
+    "cpu_seconds": pl.Float64,
     "faults": pl.UInt64,
     "pages_read": pl.UInt64,
     "pages_written": pl.UInt64,
+    "block_requests": pl.UInt64,
     "bytes_read": pl.UInt64,
     "bytes_written": pl.UInt64,
     "zero_pages_not_written": pl.UInt64,
@@ -55,7 +58,9 @@ COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
 }
 """Names, order and types of the columns of a comparison: a row per contender and run.
 
-``faults`` are the pager's misses and the kernel's major faults; reads and writes are those of swap.
+``cpu_seconds`` are those of program and pager together. ``faults`` are the pager's misses and the
+kernel's major faults; reads and writes are those of swap. ``block_requests`` are all that the drive
+with the swap file completed meanwhile, whoever made them; null if its file system has none.
 ``zero_pages_not_written`` left without being written, because they held nothing but zeros.
 ``limit_bytes`` is what the kernel lets its cgroup have, and ``problem`` why there are no numbers.
 """
@@ -265,9 +270,10 @@ class _Comparison:
             if self.interrupted:
                 return
 
-    def _run_once(self, *, is_shown: bool, **options: Any) -> tuple[Ended, str]:
-        """Run the program, and return how it ended and the digest of its output."""
+    def _run_once(self, *, is_shown: bool, **options: Any) -> tuple[Ended, dict[str, Any]]:
+        """Run the program, and return how it ended and what rows of all contenders have."""
         output = Output(is_shown=is_shown)
+        used = Used(self._settings.swap)
         ended = run_program(
             self._program.command,
             standard_input=self._standard_input.again(),
@@ -275,7 +281,7 @@ class _Comparison:
             **options,
         )
         self.ended.append(ended)
-        return ended, output.sha256()
+        return ended, {"output_sha256": output.sha256(), **used.since()}
 
     def _run_to_measure(self, policy: str, tell: Callable[[str], None] | None) -> None:
         """Measure what the program has outside of paged memory, in a run that is not compared.
@@ -316,7 +322,7 @@ class _Comparison:
                     self._outside = max(self._outside, charged, key=lambda one: one.total_bytes)
                 return samples.look(seconds)
 
-            ended, digest = self._run_once(
+            ended, common = self._run_once(
                 is_shown=is_compared and not self.rows,
                 environment=preloading(pager),
                 inherited=[pager.inherited_socket()],
@@ -334,7 +340,7 @@ class _Comparison:
         self._footprint_bytes = max(
             self._footprint_bytes, int(rows["footprint_pages"].sum()) * PAGE_BYTES
         )
-        row = {**self._row(policy, number, ended, digest), **self._paged_counts(rows)}
+        row = {**self._row(policy, number, ended, common), **self._paged_counts(rows)}
         return row, summed_samples(samples.counts(), policy)
 
     def _paged_counts(self, rows: pl.DataFrame) -> dict[str, Any]:
@@ -398,7 +404,7 @@ class _Comparison:
             moments.add(seconds, group.swapped().since(before))
             return moments.next_seconds - seconds
 
-        ended, digest = self._run_once(is_shown=False, before=group.join, look=look)
+        ended, common = self._run_once(is_shown=False, before=group.join, look=look)
         group.wait_until_empty()
         swapped = group.swapped().since(before)
         moments.add(ended.seconds, swapped)
@@ -411,7 +417,7 @@ class _Comparison:
             )
         self.rows.append(
             {
-                **self._row(KERNEL, number, ended, digest),
+                **self._row(KERNEL, number, ended, common),
                 **_swap_counts(swapped),
                 "bytes_read": swapped.pages_read * PAGE_BYTES,
                 "bytes_written": swapped.pages_written * PAGE_BYTES,
@@ -428,7 +434,9 @@ class _Comparison:
                 self._limit_bytes, self._outside, group.version, swapped, kernel_settings()
             )
 
-    def _row(self, policy: str, number: int, ended: Ended, digest: str) -> dict[str, Any]:
+    def _row(
+        self, policy: str, number: int, ended: Ended, common: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Return what the rows of all contenders have."""
         return {
             **dict.fromkeys(COMPARISON_SCHEMA),
@@ -438,7 +446,7 @@ class _Comparison:
             "page_bytes": PAGE_BYTES,
             "seconds": ended.seconds,
             "exit_code": ended.exit_code,
-            "output_sha256": digest,
+            **common,
         }
 
 

@@ -119,6 +119,7 @@ def comparison_for_people(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("faults").round().cast(pl.UInt64),
         pl.col("pages_read").round().cast(pl.UInt64).alias("reads"),
         pl.col("pages_written").round().cast(pl.UInt64).alias("writes"),
+        pl.col("cpu_seconds").alias("CPU s"),
         pl.when(pl.col("zero_pages_not_written").sum() > 0)
         .then(pl.col("zero_pages_not_written").round().cast(pl.UInt64))
         .alias("zero pages"),
@@ -179,7 +180,12 @@ def medians(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("problem").first(),
         pl.col("seconds").count().alias("runs"),
         pl.col(
-            "seconds", "faults", "pages_read", "pages_written", "zero_pages_not_written"
+            "seconds",
+            "cpu_seconds",
+            "faults",
+            "pages_read",
+            "pages_written",
+            "zero_pages_not_written",
         ).median(),
         pl.col("seconds").min().alias("seconds_least"),
         pl.col("seconds").max().alias("seconds_most"),
