@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 import clockhand
+from clockhand.report.canvas import picture
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "crates/policy/tests/golden"
@@ -57,6 +58,12 @@ def _all_traces() -> Any:
     )  # fmt: skip
 
 
+def _all_policies_all_traces() -> Any:
+    return clockhand.run_simulation(
+        "traces/*.parquet", policies="all", memory="5%,20%", bound_effort=0
+    )
+
+
 def _locality() -> Any:
     return clockhand.locality(TRACE)
 
@@ -84,6 +91,7 @@ REPORTS: dict[str, tuple[str, Callable[[], Any]]] = {
     "simulate-3": ("Three policies at five memory sizes", _three_policies),
     "simulate-all": ("All policies, with the lower bound", _all_policies),
     "simulate-traces": ("Seven policies on all traces that come with Clockhand", _all_traces),
+    "simulate-all-traces": ("All policies on all of these traces", _all_policies_all_traces),
     "locality": ("How reads and writes recur", _locality),
     "ssd": ("Write buffers in front of a flash drive (synthetic)", _buffers),
     "translate": ("Page sizes and TLBs", _translation),
@@ -100,8 +108,11 @@ def gallery(is_whole: bool) -> dict[str, str]:
     lines = [
         "# Gallery\n",
         "Each report is one page with its data inside, as `--report` writes it; they were made "
-        "when this site was.\n",
-        *(f"* [{title}](reports/{name}.html)" for name, (title, _) in REPORTS.items()),
+        "when this site was. The pictures are their leading figures, as `--plots` writes them.\n",
+        *(
+            f"### [{title}](reports/{name}.html)\n\n![{title}](pictures/{name}.svg)\n"
+            for name, (title, _) in REPORTS.items()
+        ),
         "\n## Players\n",
         "Every step of a policy, as `clockhand watch` shows it: on the references of a step table "
         "of its tests, or on those of the textbooks.\n",
@@ -114,7 +125,9 @@ def gallery(is_whole: bool) -> dict[str, str]:
     ]
     made = {"gallery/index.md": "\n".join(lines) + "\n"}
     for name, (_, make) in REPORTS.items():
-        made[f"gallery/reports/{name}.html"] = report(make) if is_whole else ""
+        page, figure = report(make) if is_whole else ("", "")
+        made[f"gallery/reports/{name}.html"] = page
+        made[f"gallery/pictures/{name}.svg"] = figure
     for name in policies:
         made[f"gallery/players/{name}.html"] = player(name) if is_whole else ""
     for name in buffers:
@@ -122,10 +135,12 @@ def gallery(is_whole: bool) -> dict[str, str]:
     return made
 
 
-def report(make: Callable[[], Any]) -> str:
-    """Return a report of the gallery as HTML."""
+def report(make: Callable[[], Any]) -> tuple[str, str]:
+    """Return a report of the gallery as HTML, and its leading figure as SVG."""
     with contextlib.chdir(ROOT):
-        return str(make()._rendered(()))
+        made = make()
+    leading = next(iter(made.specifications().values()))
+    return str(made._rendered(())), picture(leading, ".svg").decode()
 
 
 def player(policy: str) -> str:

@@ -268,6 +268,24 @@ def test_the_command_keeps_its_own_words(monkeypatch: pytest.MonkeyPatch) -> Non
         clockhand.simulate(trace(), policies="clock", frames=3, memory="5%")
 
 
+@pytest.mark.parametrize("name", sorted(set(MISTAKES) & set(clockhand.__all__) - {"Trace"}))
+def test_help_shows_every_keyword(name: str) -> None:
+    function = getattr(clockhand, name)
+    parameters = inspect.signature(function).parameters
+    assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    text = function.__doc__ or ""
+    for keyword in parameters:
+        if len(parameters) > 2:
+            assert re.search(rf"^    {keyword}: ", text, re.MULTILINE), keyword
+    assert ":class:`clockhand.traces.Reading`" not in text
+
+
+def test_simulate_takes_what_run_simulation_takes() -> None:
+    whole = inspect.signature(clockhand.run_simulation).parameters
+    assert inspect.signature(clockhand.simulate).parameters == whole
+    assert whole["frames"].default is None and repr(whole["streams"].default) == "..."
+
+
 def test_signatures_stay_as_they_are_written() -> None:
     assert list(inspect.signature(clockhand.run_simulation).parameters)[:3] == [
         "traces", "policies", "frames",

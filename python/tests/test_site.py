@@ -92,8 +92,17 @@ def test_every_policy_has_a_player_from_a_step_table_if_there_is_one(content: Pa
 
 def test_a_report_of_the_gallery_is_whole() -> None:
     _, make = gallery.REPORTS["simulate-3"]
-    page = gallery.report(make)
+    page, figure = gallery.report(make)
     assert "traces/tar-gzip.parquet" in page and str(ROOT) not in page
+    assert figure.startswith("<svg") and len(figure) < 100_000
+
+
+def test_every_write_buffer_has_a_player_from_a_step_table_if_there_is_one(content: Path) -> None:
+    names = set(clockhand.write_buffers()["name"])
+    assert {path.stem for path in (content / "gallery/buffers").iterdir()} == names
+    assert "of a step table" in gallery.buffer_player("clock-dnv")
+    for buffer in ("bplru", "craw"):
+        assert f"{buffer}:total=6" in gallery.buffer_player(buffer)
 
 
 def test_the_site_builds_without_warnings(content: Path) -> None:

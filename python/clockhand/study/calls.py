@@ -8,6 +8,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from clockhand._engine import ClockhandError
+from clockhand.study.documented import whole_docstring, whole_signature
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -47,12 +48,14 @@ def unknown_keyword(word: str, known: Iterable[str]) -> str:
 
 def in_python(
     *keywords: type,
-    **renamed: str,
+    like: Callable[..., object] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Have a function name what was meant by an unknown keyword, and its own keywords in errors.
 
     Args:
-        keywords: The typed dictionaries of its ``**`` parameter.
+        keywords: The typed dictionaries of its ``**`` parameter, whose keywords ``help`` shows.
+        like: A function that takes the same, whose parameters and texts ``help`` shows.
         renamed: What stands in messages for options that are no keywords of the function, by the
             options' names with underscores.
     """
@@ -74,9 +77,11 @@ def in_python(
                 return function(*positional, **named)
             except ClockhandError as error:
                 if not _is_command:
-                    error.args = (_in_keywords(str(error), known, renamed),)
+                    error.args = (_in_keywords(str(error), known, renamed or {}),)
                 raise
 
+        vars(called)["__signature__"] = whole_signature(function, keywords, like)
+        called.__doc__ = whole_docstring(function, keywords, like)
         return called
 
     return decorated

@@ -1,6 +1,7 @@
 """Traces: sequences of reads and writes, in files or in memory, captured or synthetic."""
 
 from clockhand.traces.trace import (
+    READING,
     FileReading,
     Part,
     Reading,
@@ -14,6 +15,7 @@ from clockhand.traces.trace import (
 )
 
 __all__ = [
+    "READING",
     "FileReading",
     "Part",
     "Reading",

@@ -72,6 +72,9 @@ class Reading(FileReading, total=False):
     trace_format: str | None
 
 
+READING = (Part, FileReading, Reading)
+"""What calls take in which traces may be paths: `Reading` and what it extends."""
+
 OF_TRACE = {
     "trace_format": "Trace(..., format=NAME)",
     **{word: f"Trace(..., {word}=...)" for word in FileReading.__annotations__},
@@ -100,7 +103,7 @@ class Trace:
     _source: _engine.TraceSource
     _recipe: tuple[Callable[..., "Trace"], tuple[Any, ...]]
 
-    @in_python(FileReading)
+    @in_python(Part, FileReading)
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -217,7 +220,7 @@ class Trace:
         trace._recipe = (_part, (self, dict(part)))
         return trace
 
-    @in_python(**OF_TRACE)
+    @in_python(renamed=OF_TRACE)
     def check(self, *, watch: Watching = None) -> dict[str, Any]:
         """Read the trace to its end, as fast as possible, and return what the reader found.
 
@@ -232,7 +235,7 @@ class Trace:
         with watched(watch) as told:
             return _engine.read_trace(self._source, told)
 
-    @in_python(**OF_TRACE)
+    @in_python(renamed=OF_TRACE)
     def info(self, *, page_size: int | str = 4096, watch: Watching = None) -> dict[str, Any]:
         """Read the trace to its end and return what it is like.
 
@@ -275,7 +278,7 @@ def _part(whole: Trace, part: Part) -> Trace:
     return whole._taken(part)
 
 
-@in_python(**OF_TRACE)
+@in_python(renamed=OF_TRACE)
 def convert_traces(
     traces: Traces,
     out: str | os.PathLike[str],

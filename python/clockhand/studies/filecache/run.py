@@ -16,7 +16,7 @@ from clockhand.study.facts import Facts
 from clockhand.study.options import options_of
 from clockhand.study.progress import Watching
 from clockhand.study.run import Study, run_study
-from clockhand.traces import Reading, Traces
+from clockhand.traces import READING, Reading, Traces
 
 SCHEMA = schema("filecache")
 """Names, order and types of the columns of a result; the first eight are the contract."""
@@ -74,7 +74,7 @@ FILE_CACHE = Study(
 )
 
 
-@in_python(Reading)
+@in_python(*READING)
 def filecache(
     traces: Traces,
     *,

@@ -24,7 +24,7 @@ from clockhand.study.calls import in_python
 from clockhand.study.facts import Facts
 from clockhand.study.progress import Watch, Watching
 from clockhand.study.run import Options, Ran, Study, run_study
-from clockhand.traces import Reading, Traces
+from clockhand.traces import READING, Reading, Traces
 
 LEADING = (
     "trace", "ranking", "op", "references", "top_10_percent_share", "inversion_share",
@@ -61,7 +61,7 @@ class Locality(Reported):
     facts: Facts
     warnings: list[str]
 
-    @in_python(rows="table", sample="sample of locality")
+    @in_python(renamed={"rows": "table", "sample": "sample of locality"})
     def table(self, name: str) -> pl.DataFrame:
         """Return a table by its name in :data:`TABLES`.
 
@@ -138,7 +138,7 @@ LOCALITY = Study(
 )
 
 
-@in_python(Reading)
+@in_python(*READING)
 def locality(
     traces: Traces,
     *,

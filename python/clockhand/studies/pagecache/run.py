@@ -15,7 +15,7 @@ from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
 from clockhand.study.progress import Watching
 from clockhand.study.run import Study, run_study
-from clockhand.traces import Reading, Traces
+from clockhand.traces import READING, Reading, Traces
 
 SCHEMA = schema("pagecache")
 """Names, order and types of the columns of a result."""
@@ -84,18 +84,7 @@ class Options(Reading, total=False):
     command: str | None
 
 
-@in_python(Options)
-def pagecache(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
-    """Run one page cache for processes and files; takes the options of :func:`run_pagecache`.
-
-    Returns:
-        One row per cell, in the order trace, memory size, policy, with the columns of
-        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
-    """
-    return run_pagecache(traces, **options).rows
-
-
-@in_python(Reading)
+@in_python(*READING)
 def run_pagecache(
     traces: Traces,
     *,
@@ -170,3 +159,14 @@ def run_pagecache(
     return run_study(
         PAGE_CACHE, traces, given, jobs=jobs, watch=watch, command=command, reading=reading
     )
+
+
+@in_python(Options, like=run_pagecache)
+def pagecache(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
+    """Run one page cache for processes and files, as :func:`run_pagecache` does; only the rows.
+
+    Returns:
+        One row per cell, in the order trace, memory size, policy, with the columns of
+        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
+    """
+    return run_pagecache(traces, **options).rows

@@ -22,7 +22,7 @@ from clockhand.study.phrases import all_of, one_of
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
 from clockhand.study.progress import Watch, Watching, watched
 from clockhand.study.selections import expanded
-from clockhand.traces import Reading, Trace, reading_notes, sources
+from clockhand.traces import READING, Reading, Trace, reading_notes, sources
 
 if TYPE_CHECKING:
     import altair as alt
@@ -128,7 +128,7 @@ class _Situation:
         return self.times_us[policy] / best_us if best_us else 1.0
 
 
-@in_python(Reading)
+@in_python(*READING)
 def recommend(
     trace: Trace | str | os.PathLike[str],
     *,

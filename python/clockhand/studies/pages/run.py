@@ -15,7 +15,7 @@ from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
 from clockhand.study.progress import Watching
 from clockhand.study.run import Ran, Study, run_study
-from clockhand.traces import Reading, Traces
+from clockhand.traces import READING, Reading, Traces
 
 SCHEMA = schema("pages")
 """Names, order and types of the columns of a result; the first eighteen are the contract."""
@@ -113,18 +113,7 @@ class Options(Reading, total=False):
     command: str | None
 
 
-@in_python(Options)
-def simulate(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
-    """Replay traces against policies; takes the options of :func:`run_simulation`.
-
-    Returns:
-        One row per cell, in the order trace, memory size, policy, with the columns of
-        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
-    """
-    return run_simulation(traces, **options).rows
-
-
-@in_python(Reading)
+@in_python(*READING)
 def run_simulation(
     traces: Traces,
     *,
@@ -206,6 +195,17 @@ def run_simulation(
         PAGES, traces, given, jobs=jobs, watch=watch, command=command, reading=reading,
         beside={} if gauge_every is None else {"gauges": GAUGES_FILE},
     )  # fmt: skip
+
+
+@in_python(Options, like=run_simulation)
+def simulate(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
+    """Replay traces against policies, as :func:`run_simulation` does; only the rows.
+
+    Returns:
+        One row per cell, in the order trace, memory size, policy, with the columns of
+        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
+    """
+    return run_simulation(traces, **options).rows
 
 
 def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:

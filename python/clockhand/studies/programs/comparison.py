@@ -128,7 +128,7 @@ def contenders(text: str) -> list[str]:
     return list(dict.fromkeys(entries("--compare", text)))
 
 
-@in_python(ProgramOptions, compare="policies", swap_in_ram="swap=None")
+@in_python(ProgramOptions, renamed={"compare": "policies", "swap_in_ram": "swap=None"})
 def compare(
     command: Sequence[str],
     *,

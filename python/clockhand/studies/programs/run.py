@@ -77,7 +77,7 @@ class PagedRun(Reported):
         return specifications(self.rows, self.samples, self.gauges)
 
 
-@in_python(ProgramOptions, swap_in_ram="swap=None")
+@in_python(ProgramOptions, renamed={"swap_in_ram": "swap=None"})
 def run(
     command: Sequence[str],
     *,

@@ -16,7 +16,7 @@ from clockhand.study.columns import schema
 from clockhand.study.facts import SsdRunFacts
 from clockhand.study.progress import Watching
 from clockhand.study.run import Ran, Study, run_study
-from clockhand.traces import Reading, Traces
+from clockhand.traces import READING, Reading, Traces
 
 SSD_SCHEMA = schema("ssd")
 """Names, order and types of the columns of a result; the first sixteen are the contract."""
@@ -90,7 +90,7 @@ SSD = Study(
 )
 
 
-@in_python(Reading)
+@in_python(*READING)
 def run_ssd(
     traces: Traces,
     *,

@@ -16,7 +16,7 @@ from clockhand.study.facts import Facts
 from clockhand.study.options import options_of
 from clockhand.study.progress import Watching
 from clockhand.study.run import Options, Study, run_study
-from clockhand.traces import Reading, Traces
+from clockhand.traces import READING, Reading, Traces
 
 PAGE_SIZES = tuple(str(options_of("translate")["page_size"].default).split(","))
 """The SCM paper's page sizes."""
@@ -80,7 +80,7 @@ TRANSLATE = Study(
 )
 
 
-@in_python(Reading)
+@in_python(*READING)
 def translate(
     traces: Traces,
     *,

@@ -13,7 +13,7 @@ from clockhand.study.facts import SsdRunFacts, equivalent_command
 from clockhand.study.options import checked
 from clockhand.study.progress import Watching, watched
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
-from clockhand.traces import Reading, Trace, reading_options, sources
+from clockhand.traces import READING, Reading, Trace, reading_options, sources
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class WatchedBuffers(Playing):
         return render_buffers(self.requests, self.pages_per_block, self.courses, self.facts)
 
 
-@in_python(Reading)
+@in_python(*READING)
 def watch_buffers(
     trace: Trace | str | os.PathLike[str],
     *,

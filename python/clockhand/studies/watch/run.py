@@ -15,7 +15,7 @@ from clockhand.study.options import names_of
 from clockhand.study.progress import Watching, watched
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
 from clockhand.study.selections import expanded
-from clockhand.traces import Reading, Trace, reading_options, sources
+from clockhand.traces import READING, Reading, Trace, reading_options, sources
 
 MAXIMUM_FRAMES = 1024
 
@@ -83,7 +83,7 @@ class Watched(Playing):
         return render(self.references, self.pages, self.frames, self.courses, self.facts)
 
 
-@in_python(Reading)
+@in_python(*READING)
 def watch_policies(
     trace: Trace | str | os.PathLike[str],
     *,
