@@ -140,7 +140,7 @@ def report(make: Callable[[], Any]) -> tuple[str, str]:
     with contextlib.chdir(ROOT):
         made = make()
     leading = next(iter(made.specifications().values()))
-    return str(made._rendered(())), picture(leading, ".svg").decode()
+    return str(made._rendered(())), picture(leading, "svg").decode()
 
 
 def player(policy: str) -> str:

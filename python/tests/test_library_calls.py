@@ -165,6 +165,10 @@ MISTAKES: dict[str, list[Callable[[], object]]] = {
     ],
     "locality": [lambda: clockhand.locality(MADE, sample=2)],
     "measure_memory": [lambda: clockhand.measure_memory(seed=-1)],
+    "new_policy": [
+        lambda: clockhand.new_policy("Mine"),
+        lambda: clockhand.new_policy("mine", folder=Path(__file__).parent),
+    ],
     "pagecache": [lambda: clockhand.pagecache(MADE, policies="lru")],
     "plan_storage": [
         lambda: clockhand.plan_storage(".", operations=0),
@@ -226,7 +230,8 @@ MISTAKES: dict[str, list[Callable[[], object]]] = {
 """Calls that cannot be done, by what is called."""
 
 WITHOUT_OPTIONS = {
-    "check_policy", "devices", "formats", "policies", "policy", "recipes", "ssds", "write_buffers",
+    "check_policy", "devices", "formats", "policies", "policy", "recipes", "ssds",
+    "use_policy_library", "write_buffers",
 }  # fmt: skip
 """Functions that take a name alone."""
 

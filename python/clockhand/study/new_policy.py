@@ -6,6 +6,7 @@ from pathlib import Path
 
 from clockhand import _engine
 from clockhand._engine import UsageError
+from clockhand.study.calls import in_python
 from clockhand.study.files import publish
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*")
@@ -28,6 +29,7 @@ FILES = {
 """The files of the crate, and what they are made of."""
 
 
+@in_python()
 def new_policy(name: str, folder: Path | None = None, checkout: Path | None = None) -> Path:
     """Write a crate with a policy that is CLOCK, and its tests; return its folder.
 

@@ -163,7 +163,12 @@ def break_even(
 ) -> pl.DataFrame:
     """Return after how many hits caching a block pays on devices, whatever the trace.
 
-    The arguments are those of :func:`filecache`.
+    Args:
+        devices: Names with options, such as ``"scm:ratio=100"``, or TOML files.
+        page_size: Bytes of a block, a power of two, or text such as ``"4KiB"``; several if wanted.
+        insert_ns: Nanoseconds that inserting a block takes; half the time of a hit if not given.
+        stack_share: What software adds to a reference to the device, in times of a hit.
+        cache_device: Where cached blocks are: a device whose read cost is the time of a hit.
 
     Returns:
         One row per block size and device, as given, with the columns of :data:`BREAK_EVEN_SCHEMA`.
