@@ -90,7 +90,7 @@ capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, n
 	$(BIN)/python -c 'from clockhand.capture import front_ends; front_ends.build_all()'
 
 traces: setup ## Capture the committed traces again; needs valgrind and what traces/MANIFEST.md names
-	$(BIN)/python traces/capture.py && $(BIN)/python traces/manifest.py
+	$(BIN)/python traces/capture.py && $(BIN)/python traces/capture_whole.py && $(BIN)/python traces/manifest.py
 	$(BIN)/python traces/servers/servers.py && $(BIN)/python traces/servers/calls/capture.py
 	$(BIN)/python traces/mobile/capture.py && $(BIN)/python traces/mobile/manifest.py
 

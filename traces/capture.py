@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from captured import CLOCKHAND, capture_named
@@ -33,35 +34,46 @@ def capture(session: Session) -> None:
     Raises:
         SessionError: the program did not do what its session asked for.
     """
+    run_session(session, SECOND_CACHE if session.is_large else [], keep)
+
+
+def run_session(
+    session: Session, second_cache: list[str], keep: Callable[[Session, Path], None]
+) -> None:
+    """Run one session behind a filter, and let ``keep`` take its trace from the session's folder.
+
+    Raises:
+        SessionError: the program did not do what its session asked for.
+    """
     with tempfile.TemporaryDirectory(prefix=f"{session.name}-") as name:
         folder = Path(name)
         if session.use is None:
             for number, command in enumerate(session.prepare(folder)):
                 environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-                run = [*launcher(session, f"part-{number}.parquet"), *command]
+                run = [*launcher(session, second_cache, f"part-{number}.parquet"), *command]
                 subprocess.run(run, cwd=folder, env=environment, check=True)
         else:
             with Desktop(folder) as desktop:
                 desktop.environment()
                 (command,) = session.prepare(folder)
-                desktop.start([*launcher(session, "part-0.parquet"), *command])
+                desktop.start([*launcher(session, second_cache, "part-0.parquet"), *command])
                 session.use(desktop)
                 desktop.finish()
         session.check(folder)
+        join_parts(session, folder)
         keep(session, folder)
 
 
-def launcher(session: Session, out: str) -> list[str]:
+def launcher(session: Session, second_cache: list[str], out: str) -> list[str]:
     """The words before a program's command line."""
-    second = SECOND_CACHE if session.is_large else []
     labels = ["--label", f"session={session.does}"]
     if session.equivalent_of is not None:
         labels += ["--label", f"equivalent of={session.equivalent_of} (CRAW, 2014)"]
-    return [str(CLOCKHAND), "trace", "capture", "--out", out, *second, *labels, "--"]
+    return [str(CLOCKHAND), "trace", "capture", "--out", out, *second_cache, *labels, "--"]
 
 
-def keep(session: Session, folder: Path) -> None:
-    """Join the parts of a session to one trace of one timeline, and put it into place."""
+def join_parts(session: Session, folder: Path) -> None:
+    """Join the parts of a session to one trace of one timeline."""
     parts = sorted(part.name for part in folder.glob("part-*.parquet"))
     whole = f"{session.name}.parquet"
     if len(parts) > 1:
@@ -69,14 +81,23 @@ def keep(session: Session, folder: Path) -> None:
         subprocess.run(join, cwd=folder, check=True)
     else:
         (folder / parts[0]).rename(folder / whole)
+
+
+def keep(session: Session, folder: Path) -> None:
+    """Put a trace into place, its middle if it is long."""
+    whole = f"{session.name}.parquet"
     records = clockhand.Trace(folder / whole).info()["records"]
     if records > LONGEST:
-        rule = f"{LONGEST:,} records from the middle of {records:,} on"
-        window = ["--skip", str(records // 2), "--limit", str(LONGEST)]
-        convert = [CLOCKHAND, "trace", "convert", *window, "--label", f"window={rule}"]
-        subprocess.run([*convert, whole, "window.parquet"], cwd=folder, check=True)
+        take_middle(folder / whole, records, LONGEST, folder / "window.parquet")
         (folder / "window.parquet").rename(folder / whole)
     shutil.move(folder / whole, TRACES / whole)
+
+
+def take_middle(whole: Path, records: int, limit: int, out: Path) -> None:
+    """Write this many of a trace's records, from its middle on."""
+    rule = f"{limit:,} records from the middle of {records:,} on"
+    window = ["--skip", str(records // 2), "--limit", str(limit), "--label", f"window={rule}"]
+    subprocess.run([CLOCKHAND, "trace", "convert", *window, whole, out], check=True)
 
 
 if __name__ == "__main__":

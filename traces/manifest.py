@@ -6,6 +6,7 @@ Every figure is read from the traces; those of the CRAW paper are its Table 2.
 from pathlib import Path
 from typing import Any
 
+from larger import LARGER
 from sessions import SESSIONS, Session
 
 import clockhand
@@ -23,17 +24,41 @@ PAPER_TABLE_2 = {
 
 
 def tables() -> str:
-    """The two tables: what was done, and what came of it."""
+    """The tables: what was done, what came of it, and whole sessions."""
     done = ["| trace | what it does | command |", "|---|---|---|"]
     came = [
         "| trace | records I, R, A, W | references, `paper` | footprint | read : write in `paper`, "
-        "`bus`, `fault` | the paper's: program, footprint, read : write, references |",
-        "|---|---|---|---|---|---|",
+        "`bus`, `fault` | references per page | the paper's: program, footprint, read : write, "
+        "references, references per page |",
+        "|---|---|---|---|---|---|---|",
     ]
     for session in SESSIONS:
         done.append(_done(session))
         came.append(_came(session))
-    return "\n".join([*done, "", *came])
+    return "\n".join([*done, "", *came, "", *_whole_sessions()])
+
+
+def _whole_sessions() -> list[str]:
+    """The table of the sessions that are captured whole here, and the names of the others."""
+    table = [
+        "| whole session | what it does | records I, R, A, W | references, `paper` | footprint "
+        "| read : write | references per page | SHA-256 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    absent = []
+    for session in (*SESSIONS, *LARGER):
+        if not (TRACES / "whole" / f"{session.name}.parquet").exists():
+            absent.append(f"`{session.name}`")
+            continue
+        info = clockhand.Trace(TRACES / "whole" / f"{session.name}.parquet").info()
+        table.append(
+            f"| `whole/{session.name}` | {session.does} | {_classes(info)} "
+            f"| {info['references']:,} | {_footprint_mib(info):.1f} MiB | {_ratio(info)} "
+            f"| {_per_page(info):,.0f} | {info['sha256']} |"
+        )
+    if not absent:
+        return table
+    return [*table, "", f"Not captured whole on the machine of this table: {', '.join(absent)}."]
 
 
 def write_manifest() -> None:
@@ -58,17 +83,29 @@ def _done(session: Session) -> str:
 def _came(session: Session) -> str:
     infos = {view: _info(session, view) for view in ("paper", "bus", "fault")}
     paper = infos["paper"]
-    classes = ", ".join(f"{count:,}" for count in paper["classes"].values())
-    footprint_mib = paper["footprint_pages"] * paper["page_bytes"] / 2**20
     ratios = ", ".join(_ratio(info) for info in infos.values())
     theirs = "–"
     if session.equivalent_of is not None:
         footprint, ratio, references = PAPER_TABLE_2[session.equivalent_of]
-        theirs = f"{session.equivalent_of}: {footprint}, {ratio}, {references}"
+        pages = float(footprint.removesuffix(" kB").replace(",", "")) / 4
+        each = int(references.replace(",", "")) / pages
+        theirs = f"{session.equivalent_of}: {footprint}, {ratio}, {references}, {each:,.0f}"
     return (
-        f"| `{session.name}` | {classes} | {paper['references']:,} | {footprint_mib:.1f} MiB "
-        f"| {ratios} | {theirs} |"
+        f"| `{session.name}` | {_classes(paper)} | {paper['references']:,} "
+        f"| {_footprint_mib(paper):.1f} MiB | {ratios} | {_per_page(paper):,.0f} | {theirs} |"
     )
+
+
+def _classes(info: dict[str, Any]) -> str:
+    return ", ".join(f"{count:,}" for count in info["classes"].values())
+
+
+def _footprint_mib(info: dict[str, Any]) -> float:
+    return float(info["footprint_pages"] * info["page_bytes"] / 2**20)
+
+
+def _per_page(info: dict[str, Any]) -> float:
+    return float(info["references"] / info["footprint_pages"])
 
 
 def _ratio(info: dict[str, Any]) -> str:
