@@ -51,6 +51,16 @@ def test_every_list_is_data_too(clockhand: Clockhand) -> None:
         assert all(row["name"] for row in rows)
 
 
+def test_the_list_of_recipes_is_data_too(clockhand: Clockhand) -> None:
+    run = clockhand("trace", "synthesize", "--list", "--format", "json")
+    assert {"name", "summary", "stands_for"} <= set(json.loads(run.out)[0])
+    run = clockhand(
+        "trace", "synthesize", "uniform:footprint=1MiB", "o.parquet", "--format", "json"
+    )
+    assert run.code == 2
+    assert "--format is for --list" in run.err
+
+
 def test_a_page_of_text_has_no_format(clockhand: Clockhand) -> None:
     run = clockhand("policies", "craw", "--format", "json")
     assert run.code == 2

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from clockhand import UsageError
-from clockhand.command.output import print_table, say
+from clockhand.command.options import OutputFormat
+from clockhand.command.output import Format, print_table, say, write_rows
 from clockhand.command.progress import shown_progress
 from clockhand.traces.synthetic import recipes, synthesize
 
@@ -42,12 +43,19 @@ def _synthesize(
     list_recipes: Annotated[
         bool, typer.Option("--list", help="List the recipes that come with the package.")
     ] = False,
+    format: OutputFormat = None,
 ) -> None:
     """Make a trace; the same recipe and seed give the same file on every machine."""
     if list_recipes:
         columns = ["name", "requests", "seed", "summary", "stands_for"]
-        print_table("recipes of synthetic traces", recipes().select(columns))
+        listed = recipes().select(columns)
+        title = "recipes of synthetic traces"
+        write_rows(
+            listed, format or Format.TABLE, lambda console: print_table(title, listed, console)
+        )
         return
+    if format is not None:
+        raise UsageError("--format is for --list; the ending of the file tells a trace's format")
     if recipe is None or out is None:
         raise UsageError(
             "a synthetic trace needs a recipe and, after it, the file to write; give both: "
