@@ -24,6 +24,7 @@ class TraceSource:
         fetches: bool | None = None,
         memory_limit: str | None = None,
     ) -> TraceSource: ...
+    def on_scratch(self, folder: str) -> TraceSource: ...
     def part(
         self,
         /,

@@ -80,6 +80,11 @@ impl TraceSource {
         Ok(TraceSource(input.part(selection)))
     }
 
+    /// This trace, whose page views are kept in files without names in a folder.
+    fn on_scratch(&self, folder: PathBuf) -> Self {
+        TraceSource(self.0.clone().on_scratch(folder))
+    }
+
     /// Arrays of one length: bool, uint64, and if given uint32, uint32, uint64.
     #[staticmethod]
     #[pyo3(signature = (name, is_write, addresses, sizes_bytes=None, streams=None, times_ns=None))]

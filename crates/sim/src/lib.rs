@@ -4,6 +4,31 @@
 //! [`Row`] per cell. Each trace is read once; all its cells share one page view. [`run_ssd`] does the same
 //! for write buffers × flash drives × traces, at original addresses, [`run_translate`] for TLBs × page sizes ×
 //! memory × storage, and [`run_pagecache`] for page caches under traces of events.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use clockhand_sim::{PagesOptions, Progress, RequestTable, TraceInput, simulate};
+//!
+//! // Ten pages around and around, every third reference a write.
+//! let references = 0..1000_u64;
+//! let table = RequestTable {
+//!     is_write: references.clone().map(|number| number % 3 == 0).collect(),
+//!     addresses: references.map(|number| number % 10 * 4096).collect(),
+//!     ..RequestTable::default()
+//! };
+//! let trace = TraceInput::Table { name: "a loop".to_owned(), table: Arc::new(table) };
+//! let options = PagesOptions {
+//!     policy: vec!["lru".to_owned(), "min".to_owned()],
+//!     frames: Some("8".to_owned()),
+//!     ..PagesOptions::default()
+//! };
+//! let outcome = simulate(&options.experiment(vec![trace], None)?, &Progress::default())?;
+//! let misses: Vec<_> = outcome.rows.iter().map(|row| row.misses).collect();
+//! assert_eq!(misses[0], Some(1000));
+//! assert!(misses[1] < misses[0]);
+//! # Ok::<(), clockhand_sim::SimError>(())
+//! ```
 
 mod columns;
 mod conformance;
@@ -19,6 +44,7 @@ mod pagecache;
 mod pages;
 mod pricing;
 mod replay;
+mod room;
 mod ssd;
 mod stack_distance;
 mod study;

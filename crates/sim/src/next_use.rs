@@ -1,8 +1,11 @@
 //! The future, for policies that need it: the next record of the same page.
 
-use clockhand_trace::Record;
+use std::path::Path;
+
+use clockhand_trace::{PageView, Record, ScratchColumn};
 
 use crate::SimError;
+use crate::replay::CHUNK_RECORDS;
 
 /// No other record of this page follows.
 pub(crate) const NEVER: u32 = u32::MAX;
@@ -16,6 +19,57 @@ pub(crate) fn next_use(records: &[Record], pages: u32) -> Vec<u32> {
         next[position] = std::mem::replace(&mut seen[page], position as u32);
     }
     next
+}
+
+/// The next use of each record of a view, in memory or, as the view itself, in a file.
+pub(crate) enum NextUse {
+    InMemory(Vec<u32>),
+    OnScratch(ScratchColumn),
+}
+
+impl NextUse {
+    pub(crate) fn of(view: &PageView) -> Result<Self, SimError> {
+        check_steps(view.record_count())?;
+        match view.scratch_folder() {
+            None => Ok(NextUse::InMemory(next_use(view.records(), view.footprint_pages()))),
+            Some(folder) => Ok(NextUse::OnScratch(on_scratch(view, folder)?)),
+        }
+    }
+
+    /// The entries of `count` records from the one at `first` on, in `entries`; `bytes` is room to work in.
+    pub(crate) fn get(
+        &self,
+        first: usize,
+        count: usize,
+        bytes: &mut Vec<u8>,
+        entries: &mut Vec<u32>,
+    ) -> Result<(), SimError> {
+        match self {
+            NextUse::InMemory(all) => {
+                entries.clear();
+                entries.extend_from_slice(&all[first..first + count]);
+            }
+            NextUse::OnScratch(all) => all.get(first as u64, count, |next| next, bytes, entries)?,
+        }
+        Ok(())
+    }
+}
+
+/// One pass over the view from its end, which writes from the end.
+fn on_scratch(view: &PageView, folder: &Path) -> Result<ScratchColumn, SimError> {
+    let mut column = ScratchColumn::create(folder)?;
+    let mut seen = vec![NEVER; view.footprint_pages() as usize];
+    for first in (0..view.record_count()).step_by(CHUNK_RECORDS).rev() {
+        let mut chunk = view.chunks_from(first, CHUNK_RECORDS);
+        let chunk = chunk.next()?.expect("the view has so many records");
+        let mut next = vec![NEVER; chunk.records.len()];
+        for (position, record) in chunk.records.iter().enumerate().rev() {
+            let page = record.page() as usize;
+            next[position] = std::mem::replace(&mut seen[page], (first + position) as u32);
+        }
+        column.put(first as u64, next.into_iter())?;
+    }
+    Ok(column)
 }
 
 /// Whether this many records can be numbered.

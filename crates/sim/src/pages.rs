@@ -25,7 +25,7 @@ use crate::pricing::Pricing;
 use crate::replay::{Cell, GaugeSample, word_of};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
-use crate::views::{Views, folding_for, foldings, read};
+use crate::views::{Views, folding_for, foldings, read_at};
 use crate::{
     Bits, Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput, WriteMiss,
 };
@@ -127,6 +127,11 @@ fn check(experiment: &Experiment) -> Result<(), SimError> {
     check_reserve(experiment.reserve, experiment.frames(PageView::LIMIT_PAGES))
 }
 
+/// What a cell takes at most per page of the trace: page table, ghosts, the tree of a pass.
+const CELL_PAGE_BYTES: u64 = 24;
+/// And per frame: its state and its place in the policy's lists.
+const CELL_FRAME_BYTES: u64 = 64;
+
 /// A cell: a policy, and all frames of its memory, the reserve among them.
 #[derive(Clone, Copy)]
 pub(crate) struct PagesCell<'a> {
@@ -175,7 +180,11 @@ impl<'a> Study for PagesStudy<'a> {
     type Finished = FinishedCell;
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Views, SimError> {
-        read(input, self.experiment.page_bytes, &self.foldings, progress)
+        let (input, scratch) = input.scratch();
+        self.check_scratch(scratch.is_some())?;
+        let page_sizes_bytes = [self.experiment.page_bytes];
+        let views = read_at(input, scratch, &page_sizes_bytes, &self.foldings, progress)?;
+        Ok(views.into_iter().next().expect("one page size gives one entry"))
     }
 
     fn cells(&self, views: &Views) -> Result<Vec<PagesCell<'a>>, SimError> {
@@ -218,6 +227,16 @@ impl<'a> Study for PagesStudy<'a> {
         (views.records() * replays) as u64
     }
 
+    fn memory_left_bytes(&self, views: &Views) -> u64 {
+        views.memory_left_bytes()
+    }
+
+    fn memory_bytes(&self, views: &Views, task: &[&PagesCell<'a>]) -> u64 {
+        let pages = u64::from(views.trace.footprint_pages);
+        let frames = task.iter().map(|cell| u64::from(cell.frames).min(pages)).max().unwrap_or(0);
+        pages * CELL_PAGE_BYTES + frames * CELL_FRAME_BYTES
+    }
+
     fn run(
         &self,
         views: &Views,
@@ -240,6 +259,18 @@ impl<'a> PagesStudy<'a> {
         let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
         let foldings = foldings(&experiment.policies, pricing.device_ratio)?;
         Ok(PagesStudy { experiment, pricing, foldings })
+    }
+
+    /// Refuses what needs the whole view in memory, where it is in files.
+    pub(crate) fn check_scratch(&self, is_on_scratch: bool) -> Result<(), SimError> {
+        let is_end = |contestant: &&Contestant| !matches!(contestant, Contestant::Policy(_));
+        match self.experiment.policies.iter().find(is_end) {
+            Some(end) if is_on_scratch => Err(SimError::Usage(format!(
+                "{} needs all references in memory; leave it or --scratch out",
+                end.written()
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -11,9 +11,10 @@ use std::num::NonZeroU64;
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Step};
-use clockhand_trace::{Folding, PageView, Record};
+use clockhand_trace::{Chunks, Folding, PageView, Record};
 
 use crate::filecache::{Admission, Everything, Selective};
+use crate::next_use::NextUse;
 use crate::watch::Recording;
 use crate::{Progress, SimError};
 
@@ -121,11 +122,49 @@ const LOOK_AHEAD_RECORDS: usize = 24;
 /// One cell of a simulation: a page view, the future for offline policies, and how to replay.
 pub(crate) struct Cell<'a> {
     pub view: &'a PageView,
-    pub next_use: Option<&'a [u32]>,
+    pub next_use: Option<&'a NextUse>,
     /// The frames of the policy.
     pub frames: u32,
     pub options: ReplayOptions,
     pub progress: &'a Progress,
+}
+
+/// Consecutive records of a cell, and what is known of them.
+struct CellChunk<'a> {
+    records: &'a [Record],
+    ahead: &'a [Record],
+    run_lengths: Option<&'a [u32]>,
+    next_use: Option<&'a [u32]>,
+}
+
+/// Goes through the records of a cell, wherever they are.
+struct CellChunks<'a> {
+    of_view: Chunks<'a>,
+    future: Option<&'a NextUse>,
+    bytes: Vec<u8>,
+    next_use: Vec<u32>,
+}
+
+impl CellChunks<'_> {
+    fn next(&mut self) -> Result<Option<CellChunk<'_>>, SimError> {
+        let Some(chunk) = self.of_view.next()? else { return Ok(None) };
+        if let Some(future) = self.future {
+            future.get(chunk.first, chunk.records.len(), &mut self.bytes, &mut self.next_use)?;
+        }
+        Ok(Some(CellChunk {
+            records: chunk.records,
+            ahead: chunk.ahead,
+            run_lengths: chunk.run_lengths,
+            next_use: self.future.map(|_| &*self.next_use),
+        }))
+    }
+}
+
+impl<'a> Cell<'a> {
+    fn chunks(&self, ahead: usize) -> CellChunks<'a> {
+        let of_view = self.view.chunks(CHUNK_RECORDS, ahead);
+        CellChunks { of_view, future: self.next_use, bytes: Vec::new(), next_use: Vec::new() }
+    }
 }
 
 impl Cell<'_> {
@@ -217,15 +256,14 @@ impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
 
     fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
         if P::COUNTS_REFERENCES {
-            let told = ByReference::new(self.cell.view);
-            return self.run(policy, told);
+            return self.run(policy, ByReference::default());
         }
         self.run(policy, ByAccess)
     }
 
     fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
-        let next_use = self.cell.next_use.expect("the future is computed for offline policies");
-        self.run(policy, ByFuture { next_use: next_use.iter() })
+        assert!(self.cell.next_use.is_some(), "the future is computed for offline policies");
+        self.run(policy, ByFuture::default())
     }
 }
 
@@ -319,10 +357,11 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     }
 
     fn run(&mut self, cell: &Cell) -> Result<(), SimError> {
-        let records = cell.view.records();
-        let mut ahead = records.get(LOOK_AHEAD_RECORDS..).unwrap_or_default().iter();
-        for chunk in records.chunks(CHUNK_RECORDS) {
-            for &record in chunk {
+        let mut chunks = cell.chunks(if P::LOOKS_AHEAD { LOOK_AHEAD_RECORDS } else { 0 });
+        while let Some(chunk) = chunks.next()? {
+            self.told.enter(chunk.run_lengths, chunk.next_use);
+            let mut ahead = chunk.ahead.iter();
+            for &record in chunk.records {
                 if P::LOOKS_AHEAD
                     && let Some(soon) = ahead.next()
                 {
@@ -330,17 +369,19 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                 }
                 self.reference(record);
             }
-            chunk_done(&mut self.memory, cell.progress, chunk.len())?;
+            chunk_done(&mut self.memory, cell.progress, chunk.records.len())?;
         }
         Ok(())
     }
 
     /// As [`Replay::run`], with an end of the period after every `period` references; no record crosses it.
     fn run_in_periods(&mut self, cell: &Cell, period: u64) -> Result<(), SimError> {
-        let mut lengths = cell.view.run_lengths().into_iter().flatten();
         let mut left_in_period = period;
-        for chunk in cell.view.records().chunks(CHUNK_RECORDS) {
-            for &record in chunk {
+        let mut chunks = cell.chunks(0);
+        while let Some(chunk) = chunks.next()? {
+            self.told.enter(chunk.run_lengths, chunk.next_use);
+            let mut lengths = chunk.run_lengths.into_iter().flatten();
+            for &record in chunk.records {
                 let misses = self.counts.misses();
                 self.reference(record);
                 let length = lengths.next().map_or(1, |&length| u64::from(length));
@@ -351,7 +392,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                     left_in_period = period;
                 }
             }
-            chunk_done(&mut self.memory, cell.progress, chunk.len())?;
+            chunk_done(&mut self.memory, cell.progress, chunk.records.len())?;
         }
         Ok(())
     }

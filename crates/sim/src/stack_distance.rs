@@ -171,11 +171,12 @@ impl LruCounts {
     /// One pass over the view. Progress advances as if it were `replays` replays.
     pub(crate) fn of(view: &PageView, progress: &Progress, replays: u64) -> Result<Self, SimError> {
         let mut pass = Pass::new(view.footprint_pages());
-        for chunk in view.records().chunks(CHUNK_RECORDS) {
-            for &record in chunk {
+        let mut chunks = view.chunks(CHUNK_RECORDS, 0);
+        while let Some(chunk) = chunks.next()? {
+            for &record in chunk.records {
                 pass.reference(record);
             }
-            progress.add_done(replays * chunk.len() as u64);
+            progress.add_done(replays * chunk.records.len() as u64);
             if progress.is_cancelled() {
                 return Err(SimError::Interrupted);
             }

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use clockhand_trace::ReadReport;
 use rayon::prelude::*;
 
+use crate::room::Room;
 use crate::{Phase, Progress, SimError, TraceInput};
 
 /// One question asked of traces. What can be checked before a trace is read is checked when it is made.
@@ -35,6 +36,16 @@ pub(crate) trait Study: Sync {
 
     /// How many steps a task has, for the display of progress; the replay adds them to the progress.
     fn steps(&self, prepared: &Self::Prepared, task: &[&Self::Cell]) -> u64;
+
+    /// How much memory all tasks that run at the same time may take together.
+    fn memory_left_bytes(&self, _prepared: &Self::Prepared) -> u64 {
+        u64::MAX
+    }
+
+    /// How much memory a task takes while it runs, at most.
+    fn memory_bytes(&self, _prepared: &Self::Prepared, _task: &[&Self::Cell]) -> u64 {
+        0
+    }
 
     /// Runs the cells of one task; returns the result of each, in their order.
     fn run(
@@ -112,11 +123,11 @@ pub(crate) fn run_cells<S: Study>(
         }
         other => other,
     };
+    let room = Room::of(study.memory_left_bytes(prepared));
     let run = |task: &Vec<usize>| {
-        if progress.is_cancelled() {
-            return Err(SimError::Interrupted);
-        }
-        let finished = study.run(prepared, &chosen(task), progress).map_err(ended_by_policy)?;
+        let cells = chosen(task);
+        let _place = room.place(study.memory_bytes(prepared, &cells), progress)?;
+        let finished = study.run(prepared, &cells, progress).map_err(ended_by_policy)?;
         task.iter().zip(&finished).for_each(|(&position, cell)| (selection.told)(position, cell));
         Ok(task.iter().copied().zip(finished).collect::<Vec<_>>())
     };

@@ -1,14 +1,15 @@
 //! Page views of a trace, folded as policies need them, and the next use of each page.
 
 use std::num::NonZeroU64;
-use std::sync::OnceLock;
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use clockhand_policy::Ratio;
 use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_trace::{Folding, PageView, PageViewBuilder, ReadReport};
 
-use crate::next_use::{check_steps, next_use};
+use crate::next_use::NextUse;
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 
 /// The period of a policy, if it wants ticks.
@@ -63,12 +64,14 @@ pub(crate) fn foldings(
 /// A page view and the future of its records, computed when the first offline policy asks.
 pub(crate) struct View {
     pages: PageView,
-    next_use: OnceLock<Vec<u32>>,
+    next_use: OnceLock<NextUse>,
+    /// Held by the thread that computes it.
+    computing: Mutex<()>,
 }
 
 impl View {
     pub(crate) fn new(pages: PageView) -> Self {
-        View { pages, next_use: OnceLock::new() }
+        View { pages, next_use: OnceLock::new(), computing: Mutex::new(()) }
     }
 
     pub(crate) fn folding(&self) -> Folding {
@@ -79,10 +82,22 @@ impl View {
         &self.pages
     }
 
-    pub(crate) fn next_use(&self) -> Result<&[u32], SimError> {
-        let records = self.pages.records();
-        check_steps(records.len())?;
-        Ok(self.next_use.get_or_init(|| next_use(records, self.pages.footprint_pages())))
+    pub(crate) fn next_use(&self) -> Result<&NextUse, SimError> {
+        let _computing = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.next_use.get().is_none() {
+            _ = self.next_use.set(NextUse::of(&self.pages)?);
+        }
+        Ok(self.next_use.get().expect("it is known by now"))
+    }
+
+    /// The same of a view in memory, whole.
+    pub(crate) fn next_use_in_memory(&self) -> Result<&[u32], SimError> {
+        match self.next_use()? {
+            NextUse::InMemory(all) => Ok(all),
+            NextUse::OnScratch(_) => {
+                unreachable!("what needs it whole refuses scratch files before")
+            }
+        }
     }
 }
 
@@ -90,6 +105,8 @@ impl View {
 pub(crate) struct Views {
     pub(crate) trace: ReadTrace,
     views: Vec<View>,
+    /// How much memory they and all that is made of them may take.
+    memory_limit_bytes: u64,
 }
 
 impl Views {
@@ -103,9 +120,20 @@ impl Views {
         self.find(folding).expect("a view was built for every folding")
     }
 
+    /// Whether their records are in files.
+    pub(crate) fn are_on_scratch(&self) -> bool {
+        self.views[0].pages.scratch_folder().is_some()
+    }
+
+    /// The memory that is left for what is made of these views.
+    pub(crate) fn memory_left_bytes(&self) -> u64 {
+        let taken = self.views.iter().map(|view| view.pages.memory_bytes()).sum();
+        self.memory_limit_bytes.saturating_sub(taken)
+    }
+
     /// Records of a view; all have about as many.
     pub(crate) fn records(&self) -> usize {
-        self.views[0].pages.records().len()
+        self.views[0].pages.record_count()
     }
 }
 
@@ -116,13 +144,15 @@ pub(crate) fn read(
     foldings: &[Folding],
     progress: &Progress,
 ) -> Result<Views, SimError> {
-    let mut views = read_at(input, &[page_bytes], foldings, progress)?;
+    let mut views = read_at(input, None, &[page_bytes], foldings, progress)?;
     Ok(views.pop().expect("one page size gives one entry"))
 }
 
-/// Reads a trace once and makes its views at several page sizes, in their order.
+/// Reads a trace once and makes its views at several page sizes, in their order; in memory, or in files in the folder
+/// `scratch`.
 pub(crate) fn read_at(
     input: &TraceInput,
+    scratch: Option<&Path>,
     page_sizes_bytes: &[u64],
     foldings: &[Folding],
     progress: &Progress,
@@ -132,7 +162,11 @@ pub(crate) fn read_at(
     let mut builders = Vec::new();
     for &page_bytes in page_sizes_bytes {
         for &folding in foldings {
-            builders.push(PageViewBuilder::new(page_bytes, folding)?.within(limit_bytes));
+            let builder = PageViewBuilder::new(page_bytes, folding)?.within(limit_bytes);
+            builders.push(match scratch {
+                Some(folder) => builder.on_scratch(folder),
+                None => builder,
+            });
         }
     }
     let report = input.for_each_batch(progress, &mut |batch| {
@@ -147,7 +181,7 @@ pub(crate) fn read_at(
             views.push(View::new(builder.finish()?));
         }
         let trace = read_trace(input, &report, Some(&views[0].pages));
-        read.push(Views { trace, views });
+        read.push(Views { trace, views, memory_limit_bytes: input.memory_limit_bytes() });
     }
     Ok(read)
 }

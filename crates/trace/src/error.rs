@@ -11,6 +11,9 @@ pub enum TraceError {
     /// The run was cancelled.
     #[error("interrupted; nothing was written")]
     Interrupted,
+    /// What is made of the trace is not kept in scratch files.
+    #[error("scratch files are for page policies, in simulate and sweep; leave --scratch out")]
+    NoScratch,
     /// There is no input to a conversion.
     #[error("no trace is given; name one to convert")]
     NothingToConvert,

@@ -12,6 +12,32 @@
 //!
 //! Nothing is dropped silently: whatever a reader passes over is counted in its [`ReadReport`] with
 //! the first reasons. This crate knows nothing of policies.
+//!
+//! # From a file to a page view
+//!
+//! ```
+//! use clockhand_trace::{Folding, OpenOptions, PageViewBuilder, Reader, TraceReader};
+//!
+//! let csv = b"op,address,size\nR,4096,100\nW,4200,8\nR,16384,8192\n".to_vec();
+//! let mut reader = TraceReader::from_bytes("a.csv", csv, &OpenOptions::default())?;
+//! let mut view = PageViewBuilder::new(4096, Folding::Runs)?;
+//! let mut requests = Vec::new();
+//! while reader.next_batch(&mut requests)? {
+//!     view.extend(&requests);
+//! }
+//! assert_eq!((reader.report().format, reader.report().requests), ("csv", 3));
+//! let view = view.finish()?;
+//! // The first two references are one run of page 0, which writes; the last request touches two pages.
+//! let pages: Vec<u32> = view.records().iter().map(|record| record.page()).collect();
+//! assert_eq!(pages, [0, 1, 2]);
+//! assert!(view.records()[0].rest_writes());
+//! assert_eq!((view.references(), view.footprint_pages()), (4, 3));
+//! # Ok::<(), clockhand_trace::TraceError>(())
+//! ```
+//!
+//! A file on disk is a [`TraceInput`], which also reads a [part](TraceInput::part) of one, arrays in memory
+//! ([`RequestTable`]) and synthetic traces ([`Recipe`]), and keeps the view of a trace that is larger than memory in files
+//! ([`TraceInput::on_scratch`]).
 
 mod decode;
 mod error;
@@ -36,7 +62,7 @@ use decode::{
     columns, fields, labels, lines, objects, output, panics, parquet_check, parquet_pages, records,
     reorder, scan, time_check, units,
 };
-use pages::{anonymous, event_view, footprint, page_view};
+use pages::{anonymous, event_view, footprint, page_view, scratch, view_chunks};
 use processor::{cpu_cache, view};
 use source::{capture, detect, input, request_columns, sample, selection, stored_digest};
 use write::{
@@ -66,6 +92,7 @@ pub use reader::{OpenOptions, Reader, TraceReader};
 pub use report::{ReadReport, SkippedRecord};
 pub use request::{Access, AccessKind, Op, Request};
 pub use request_columns::{ColumnReader, RequestColumns};
+pub use scratch::ScratchColumn;
 pub use selection::{SelectedReader, Selection};
 pub use source::Progress;
 pub use synthetic::{
@@ -75,4 +102,5 @@ pub use synthetic::{
 pub use target::{Target, find_target, target_of_path, targets};
 pub use timeline_conversion::{CapturedTimeline, convert_timeline};
 pub use view::{ClassCounts, Classes, Convention, RecordClass, View};
+pub use view_chunks::{Chunk, Chunks};
 pub use writer::{TraceWriter, WriteOptions};

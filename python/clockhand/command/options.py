@@ -35,6 +35,13 @@ Highlight = Annotated[
         "with commas, or a pattern; at most six.",
     ),
 ]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Keep references in files in this folder, for traces that are larger than memory.",
+    ),
+]
 Plots = Annotated[Path | None, typer.Option(help="Write the figures as SVG and PNG.")]
 
 

@@ -10,7 +10,16 @@ from rich.console import Console
 from rich.text import Text
 
 from clockhand import UsageError
-from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report, Traces
+from clockhand.command.options import (
+    Highlight,
+    Jobs,
+    Out,
+    OutputFormat,
+    Plots,
+    Report,
+    Scratch,
+    Traces,
+)
 from clockhand.command.output import (
     Format,
     check_highlight,
@@ -51,6 +60,7 @@ def _simulate(
     traces: Traces,
     options: Any,
     gauges: Gauges = None,
+    scratch: Scratch = None,
     jobs: Jobs = None,
     format: OutputFormat = None,
     out: Out = None,
@@ -69,6 +79,7 @@ def _simulate(
     marked = check_highlight(highlight, compared(PAGES, options), report, plots)
     if gauges is not None and options["gauge_every"] is None:
         options["gauge_every"] = 1
+    reading = {**reading, "scratch": scratch}
     simulation = run_shown(PAGES, traces, options, jobs, reading)
     files = simulation.report_files(report, plots, marked)
     if gauges is not None:

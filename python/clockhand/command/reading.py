@@ -68,9 +68,11 @@ def reading_of(
     memory_limit: Annotated[
         str | None,
         typer.Option(
+            "--memory-limit",
+            "--memory-budget",
             metavar="SIZE",
-            help="How much memory what is made of a trace may take; half of the machine's if not "
-            "given.",
+            help="How much memory what is made of a trace may take, cells at work too; half of the "
+            "machine's if not given.",
         ),
     ] = None,
 ) -> Reading:

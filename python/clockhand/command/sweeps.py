@@ -13,7 +13,7 @@ from rich.progress import MofNCompleteColumn, TextColumn
 
 from clockhand import UsageError
 from clockhand.command import filecache, locality, pagecache, ssd, translation
-from clockhand.command.options import Highlight, Jobs, Out, OutputFormat
+from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Scratch
 from clockhand.command.output import (
     check_figures,
     check_highlight,
@@ -61,6 +61,7 @@ def register(app: typer.Typer) -> None:
 def _sweep(
     experiment: ExperimentFile,
     dataset: DatasetFolder = None,
+    scratch: Scratch = None,
     jobs: Jobs = None,
     html: Html = None,
     highlight: Highlight = None,
@@ -80,7 +81,14 @@ def _sweep(
     )
     marked = _highlighted(highlight, read.policies, read.layout, html)
     with sweep_progress() as watch:
-        sweep = run_sweep(read, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
+        sweep = run_sweep(
+            read,
+            dataset=dataset,
+            jobs=jobs,
+            watch=watch,
+            command=command_line(),
+            scratch=scratch,
+        )
     for warning in sweep.warnings:
         say(warning)
     folder = read.dataset if dataset is None else dataset

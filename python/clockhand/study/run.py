@@ -192,7 +192,8 @@ def run_study(
         command = _equivalent(study, names, given, {**reading_options(reading), **(beside or {})})
     rows = pl.DataFrame(result["rows"], schema=study.schema)
     facts = study.facts(result, rows, options, command=command, jobs=jobs)
-    if study.predicts_windows:
+    # A prediction reads the references into memory.
+    if study.predicts_windows and reading.get("scratch") is None:
         page_bytes = int(rows[study.page_column][0]) if rows.height else 0
         windows = predicted_windows(trace_sources, rows, page_bytes, options["device"])
         if windows:

@@ -59,6 +59,7 @@ class Experiment:
         settings: Every combination of view and options that hold one value each.
         dataset: The folder that the cells are kept in.
         analyses: What is made of the rows.
+        scratch: The folder in which references are kept in files; in memory if ``None``.
     """
 
     path: Path
@@ -70,6 +71,7 @@ class Experiment:
     settings: tuple[Setting, ...]
     dataset: Path
     analyses: tuple[Analysis, ...]
+    scratch: str | None = None
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -67,6 +67,7 @@ def run_sweep(
     jobs: int | None = None,
     watch: SweepWatch | None = None,
     command: str | None = None,
+    scratch: str | os.PathLike[str] | None = None,
 ) -> Sweep:
     """Compute the cells of an experiment that its dataset lacks, and return all of them.
 
@@ -79,6 +80,8 @@ def run_sweep(
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
+        scratch: A folder in which references are kept in files without names, so that traces may be
+            larger than memory; for page policies.
 
     Raises:
         UsageError: ``jobs`` is out of range.
@@ -90,6 +93,8 @@ def run_sweep(
     folder = experiment.dataset if dataset is None else dataset
     kept = Dataset(folder, experiment.layout)
     kept.remove_leftovers()
+    if scratch is not None:
+        experiment = replace(experiment, scratch=os.fspath(scratch))
     run = _Run(experiment, kept, jobs, watch, command or f"clockhand sweep {experiment.path}")
     with kept.at_work():
         try:
@@ -148,6 +153,7 @@ def task_of(
         told_view=view,
         settings=tuple(dict(setting.options) for setting in settings),
         kept=frozenset(kept),
+        scratch=experiment.scratch,
     )
 
 

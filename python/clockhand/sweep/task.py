@@ -24,14 +24,17 @@ RECIPE = "recipe:"
 
 
 def trace_source(
-    trace: str, trace_format: str | None = None, view: str | None = None
+    trace: str,
+    trace_format: str | None = None,
+    view: str | None = None,
+    scratch: str | None = None,
 ) -> _engine.TraceSource:
     """Return the engine's source of a trace of an experiment, a file or a recipe."""
     if trace.startswith(RECIPE):
         trace_of_recipe: Traces = synthesize(trace.removeprefix(RECIPE))
-        [source] = sources(trace_of_recipe, view=view)
+        [source] = sources(trace_of_recipe, view=view, scratch=scratch)
     else:
-        [source] = sources(trace, trace_format=trace_format, view=view)
+        [source] = sources(trace, trace_format=trace_format, view=view, scratch=scratch)
     return source
 
 
@@ -60,6 +63,7 @@ class Task:
         told_view: What its cells' keys call the view.
         settings: The options of each setting.
         kept: The keys of cells that need not be computed.
+        scratch: The folder in which references are kept in files; in memory if ``None``.
     """
 
     study: str
@@ -71,6 +75,7 @@ class Task:
     told_view: str
     settings: tuple[Options, ...]
     kept: frozenset[Key] = frozenset()
+    scratch: str | None = None
 
     @property
     def layout(self) -> Layout:
@@ -158,7 +163,7 @@ class Run:
         self._jobs = jobs
         self._watch = watch
         self.notes: list[str] = []
-        self._source = trace_source(task.trace, task.trace_format, task.view)
+        self._source = trace_source(task.trace, task.trace_format, task.view, task.scratch)
         self._prepared: _engine.PreparedTrace | None = None
 
     def with_kept(self, more: Iterable[Key]) -> Task:
@@ -258,7 +263,8 @@ class Run:
 
     def _windows(self, options: Options, frames: Collection[int]) -> dict[str, Any]:
         """The windows of CFLRU that are predicted for memory sizes, if the study wants them."""
-        if not self._task.layout.study.predicts_windows:
+        # A prediction reads the references into memory.
+        if not self._task.layout.study.predicts_windows or self._task.scratch is not None:
             return {}
         cells = pl.DataFrame(
             [

@@ -67,9 +67,12 @@ class Reading(FileReading, total=False):
     Attributes:
         trace_format: The name of their format (see :func:`clockhand.formats`); found by content if
             not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
     """
 
     trace_format: str | None
+    scratch: str | os.PathLike[str] | None
 
 
 READING = (Part, FileReading, Reading)
@@ -220,6 +223,12 @@ class Trace:
         trace._recipe = (_part, (self, dict(part)))
         return trace
 
+    def _on_scratch(self, folder: str) -> "Trace":
+        trace = Trace.__new__(Trace)
+        trace._source = self._source.on_scratch(folder)
+        trace._recipe = (_on_scratch, (self, folder))
+        return trace
+
     @in_python(renamed=OF_TRACE)
     def check(self, *, watch: Watching = None) -> dict[str, Any]:
         """Read the trace to its end, as fast as possible, and return what the reader found.
@@ -276,6 +285,10 @@ def _synthetic(recipe: str, requests: str | None, seed: str | None, arrivals: st
 
 def _part(whole: Trace, part: Part) -> Trace:
     return whole._taken(part)
+
+
+def _on_scratch(whole: Trace, folder: str) -> Trace:
+    return whole._on_scratch(folder)
 
 
 @in_python(renamed=OF_TRACE)
@@ -350,8 +363,9 @@ def as_traces(
         traces = [cast(Trace, traces)]
     traces = [file for trace in traces for file in _files(trace)]
     format = reading.pop("trace_format", None)
+    scratch = reading.pop("scratch", None)
     of_file: FileReading = reading
-    return [
+    read = [
         trace._taken(of_file)
         if isinstance(trace, Trace)
         else Trace.from_table(trace)._taken(of_file)
@@ -359,6 +373,7 @@ def as_traces(
         else Trace(trace, format=format, cpu_cache=cpu_cache, **of_file)
         for trace in traces
     ]
+    return read if scratch is None else [trace._on_scratch(os.fspath(scratch)) for trace in read]
 
 
 def _files(trace: "Trace | str | os.PathLike[str]") -> Iterable["Trace | str | os.PathLike[str]"]:
@@ -385,6 +400,7 @@ def reading_options(reading: Reading) -> dict[str, object]:
     streams, fetches = reading.get("streams"), reading.get("fetches")
     return {
         **reading,
+        "scratch": None if (scratch := reading.get("scratch")) is None else os.fspath(scratch),
         "streams": streams if streams is None or isinstance(streams, str) else _listed(streams),
         "skip": reading.get("skip") or None,
         "fetches": None if fetches is None else "yes" if fetches else "no",

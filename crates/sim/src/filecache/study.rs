@@ -57,7 +57,8 @@ impl<'a> Study for FileCacheStudy<'a> {
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Vec<AtSize>, SimError> {
         let selects = self.experiment.admissions.iter().any(|rule| *rule != AdmissionRule::Always);
-        let read = read_at(input, &self.experiment.block_sizes_bytes, &self.foldings, progress)?;
+        let read =
+            read_at(input, None, &self.experiment.block_sizes_bytes, &self.foldings, progress)?;
         let at_size = |views: Views| {
             let keys =
                 if selects { block_keys(views.folded(Folding::None).pages()) } else { Vec::new() };

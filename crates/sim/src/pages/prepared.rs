@@ -94,7 +94,8 @@ impl PreparedTrace {
                 }
             }
         }
-        let read = read_at(input, page_sizes_bytes, &needed, progress)?;
+        let (input, scratch) = input.scratch();
+        let read = read_at(input, scratch, page_sizes_bytes, &needed, progress)?;
         Ok(PreparedTrace { at: page_sizes_bytes.iter().copied().zip(read).collect() })
     }
 
@@ -126,6 +127,7 @@ impl PreparedTrace {
             ))
         })?;
         let study = PagesStudy::new(experiment)?;
+        study.check_scratch(views.are_on_scratch())?;
         if study.foldings.iter().any(|&folding| views.find(folding).is_none()) {
             return Err(SimError::Usage(
                 "the trace was not read for these policies; name them when it is read".to_owned(),

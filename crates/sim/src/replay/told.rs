@@ -2,12 +2,18 @@
 
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
 use clockhand_policy::{Frame, Memory, Op};
-use clockhand_trace::{PageView, Record};
+use clockhand_trace::Record;
 
 use crate::next_use::NEVER;
 
 /// How a kind of policy is told of references.
 pub(crate) trait Told<P> {
+    /// A chunk of records begins: how many references each stands for, if any more than one, and the next use of each,
+    /// if it was asked for.
+    #[inline]
+    fn enter(&mut self, run_lengths: Option<&[u32]>, next_use: Option<&[u32]>) {
+        let _ = (run_lengths, next_use);
+    }
     /// Before a record.
     #[inline]
     fn before(&mut self, memory: &mut Memory<P>) {
@@ -45,20 +51,24 @@ pub(super) struct BySensedBits {
 }
 pub(crate) struct ByAccess;
 /// As [`ByAccess`], for policies that count references.
-pub(crate) struct ByReference<'a> {
-    /// One entry per record, or `None` if no run is longer than 1.
-    run_lengths: Option<std::slice::Iter<'a, u32>>,
+pub(crate) struct ByReference {
+    /// Those of a chunk; none if each is 1.
+    run_lengths: Vec<u32>,
+    next: usize,
     run_length: u32,
 }
 
-impl<'a> ByReference<'a> {
-    pub(crate) fn new(view: &'a PageView) -> Self {
-        ByReference { run_lengths: view.run_lengths().map(<[u32]>::iter), run_length: 1 }
+impl Default for ByReference {
+    fn default() -> Self {
+        ByReference { run_lengths: Vec::new(), next: 0, run_length: 1 }
     }
 }
 
-pub(super) struct ByFuture<'a> {
-    pub(super) next_use: std::slice::Iter<'a, u32>,
+#[derive(Default)]
+pub(super) struct ByFuture {
+    /// That of the records of a chunk.
+    next_use: Vec<u32>,
+    next: usize,
 }
 
 pub(crate) fn first_op(record: Record) -> Op {
@@ -154,11 +164,18 @@ impl<P: AccessDriven> Told<P> for ByAccess {
     }
 }
 
-impl<P: AccessDriven> Told<P> for ByReference<'_> {
+impl<P: AccessDriven> Told<P> for ByReference {
+    fn enter(&mut self, run_lengths: Option<&[u32]>, _: Option<&[u32]>) {
+        self.run_lengths.clear();
+        self.run_lengths.extend_from_slice(run_lengths.unwrap_or_default());
+        self.next = 0;
+    }
+
     #[inline]
     fn before(&mut self, _: &mut Memory<P>) {
-        if let Some(run_lengths) = &mut self.run_lengths {
-            self.run_length = *run_lengths.next().expect("one entry per record");
+        if let Some(&length) = self.run_lengths.get(self.next) {
+            self.run_length = length;
+            self.next += 1;
         }
     }
 
@@ -177,10 +194,17 @@ impl<P: AccessDriven> Told<P> for ByReference<'_> {
     }
 }
 
-impl<P: Offline> Told<P> for ByFuture<'_> {
+impl<P: Offline> Told<P> for ByFuture {
+    fn enter(&mut self, _: Option<&[u32]>, next_use: Option<&[u32]>) {
+        self.next_use.clear();
+        self.next_use.extend_from_slice(next_use.expect("the future is known"));
+        self.next = 0;
+    }
+
     #[inline]
     fn before(&mut self, memory: &mut Memory<P>) {
-        let &next = self.next_use.next().expect("one entry per record");
+        let next = self.next_use[self.next];
+        self.next += 1;
         memory.policy_mut().foresee((next != NEVER).then_some(next));
     }
 

@@ -77,8 +77,11 @@ impl<'a> Replay<'a> {
     {
         let period = period.map_or(u64::MAX, NonZeroU64::get);
         let mut left_in_period = period;
-        let mut lengths = self.view.run_lengths().into_iter().flatten();
+        let run_lengths = self.view.run_lengths();
+        let mut lengths = run_lengths.into_iter().flatten();
+        let mut of_chunks = run_lengths.into_iter().flat_map(|all| all.chunks(CHUNK_RECORDS));
         for chunk in self.space.records(self.view).chunks(CHUNK_RECORDS) {
+            paging.told.enter(of_chunks.next(), None);
             for &record in chunk {
                 let references = lengths.next().map_or(1, |&length| length);
                 paging.reference(record, references);
@@ -105,7 +108,7 @@ impl Visitor for ReplayVisitor<'_> {
 
     fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
         if P::COUNTS_REFERENCES {
-            return self.0.run(policy, ByReference::new(self.0.view));
+            return self.0.run(policy, ByReference::default());
         }
         self.0.run(policy, ByAccess)
     }
@@ -126,7 +129,7 @@ pub(crate) trait Entering<P> {
 
 impl<P> Entering<P> for ByExactBits {}
 impl<P> Entering<P> for ByAccess {}
-impl<P> Entering<P> for ByReference<'_> {}
+impl<P> Entering<P> for ByReference {}
 
 /// Tells an offline policy the next reference of every page that is referenced or comes early.
 pub(crate) struct ByForesight<'a> {

@@ -8,11 +8,14 @@
 //! beside it, and policies with a period have runs split at its borders ([`Folding::RunsWithin`]).
 
 use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
 use crate::footprint::{Footprint, PageKey};
 use crate::memory_limit::default_memory_limit_bytes;
 use crate::request::{Op, Request};
+use crate::scratch::ScratchColumn;
+use crate::view_chunks::Chunks;
 
 /// One run of consecutive references to one page, packed into 32 bits: bit 0, the first reference
 /// is a write; bit 1, a later reference of the run reads; bit 2, a later one writes; from bit 3 on,
@@ -30,6 +33,12 @@ const FLAGS: u32 = (1 << FLAG_BITS) - 1;
 impl Record {
     fn first(page: u32, op: Op) -> Self {
         Self(page << FLAG_BITS | if op == Op::Write { FIRST_IS_WRITE } else { 0 })
+    }
+
+    /// The record of these bits.
+    #[inline]
+    pub(crate) fn of_bits(bits: u32) -> Self {
+        Self(bits)
     }
 
     fn add(&mut self, op: Op) {
@@ -96,10 +105,9 @@ pub enum Folding {
 }
 
 /// The references of a trace at one page size. Dense ids keep the order of (stream, page number).
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct PageView {
-    records: Vec<Record>,
-    run_lengths: Option<Vec<u32>>,
+    pub(crate) runs: Runs,
     references: u64,
     write_references: u64,
     dirty_footprint_pages: u32,
@@ -108,18 +116,75 @@ pub struct PageView {
     folding: Folding,
 }
 
+/// Where the runs of a view are: their records, and the length of each if any is longer than 1.
+#[derive(Debug)]
+pub(crate) enum Runs {
+    InMemory { records: Vec<Record>, run_lengths: Option<Vec<u32>> },
+    OnScratch { records: ScratchColumn, run_lengths: Option<ScratchColumn> },
+}
+
 impl PageView {
     /// The most distinct pages of a view: page ids have the bits that a record's flags leave.
     pub const LIMIT_PAGES: u32 = 1 << (u32::BITS - FLAG_BITS);
 
     /// The runs, in the order of the trace.
+    ///
+    /// # Panics
+    /// If the view was built [on scratch](PageViewBuilder::on_scratch): there are [chunks](Self::chunks) then.
     pub fn records(&self) -> &[Record] {
-        &self.records
+        let Runs::InMemory { records, .. } = &self.runs else {
+            panic!("the records of this view are in a file");
+        };
+        records
     }
 
     /// How many references each record stands for; `None` when each is one reference.
+    ///
+    /// # Panics
+    /// As [`records`](Self::records).
     pub fn run_lengths(&self) -> Option<&[u32]> {
-        self.run_lengths.as_deref()
+        let Runs::InMemory { run_lengths, .. } = &self.runs else {
+            panic!("the run lengths of this view are in a file");
+        };
+        run_lengths.as_deref()
+    }
+
+    /// The runs in the order of the trace, `records` at a time, wherever they are; with each chunk come the records that
+    /// follow `ahead` places behind its own.
+    pub fn chunks(&self, records: usize, ahead: usize) -> Chunks<'_> {
+        Chunks::new(self, records, ahead)
+    }
+
+    /// As [`chunks`](Self::chunks), from a run on.
+    pub fn chunks_from(&self, first: usize, records: usize) -> Chunks<'_> {
+        self.chunks(records, 0).from(first)
+    }
+
+    /// How many runs there are.
+    pub fn record_count(&self) -> usize {
+        match &self.runs {
+            Runs::InMemory { records, .. } => records.len(),
+            Runs::OnScratch { records, .. } => records.count() as usize,
+        }
+    }
+
+    /// The memory that the view takes, without what is in a file.
+    pub fn memory_bytes(&self) -> u64 {
+        let numbers = match &self.runs {
+            Runs::InMemory { records, run_lengths } => {
+                records.len() + run_lengths.as_ref().map_or(0, Vec::len)
+            }
+            Runs::OnScratch { .. } => 0,
+        };
+        (numbers * size_of::<u32>() + self.page_keys.len() * size_of::<PageKey>()) as u64
+    }
+
+    /// The folder in which the records are in a file, if they are.
+    pub fn scratch_folder(&self) -> Option<&Path> {
+        match &self.runs {
+            Runs::InMemory { .. } => None,
+            Runs::OnScratch { records, .. } => Some(records.folder()),
+        }
     }
 
     /// References in all.
@@ -169,8 +234,10 @@ pub struct PageViewBuilder {
     page_shift: u32,
     folding: Folding,
     footprint: Footprint,
+    /// The records, those that are not in a file yet.
     records: Vec<Record>,
     run_lengths: Vec<u32>,
+    scratch: Option<Scratch>,
     longest_run: u32,
     last_page: Option<PageKey>,
     references: u64,
@@ -183,6 +250,37 @@ pub struct PageViewBuilder {
     /// The memory is checked when there are this many records.
     records_until_check: usize,
 }
+
+/// Where a builder puts records that it has no room for.
+struct Scratch {
+    folder: PathBuf,
+    columns: Option<(ScratchColumn, ScratchColumn)>,
+    failure: Option<TraceError>,
+}
+
+impl Scratch {
+    /// Moves records to the file; after a failure they are only forgotten.
+    fn take(&mut self, records: &mut Vec<Record>, run_lengths: &mut Vec<u32>) {
+        if self.failure.is_none() {
+            self.failure = self.append(records, run_lengths).err();
+        }
+        records.clear();
+        run_lengths.clear();
+    }
+
+    fn append(&mut self, records: &[Record], run_lengths: &[u32]) -> Result<(), TraceError> {
+        if self.columns.is_none() {
+            let column = || ScratchColumn::create(&self.folder);
+            self.columns = Some((column()?, column()?));
+        }
+        let (column, lengths) = self.columns.as_mut().expect("they were created");
+        column.append(records.iter().map(|record| record.0))?;
+        lengths.append(run_lengths.iter().copied())
+    }
+}
+
+/// Records that a builder on scratch keeps in memory, and that are renumbered at a time.
+const BUFFERED_RECORDS: usize = 256 * 1024;
 
 /// Records between two checks of the memory they take.
 const CHECK_RECORDS: usize = 64 * 1024;
@@ -199,6 +297,7 @@ impl PageViewBuilder {
             footprint: Footprint::default(),
             records: Vec::new(),
             run_lengths: Vec::new(),
+            scratch: None,
             longest_run: 0,
             last_page: None,
             references: 0,
@@ -215,6 +314,14 @@ impl PageViewBuilder {
     #[must_use]
     pub fn within(self, memory_limit_bytes: u64) -> Self {
         Self { memory_limit_bytes, ..self }
+    }
+
+    /// The same builder for a view whose records are in a file without a name in this folder: 4 bytes a record, and 4
+    /// more where runs are folded. In memory are 4 bytes and more per page.
+    #[must_use]
+    pub fn on_scratch(self, folder: &Path) -> Self {
+        let scratch = Scratch { folder: folder.to_owned(), columns: None, failure: None };
+        Self { scratch: Some(scratch), ..self }
     }
 
     /// Adds a reference to every page the request touches, ascending. A request without bytes
@@ -264,6 +371,12 @@ impl PageViewBuilder {
         };
         if op == Op::Write {
             self.footprint.write(id);
+        }
+        if self.records.len() >= BUFFERED_RECORDS
+            && let Some(scratch) = &mut self.scratch
+        {
+            scratch.take(&mut self.records, &mut self.run_lengths);
+            self.records_until_check = 0;
         }
         self.records.push(Record::first(id, op));
         if self.folding != Folding::None {
@@ -325,11 +438,21 @@ impl PageViewBuilder {
             return Err(TraceError::NoReference);
         }
         let dirty_footprint_pages = self.footprint.dirty_pages();
-        let mut records = self.records;
-        let page_keys = renumber_by_address(self.footprint, &mut records);
+        let (page_keys, ids) = ids_by_address(self.footprint);
+        let has_lengths = self.longest_run > 1;
+        let runs = match self.scratch {
+            None => {
+                renumber(&mut self.records, &ids);
+                let run_lengths = has_lengths.then_some(self.run_lengths);
+                Runs::InMemory { records: self.records, run_lengths }
+            }
+            Some(mut scratch) => {
+                scratch.take(&mut self.records, &mut self.run_lengths);
+                renumbered_on_scratch(scratch, has_lengths, &ids)?
+            }
+        };
         Ok(PageView {
-            records,
-            run_lengths: (self.longest_run > 1).then_some(self.run_lengths),
+            runs,
             references: self.references,
             write_references: self.write_references,
             dirty_footprint_pages,
@@ -340,18 +463,40 @@ impl PageViewBuilder {
     }
 }
 
-/// Turns ids by first touch into ids by address, so that a policy that breaks ties by the smallest
-/// page can compare ids.
-fn renumber_by_address(footprint: Footprint, records: &mut [Record]) -> Vec<PageKey> {
+/// The pages by address, and the place of each there, by first touch: a policy that breaks ties by the smallest page can
+/// compare these.
+fn ids_by_address(footprint: Footprint) -> (Vec<PageKey>, Vec<u32>) {
     let pages = footprint.into_pages_by_address();
     let mut ids_by_address = vec![0; pages.len()];
     for (by_address, &(_, by_first_touch)) in pages.iter().enumerate() {
         ids_by_address[by_first_touch as usize] = by_address as u32;
     }
+    (pages.into_iter().map(|(key, _)| key).collect(), ids_by_address)
+}
+
+fn renumber(records: &mut [Record], ids: &[u32]) {
     for record in records {
-        *record = Record(ids_by_address[record.page() as usize] << FLAG_BITS | record.0 & FLAGS);
+        *record = Record(ids[record.page() as usize] << FLAG_BITS | record.0 & FLAGS);
     }
-    pages.into_iter().map(|(key, _)| key).collect()
+}
+
+/// The second pass over records in a file.
+fn renumbered_on_scratch(
+    scratch: Scratch,
+    has_lengths: bool,
+    ids: &[u32],
+) -> Result<Runs, TraceError> {
+    if let Some(failure) = scratch.failure {
+        return Err(failure);
+    }
+    let (mut records, run_lengths) = scratch.columns.expect("the last records were moved there");
+    let (mut bytes, mut chunk) = (Vec::new(), Vec::new());
+    for first in (0..records.count()).step_by(BUFFERED_RECORDS) {
+        records.get(first, BUFFERED_RECORDS, Record, &mut bytes, &mut chunk)?;
+        renumber(&mut chunk, ids);
+        records.put(first, chunk.iter().map(|record| record.0))?;
+    }
+    Ok(Runs::OnScratch { records, run_lengths: has_lengths.then_some(run_lengths) })
 }
 
 fn period(folding: Folding) -> u64 {

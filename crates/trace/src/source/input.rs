@@ -1,6 +1,6 @@
 //! Where traces come from, and how they are read: with progress, and until the run is cancelled.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::TraceError;
@@ -42,6 +42,13 @@ pub enum TraceInput {
         whole: Box<TraceInput>,
         /// Which of its requests.
         selection: Selection,
+    },
+    /// Another trace, whose page views are kept in files.
+    OnScratch {
+        /// The other trace.
+        whole: Box<TraceInput>,
+        /// The folder of the files.
+        folder: PathBuf,
     },
 }
 
@@ -107,7 +114,24 @@ impl TraceInput {
         if selection.is_all() {
             return self;
         }
+        if let TraceInput::OnScratch { whole, folder } = self {
+            return whole.part(selection).on_scratch(folder);
+        }
         TraceInput::Part { whole: Box::new(self), selection }
+    }
+
+    /// The same trace, whose page views are to be kept in files without names in a folder. Who reads it asks for the
+    /// [scratch](Self::scratch) first: whatever cannot keep there what it makes is refused.
+    pub fn on_scratch(self, folder: impl Into<PathBuf>) -> Self {
+        TraceInput::OnScratch { whole: Box::new(self), folder: folder.into() }
+    }
+
+    /// The trace itself, and the folder in which its page views are kept, if not in memory.
+    pub fn scratch(&self) -> (&Self, Option<&Path>) {
+        match self {
+            TraceInput::OnScratch { whole, folder } => (whole, Some(folder)),
+            _ => (self, None),
+        }
     }
 
     /// Only the pages of a captured program that would go to swap.
@@ -139,7 +163,9 @@ impl TraceInput {
     fn file_options(&mut self) -> Option<&mut OpenOptions> {
         match self {
             TraceInput::File { options, .. } => Some(options),
-            TraceInput::Part { whole, .. } => whole.file_options(),
+            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
+                whole.file_options()
+            }
             TraceInput::Table { .. } | TraceInput::Synthetic(_) => None,
         }
     }
@@ -148,7 +174,9 @@ impl TraceInput {
     pub fn memory_limit_bytes(&self) -> u64 {
         match self {
             TraceInput::File { options, .. } => options.memory_limit_bytes(),
-            TraceInput::Part { whole, .. } => whole.memory_limit_bytes(),
+            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
+                whole.memory_limit_bytes()
+            }
             TraceInput::Table { .. } | TraceInput::Synthetic(_) => default_memory_limit_bytes(),
         }
     }
@@ -161,7 +189,7 @@ impl TraceInput {
             TraceInput::Synthetic(recipe) => {
                 recipe.name.clone().unwrap_or_else(|| recipe.pattern())
             }
-            TraceInput::Part { whole, .. } => whole.name(),
+            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => whole.name(),
         }
     }
 
@@ -274,7 +302,9 @@ impl TraceInput {
     fn requests_to_make(&self) -> Option<u64> {
         match self {
             TraceInput::Synthetic(recipe) => Some(recipe.requests),
-            TraceInput::Part { whole, .. } => whole.requests_to_make(),
+            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
+                whole.requests_to_make()
+            }
             TraceInput::File { .. } | TraceInput::Table { .. } => None,
         }
     }
@@ -293,6 +323,7 @@ impl TraceInput {
             TraceInput::Synthetic(recipe) => {
                 (Box::new(SyntheticReader::new(recipe)), StoredProgress::default())
             }
+            TraceInput::OnScratch { .. } => return Err(TraceError::NoScratch),
             TraceInput::Part { whole, selection } => {
                 let (reader, stored) = whole.open()?;
                 let part = SelectedReader::new(reader, &whole.name(), selection.clone());
