@@ -1,4 +1,4 @@
-//! The functions of a policy as [`abi`](crate::abi) has them, made of its traits; what
+//! The functions of a policy as [`abi`] has them, made of its traits; what
 //! [`export!`](crate::export) needs.
 
 use std::sync::OnceLock;
