@@ -12,6 +12,7 @@ import pytest
 import clockhand
 from clockhand.report import render_reproduction
 from clockhand.reproduce import Reproduction, reproduce_craw
+from clockhand.reproduce.bands import band_rows
 from clockhand.reproduce.claims import (
     Claim,
     Verdict,
@@ -384,6 +385,40 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
         path.name for path in (tmp_path / "t").iterdir()
     }
     assert "The CRAW paper on 1 trace" in (tmp_path / "p.html").read_text()
+
+
+def committed(table: str) -> pl.DataFrame:
+    return pl.read_csv(ROOT / f"experiments/results/craw/{table}.csv", comment_prefix="#")
+
+
+def test_committed_bands_are_made_again() -> None:
+    policies = ["clock", "craw", "cflru", "arc"]
+    rows = clockhand.simulate(TRACE, policies=policies, memory="1%..100%").with_columns(
+        pl.lit("tar-gzip").alias("trace")
+    )
+    again = band_rows(Evidence(rows), policies[1:])
+    kept = committed("bands").filter(
+        (pl.col("trace") == "tar-gzip") & pl.col("policy").is_in(policies)
+    )
+    assert again.height == kept.height == 9
+    for mine, theirs in zip(again.iter_rows(named=True), kept.iter_rows(named=True), strict=True):
+        assert mine == pytest.approx(theirs)
+
+
+def test_committed_claims_follow_from_the_committed_tables() -> None:
+    found = dict(committed("claims").select("claim", "found").rows())
+    of_craw = committed("mean-i-o-time-relative-to-clock").row(
+        by_predicate=pl.col("policy") == "craw", named=True
+    )
+    means = [100 * (1 - ratio) for name, ratio in of_craw.items() if name != "policy"]
+    mean, least, greatest = percentages(found["mean-against-clock"].replace(" %", "\u00a0%"))
+    expected = (sum(means) / len(means), min(means), max(means))
+    assert (mean, least, greatest) == pytest.approx(expected, abs=0.06)
+    overheads = committed("overheads").filter(pl.col("policy") == "craw")
+    shares = 100 * overheads["fault_time_us"] / overheads["device_time_us"]
+    median, worst, _ = percentages(found["efficient-without-bits"].replace(" %", "\u00a0%"))
+    assert (median, worst) == pytest.approx((shares.median(), shares.max()), abs=0.06)
+    assert found["efficient-without-bits"].startswith(f"{(shares <= 10).sum()} of {len(shares)}")
 
 
 def test_what_cannot_be_reproduced_is_refused(clockhand: Clockhand) -> None:
