@@ -242,6 +242,36 @@ def test_what_the_program_inherits_is_known(clockhand: Clockhand, tmp_path: Path
     assert found["output"] == ["length 40", "cw 40 2", "cw 42 3"]
 
 
+def test_descriptors_that_ioctl_keeps_or_closes_are_known_in_the_next_program(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    # Its capture was taken as closing the kept one, and as keeping the closed one.
+    capture(
+        clockhand,
+        *python("""
+            import fcntl, os, sys, termios
+            def new(name):
+                file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+                os.write(file, b"x")
+                os.unlink(name)
+                return file
+            kept, closed = new("kept"), new("closed")
+            fcntl.ioctl(kept, termios.FIONCLEX)
+            fcntl.ioctl(closed, termios.FIONCLEX)
+            fcntl.ioctl(closed, termios.FIOCLEX)
+            script = f"import os; os.write({kept}, b'yz')"
+            os.execv(sys.executable, [sys.executable, "-S", "-E", "-c", script])
+        """),
+    )
+    found = events(clockhand, tmp_path)
+    assert found["kept"] == ["length 0", "cw 0 1", "cw 1 2", "delete"]
+    assert found["closed"] == ["length 0", "cw 0 1", "delete"]
+    text = (tmp_path / "out.events").read_text()
+    (kept,) = re.findall(r"# object (f\d+): \S+/kept", text)
+    (closed,) = re.findall(r"# object (f\d+): \S+/closed", text)
+    assert text.index(f"delete {closed}\n") < text.index(f"cw {kept} 1 2")
+
+
 def test_two_captures_of_a_program_replay_alike(clockhand: Clockhand, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"line\n" * 20_000)
     rows = []
