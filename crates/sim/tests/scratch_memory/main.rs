@@ -4,9 +4,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use clockhand_sim::{
-    Contestant, Effort, Experiment, MemorySize, Progress, ReplayOptions, Row, TraceInput, simulate,
-};
+use clockhand_sim::{PagesOptions, Progress, Row, TraceInput, simulate};
 use clockhand_trace::{Overrides, Recipe};
 
 const REQUESTS: u64 = 6_000_000;
@@ -23,20 +21,12 @@ fn peak_bytes() -> Option<u64> {
 }
 
 fn rows(input: TraceInput) -> Vec<Row> {
-    let policies = ["clock", "craw"].map(|name| Contestant::parse(name).expect("a policy"));
-    let experiment = Experiment {
-        traces: vec![input],
-        policies: policies.to_vec(),
-        seed: 0,
-        sizes: vec![MemorySize::Frames(1000), MemorySize::Frames(10_000)],
-        page_bytes: 4096,
-        device: "slc-nand".to_owned(),
-        options: ReplayOptions::default(),
-        reserve: 0,
-        bound_effort: Effort::NONE,
-        observation: None,
-        jobs: Some(2),
+    let options = PagesOptions {
+        policy: vec!["clock".to_owned(), "craw".to_owned()],
+        frames: Some("1000,10000".to_owned()),
+        ..PagesOptions::default()
     };
+    let experiment = options.experiment(vec![input], Some(2)).expect("the options");
     simulate(&experiment, &Progress::default()).unwrap_or_else(|error| panic!("{error}")).rows
 }
 
