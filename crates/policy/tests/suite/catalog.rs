@@ -368,3 +368,14 @@ fn the_page_of_w_tinylfu_says_what_its_hashes_are_seeded_with() {
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("seeded with the page's rank among the pages of the trace, from 0,"));
 }
+
+#[test]
+fn a_seed_is_that_of_a_policy_which_names_none() {
+    let resolved = |policy: &str| {
+        let policy = PolicySpec::parse(policy).expect("a policy").with_seed(7);
+        policy.resolve(3, Ratio::whole(8)).expect("its parameters").to_string()
+    };
+    assert_eq!(resolved("random"), "random:seed=7");
+    assert_eq!(resolved("random:seed=2"), "random:seed=2");
+    assert_eq!(resolved("fifo"), "fifo");
+}

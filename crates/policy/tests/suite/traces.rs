@@ -7,9 +7,11 @@ use proptest::prelude::*;
 /// A reference string over dense page ids.
 pub type Trace = Vec<(u32, Op)>;
 
-/// This number of cases of a property, and no file of those that failed: `.cargo/config.toml` fixes their seed.
+/// This number of cases of a property, or fewer if `PROPTEST_CASES` says so, and no file of those that failed:
+/// `.cargo/config.toml` fixes their seed.
 pub fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: cases.min(default.cases), failure_persistence: None, ..default }
 }
 
 /// References with some locality: a page near a slowly moving centre, sometimes any page.
