@@ -285,6 +285,17 @@ def test_help_shows_every_keyword(name: str) -> None:
     assert ":class:`clockhand.traces.Reading`" not in text
 
 
+def test_what_is_emphasised_is_among_what_is_compared(tmp_path: Path) -> None:
+    result = clockhand.run_simulation(trace(), policies="clock,lru,craw", frames="4,8")
+    for draw in (
+        lambda: result.chart(highlight=["nosuch"]),
+        lambda: result.write_report(tmp_path / "r.html", highlight="nosuch"),
+    ):
+        with pytest.raises(UsageError, match=r"^highlight 'nosuch' is none of those that are run"):
+            draw()
+    assert result.chart(highlight="cr*") is not None
+
+
 def test_simulate_takes_what_run_simulation_takes() -> None:
     whole = inspect.signature(clockhand.run_simulation).parameters
     assert inspect.signature(clockhand.simulate).parameters == whole

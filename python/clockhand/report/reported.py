@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from clockhand.study.calls import in_python
 from clockhand.study.drawing import check_drawing, chosen
 from clockhand.study.files import publish
+from clockhand.study.selections import highlighted
 
 if TYPE_CHECKING:
     import altair as alt
@@ -21,9 +23,17 @@ class Reported(ABC):
     """A result with a report and figures, which are made when they are asked for.
 
     Notebooks show it as a table with its leading figure.
+
+    Attributes:
+        compared_by: The column of the rows that has what figures emphasise; none if they have
+            names of their own for it.
     """
 
-    def write_report(self, path: str | os.PathLike[str], *, highlight: Sequence[str] = ()) -> None:
+    compared_by: ClassVar[str | None] = None
+
+    def write_report(
+        self, path: str | os.PathLike[str], *, highlight: str | Sequence[str] = ()
+    ) -> None:
         """Write one HTML file with figures, table and facts that opens without a network.
 
         ``highlight`` names what figures with many lines emphasise, besides the best and the
@@ -31,11 +41,15 @@ class Reported(ABC):
         """
         publish(self.report_files(Path(path), None, highlight))
 
-    def write_plots(self, folder: str | os.PathLike[str], *, highlight: Sequence[str] = ()) -> None:
+    def write_plots(
+        self, folder: str | os.PathLike[str], *, highlight: str | Sequence[str] = ()
+    ) -> None:
         """Write each figure as SVG and PNG into a folder, which is made if absent."""
         publish(self.report_files(None, Path(folder), highlight), folder=Path(folder))
 
-    def chart(self, name: str | None = None, *, highlight: Sequence[str] = ()) -> "alt.LayerChart":
+    def chart(
+        self, name: str | None = None, *, highlight: str | Sequence[str] = ()
+    ) -> "alt.LayerChart":
         """Return a figure as a chart of Altair, which notebooks draw and which can be changed.
 
         Args:
@@ -48,22 +62,36 @@ class Reported(ABC):
         check_drawing()
         import altair as alt
 
-        figures = self.specifications(highlight)
+        figures = self.specifications(self._among(highlight))
         return alt.LayerChart.from_dict(figures[chosen(name, figures)])
 
-    def charts(self, *, highlight: Sequence[str] = ()) -> "dict[str, alt.LayerChart]":
+    def charts(self, *, highlight: str | Sequence[str] = ()) -> "dict[str, alt.LayerChart]":
         """Return all figures as charts of Altair, by their keys, the leading one first."""
         check_drawing()
         import altair as alt
 
-        figures = self.specifications(highlight)
+        figures = self.specifications(self._among(highlight))
         return {key: alt.LayerChart.from_dict(figure) for key, figure in figures.items()}
 
+    @in_python()
+    def _among(self, highlight: str | Sequence[str]) -> list[str]:
+        """Return what is to be emphasised, which is among what is compared.
+
+        Raises:
+            UsageError: an entry matches nothing that is compared, or all together too much.
+        """
+        texts = [highlight] if isinstance(highlight, str) else list(highlight)
+        if self.compared_by is not None:
+            rows: pl.DataFrame = vars(self)["rows"]
+            return highlighted(texts, rows[self.compared_by].unique(maintain_order=True).to_list())
+        return texts
+
     def report_files(
-        self, report: Path | None, plots: Path | None, highlight: Sequence[str] = ()
+        self, report: Path | None, plots: Path | None, highlight: str | Sequence[str] = ()
     ) -> dict[Path, bytes]:
         """Return the content of each file of a report and of a folder of figures."""
         files: dict[Path, bytes] = {}
+        highlight = self._among(highlight)
         if report is not None or plots is not None:
             check_drawing()
         if report is not None:

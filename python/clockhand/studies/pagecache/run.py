@@ -36,6 +36,7 @@ class PageCacheRun(ReportedRows):
     facts: Facts
     warnings: list[str]
 
+    compared_by = "policy"
     leading = (
         "trace", "policy", "frames", "memory_share", "hit_ratio", "read_ios", "write_ios",
         "io_time_us",

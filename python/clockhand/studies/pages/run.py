@@ -55,6 +55,7 @@ class Simulation(ReportedRows):
     warnings: list[str]
     gauges: pl.DataFrame
 
+    compared_by = "policy"
     leading = (
         "trace", "policy", "frames", "memory_share", "hit_ratio", "read_ios", "write_ios",
         "io_time_us",

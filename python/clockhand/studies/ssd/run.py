@@ -48,6 +48,7 @@ class SsdRun(ReportedRows):
     facts: SsdRunFacts
     warnings: list[str]
 
+    compared_by = "buffer"
     leading = (
         "trace", "buffer", "buffer_pages", "ssd", "host_writes", "flash_programs", "erases", "waf",
     )  # fmt: skip
