@@ -281,6 +281,13 @@ impl ResolvedPolicy {
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
+
+    /// The policy for a sample of the pages, `numerator` of `denominator`: what its parameters count in pages or in
+    /// references is scaled likewise. Shares of the frames scale by themselves.
+    #[must_use]
+    pub fn scaled(&self, numerator: u64, denominator: u64) -> Self {
+        ResolvedPolicy { entry: self.entry, settings: self.settings.scaled(numerator, denominator) }
+    }
 }
 
 impl fmt::Display for ResolvedPolicy {

@@ -172,6 +172,9 @@ impl Domain {
     }
 }
 
+/// The parameters that count pages or references, and therefore shrink with a sample of the pages.
+const SCALED: [&str; 4] = ["period", "window_pages", "step", "batch"];
+
 /// The parameters of one policy with their checked values, in the order of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings(Vec<(&'static str, Value)>);
@@ -179,6 +182,21 @@ pub struct Settings(Vec<(&'static str, Value)>);
 impl Settings {
     pub(crate) fn new(values: Vec<(&'static str, Value)>) -> Self {
         Settings(values)
+    }
+
+    /// The same settings for a sample of the pages: counts of pages and of references are multiplied by `numerator` /
+    /// `denominator` and rounded; what was at least 1 stays so.
+    pub(crate) fn scaled(&self, numerator: u64, denominator: u64) -> Self {
+        let scale = |count: u64| {
+            let exact = u128::from(count) * u128::from(numerator);
+            let rounded = (exact + u128::from(denominator) / 2) / u128::from(denominator);
+            u64::try_from(rounded).unwrap_or(u64::MAX).max(count.min(1))
+        };
+        let value_of = |(name, value)| match value {
+            Value::Count(count) if SCALED.contains(&name) => (name, Value::Count(scale(count))),
+            other => (name, other),
+        };
+        Settings(self.0.iter().copied().map(value_of).collect())
     }
 
     /// The value of `name`, if it has one.

@@ -45,6 +45,7 @@ mod pages;
 mod pricing;
 mod replay;
 mod room;
+mod sample;
 mod ssd;
 mod stack_distance;
 mod study;
@@ -66,8 +67,8 @@ pub use filecache::{
 };
 pub use locality::{
     InterReference, InvertedRange, Kind, Locality, LocalityOptions, LocalityStudy, MissCurve,
-    Ranking, Repeats, Sample, Sampling, StandardErrors, Ties, WholeTrace, WindowPrediction,
-    WindowStudy, WorkingSet, WorkingSets, analyze_locality, predict_window,
+    Ranking, Repeats, Sampling, StandardErrors, Ties, WholeTrace, WindowPrediction, WindowStudy,
+    WorkingSet, WorkingSets, analyze_locality, predict_window,
 };
 pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;
@@ -78,10 +79,11 @@ pub use pagecache::{
     check_pagecache, run_pagecache, run_pagecache_cells,
 };
 pub use pages::{
-    Bound, Effort, Experiment, Observation, Outcome, PagesOptions, Plan, PlannedCell,
+    Bound, Effort, Experiment, Observation, Outcome, PagesOptions, PagesSample, Plan, PlannedCell,
     PreparedTrace, Row, choose, plan_cells, simulate,
 };
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
+pub use sample::Sample;
 pub use ssd::{
     AddressMap, AskedOfDrive, AskedPage, BufferCourse, BufferList, BufferStep, BufferedBlock,
     MovedPage, Repeat, SsdCell, SsdExperiment, SsdOptions, SsdOutcome, SsdRow, StepEvent,

@@ -17,6 +17,7 @@ mod write_frequency;
 use clockhand_device::{Device, PageCost};
 use clockhand_trace::{Folding, PageView, PageViewBuilder};
 
+use crate::sample::Sample;
 use crate::stack_distance::LruCounts;
 use crate::study::threads;
 use crate::{Phase, Progress, ReadTrace, SimError, TraceInput};
@@ -26,7 +27,7 @@ pub use miss_curve::{InterReference, MissCurve, StandardErrors};
 pub use options::LocalityOptions;
 pub use ranking::Ranking;
 pub use repeats::Repeats;
-pub use sampling::{Sample, Sampling};
+pub use sampling::Sampling;
 pub use window::{WindowPrediction, WindowStudy, predict_window};
 pub use working_set::{WorkingSet, WorkingSets};
 pub use write_frequency::Ties;

@@ -6,6 +6,7 @@ mod optimum;
 mod options;
 mod prepared;
 mod row;
+mod sampled;
 
 use std::num::NonZeroU64;
 
@@ -19,16 +20,16 @@ pub use options::PagesOptions;
 pub use options::choose;
 pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
 pub use row::Row;
+pub use sampled::PagesSample;
 
 use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
-use crate::replay::{Cell, GaugeSample, word_of};
+use crate::replay::{Cell, GaugeSample};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
 use crate::views::{Views, folding_for, foldings, read_at};
-use crate::{
-    Bits, Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput, WriteMiss,
-};
+use crate::{Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput};
+use row::RowsOf;
 
 /// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.
 #[derive(Clone, Debug)]
@@ -55,6 +56,8 @@ pub struct Experiment {
     pub observation: Option<Observation>,
     /// What a permission fault adds to the I/O time, in nanoseconds; only mapped bits have any.
     pub fault_ns: u64,
+    /// Which pages are followed; all of them if `None`.
+    pub sample: Option<PagesSample>,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -98,6 +101,9 @@ pub struct Outcome {
 /// first trace that cannot be read, or [`SimError::Interrupted`].
 pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome, SimError> {
     check(experiment)?;
+    if let Some(sample) = experiment.sample {
+        return sampled::simulate(experiment, sample, progress);
+    }
     let study = PagesStudy::new(experiment)?;
     let (mut rows, mut traces, mut gauges) = (Vec::new(), Vec::new(), Vec::new());
     run_study(
@@ -153,6 +159,22 @@ impl PagesCell<'_> {
     }
 }
 
+/// The cells of an experiment on a trace, in the order of its rows.
+fn cells_of(experiment: &Experiment, footprint_pages: u32) -> Result<Vec<PagesCell<'_>>, SimError> {
+    let mut cells = Vec::new();
+    for frames in experiment.frames(footprint_pages) {
+        let policies = experiment.policies.iter();
+        cells.extend(policies.map(|contestant| PagesCell { frames, contestant }));
+    }
+    check_reserve(experiment.reserve, cells.iter().map(|cell| cell.frames))?;
+    Ok(cells)
+}
+
+/// What a policy has of the frames of its cell.
+fn frames_of_policy(experiment: &Experiment, frames: u32) -> u32 {
+    frames - experiment.reserve
+}
+
 /// A cell that was run: its row, and what was sampled while it ran.
 #[derive(Clone, Debug)]
 pub(crate) struct FinishedCell {
@@ -188,13 +210,7 @@ impl<'a> Study for PagesStudy<'a> {
     }
 
     fn cells(&self, views: &Views) -> Result<Vec<PagesCell<'a>>, SimError> {
-        let mut cells = Vec::new();
-        for frames in self.experiment.frames(views.trace.footprint_pages) {
-            let policies = self.experiment.policies.iter();
-            cells.extend(policies.map(|contestant| PagesCell { frames, contestant }));
-        }
-        check_reserve(self.experiment.reserve, cells.iter().map(|cell| cell.frames))?;
-        Ok(cells)
+        cells_of(self.experiment, views.trace.footprint_pages)
     }
 
     /// Cells of LRU are one task where its pass is worth it; it comes first, since it is the longest. Both ends of a
@@ -292,14 +308,19 @@ impl CellsOf<'_> {
         let lru = LruCounts::of(view, progress, PASS_REPLAYS as u64)?;
         let row_of = |cell: &&PagesCell<'_>| {
             let counts = lru.at(self.policy_frames(cell.frames), self.experiment.options);
-            self.row(cell.frames, cell.contestant.written(), LRU.to_owned(), counts).into()
+            self.rows().row(cell.frames, cell.contestant.written(), LRU.to_owned(), counts).into()
         };
         Ok(cells.iter().map(row_of).collect())
     }
 
     /// What a policy has of the frames of its cell.
     fn policy_frames(&self, frames: u32) -> u32 {
-        frames - self.experiment.reserve
+        frames_of_policy(self.experiment, frames)
+    }
+
+    fn rows(&self) -> RowsOf<'_> {
+        let CellsOf { experiment, pricing, views } = self;
+        RowsOf { experiment, pricing, trace: &views.trace }
     }
 
     fn cell(
@@ -317,9 +338,11 @@ impl CellsOf<'_> {
         let options = self.experiment.options;
         let cell = Cell { view: view.pages(), next_use, frames: policy_frames, options, progress };
         let row_of = |counts: Counts| {
-            let row = self.row(frames, policy.written(), resolved.to_string(), counts);
+            let row = self.rows().row(frames, policy.written(), resolved.to_string(), counts);
             match policy.entry().kind {
-                Kind::BitDriven => self.with_permission_faults(row, counts.permission_faults),
+                Kind::BitDriven => {
+                    self.rows().with_permission_faults(row, counts.permission_faults)
+                }
                 _ => row,
             }
         };
@@ -335,85 +358,5 @@ impl CellsOf<'_> {
             ..row
         };
         Ok(FinishedCell { row, samples: observed.samples })
-    }
-
-    fn row(&self, frames: u32, policy: &str, policy_resolved: String, counts: Counts) -> Row {
-        let trace = &self.views.trace;
-        let misses = counts.read_misses + counts.write_misses;
-        let hits = trace.references - misses;
-        let (read_ios, write_ios) = (counts.read_ios, counts.write_ios());
-        Row {
-            read_references: Some(trace.read_references),
-            write_references: Some(trace.write_references),
-            hits: Some(hits),
-            misses: Some(misses),
-            read_misses: Some(counts.read_misses),
-            write_misses: Some(counts.write_misses),
-            clean_evictions: Some(counts.clean_evictions),
-            dirty_evictions: Some(counts.dirty_evictions),
-            energy_uj: self.pricing.page_cost.energy_uj(read_ios, write_ios),
-            hit_ratio: Some(hits as f64 / trace.references as f64),
-            write_backs: Some(counts.write_backs),
-            flush_writes: Some(counts.flush_writes),
-            ..self.row_of_ios(frames, policy, policy_resolved, read_ios, write_ios)
-        }
-    }
-
-    /// What mapped bits cost beside the I/O.
-    fn with_permission_faults(&self, row: Row, permission_faults: u64) -> Row {
-        if self.experiment.options.bits != Bits::Mapped {
-            return row;
-        }
-        let fault_time_us = permission_faults as f64 * self.experiment.fault_ns as f64 / 1e3;
-        Row {
-            io_time_us: row.io_time_us + fault_time_us,
-            permission_faults: Some(permission_faults),
-            ..row
-        }
-    }
-
-    /// A row with no counts except the pages read and written.
-    fn row_of_ios(
-        &self,
-        frames: u32,
-        policy: &str,
-        policy_resolved: String,
-        read_ios: u64,
-        write_ios: u64,
-    ) -> Row {
-        let CellsOf { experiment, pricing, views } = self;
-        let trace = &views.trace;
-        Row {
-            trace: trace.name.clone(),
-            policy: policy.to_owned(),
-            frames: frames.into(),
-            page_bytes: experiment.page_bytes,
-            device: experiment.device.clone(),
-            references: trace.references,
-            read_references: None,
-            write_references: None,
-            hits: None,
-            misses: None,
-            read_misses: None,
-            write_misses: None,
-            read_ios,
-            write_ios,
-            clean_evictions: None,
-            dirty_evictions: None,
-            io_time_us: pricing.page_cost.time_us(read_ios, write_ios),
-            energy_uj: None,
-            policy_resolved,
-            device_resolved: pricing.device.resolved(),
-            hit_ratio: None,
-            footprint_pages: trace.footprint_pages.into(),
-            memory_share: f64::from(frames) / f64::from(trace.footprint_pages),
-            write_backs: None,
-            flush_writes: None,
-            bits: word_of(&Bits::WORDS, &experiment.options.bits),
-            write_miss: word_of(&WriteMiss::WORDS, &experiment.options.write_miss),
-            hand_movements: None,
-            reserve: experiment.reserve.into(),
-            permission_faults: None,
-        }
     }
 }

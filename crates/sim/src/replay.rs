@@ -103,7 +103,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn misses(&self) -> u64 {
+    pub(crate) fn misses(&self) -> u64 {
         self.read_misses + self.write_misses
     }
 

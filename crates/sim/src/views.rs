@@ -51,7 +51,13 @@ pub(crate) fn foldings(
     let mut foldings = Vec::new();
     for contestant in policies {
         let folding = match contestant {
-            Contestant::Policy(policy) => folding_for(&policy.resolve(1, device_ratio)?),
+            Contestant::Policy(policy) => {
+                let folding_at =
+                    |frames| Ok::<_, SimError>(folding_for(&policy.resolve(frames, device_ratio)?));
+                let (one, two) = (folding_at(1)?, folding_at(2)?);
+                // A period that depends on the frames is another one in each cell, and single references suit them all.
+                if one == two { one } else { Folding::None }
+            }
             Contestant::Bound(_) | Contestant::Feasible(_) => Folding::Runs,
         };
         if !foldings.contains(&folding) {
@@ -115,9 +121,10 @@ impl Views {
         self.views.iter().find(|view| view.folding() == folding)
     }
 
-    /// The view with this folding, for which the trace was read.
+    /// The view with this folding, or the one of single references in its place, for which the trace was read.
     pub(crate) fn folded(&self, folding: Folding) -> &View {
-        self.find(folding).expect("a view was built for every folding")
+        let found = self.find(folding).or_else(|| self.find(Folding::None));
+        found.expect("a view was built for every folding")
     }
 
     /// Whether their records are in files.

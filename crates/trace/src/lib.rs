@@ -62,7 +62,7 @@ use decode::{
     columns, fields, labels, lines, objects, output, panics, parquet_check, parquet_pages, records,
     reorder, scan, time_check, units,
 };
-use pages::{anonymous, event_view, footprint, page_view, scratch, view_chunks};
+use pages::{anonymous, event_view, footprint, page_counter, page_view, scratch, view_chunks};
 use processor::{cpu_cache, view};
 use source::{capture, detect, input, request_columns, sample, selection, stored_digest};
 use write::{
@@ -86,6 +86,7 @@ pub use formats::{find_format, formats};
 pub use info::{StreamCounts, TraceInfo, TraceInfoBuilder};
 pub use input::{RequestTable, TraceInput};
 pub use memory_limit::default_memory_limit_bytes;
+pub use page_counter::{PageCounter, PageCounts};
 pub use page_view::{Folding, PageView, PageViewBuilder, Record};
 pub use parquet_writer::{OptionalColumns, ParquetWriter};
 pub use reader::{OpenOptions, Reader, TraceReader};

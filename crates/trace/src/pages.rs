@@ -3,6 +3,7 @@
 pub(crate) mod anonymous;
 pub(crate) mod event_view;
 pub(crate) mod footprint;
+pub(crate) mod page_counter;
 pub(crate) mod page_view;
 pub(crate) mod scratch;
 pub(crate) mod view_chunks;

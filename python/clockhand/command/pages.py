@@ -40,6 +40,7 @@ from clockhand.studies.pages.comparison import (
 )
 from clockhand.studies.pages.run import PAGES
 from clockhand.study.facts import Facts, trace_label
+from clockhand.study.sampling import estimate_note
 from clockhand.traces import Reading
 
 Gauges = Annotated[
@@ -108,6 +109,8 @@ def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
             for column, value in zip(settings, values, strict=True)
             if column in varying and column != "device"
         ]
+        estimate = estimate_note(group.to_dicts())
+        told += [estimate] if estimate else []
         title = (
             f"{trace_label(name, facts)}: {trace['references']:,} references to "
             f"{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes; "
@@ -124,6 +127,7 @@ def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
 def for_people(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of rows of one trace that people compare, with I/O time in seconds.
 
+    ``± s`` is the standard error where the I/O time is an estimate from samples.
     ``vs clock`` is the I/O time over that of CLOCK with the same memory, where CLOCK was run, and
     ``vs bound`` that over the lower bound.
     """
@@ -141,11 +145,19 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("read_ios").alias("read I/Os"),
         pl.col("write_ios").alias("write I/Os"),
         (pl.col("io_time_us") / 1e6).alias("I/O time s"),
+        _standard_error(rows).alias("± s"),
         (pl.col("io_time_us") / pl.col("clock_time_us")).alias("vs clock"),
         pl.col("io_time_over_bound").alias("vs bound"),
         (pl.col("energy_uj") / 1e6).alias("energy J"),
     )
     return shown.select(column for column in shown if column.null_count() < len(shown))
+
+
+def _standard_error(rows: pl.DataFrame) -> pl.Expr:
+    """The standard error of the I/O time in seconds; rows of datasets have none."""
+    if "io_time_us_standard_error" not in rows.columns:
+        return pl.lit(None, pl.Float64)
+    return pl.col("io_time_us_standard_error") / 1e6
 
 
 SUMMARY_SIZES = 12

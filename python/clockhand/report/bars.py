@@ -9,9 +9,12 @@ from clockhand.report.appearance import BOUND_DASH
 from clockhand.report.canvas import Canvas, Spec, framed
 from clockhand.report.lines import (
     BAND_OPACITY,
+    ERROR_WIDTH,
     Compared,
     Record,
     bound_tooltip,
+    error_fields,
+    errors_note,
     known_tooltip,
     quantity,
 )
@@ -61,7 +64,12 @@ def bars_chart(
     )
     sizes = compared.sizes.sizes
     return framed(
-        [bar, text, *_rule(compared, measure, canvas, edge)],
+        [
+            bar,
+            *_errors(base, compared, measure, canvas),
+            text,
+            *_rule(compared, measure, canvas, edge),
+        ],
         compared.everything(),
         canvas,
         title=measure.title,
@@ -76,12 +84,25 @@ def bars_note(compared: Compared, measure: Measure) -> str:
     """Say what the dashed line is, and that bars are cut, if they are."""
     edge = _edge(compared, measure)
     line = "The dashed line is the lower bound." if compared.has_bound(measure) else ""
+    line = f"{errors_note(compared, measure)}{line}".rstrip()
     if max(compared.known(measure.field), default=0) <= edge:
         return line
     shown = f"{100 * edge:.3g} %" if measure.kind is Kind.SHARE else f"{edge:,.3g}"
     if measure.kind is Kind.RATIO:
         shown = ratio_text(edge)
     return f"{line} Bars are cut at {shown}; their numbers are not.".lstrip()
+
+
+def _errors(base: Spec, compared: Compared, measure: Measure, canvas: Canvas) -> list[Spec]:
+    """Thin lines over the ranges of estimates."""
+    if not compared.has_errors(measure):
+        return []
+    low, high = error_fields(measure)
+    test = {"filter": f"isValid(datum.{low})"}
+    rule = {"type": "rule", "strokeWidth": ERROR_WIDTH, "color": canvas.theme.ink}
+    axis = {**base["encoding"]["x"], "field": low}
+    layer = _with(base, rule, x=axis, x2={"field": high})
+    return [{**layer, "mark": {**rule, "clip": True}, "transform": [*base["transform"], test]}]
 
 
 def _order(records: Sequence[Record], field: str) -> list[str]:

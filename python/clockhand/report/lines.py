@@ -28,6 +28,7 @@ GREY_WIDTH = 1
 HIT_WIDTH = 9
 GREY_OPACITY = 0.45
 BAND_OPACITY = 0.2
+ERROR_WIDTH = 1.3
 LABEL_GAP = 13
 """Pixels between two labels at the ends of lines."""
 
@@ -122,6 +123,10 @@ class Compared:
             if record.get(column) is not None and (wanted is None or record["policy"] in wanted)
         ]
 
+    def has_errors(self, measure: Measure) -> bool:
+        """Tell whether values of a figure are estimates with a range, whose ends are known."""
+        return bool(self.known(f"{measure.field}_low"))
+
     def has_bound(self, measure: Measure) -> bool:
         """Tell whether the lower bound is drawn in a figure."""
         return measure.has_bound and any(
@@ -129,20 +134,33 @@ class Compared:
         )
 
 
+def error_fields(measure: Measure) -> tuple[str, str]:
+    """Return the columns of the ends of the ranges of a measure's estimates."""
+    return f"{measure.field}_low", f"{measure.field}_high"
+
+
+def errors_note(compared: Compared, measure: Measure) -> str:
+    """Say what the lines across estimates are; nothing if there are none."""
+    if not compared.has_errors(measure):
+        return ""
+    return "Values are estimates from samples; lines reach two standard errors to either side. "
+
+
 def cut_note(compared: Compared, measure: Measure) -> str:
     """Say which series go beyond the edge of a figure, and how far; nothing if none does."""
     axis = axis_of(compared, measure)
     if not axis.is_cut:
-        return ""
+        return errors_note(compared, measure)
     most = _beyond(compared, measure, axis)
     told = ", ".join(f"{name} {ratio_text(value)}" for name, _, value in most[:MOST_NOTES])
     more = f" and {len(most) - MOST_NOTES} more" if len(most) > MOST_NOTES else ""
-    return f"Cut at {ratio_text(axis.high)}; beyond it go, at most: {told}{more}."
+    note = f"Cut at {ratio_text(axis.high)}; beyond it go, at most: {told}{more}."
+    return errors_note(compared, measure) + note
 
 
 def axis_of(compared: Compared, measure: Measure) -> ValueAxis:
     """Return the value axis of a figure."""
-    values = compared.known(measure.field)
+    values = [*compared.known(measure.field), *compared.known(error_fields(measure)[1])]
     if compared.has_bound(measure):
         values += [bound[measure.field] for bound in compared.bounds if bound.get(measure.field)]
     return value_axis(measure.kind, values, compared.known(measure.field, compared.anchors))
@@ -180,7 +198,7 @@ class _Lines:
     def figure(self) -> Spec:
         compared, measure = self.compared, self.measure
         line, point = self._focused()
-        layers = [*self._bound(), *self._grey(), line, *self._hit(), point]
+        layers = [*self._bound(), *self._grey(), line, *self._errors(), *self._hit(), point]
         layers += [*self._cut(), *self._labels()]
         sizes = compared.sizes.sizes
         names = ", ".join(look.policy for look in compared.looks)
@@ -276,6 +294,19 @@ class _Lines:
             selected = {"type": "point", "fields": ["policy"]}
             point["params"] = [{"name": HIGHLIGHT, "select": selected, "bind": "legend"}]
         return [line, point]
+
+    def _errors(self) -> list[Spec]:
+        """Vertical lines over the ranges of estimates."""
+        if not self.compared.has_errors(self.measure):
+            return []
+        low, high = error_fields(self.measure)
+        test = f"!({self._is_bound()}) && ({self._is_focused()}) && isValid(datum.{low})"
+        color = self._scaled([look.color for look in self._looks()])
+        rule = self._layer(test, {"type": "rule", "strokeWidth": ERROR_WIDTH}, color=color)
+        encoding = rule["encoding"]
+        encoding["y"] = {**encoding["y"], "field": low}
+        encoding["y2"] = {"field": high}
+        return [rule]
 
     def _looks(self) -> list[Mark]:
         """The looks on the page are all, as any may be emphasised; a picture has few."""

@@ -22,13 +22,14 @@ from clockhand._engine import ClockhandError, UsageError
 from clockhand.study.files import publish, remove_leftovers
 from clockhand.study.policies import name_of
 from clockhand.study.run import Columns, Study
+from clockhand.study.sampling import SAMPLE_COLUMNS
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 
 KEY = PAGES.key
 """The columns that say which cell a row of page policies is: equal keys mean equal numbers."""
 
 FACTS = "clockhand_facts"
-NEWER_COLUMNS = ("permission_faults",)
+NEWER_COLUMNS = ("permission_faults", *SAMPLE_COLUMNS)
 """Columns that older parts lack; their cells have no value."""
 FIRST_DIGITS = 8
 

@@ -27,8 +27,8 @@ PLURALS = {
 }
 """Options that are lists here, under the name of what they list."""
 
-NOT_SWEPT = ("gauge_every",)
-"""Options whose results no dataset keeps."""
+NOT_SWEPT: Mapping[str, tuple[str, ...]] = {"pages": ("gauge_every", "sample")}
+"""By study, options whose results no dataset keeps."""
 
 
 def key_of(option: str) -> str:
@@ -38,8 +38,8 @@ def key_of(option: str) -> str:
 
 def swept_options(study: Study[Any]) -> dict[str, Option]:
     """Return the options that a table may have, by name."""
-    options = options_of(study.name)
-    return {name: option for name, option in options.items() if name not in NOT_SWEPT}
+    left_out = NOT_SWEPT.get(study.name, ())
+    return {name: it for name, it in options_of(study.name).items() if name not in left_out}
 
 
 def read_table(

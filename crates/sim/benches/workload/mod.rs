@@ -104,6 +104,7 @@ pub fn experiment(
         bound_effort: Effort::NONE,
         observation: None,
         fault_ns: 0,
+        sample: None,
         jobs: Some(1),
     }
 }

@@ -2,8 +2,9 @@
 
 use clockhand_device::Device;
 
-use super::{LocalityStudy, Repeats, Sample, Ties};
+use super::{LocalityStudy, Repeats, Ties};
 use crate::options::{Domain, options};
+use crate::sample::Sample;
 use crate::{SimError, TraceInput, parse_page_bytes};
 
 options! {

@@ -43,11 +43,14 @@ impl CellsOf<'_> {
         let resolved = end.resolved(self.experiment.bound_effort);
         let io_time_us = self.pricing.page_cost.time_us_of_shares(bracket.lower_shares);
         let Bound { read_ios, write_ios } = ios;
-        Row { io_time_us, ..self.row_of_ios(frames, end.written(), resolved, read_ios, write_ios) }
+        Row {
+            io_time_us,
+            ..self.rows().row_of_ios(frames, end.written(), resolved, read_ios, write_ios)
+        }
     }
 
     fn feasible_row(&self, frames: u32, end: &EndOfBracket, bracket: Bracket) -> Row {
         let resolved = end.resolved(self.experiment.bound_effort);
-        self.row(frames, end.written(), resolved, bracket.feasible)
+        self.rows().row(frames, end.written(), resolved, bracket.feasible)
     }
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 
 use clockhand_policy::parameters::one_of;
 
+use super::PagesSample;
 use crate::options::{Domain, options};
 use crate::{
     Bits, Contestant, Effort, Experiment, MemorySize, Observation, ReplayOptions, SimError,
@@ -32,7 +33,10 @@ options! {
         fault_ns: Option<u64> = Domain::Whole { least: 0, most: u64::MAX };
         /// Sample the gauges after this many faults; 1 if not given.
         gauge_every: Option<u64> = Domain::Whole { least: 1, most: u64::MAX };
-        /// Seed of policies with random choices, from 0.
+        /// Estimate from this share of the pages, such as 1%, with standard errors; auto:1% takes the least that keeps
+        /// the error of the I/O time below 1%.
+        sample: Option<String> = Domain::Text;
+        /// Seed of policies with random choices, and of samples, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
     }
 }
@@ -70,6 +74,7 @@ impl PagesOptions {
             reserve: self.reserve,
             observation: is_watched.then(observation),
             fault_ns: self.fault_ns.unwrap_or(0),
+            sample: self.sample.as_deref().map(PagesSample::parse).transpose()?,
             jobs,
         })
     }

@@ -1,6 +1,10 @@
 //! One row of a result. Names and order are the contract that scripts rely on.
 
+use super::Experiment;
 use crate::columns::columns;
+use crate::pricing::Pricing;
+use crate::replay::{Counts, word_of};
+use crate::{Bits, ReadTrace, WriteMiss};
 
 columns! {
     /// What one policy does with one trace, memory size and device. All I/Os and evictions are counted in pages.
@@ -67,5 +71,117 @@ columns! {
         pub reserve: u64,
         /// Accesses to pages in memory that fault so that they are seen, with `mapped` bits.
         pub permission_faults: Option<u64>,
+        /// The share of the pages that each replicate follows, if the row is estimated from samples; 1 if the whole trace was.
+        pub sample_share: Option<f64>,
+        /// Samples whose estimates the row is the mean of, if it is estimated.
+        pub replicates: Option<u64>,
+        /// Standard error of misses, if the row is estimated.
+        pub misses_standard_error: Option<f64>,
+        /// Standard error of read_ios, if the row is estimated.
+        pub read_ios_standard_error: Option<f64>,
+        /// Standard error of write_ios, if the row is estimated.
+        pub write_ios_standard_error: Option<f64>,
+        /// Standard error of io_time_us in microseconds, if the row is estimated.
+        pub io_time_us_standard_error: Option<f64>,
+    }
+}
+
+/// Rows of one trace.
+pub(super) struct RowsOf<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) pricing: &'a Pricing,
+    pub(super) trace: &'a ReadTrace,
+}
+
+impl RowsOf<'_> {
+    pub(super) fn row(
+        &self,
+        frames: u32,
+        policy: &str,
+        policy_resolved: String,
+        counts: Counts,
+    ) -> Row {
+        let trace = self.trace;
+        let misses = counts.read_misses + counts.write_misses;
+        let hits = trace.references - misses;
+        let (read_ios, write_ios) = (counts.read_ios, counts.write_ios());
+        Row {
+            read_references: Some(trace.read_references),
+            write_references: Some(trace.write_references),
+            hits: Some(hits),
+            misses: Some(misses),
+            read_misses: Some(counts.read_misses),
+            write_misses: Some(counts.write_misses),
+            clean_evictions: Some(counts.clean_evictions),
+            dirty_evictions: Some(counts.dirty_evictions),
+            energy_uj: self.pricing.page_cost.energy_uj(read_ios, write_ios),
+            hit_ratio: Some(hits as f64 / trace.references as f64),
+            write_backs: Some(counts.write_backs),
+            flush_writes: Some(counts.flush_writes),
+            ..self.row_of_ios(frames, policy, policy_resolved, read_ios, write_ios)
+        }
+    }
+
+    /// What mapped bits cost beside the I/O.
+    pub(super) fn with_permission_faults(&self, row: Row, permission_faults: u64) -> Row {
+        if self.experiment.options.bits != Bits::Mapped {
+            return row;
+        }
+        let fault_time_us = permission_faults as f64 * self.experiment.fault_ns as f64 / 1e3;
+        Row {
+            io_time_us: row.io_time_us + fault_time_us,
+            permission_faults: Some(permission_faults),
+            ..row
+        }
+    }
+
+    /// A row with no counts except the pages read and written.
+    pub(super) fn row_of_ios(
+        &self,
+        frames: u32,
+        policy: &str,
+        policy_resolved: String,
+        read_ios: u64,
+        write_ios: u64,
+    ) -> Row {
+        let RowsOf { experiment, pricing, trace } = self;
+        Row {
+            trace: trace.name.clone(),
+            policy: policy.to_owned(),
+            frames: frames.into(),
+            page_bytes: experiment.page_bytes,
+            device: experiment.device.clone(),
+            references: trace.references,
+            read_references: None,
+            write_references: None,
+            hits: None,
+            misses: None,
+            read_misses: None,
+            write_misses: None,
+            read_ios,
+            write_ios,
+            clean_evictions: None,
+            dirty_evictions: None,
+            io_time_us: pricing.page_cost.time_us(read_ios, write_ios),
+            energy_uj: None,
+            policy_resolved,
+            device_resolved: pricing.device.resolved(),
+            hit_ratio: None,
+            footprint_pages: trace.footprint_pages.into(),
+            memory_share: f64::from(frames) / f64::from(trace.footprint_pages),
+            write_backs: None,
+            flush_writes: None,
+            bits: word_of(&Bits::WORDS, &experiment.options.bits),
+            write_miss: word_of(&WriteMiss::WORDS, &experiment.options.write_miss),
+            hand_movements: None,
+            reserve: experiment.reserve.into(),
+            permission_faults: None,
+            sample_share: None,
+            replicates: None,
+            misses_standard_error: None,
+            read_ios_standard_error: None,
+            write_ios_standard_error: None,
+            io_time_us_standard_error: None,
+        }
     }
 }

@@ -48,6 +48,7 @@ pub fn experiment(inputs: Vec<TraceInput>, policies: &[&str], frames: &[u32]) ->
         bound_effort: Effort::NONE,
         observation: None,
         fault_ns: 0,
+        sample: None,
         jobs: None,
     }
 }

@@ -16,6 +16,7 @@ mod pagecache;
 mod real_traces;
 mod reserve;
 mod rows;
+mod sampled;
 mod scratch;
 mod ssd;
 mod translate;

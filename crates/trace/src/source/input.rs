@@ -181,6 +181,19 @@ impl TraceInput {
         }
     }
 
+    /// Whether it gives the same requests when it is read a second time: standard input and pipes do not.
+    pub fn can_be_read_again(&self) -> bool {
+        match self {
+            // A file that does not exist is refused when it is read, with the reason.
+            TraceInput::File { path, .. } => {
+                path.as_os_str() != "-"
+                    && path.metadata().map_or(true, |found| found.is_file() || found.is_dir())
+            }
+            TraceInput::Table { .. } | TraceInput::Synthetic(_) => true,
+            TraceInput::Part { whole, .. } => whole.can_be_read_again(),
+        }
+    }
+
     /// What the rows of a result call it.
     pub fn name(&self) -> String {
         match self {

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Unpack
 
 import polars as pl
@@ -24,6 +23,7 @@ from clockhand.study.calls import in_python
 from clockhand.study.facts import Facts
 from clockhand.study.progress import Watch, Watching
 from clockhand.study.run import Options, Ran, Study, run_study
+from clockhand.study.sampling import sample_text
 from clockhand.traces import READING, Reading, Traces
 
 LEADING = (
@@ -180,7 +180,7 @@ def locality(
     given = {
         "page_size": page_size,
         "device": device,
-        "sample": _sample_text(sample) if isinstance(sample, float) else sample,
+        "sample": sample_text(sample),
         "seed": seed,
         "ties": ties,
         "repeats": repeats,
@@ -188,8 +188,3 @@ def locality(
     return run_study(
         LOCALITY, traces, given, jobs=jobs, watch=watch, command=command, reading=reading
     )
-
-
-def _sample_text(rate: float) -> str:
-    """Return a rate as the engine reads it."""
-    return format(Decimal(str(rate)), "f")

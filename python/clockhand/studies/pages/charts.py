@@ -58,6 +58,7 @@ TOOLTIP: tuple[tuple[str, str, str | None], ...] = (
     ("memory_percent", "Memory (% of footprint)", ".3~r"),
     ("memory_mib", "Memory (MiB)", ",.3~f"),
     ("io_time", "I/O time", ",.6~r"),
+    ("io_time_standard_error", "± standard error", ",.3~r"),
     ("relative_io_time", "I/O time relative to CLOCK", ".4f"),
     ("io_time_over_bound", "I/O time over the lower bound", ".4f"),
     ("read_ios", "Read I/Os", ","),
@@ -71,6 +72,9 @@ TOOLTIP: tuple[tuple[str, str, str | None], ...] = (
     ("energy_uj", "Energy (µJ)", ",.6~r"),
 )
 """What a point tells; everything else stands in the table of all rows."""
+
+IN_TIME_UNIT = ("io_time", "io_time_standard_error")
+"""Of those, what is in the unit of the section's times."""
 
 
 def figures(
@@ -222,7 +226,7 @@ def compared_of(
     baseline = [section.baseline] if section.baseline else []
     named = matching(highlight, section.policies)
     tooltip = [
-        (name, f"{title} ({section.time_unit})" if name == "io_time" else title, form)
+        (name, f"{title} ({section.time_unit})" if name in IN_TIME_UNIT else title, form)
         for name, title, form in TOOLTIP
     ]
     return Compared(

@@ -31,6 +31,7 @@ from clockhand.study.files import publish
 
 DRAWN = (
     *(name for name, _, _ in TOOLTIP), "io_time_feasible", "relative_io_time_feasible",
+    *(f"{name}_{end}" for name in ("io_time", "read_ios", "write_ios") for end in ("low", "high")),
 )  # fmt: skip
 """Columns of records that figures show."""
 

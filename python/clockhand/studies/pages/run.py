@@ -14,7 +14,9 @@ from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
 from clockhand.study.progress import Watching
+from clockhand.study.run import Options as EngineOptions
 from clockhand.study.run import Ran, Study, run_study
+from clockhand.study.sampling import estimate_note, sample_text
 from clockhand.traces import READING, Reading, Traces
 
 SCHEMA = schema("pages")
@@ -77,6 +79,24 @@ def _made(ran: Ran) -> Simulation:
     return Simulation(ran.rows, ran.facts, ran.warnings, _gauges(ran.result["gauges"], ran.rows))
 
 
+def _simulated(
+    sources: list[_engine.TraceSource], options: EngineOptions, **running: Any
+) -> dict[str, Any]:
+    """Run the engine, and note on traces that their rows are estimates."""
+    result = _engine.simulate(sources, options, **running)
+    if options["sample"] is None:
+        return result
+    notes = [
+        estimate_note([row for row in result["rows"] if row["trace"] == trace["name"]])
+        for trace in result["traces"]
+    ]
+    traces = [
+        {**trace, "study_notes": [note] if note else []}
+        for trace, note in zip(result["traces"], notes, strict=True)
+    ]
+    return {**result, "traces": traces}
+
+
 def _ungauged(_: pl.DataFrame) -> Mapping[str, Any]:
     return {"gauges": {name: [] for name in ("row", *list(GAUGE_SCHEMA)[5:])}}
 
@@ -84,7 +104,7 @@ def _ungauged(_: pl.DataFrame) -> Mapping[str, Any]:
 PAGES = Study(
     name="pages",
     command="simulate",
-    engine=_engine.simulate,
+    engine=_simulated,
     made=_made,
     grid=("frames|memory", "policy"),
     predicts_windows=True,
@@ -108,6 +128,7 @@ class Options(Reading, total=False):
     hand_ns: int | None
     fault_ns: int | None
     gauge_every: int | None
+    sample: float | int | str | None
     seed: int
     jobs: int | None
     watch: Watching
@@ -131,6 +152,7 @@ def run_simulation(
     hand_ns: int | None = None,
     fault_ns: int | None = None,
     gauge_every: int | None = None,
+    sample: float | int | str | None = None,
     seed: int = 0,
     jobs: int | None = None,
     watch: Watching = None,
@@ -164,7 +186,11 @@ def run_simulation(
             to a page in memory is seen, adds to the I/O time.
         gauge_every: After how many faults the values by which policies adapt are sampled, from the
             first fault on.
-        seed: Seed of policies with random choices, from 0; kept in the facts.
+        sample: Estimate from samples of the pages, with standard errors in the columns that end in
+            ``_standard_error``: a rate above 0 and up to 1 as a float or as text (``"1%"``), the
+            number of pages to follow as a whole number from 32, or ``"auto:1%"`` for the least
+            sample of each cell with which the standard error of its I/O time is below 1 % of it.
+        seed: Seed of policies with random choices and of samples, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -190,6 +216,7 @@ def run_simulation(
         "hand_ns": hand_ns,
         "fault_ns": fault_ns,
         "gauge_every": gauge_every,
+        "sample": sample_text(sample),
         "seed": seed,
     }
     return run_study(

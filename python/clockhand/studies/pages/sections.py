@@ -14,6 +14,7 @@ from clockhand.report.words import byte_text, free_slug, time_unit, unique
 from clockhand.studies.pages.comparison import SETTING_COLUMNS, io_time_over_bound
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, end_of_bracket, name_of
+from clockhand.study.sampling import DRAWN_ERRORS
 
 REQUIRED_COLUMNS = (
     "trace", "policy", "frames", "page_bytes", "device", "references", "read_references",
@@ -33,8 +34,9 @@ class Section:
     ``memory_mib``, ``memory_percent``, ``io_time`` (in ``time_unit``), ``relative_io_time`` (null
     without a baseline) and ``io_time_over_bound`` (null without a bound). ``bounds`` are the rows
     of the lower bound, one per memory size; where the other end of the bracket of the optimum is
-    known too, its values are in ``io_time_feasible`` and ``relative_io_time_feasible``. ``ranges``
-    are the figures of policies that differ in one parameter.
+    known too, its values are in ``io_time_feasible`` and ``relative_io_time_feasible``. Records
+    that are estimates have the ends of their ranges, as ``io_time_low`` and so on. ``ranges`` are
+    the figures of policies that differ in one parameter.
     """
 
     slug: str
@@ -235,6 +237,7 @@ def _section(
             }
         return {
             **record,
+            **_errors(record, unit_us),
             "trace": label,
             "memory_mib": frames * setting["page_bytes"] / (1 << 20),
             "memory_percent": None if share is None else 100 * share,
@@ -253,6 +256,22 @@ def _section(
         time_unit=unit,
         ranges=ranges,
     )
+
+
+def _errors(record: Record, unit_us: float) -> Record:
+    """Return the ends of what figures draw at estimates: so many standard errors to either side."""
+    if not record.get("io_time_us_standard_error"):
+        return {}
+    ends: Record = {"io_time_standard_error": record["io_time_us_standard_error"] / unit_us}
+    for field, column, unit in (
+        ("io_time", "io_time_us", unit_us),
+        ("read_ios", "read_ios", 1),
+        ("write_ios", "write_ios", 1),
+    ):
+        value, error = record[column] / unit, record[f"{column}_standard_error"] / unit
+        ends[f"{field}_low"] = max(0.0, value - DRAWN_ERRORS * error)
+        ends[f"{field}_high"] = value + DRAWN_ERRORS * error
+    return ends
 
 
 def _baseline(group: Sequence[Record]) -> str | None:

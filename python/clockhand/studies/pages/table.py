@@ -6,6 +6,7 @@ from clockhand.report.table import SHOWN_ROWS, Column, Table, cells
 from clockhand.report.words import number_text, unique
 from clockhand.studies.pages.comparison import SETTING_COLUMNS, io_time_over_bound
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.sampling import SAMPLE_COLUMNS
 
 # What the reader is looking for comes first; other columns follow in the order of the rows.
 LEADING_COLUMNS = (
@@ -26,9 +27,14 @@ HEADINGS = {
     "footprint_pages": "footprint (pages)",
     "bits": "reference bits",
     "reserve": "reserve (frames)",
+    "sample_share": "share of pages sampled",
+    "io_time_us_standard_error": "I/O time, standard error (µs)",
+    "misses_standard_error": "misses, standard error",
+    "read_ios_standard_error": "read I/Os, standard error",
+    "write_ios_standard_error": "write I/Os, standard error",
 }
 # Columns that are left out where no row has a value: most results know nothing of them.
-OPTIONAL_COLUMNS = ("hand_movements", "hand_ns", "permission_faults", "fault_ns")
+OPTIONAL_COLUMNS = ("hand_movements", "hand_ns", "permission_faults", "fault_ns", *SAMPLE_COLUMNS)
 # Fewer rows than this can be read at a glance, and need no filter.
 FILTERED_ROWS = 20
 

@@ -5,13 +5,13 @@ use std::collections::BinaryHeap;
 use clockhand_trace::Op;
 use rustc_hash::FxHashMap;
 
+use super::Sampling;
 use super::estimate::{Estimate, Grid, Groups, INFINITE, group_of};
-use super::{Sample, Sampling};
 use crate::ReadTrace;
 use crate::locality::{MissCurve, StandardErrors};
+use crate::sample::{Sample, TWO_TO_64, threshold};
 use crate::stack_distance::LruStack;
 
-const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
 /// The page is clean.
 const CLEAN: u32 = 0;
 /// Places before the first doubling.
@@ -46,8 +46,7 @@ pub(super) struct Follower {
 impl Follower {
     pub(super) fn new(sample: Sample) -> Self {
         let (threshold, most_pages) = match sample {
-            // Casts saturate, so that the rate 1 is every hash.
-            Sample::Rate(rate) => ((rate * TWO_TO_64) as u64, usize::MAX),
+            Sample::Rate(rate) => (threshold(rate), usize::MAX),
             Sample::Pages(pages) => (u64::MAX, pages as usize),
         };
         let grid = Grid::new();

@@ -1,0 +1,398 @@
+//! Cells from samples of the pages: any policy, replayed in a memory that is scaled like the sample.
+//!
+//! A page belongs to a sample if its hash is below a threshold (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015), and all
+//! its references are followed. A cell of S frames is replayed with n/N × S of them, n of the N pages being in the sample
+//! (Waldspurger, Saemundsson, Ahmad and Park, USENIX ATC 2017), and each count stands for N/n. References and pages are counted on
+//! the whole trace, so that what a sample has too many or too few of counts as hits (SHARDS-adj).
+//!
+//! That is done for [`REPLICATES`] samples with hash functions of their own: the row is the mean of their estimates, and their spread
+//! gives its standard error, together with half of each sample, which shows what a memory of few frames does to all of them alike.
+//! Frames are whole numbers; replicates round them up or down such that their mean is exact.
+
+mod estimate;
+mod reading;
+
+use std::fmt;
+
+use clockhand_policy::catalog::{Kind, PolicySpec};
+use clockhand_trace::Folding;
+
+use super::row::RowsOf;
+use super::{Experiment, Outcome, PagesCell, Row, frames_of_policy};
+use crate::pricing::Pricing;
+use crate::replay::Cell;
+use crate::sample::Sample;
+use crate::study::{Selection, Study, run_cells};
+use crate::views::{folding_for, foldings};
+use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
+use estimate::{Replica, Replicas, estimated};
+use reading::{Replicate, SampledTrace, count, read};
+
+/// Samples of a cell, each with a hash function of its own.
+pub(super) const REPLICATES: u32 = 8;
+
+/// Fewer frames than this behave unlike a memory of many.
+const LEAST_FRAMES: u32 = 32;
+
+/// The rates that `auto` tries before it takes the whole trace: with 8 replicates and their halves, a tenth costs more than that.
+const RATES: [f64; 6] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05];
+
+/// Policies that samples tell nothing of. LFU gives up the page that it loaded last at the next miss, and the next miss of a sample
+/// comes much later.
+const UNSCALABLE: [&str; 1] = ["lfu"];
+
+/// Which pages are followed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PagesSample {
+    /// These.
+    Fixed(Sample),
+    /// For each cell the least rate at which the standard error of the I/O time is below this share of it.
+    Below(f64),
+}
+
+impl PagesSample {
+    /// Reads `--sample`: a rate (`0.01`, `1%`), a number of pages (`8192`), or the error to stay below (`auto:1%`).
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the text and what is allowed.
+    pub fn parse(text: &str) -> Result<Self, SimError> {
+        let Some(error) = text.strip_prefix("auto") else {
+            return Sample::parse(text).map(PagesSample::Fixed);
+        };
+        let share =
+            error.strip_prefix(':').filter(|share| share.ends_with('%') || share.contains('.'));
+        match share.map(Sample::parse) {
+            Some(Ok(Sample::Rate(share))) if share < 1.0 => Ok(PagesSample::Below(share)),
+            _ => Err(SimError::Usage(format!(
+                "--sample {text:?} names no error to stay below; give one such as auto:1%, above 0% and below 100%"
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for PagesSample {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PagesSample::Fixed(sample) => sample.fmt(formatter),
+            PagesSample::Below(error) => write!(formatter, "auto:{}%", error * 100.0),
+        }
+    }
+}
+
+/// Runs an experiment on samples.
+pub(super) fn simulate(
+    experiment: &Experiment,
+    sample: PagesSample,
+    progress: &Progress,
+) -> Result<Outcome, SimError> {
+    check(experiment)?;
+    let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
+    let foldings = foldings(&experiment.policies, pricing.device_ratio)?;
+    // A period of a sample has fewer references, how many is known at the end: single references suit all periods.
+    let folded = |folding: &Folding| match folding {
+        Folding::Runs => Folding::Runs,
+        Folding::RunsWithin(_) | Folding::None => Folding::None,
+    };
+    let mut foldings: Vec<Folding> = foldings.iter().map(folded).collect();
+    foldings.dedup();
+    let (mut rows, mut traces) = (Vec::new(), Vec::new());
+    for input in &experiment.traces {
+        let study =
+            |rate| SampledStudy { experiment, pricing: &pricing, foldings: &foldings, rate };
+        let (trace, of_trace) = match sample {
+            PagesSample::Fixed(Sample::Rate(rate)) => study(rate).rows(input, sample, progress)?,
+            PagesSample::Fixed(Sample::Pages(pages)) => {
+                check_can_be_read_again(input, sample)?;
+                let whole = count(input, experiment.page_bytes, progress)?;
+                let rate = f64::from(pages) / f64::from(whole.footprint_pages);
+                study(rate.min(1.0)).rows(input, sample, progress)?
+            }
+            PagesSample::Below(error) => {
+                check_can_be_read_again(input, sample)?;
+                rows_below(input, error, &study, progress)?
+            }
+        };
+        rows.extend(of_trace);
+        traces.push(trace);
+    }
+    let Pricing { device, page_cost, .. } = pricing;
+    Ok(Outcome { rows, gauges: Vec::new(), traces, device, page_cost })
+}
+
+/// Refuses what samples tell nothing of.
+fn check(experiment: &Experiment) -> Result<(), SimError> {
+    let end = experiment.policies.iter().find(|it| !matches!(it, Contestant::Policy(_)));
+    if let Some(end) = end {
+        return Err(SimError::Usage(format!(
+            "an estimate of {} is no bound; leave it out or compute it without --sample",
+            end.written()
+        )));
+    }
+    let unscalable = |contestant: &&Contestant| {
+        let Contestant::Policy(policy) = contestant else { return false };
+        UNSCALABLE.contains(&policy.entry().description.name)
+    };
+    if let Some(policy) = experiment.policies.iter().find(unscalable) {
+        return Err(SimError::Usage(format!(
+            "{} behaves otherwise in a scaled memory, since it gives up new pages at the next miss; leave it out or compute it \
+             without --sample",
+            policy.written()
+        )));
+    }
+    if experiment.observation.is_some_and(|observation| observation.gauge_every.is_some()) {
+        return Err(SimError::Usage(
+            "gauges of a scaled memory are not those of the whole; leave out --gauges or --sample"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what can be read only once where it must be read several times.
+fn check_can_be_read_again(input: &TraceInput, sample: PagesSample) -> Result<(), SimError> {
+    if input.can_be_read_again() {
+        return Ok(());
+    }
+    Err(SimError::Usage(format!(
+        "--sample {sample} reads the trace several times, and {} can be read once; store it in a file, or give a rate such as \
+         1%",
+        input.name()
+    )))
+}
+
+/// The rows of a trace where each cell has the least rate at which its error is small enough.
+fn rows_below<'a>(
+    input: &TraceInput,
+    error: f64,
+    study: &dyn Fn(f64) -> SampledStudy<'a>,
+    progress: &Progress,
+) -> Result<(ReadTrace, Vec<Row>), SimError> {
+    let whole = study(1.0);
+    let trace = count(input, whole.experiment.page_bytes, progress)?;
+    let cells = whole.cells_of(&trace)?;
+    let mut rows: Vec<Option<Row>> = vec![None; cells.len()];
+    for rate in RATES.into_iter().chain([1.0]) {
+        let study = study(rate);
+        let is_wanted = |position: &usize| {
+            rows[*position].is_none() && study.is_enough(&trace, &cells[*position])
+        };
+        let positions: Vec<usize> = (0..cells.len()).filter(is_wanted).collect();
+        if positions.is_empty() {
+            continue;
+        }
+        let sampled = study.prepare(input, progress)?;
+        check_unchanged(&trace, &sampled.trace)?;
+        let wanted: Vec<PagesCell<'_>> =
+            positions.iter().map(|&position| cells[position]).collect();
+        for (position, row) in
+            positions.into_iter().zip(study.run_all(&sampled, &wanted, progress)?)
+        {
+            let standard_error = row.io_time_us_standard_error.unwrap_or(0.0);
+            if rate >= 1.0 || standard_error <= error * row.io_time_us {
+                rows[position] = Some(row);
+            }
+        }
+    }
+    Ok((trace, rows.into_iter().flatten().collect()))
+}
+
+fn check_unchanged(first: &ReadTrace, again: &ReadTrace) -> Result<(), SimError> {
+    if first.report.sha256 == again.report.sha256 && first.references == again.references {
+        return Ok(());
+    }
+    Err(SimError::Usage(format!("{} changed while it was read; run the command again", first.name)))
+}
+
+/// Page policies on samples of one rate.
+struct SampledStudy<'a> {
+    experiment: &'a Experiment,
+    pricing: &'a Pricing,
+    foldings: &'a [Folding],
+    rate: f64,
+}
+
+impl<'a> SampledStudy<'a> {
+    /// The rows of a trace; a cell that is too small is refused.
+    fn rows(
+        &self,
+        input: &TraceInput,
+        sample: PagesSample,
+        progress: &Progress,
+    ) -> Result<(ReadTrace, Vec<Row>), SimError> {
+        let sampled = self.prepare(input, progress)?;
+        let cells = self.cells(&sampled)?;
+        let smallest = cells.iter().min_by_key(|cell| cell.frames).expect("there are cells");
+        if !self.is_enough(&sampled.trace, smallest) {
+            return Err(self.too_small(&sampled.trace, smallest, sample));
+        }
+        let rows = self.run_all(&sampled, &cells, progress)?;
+        Ok((sampled.trace, rows))
+    }
+
+    fn run_all(
+        &self,
+        sampled: &SampledTrace,
+        cells: &[PagesCell<'a>],
+        progress: &Progress,
+    ) -> Result<Vec<Row>, SimError> {
+        run_cells(self, sampled, cells, self.experiment.jobs, progress, &Selection::default())
+    }
+
+    fn cells_of(&self, trace: &ReadTrace) -> Result<Vec<PagesCell<'a>>, SimError> {
+        super::cells_of(self.experiment, trace.footprint_pages)
+    }
+
+    /// Frames of a cell that a policy can use: more than there are pages change nothing.
+    fn useful_frames(&self, trace: &ReadTrace, cell: &PagesCell<'_>) -> u32 {
+        frames_of_policy(self.experiment, cell.frames).min(trace.footprint_pages)
+    }
+
+    /// Whether samples at this rate leave a cell enough frames.
+    fn is_enough(&self, trace: &ReadTrace, cell: &PagesCell<'_>) -> bool {
+        let frames = f64::from(self.useful_frames(trace, cell));
+        self.rate >= 1.0 || frames * self.rate >= f64::from(LEAST_FRAMES)
+    }
+
+    fn too_small(&self, trace: &ReadTrace, cell: &PagesCell<'_>, sample: PagesSample) -> SimError {
+        let frames = self.useful_frames(trace, cell);
+        let share = self.rate * 100.0;
+        // Rounded up, so that it is enough.
+        let least = (f64::from(LEAST_FRAMES) / f64::from(frames) * 1000.0).ceil() / 10.0;
+        let advice = match least {
+            ..=10.0 => format!("give a sample of at least {least}% or more memory"),
+            _ => "leave out --sample for so little memory".to_owned(),
+        };
+        SimError::Usage(format!(
+            "--sample {sample} leaves {:.1} of {frames} frames on {} ({share:.3}% of its pages), where {LEAST_FRAMES} are the \
+             least; {advice}",
+            f64::from(frames) * self.rate,
+            trace.name,
+        ))
+    }
+
+    fn replica(
+        &self,
+        replicate: &Replicate,
+        number: usize,
+        cell: (u32, &PolicySpec),
+        pages: u32,
+        progress: &Progress,
+    ) -> Result<Replica, SimError> {
+        let (frames, policy) = cell;
+        let (of_sample, of_trace) = (u64::from(replicate.pages), u64::from(pages));
+        let resolved =
+            policy.resolve(frames, self.pricing.device_ratio)?.scaled(of_sample, of_trace);
+        let folding = match folding_for(&resolved) {
+            Folding::Runs => Folding::Runs,
+            Folding::RunsWithin(_) | Folding::None => Folding::None,
+        };
+        let view = replicate.view(folding);
+        let next_use =
+            (policy.entry().kind == Kind::Offline).then(|| view.next_use()).transpose()?;
+        let cell = Cell {
+            view: view.pages(),
+            next_use,
+            frames: scaled_frames(frames, of_sample, of_trace, number as u64),
+            options: self.experiment.options,
+            progress,
+        };
+        let scale = of_trace as f64 / of_sample as f64;
+        if self.experiment.observation.is_none() {
+            return Ok(Replica { scale, counts: cell.replay(&resolved)?, hand_movements: None });
+        }
+        let (counts, observed) = cell.replay_observed(&resolved, None)?;
+        Ok(Replica { scale, counts, hand_movements: Some(observed.hand_movements) })
+    }
+}
+
+/// The frames of a replicate: `frames × sample / trace`, rounded down in as many replicates as makes their mean exact.
+fn scaled_frames(frames: u32, of_sample: u64, of_trace: u64, number: u64) -> u32 {
+    let replicates = u64::from(REPLICATES);
+    let exact = u128::from(frames) * u128::from(of_sample) * 2 * u128::from(replicates);
+    let shift = u128::from(2 * number + 1) * u128::from(of_trace);
+    let scaled = (exact + shift) / (2 * u128::from(replicates) * u128::from(of_trace));
+    u32::try_from(scaled).unwrap_or(u32::MAX).max(1)
+}
+
+impl<'a> Study for SampledStudy<'a> {
+    type Prepared = SampledTrace;
+    type Cell = PagesCell<'a>;
+    type Finished = Row;
+
+    fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<SampledTrace, SimError> {
+        read(input, self.experiment, self.foldings, self.rate, progress)
+    }
+
+    fn cells(&self, sampled: &SampledTrace) -> Result<Vec<PagesCell<'a>>, SimError> {
+        self.cells_of(&sampled.trace)
+    }
+
+    fn steps(&self, sampled: &SampledTrace, _task: &[&PagesCell<'a>]) -> u64 {
+        sampled.records()
+    }
+
+    fn run(
+        &self,
+        sampled: &SampledTrace,
+        task: &[&PagesCell<'a>],
+        progress: &Progress,
+    ) -> Result<Vec<Row>, SimError> {
+        let rows =
+            RowsOf { experiment: self.experiment, pricing: self.pricing, trace: &sampled.trace };
+        let row_of = |cell: &&PagesCell<'_>| {
+            let Contestant::Policy(policy) = cell.contestant else {
+                unreachable!("bounds are refused")
+            };
+            let policy = policy.clone().with_seed(self.experiment.seed);
+            let frames = frames_of_policy(self.experiment, cell.frames);
+            let pages = sampled.trace.footprint_pages;
+            let replicas_of = |samples: &[Replicate]| {
+                let numbered = samples.iter().enumerate();
+                let replica =
+                    |(number, it)| self.replica(it, number, (frames, &policy), pages, progress);
+                numbered.map(replica).collect::<Result<Vec<Replica>, SimError>>()
+            };
+            let whole = replicas_of(&sampled.replicates)?;
+            let replicas = Replicas { whole, halves: replicas_of(&sampled.halves)? };
+            let resolved = policy.resolve(frames, self.pricing.device_ratio)?.to_string();
+            let named = (cell.frames, policy.written(), resolved);
+            let sets_bits = policy.entry().kind == Kind::BitDriven;
+            Ok(estimated(&rows, named, sets_bits, &replicas, self.rate))
+        };
+        task.iter().map(row_of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicates_round_frames_such_that_their_mean_is_exact() {
+        let mean = |frames, of_sample, of_trace| {
+            let scaled = |number| u64::from(scaled_frames(frames, of_sample, of_trace, number));
+            (0..u64::from(REPLICATES)).map(scaled).sum::<u64>() as f64 / f64::from(REPLICATES)
+        };
+        assert_eq!(mean(1000, 1, 100), 10.0);
+        assert_eq!(mean(1025, 1, 100), 10.25);
+        assert_eq!(mean(1050, 1, 100), 10.5);
+        assert_eq!(mean(7, 500, 500), 7.0);
+        assert_eq!(mean(1, 1, 100), 1.0, "there is at least one frame");
+    }
+
+    #[test]
+    fn a_sample_is_a_rate_a_number_of_pages_or_an_error() {
+        assert_eq!(PagesSample::parse("1%").unwrap(), PagesSample::Fixed(Sample::Rate(0.01)));
+        assert_eq!(PagesSample::parse("8192").unwrap(), PagesSample::Fixed(Sample::Pages(8192)));
+        for text in ["auto:1%", "auto:0.01"] {
+            assert_eq!(PagesSample::parse(text).unwrap(), PagesSample::Below(0.01), "{text}");
+        }
+        for text in
+            ["auto", "auto:", "auto:0%", "auto:100%", "auto:64", "auto:x%", "autos", "0%", ""]
+        {
+            let error = PagesSample::parse(text).unwrap_err().to_string();
+            assert!(error.starts_with("--sample"), "{text}: {error}");
+        }
+    }
+}

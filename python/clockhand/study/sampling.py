@@ -1,0 +1,30 @@
+"""What results say that were estimated from samples of the pages."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+SAMPLE_COLUMNS = (
+    "sample_share", "replicates", "misses_standard_error", "read_ios_standard_error",
+    "write_ios_standard_error", "io_time_us_standard_error",
+)  # fmt: skip
+"""The columns of rows of page policies that have values only where rows are estimated."""
+
+DRAWN_ERRORS = 2
+"""Standard errors that figures show to either side of an estimate."""
+
+
+def sample_text(sample: float | int | str | None) -> int | str | None:
+    """Return a sample as the engine reads it: a rate that comes as a float is written out."""
+    return format(Decimal(str(sample)), "f") if isinstance(sample, float) else sample
+
+
+def estimate_note(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Say that rows of a trace are estimated, and from what; nothing if they are exact."""
+    shares = sorted({row["sample_share"] for row in rows if row.get("sample_share") is not None})
+    if not shares or shares == [1.0]:
+        return None
+    replicates = max(row["replicates"] for row in rows)
+    told = ", ".join(f"{100 * share:.3g} %" for share in shares if share < 1)
+    rest = "; cells with the share 1 are exact" if shares[-1] == 1.0 else ""
+    return f"estimated from {replicates} samples of {told} of the pages{rest}"
