@@ -47,6 +47,13 @@ DatasetFolder = Annotated[
     Path | None,
     typer.Option("--dataset", help="Keep the cells in this folder, not in the experiment's own."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Have a Dask cluster compute the cells: tcp://HOST:PORT of its scheduler, or local:N.",
+    ),
+]
 ReportedFolder = Annotated[Path, typer.Argument(metavar="DATASET", help="The folder of a sweep.")]
 Html = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
 Tables = Annotated[Path | None, typer.Option(help="Write each analysis as CSV into this folder.")]
@@ -63,6 +70,7 @@ def _sweep(
     dataset: DatasetFolder = None,
     scratch: Scratch = None,
     jobs: Jobs = None,
+    cluster: Cluster = None,
     html: Html = None,
     highlight: Highlight = None,
     tables: Tables = None,
@@ -85,6 +93,7 @@ def _sweep(
             read,
             dataset=dataset,
             jobs=jobs,
+            cluster=cluster,
             watch=watch,
             command=command_line(),
             scratch=scratch,

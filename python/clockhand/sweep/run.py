@@ -4,18 +4,20 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import polars as pl
 
-from clockhand._engine import ClockhandError
+from clockhand._engine import ClockhandError, UsageError
 from clockhand.study.calls import in_python
 from clockhand.study.run import Ran, check_jobs, run_facts
+from clockhand.sweep.cluster import check_address, run_tasks
 from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders, windows_of
 from clockhand.sweep.experiment import DETECTED, OWN_VIEW, Experiment, Setting, in_keys
 from clockhand.sweep.layout import Cell, Layout, files_of
 from clockhand.sweep.settings import with_settings_named
-from clockhand.sweep.task import Key, Run, Task, trace_sha256
+from clockhand.sweep.task import Computed, Key, Run, Task, trace_sha256
 
 SECONDS_BETWEEN_PARTS = 2.0
 """How much finished work may be lost at most, beside the cells in flight, to ``kill -9``."""
@@ -65,6 +67,7 @@ def run_sweep(
     *,
     dataset: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
+    cluster: str | None = None,
     watch: SweepWatch | None = None,
     command: str | None = None,
     scratch: str | os.PathLike[str] | None = None,
@@ -78,18 +81,24 @@ def run_sweep(
         experiment: What to run.
         dataset: The folder to keep the cells in; the experiment's own if not given.
         jobs: Threads, from 1 to 1024; all cores if not given.
+        cluster: The address of a Dask scheduler, such as ``tcp://HOST:8786``, whose workers compute
+            the cells, or ``local:N`` for N processes of this machine; this process if not given.
         watch: Called now and then with the progress.
         command: The command line for the facts; the equivalent one if not given.
         scratch: A folder in which references are kept in files without names, so that traces may be
             larger than memory; for page policies.
 
     Raises:
-        UsageError: ``jobs`` is out of range.
-        ClockhandError: a trace cannot be read, a part of the dataset is damaged, or the sweep was
-            interrupted; the sentence then says how much is kept.
+        UsageError: ``jobs`` is out of range, or ``cluster`` no address.
+        ClockhandError: there is no such cluster, a trace cannot be read, a part of the dataset is
+            damaged, or the sweep was interrupted; the sentence then says how much is kept.
         OSError: the dataset cannot be written.
     """
     check_jobs(jobs)
+    if cluster is not None:
+        check_address(cluster)
+        if jobs is not None:
+            raise UsageError("a cluster's workers have threads of their own; leave out --jobs")
     folder = experiment.dataset if dataset is None else dataset
     kept = Dataset(folder, experiment.layout)
     kept.remove_leftovers()
@@ -98,6 +107,8 @@ def run_sweep(
     run = _Run(experiment, kept, jobs, watch, command or f"clockhand sweep {experiment.path}")
     with kept.at_work():
         try:
+            if cluster is not None:
+                run.fill(cluster)
             return run.run()
         except ClockhandError:
             run.flush()
@@ -201,6 +212,50 @@ class _Run:
         self._has_new_facts = False
         self._last_write_s = time.monotonic()
 
+    def fill(self, cluster: str) -> None:
+        """Have a cluster compute what is missing; then :meth:`run` finds everything kept."""
+        tasks = [task for trace in self.experiment.traces for task in self._tasks(trace)]
+        if tasks:
+            taken: set[Key] = set()
+            run_tasks(cluster, tasks, partial(self._take, taken))
+        self.done = 0
+
+    def _tasks(self, trace: str) -> Iterator[tuple[Task, int]]:
+        """Give what a trace lacks, a task per setting, with about how many cells it has."""
+        digest = trace_sha256(trace)
+        known = self._known(digest)
+        keys = _keys(known, self.layout)
+        for setting in self.experiment.settings:
+            task = task_of(self.experiment, trace, digest, setting.view, [setting], ())
+            cells = self._cells_before_reading(setting, known)
+            planned = self.layout.cells(dict(setting.options), None) if cells is None else cells
+            task = replace(
+                task,
+                # What is kept of a setting is kept under the keys of its cells.
+                kept=frozenset(keys.intersection(task.place(cell) for cell in cells or ())),
+                read_for=tuple(
+                    dict(other.options)
+                    for other in self.experiment.settings
+                    if other.view == setting.view
+                ),
+            )
+            lacking = len(task.missing(planned))
+            self.done += len(planned) - lacking
+            if lacking or not self._has_facts(setting, digest):
+                yield task, lacking
+
+    def _take(self, taken: set[Key], task: Task, computed: Computed) -> None:
+        """Keep what a worker computed, each cell once: settings may have cells in common."""
+        key = self.layout.key
+        rows = [row for row in computed.rows if tuple(row[name] for name in key) not in taken]
+        taken.update(tuple(row[name] for name in key) for row in rows)
+        self._trace = task.trace
+        for facts in computed.facts:
+            self._know(facts)
+        self._unwritten, self._unwritten_cells = rows, len(computed.rows)
+        self._warnings += [note for note in computed.notes if note not in self._warnings]
+        self.flush()
+
     def run(self) -> Sweep:
         """Compute what is missing, trace by trace, and collect all rows."""
         groups: list[_Group] = []
@@ -230,10 +285,7 @@ class _Run:
             self._watch(self._trace, self.done + self._unwritten_cells, self.total)
 
     def _run_trace(self, trace: str, digest: str) -> list[_Group]:
-        known = self.dataset.cells(lists=False).filter(
-            (pl.col("trace_sha256") == digest)
-            & (pl.col("trace_format") == self.experiment.trace_format)
-        )
+        known = self._known(digest)
         keys = _keys(known, self.layout)
         settings = self.experiment.settings
         groups: dict[int, _Group] = {}
@@ -256,6 +308,13 @@ class _Run:
                 task = task_of(self.experiment, trace, digest, view, seen_so, keys)
                 groups |= zip(positions, self._run_task(task, seen_so), strict=True)
         return [group for _, group in sorted(groups.items())]
+
+    def _known(self, digest: str) -> pl.DataFrame:
+        """What is kept of a trace."""
+        return self.dataset.cells(lists=False).filter(
+            (pl.col("trace_sha256") == digest)
+            & (pl.col("trace_format") == self.experiment.trace_format)
+        )
 
     def _cells_before_reading(self, setting: Setting, known: pl.DataFrame) -> list[Cell] | None:
         """The cells of a setting, if they are known while the trace has not been read."""

@@ -1,5 +1,6 @@
 """Computing a task of a sweep: what a scheduler may call, in this process or another."""
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -50,6 +51,24 @@ def trace_sha256(trace: str) -> str:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A share of what a task lacks: its cells in the order of its rows are cut into equal parts.
+
+    Attributes:
+        number: Which part, from 0.
+        parts: How many there are.
+    """
+
+    number: int
+    parts: int
+
+    def of(self, cells: list[Cell]) -> list[Cell]:
+        """Return the part of these cells."""
+        first, last = (len(cells) * place // self.parts for place in (self.number, self.number + 1))
+        return cells[first:last]
+
+
+@dataclass(frozen=True)
 class Task:
     """Cells of one trace that one reading serves. It can be pickled, and holds all that it needs.
 
@@ -64,6 +83,9 @@ class Task:
         settings: The options of each setting.
         kept: The keys of cells that need not be computed.
         scratch: The folder in which references are kept in files; in memory if ``None``.
+        read_for: The options of all settings that are computed of the trace, so that it is read
+            once for them; those of the task if empty.
+        part: Which of the cells that are not kept; all if ``None``.
     """
 
     study: str
@@ -76,6 +98,8 @@ class Task:
     settings: tuple[Options, ...]
     kept: frozenset[Key] = frozenset()
     scratch: str | None = None
+    read_for: tuple[Options, ...] = ()
+    part: Part | None = None
 
     @property
     def layout(self) -> Layout:
@@ -104,7 +128,8 @@ class Task:
             place = self.place(cell)
             if place not in self.kept:
                 found.setdefault(place, cell)
-        return list(found.values())
+        lacking = list(found.values())
+        return lacking if self.part is None else self.part.of(lacking)
 
 
 @dataclass
@@ -115,11 +140,34 @@ class Computed:
         rows: A row per cell, with the columns of the study's dataset.
         facts: What a report needs to know, by setting.
         notes: What the readers passed over or assumed, one sentence each.
+        numbers: The version of the numbers.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     facts: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    numbers: int = _engine.NUMBERS_VERSION
+
+
+class _LastTrace:
+    """The trace that this process read last, for further tasks of it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._key: object = None
+        self._prepared: _engine.PreparedTrace | None = None
+
+    def get(self, key: object, read: Callable[[], _engine.PreparedTrace]) -> _engine.PreparedTrace:
+        """Return what was read under this key; another trace is forgotten before it is read."""
+        with self._lock:
+            if self._prepared is None or self._key != key:
+                self._prepared = None
+                self._prepared = read()
+                self._key = key
+            return self._prepared
+
+
+_LAST_TRACE = _LastTrace()
 
 
 Told = Callable[[Sequence[tuple[Cell, dict[str, Any]]]], None]
@@ -133,7 +181,8 @@ def compute(task: Task, *, jobs: int | None = 1) -> Computed:
     """Compute the cells of a task that are not kept.
 
     The result depends on nothing but the task and the files that it names, so that a scheduler such
-    as Dask may call it anywhere: ``client.map(compute, tasks)``.
+    as Dask may call it anywhere: ``client.map(compute, tasks)``. A process keeps the trace that it
+    read last, for further tasks of it.
 
     Args:
         task: What is to be computed; see :func:`clockhand.sweep.tasks_of`.
@@ -144,7 +193,7 @@ def compute(task: Task, *, jobs: int | None = 1) -> Computed:
         ClockhandError: the trace cannot be read, or is another one than the task's.
     """
     computed = Computed()
-    run = Run(task, jobs, lambda *_: None)
+    run = Run(task, jobs, lambda *_: None, _LAST_TRACE)
     for setting in range(len(task.settings)):
         run.setting(setting, lambda done: _keep(computed, done), computed.facts.append)
     computed.notes += run.notes
@@ -158,8 +207,11 @@ def _keep(computed: Computed, done: Sequence[tuple[Cell, dict[str, Any]]]) -> No
 class Run:
     """A task at work: its settings are run one by one, and rows told of as they are finished."""
 
-    def __init__(self, task: Task, jobs: int | None, watch: Watch) -> None:
+    def __init__(
+        self, task: Task, jobs: int | None, watch: Watch, last: _LastTrace | None = None
+    ) -> None:
         self._task = task
+        self._last = last or _LastTrace()
         self._jobs = jobs
         self._watch = watch
         self.notes: list[str] = []
@@ -282,13 +334,17 @@ class Run:
     def _read(self, options: Options) -> Mapping[str, Any]:
         """What the trace is at a setting's page size; it is read once for all settings."""
         if self._prepared is None:
-            settings = self._task.settings
-            self._prepared = _engine.PreparedTrace.read(
-                self._source,
-                list(dict.fromkeys(name for setting in settings for name in setting["policy"])),
-                list(dict.fromkeys(setting["device"] for setting in settings)),
-                list(dict.fromkeys(int(setting["page_size"]) for setting in settings)),
-                self._watch,
+            task = self._task
+            settings = task.read_for or task.settings
+            policies = dict.fromkeys(name for setting in settings for name in setting["policy"])
+            devices = dict.fromkeys(setting["device"] for setting in settings)
+            page_sizes = dict.fromkeys(int(setting["page_size"]) for setting in settings)
+            read_as = (task.trace, task.trace_sha256, task.trace_format, task.view)
+            self._prepared = self._last.get(
+                (*read_as, *map(tuple, (policies, devices, page_sizes))),
+                lambda: _engine.PreparedTrace.read(
+                    self._source, list(policies), list(devices), list(page_sizes), self._watch
+                ),
             )
             self._check(self._prepared.traces[0])
         at = {facts["page_bytes"]: facts for facts in self._prepared.traces}
