@@ -379,3 +379,39 @@ fn a_seed_is_that_of_a_policy_which_names_none() {
     assert_eq!(resolved("random:seed=2"), "random:seed=2");
     assert_eq!(resolved("fifo"), "fifo");
 }
+
+#[test]
+fn what_counts_pages_or_references_shrinks_with_a_sample() {
+    let scaled = |text: &str, frames| {
+        let policy = PolicySpec::parse(text).unwrap().resolve(frames, Ratio::whole(8)).unwrap();
+        policy.scaled(1, 10).to_string()
+    };
+    assert_eq!(scaled("cflru:window_pages=45", 100), "cflru:window_pages=5");
+    assert_eq!(scaled("cflru:window_pages=0", 100), "cflru:window_pages=0");
+    assert_eq!(scaled("cflru:window_share=1/4", 100), "cflru:window_share=1/4");
+    assert_eq!(scaled("nru:mode=periodic,period=3", 100), "nru:mode=periodic,period=1");
+    assert!(scaled("cflru-dynamic", 320).contains("period=100,"), "a default is scaled too");
+    assert!(scaled("cflru-dynamic", 320).contains("step=2,"));
+    assert!(scaled("linux-lru", 1000).contains("batch=3"));
+}
+
+#[test]
+fn it_is_known_of_each_count_whether_it_shrinks_with_a_sample() {
+    let fixed = [
+        "insert_ref",
+        "k",
+        "clean_levels",
+        "dirty_levels",
+        "seed",
+        "move_to_main_threshold",
+        "sample_factor",
+        "rounds",
+    ];
+    let scaled = ["period", "window_pages", "step", "batch"];
+    for (entry, parameter) in parameters() {
+        let is_known = fixed.contains(&parameter.name) || scaled.contains(&parameter.name);
+        let is_count = matches!(parameter.domain, Domain::Count { .. });
+        let name = entry.description.name;
+        assert!(is_known || !is_count, "{name}: does {} count pages?", parameter.name);
+    }
+}
