@@ -190,7 +190,9 @@ impl TraceInput {
                     && path.metadata().map_or(true, |found| found.is_file() || found.is_dir())
             }
             TraceInput::Table { .. } | TraceInput::Synthetic(_) => true,
-            TraceInput::Part { whole, .. } => whole.can_be_read_again(),
+            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
+                whole.can_be_read_again()
+            }
         }
     }
 
