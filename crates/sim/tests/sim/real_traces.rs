@@ -52,7 +52,6 @@ fn assert_agreement(name: &str, frames: &[u32]) {
         bits: Bits::Mapped,
         write_miss: WriteMiss::Blind,
         flush_at_end: true,
-        ..ReplayOptions::default()
     };
     for options in [ReplayOptions::default(), mapped] {
         experiment.options = options;
