@@ -48,11 +48,8 @@ fn assert_agreement(name: &str, frames: &[u32]) {
     let references = references(&table, 4096);
     let mut experiment = experiment(vec![input(name, table)], &[], frames);
     experiment.policies = contestants(clockhand_twins::POLICIES);
-    let mapped = ReplayOptions {
-        bits: Bits::Mapped,
-        write_miss: WriteMiss::Blind,
-        flush_at_end: true,
-    };
+    let mapped =
+        ReplayOptions { bits: Bits::Mapped, write_miss: WriteMiss::Blind, flush_at_end: true };
     for options in [ReplayOptions::default(), mapped] {
         experiment.options = options;
         for row in rows(&experiment) {
