@@ -32,11 +32,10 @@ impl EmulatedDevice {
         EmulatedStore { store, device: self.clone(), under_way: VecDeque::new() }
     }
 
-    /// Takes the device for so long, from when it is free; when that will have passed.
-    fn occupy(&self, time: Duration) -> Instant {
+    /// Takes the device for so long, from `start` or from when it is free; when that will have passed.
+    fn occupy(&self, start: Instant, time: Duration) -> Instant {
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let end = free_at.map_or(now, |free_at| free_at.max(now)) + time;
+        let end = free_at.map_or(start, |free_at| free_at.max(start)) + time;
         *free_at = Some(end);
         end
     }
@@ -97,7 +96,7 @@ impl Store for EmulatedStore {
     }
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
-        let end = self.device.occupy(self.device.read);
+        let end = self.device.occupy(Instant::now(), self.device.read);
         // SAFETY: as the caller promises.
         let result = unsafe { self.store.read(slot, into) };
         wait_until(end);
@@ -105,7 +104,8 @@ impl Store for EmulatedStore {
     }
 
     unsafe fn read_together(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
-        let end = self.device.occupy(self.device.times(self.device.read, pages.len()));
+        let time = self.device.times(self.device.read, pages.len());
+        let end = self.device.occupy(Instant::now(), time);
         // SAFETY: as the caller promises.
         let result = unsafe { self.store.read_together(pages) };
         wait_until(end);
@@ -113,9 +113,11 @@ impl Store for EmulatedStore {
     }
 
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
+        // What the store below takes to begin is part of the device's time.
+        let start = Instant::now();
         // SAFETY: as the caller promises.
         let ticket = unsafe { self.store.start_write(pages) }?;
-        let end = self.device.occupy(self.device.times(self.device.write, pages.len()));
+        let end = self.device.occupy(start, self.device.times(self.device.write, pages.len()));
         self.under_way.push_back((ticket, end, None));
         Ok(ticket)
     }
