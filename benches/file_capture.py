@@ -3,8 +3,9 @@
     .venv/bin/python benches/file_capture.py [--runs N]
 
 Alternate runs of three programs alone, under `trace capture --files` (without the conversion that
-follows), under strace with and without a filter, and under the two ways in `file_capture/ways.c`.
-Needs root for fanotify; ways that this machine refuses are left out. Prints a table of ratios of
+follows), under strace with and without a filter, under the two ways in `file_capture/ways.c`, and
+in a file system of bindfs, which passes everything through FUSE and writes nothing down. Needs root
+for fanotify and bindfs; ways that this machine refuses are left out. Prints a table of ratios of
 the least wall time and of the least processor time, and writes results/file_capture.json.
 """
 
@@ -30,6 +31,14 @@ CALLS = (
     "fdatasync,ftruncate,truncate,fallocate,openat,open,creat,close,dup,dup2,dup3,fcntl,lseek,unlink,"
     "unlinkat,rename,renameat,renameat2,link,linkat,mmap,munmap,mremap,clone,clone3,fork,vfork,execve"
 )
+THROUGH_FUSE = """
+bindfs -f "$1" "$2" & server=$!
+until mountpoint -q "$2"; do kill -0 $server || exit 1; done
+mount=$2; shift 2
+(cd "$mount" && exec "$@"); status=$?
+umount "$mount" && wait $server
+exit $status
+"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class Times:
     processor: float
 
 
-def ways(folder: Path) -> dict[str, list[str]]:
+def ways(folder: Path, mount: Path) -> dict[str, list[str]]:
     """What stands in front of the command, by the name of the way."""
     log = str(folder / "log")
     following = [sys.executable, "-P", "-m", "clockhand.capture.following", log, "1", "stopped"]
@@ -55,6 +64,8 @@ def ways(folder: Path) -> dict[str, list[str]]:
         subprocess.run(["cc", "-O2", "-o", tool, source], check=True)
         found["seccomp user notification"] = [tool, "notification", log]
         found["fanotify"] = [tool, "fanotify", log]
+    if shutil.which("bindfs"):
+        found["FUSE (bindfs)"] = ["sh", "-c", THROUGH_FUSE, "sh", str(folder), str(mount)]
     return found
 
 
@@ -100,9 +111,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     runs = parser.parse_args().runs
     rows = []
-    with tempfile.TemporaryDirectory(prefix="file-capture-") as name:
+    with (
+        tempfile.TemporaryDirectory(prefix="file-capture-") as name,
+        tempfile.TemporaryDirectory(prefix="file-capture-mount-") as mount,
+    ):
         folder = Path(name)
-        known = ways(folder)
+        known = ways(folder, Path(mount))
         starts = {way: start_of(prefix, folder) for way, prefix in known.items()}
         for program, command in programs(folder).items():
             least: dict[str, Times] = {}

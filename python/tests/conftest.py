@@ -1,6 +1,7 @@
 """Small traces, and the command as users start it."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +15,10 @@ import pytest
 from many_commands import run_many
 
 EXECUTABLE = Path(sys.executable).with_name("clockhand")
+
+# A shell that starts the tests in the background has them and their commands ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The string of the textbooks (Silberschatz, Galvin, Gagne): with 3 frames FIFO misses 15 times,
 # LRU 12 times and the optimum 9 times. Odd pages are written.

@@ -221,9 +221,9 @@ def test_a_part_of_arrays_is_a_part(tmp_path: Path) -> None:
     trace = Trace.from_arrays(["R", "W", "R"], [0, 4096, 8192]).part(skip=1)
     assert trace.info()["requests"] == 2
     assert trace.part(limit=1).info()["write_requests"] == 1
-    with pytest.raises(UsageError, match="--only"):
+    with pytest.raises(UsageError, match='only "both" is unknown'):
         trace.part(only="both")
-    with pytest.raises(UsageError, match="--limit"):
+    with pytest.raises(UsageError, match="limit -1 is out of range"):
         trace.part(limit=-1)
 
 

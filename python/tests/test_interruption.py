@@ -120,7 +120,7 @@ def test_descriptions_of_words_are_whole() -> None:
         "_TYPER_COMPLETE_FISH_ACTION": "get-args",
     }  # fmt: skip
     out, _ = imported([], environment)
-    assert out.rstrip() == "--seed\tSeed of policies with random choices, from 0."
+    assert out.rstrip() == "--seed\tSeed of policies with random choices, and of samples, from 0."
 
 
 def test_the_table_of_files_names_all_commands_of_each() -> None:

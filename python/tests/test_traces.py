@@ -242,5 +242,5 @@ def test_a_memory_limit_refuses_what_would_take_more(textbook: Path) -> None:
     trace = clockhand.Trace(huge, memory_limit="64MiB")
     with pytest.raises(clockhand.ClockhandError, match="more than the memory limit of 64MiB"):
         clockhand.simulate(trace, policies="clock", frames="3")
-    with pytest.raises(clockhand.ClockhandError, match="raise --memory-limit"):
+    with pytest.raises(clockhand.ClockhandError, match=r"raise Trace\(\.\.\., memory_limit"):
         trace.info()
