@@ -4,9 +4,10 @@
 
 Alternate runs of three programs alone, under `trace capture --files` (without the conversion that
 follows), under strace with and without a filter, under the two ways in `file_capture/ways.c`, and
-in a file system of bindfs, which passes everything through FUSE and writes nothing down. Needs root
-for fanotify and bindfs; ways that this machine refuses are left out. Prints a table of ratios of
-the least wall time and of the least processor time, and writes results/file_capture.json.
+in a file system of bindfs, which passes everything through FUSE and writes nothing down; with all
+processors, and on one. Needs root for fanotify and bindfs; ways that this machine refuses are left
+out. Prints a table of ratios of the least wall time and of the least processor time, and writes
+results/file_capture.json.
 """
 
 import argparse
@@ -106,42 +107,52 @@ def start_of(way: list[str], folder: Path) -> Times:
     return Times(min(one.wall for one in known), min(one.processor for one in known))
 
 
+def measured(runs: int, known: dict[str, list[str]], folder: Path) -> list[dict[str, object]]:
+    """A row for each program and way, by alternate runs."""
+    rows: list[dict[str, object]] = []
+    starts = {way: start_of(prefix, folder) for way, prefix in known.items()}
+    for program, command in programs(folder).items():
+        least: dict[str, Times] = {}
+        for _ in range(runs):
+            for way, prefix in known.items():
+                times = run([*prefix, *command], folder)
+                if times is None:
+                    continue
+                before = least.get(way, times)
+                least[way] = Times(
+                    min(times.wall, before.wall), min(times.processor, before.processor)
+                )
+        for way, times in least.items():
+            wall = times.wall - starts[way].wall
+            processor = times.processor - starts[way].processor
+            row: dict[str, object] = {
+                "processors": len(os.sched_getaffinity(0)),
+                "program": program,
+                "way": way,
+                "wall_seconds": round(wall, 3),
+                "wall_ratio": round(wall / least["alone"].wall, 2),
+                "processor_seconds": round(processor, 3),
+                "processor_ratio": round(processor / least["alone"].processor, 2),
+            }
+            print(*row.values(), sep="\t", flush=True)
+            rows.append(row)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=5)
     runs = parser.parse_args().runs
+    everywhere = os.sched_getaffinity(0)
     rows = []
-    with (
-        tempfile.TemporaryDirectory(prefix="file-capture-") as name,
-        tempfile.TemporaryDirectory(prefix="file-capture-mount-") as mount,
-    ):
-        folder = Path(name)
-        known = ways(folder, Path(mount))
-        starts = {way: start_of(prefix, folder) for way, prefix in known.items()}
-        for program, command in programs(folder).items():
-            least: dict[str, Times] = {}
-            for _ in range(runs):
-                for way, prefix in known.items():
-                    times = run([*prefix, *command], folder)
-                    if times is None:
-                        continue
-                    before = least.get(way, times)
-                    least[way] = Times(
-                        min(times.wall, before.wall), min(times.processor, before.processor)
-                    )
-            for way, times in least.items():
-                wall = times.wall - starts[way].wall
-                processor = times.processor - starts[way].processor
-                row = {
-                    "program": program,
-                    "way": way,
-                    "wall_seconds": round(wall, 3),
-                    "wall_ratio": round(wall / least["alone"].wall, 2),
-                    "processor_seconds": round(processor, 3),
-                    "processor_ratio": round(processor / least["alone"].processor, 2),
-                }
-                print(*row.values(), sep="\t", flush=True)
-                rows.append(row)
+    for processors in (everywhere, {min(everywhere)}):
+        with (
+            tempfile.TemporaryDirectory(prefix="file-capture-") as name,
+            tempfile.TemporaryDirectory(prefix="file-capture-mount-") as mount,
+        ):
+            os.sched_setaffinity(0, processors)
+            folder = Path(name)
+            rows += measured(runs, ways(folder, Path(mount)), folder)
     facts = {"kernel": platform.release(), "processors": os.cpu_count(), "load": os.getloadavg()[0]}
     result = {"made by": f"benches/file_capture.py --runs {runs}", "machine": facts, "rows": rows}
     (HERE / "results/file_capture.json").write_text(json.dumps(result, indent=1) + "\n")
