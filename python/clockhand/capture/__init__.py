@@ -10,7 +10,6 @@ import os
 import shlex
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +20,10 @@ from clockhand.capture.caches import Caches
 from clockhand.capture.ending import SECONDS_TO_END, ended, held_back
 from clockhand.capture.files import FileCapture, FileProcess, capture_files
 from clockhand.capture.front_ends import FrontEnd, Run, find_front_end
+from clockhand.capture.place import folder_beside, trace_path
 from clockhand.capture.programs import Program
 from clockhand.capture.timeline import TimelineCapture, capture_timeline
 from clockhand.study.calls import in_python
-from clockhand.study.files import check_places, in_use
 from clockhand.study.progress import Watch
 
 __all__ = [
@@ -122,26 +121,18 @@ def capture(
         ClockhandError: a tool is missing or failed, or the trace cannot be written.
         OSError: there is no place for the trace.
     """
-    path = Path(out)
-    if path.suffix != ".parquet":
-        raise _engine.UsageError(
-            f"{out}: a capture is written as Parquet; end its name in .parquet"
-        )
+    path = trace_path(out)
     caches = caches or Caches()
     program = Program.find(command)
     tool = find_front_end(front_end, program)
     included = tool.includes_system_calls(system_call_memory)
-    check_places([path])
-    place = Path(os.path.realpath(path))
-    with in_use(
-        tempfile.TemporaryDirectory(prefix=".clockhand-capture-", dir=place.parent)
-    ) as folder:
+    with folder_beside(path) as folder:
         tool.prepare()
-        run = Run(Path(folder), caches, children, included)
+        run = Run(folder, caches, children, included)
         exit_code, interrupted = _run(tool, program, run)
         streams = run.streams()
         if not any(stream.stat().st_size for stream in streams):
-            raise _engine.ClockhandError(tool.complaint(Path(folder), program))
+            raise _engine.ClockhandError(tool.complaint(folder, program))
         facts = {
             "made by": made_by or _equivalent_command(path, tool, command),
             "command": shlex.join(command),

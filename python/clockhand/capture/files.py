@@ -12,7 +12,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,9 +21,9 @@ from typing import Any, Literal
 
 from clockhand import _engine
 from clockhand.capture.ending import SECONDS_TO_END, ended, held_back, signal_name
+from clockhand.capture.place import folder_beside, trace_path
 from clockhand.capture.programs import Program
 from clockhand.study.calls import in_python
-from clockhand.study.files import check_places, in_use
 from clockhand.study.progress import Watch
 
 End = Literal["exit", "signal", "cut"]
@@ -107,19 +106,11 @@ def capture_files(
         ClockhandError: the kernel refuses to let it be followed, or the trace cannot be written.
         OSError: there is no place for the trace.
     """
-    path = Path(out)
-    if path.suffix != ".parquet":
-        raise _engine.UsageError(
-            f"{out}: a capture is written as Parquet; end its name in .parquet"
-        )
+    path = trace_path(out)
     program = Program.find(command)
     check_followed(program)
-    check_places([path])
-    place = Path(os.path.realpath(path))
-    with in_use(
-        tempfile.TemporaryDirectory(prefix=".clockhand-capture-", dir=place.parent)
-    ) as folder:
-        log = Path(folder) / "calls.log"
+    with folder_beside(path) as folder:
+        log = folder / "calls.log"
         log.touch()
         run = FollowedRun()
         run.follow(program.command, log)

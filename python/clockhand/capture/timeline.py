@@ -7,7 +7,6 @@ block of references behind each. So the order of calls and references is that of
 
 import os
 import shlex
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,9 @@ from clockhand.capture.caches import Caches
 from clockhand.capture.ending import ended
 from clockhand.capture.files import FileProcess, FollowedRun, check_followed
 from clockhand.capture.front_ends import Run, Valgrind, find_front_end
+from clockhand.capture.place import folder_beside, trace_path
 from clockhand.capture.programs import Program
 from clockhand.study.calls import in_python
-from clockhand.study.files import check_places, in_use
 from clockhand.study.progress import Watch
 
 
@@ -80,24 +79,16 @@ def capture_timeline(
             followed, or the trace cannot be written.
         OSError: there is no place for the trace.
     """
-    path = Path(out)
-    if path.suffix != ".parquet":
-        raise _engine.UsageError(
-            f"{out}: a capture is written as Parquet; end its name in .parquet"
-        )
+    path = trace_path(out)
     caches = caches or Caches()
     program = Program.find(command)
     check_followed(program)
     tool = find_front_end(Valgrind.name, program)
-    check_places([path])
-    place = Path(os.path.realpath(path))
-    with in_use(
-        tempfile.TemporaryDirectory(prefix=".clockhand-capture-", dir=place.parent)
-    ) as folder:
+    with folder_beside(path) as folder:
         tool.prepare()
-        log = Path(folder) / "calls.log"
+        log = folder / "calls.log"
         log.touch()
-        run = Run(Path(folder), caches, children, system_call_memory, tells_calls=True)
+        run = Run(folder, caches, children, system_call_memory, tells_calls=True)
         followed = FollowedRun()
         arguments, environment = tool.command(program, run)
         followed.follow(arguments, log, "told", environment)
@@ -106,7 +97,7 @@ def capture_timeline(
             process.command = _without_valgrind(process.command)
         streams = run.streams()
         if not any(stream.stat().st_size for stream in streams):
-            raise _engine.ClockhandError(tool.complaint(Path(folder), program))
+            raise _engine.ClockhandError(tool.complaint(folder, program))
         words = ["clockhand", "trace", "capture", "--files", "--memory", "--out", str(path)]
         facts = {
             "made by": made_by or shlex.join([*words, "--", *command]),
