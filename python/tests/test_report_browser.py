@@ -410,7 +410,7 @@ def test_a_point_shows_all_its_numbers(opened: Open) -> None:
     # Scrolling to the last one, as a reader would, hides nothing of it below the legend.
     page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", points[-1])
     ActionChains(page).move_to_element(points[-1]).perform()
-    tooltip = page.find_element("css selector", "#vg-tooltip-element")
+    tooltip = page.find_element("css selector", ".numbers-tip")
     for text in ("example-gcc (synthetic)", "Memory (MiB)", "Dirty evictions", "Energy (µJ)"):
         assert text in tooltip.text
     # Without a position of its own it once stood below the page, out of sight.
@@ -473,8 +473,8 @@ def test_a_print_has_every_figure_also_those_that_were_not_looked_at(
         "Emulation.setDeviceMetricsOverride",
         {"width": 1280, "height": 300, "deviceScaleFactor": 1, "mobile": False},
     )
-    # A browser that never has time: what is not near the window stays undrawn.
-    never = {"source": "window.requestIdleCallback = () => 0;"}
+    # A browser that never has a turn: what is not near the window stays undrawn.
+    never = {"source": "window.scheduler.postTask = () => 0;"}
     added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", never)
     try:
         browser.get_log("browser")
@@ -503,7 +503,7 @@ def test_a_figure_that_cannot_be_drawn_says_so(opened: Open, folder: Path) -> No
     text = (folder / "lines.html").read_text(encoding="utf-8")
     packed = re.findall(r'id="report-data">([^<.]*)', text)[0]
     parts = json.loads(gzip.decompress(base64.b64decode(packed)))
-    parts[0]["figures"][0]["specification"]["layer"][0]["mark"]["type"] = "unknown"
+    parts[0]["figures"][0]["specification"]["scales"][0]["type"] = "unknown"
     broken = base64.b64encode(gzip.compress(json.dumps(parts).encode())).decode()
     whole = text.replace(packed, broken)
     (folder / "broken.html").write_text(whole, encoding="utf-8")

@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 
 from clockhand.report.appearance import DARK, LIGHT, Mark
-from clockhand.report.canvas import ROWS, VEGA_LITE
+from clockhand.report.canvas import ROWS, VEGA_LITE, compiled
 from clockhand.report.overview import RANGE_HEIGHT, RANGE_WIDTH, Overview
 from clockhand.report.table import Table
 from clockhand.report.words import number_text, unique
@@ -131,9 +131,9 @@ def payload(parts: Iterable[Part], tables: Mapping[str, Table] | None = None) ->
         {
             ROWS: _columns(part.records),
             "figures": [
-                {"identity": figure.identity, "specification": figure.specification}
+                {"identity": figure.identity, "specification": compiled(figure.specification)}
                 for figure in part.figures
-                if figure.is_drawn
+                if figure.specification is not None
             ],
         }
         for part in parts
@@ -197,12 +197,14 @@ def _resource(name: str) -> str:
     return (KIT / name).read_text(encoding="utf-8")
 
 
-SNIPPET = "window.vegaEmbed = vegaEmbed;"
+SNIPPET = """import { parse, View } from "/npm/vega@{version}/+esm.js";
+window.vega = { parse, View };"""
+"""What a page takes of Vega; the converter names its libraries so, as a test holds."""
 
 
 @functools.cache
 def _library() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, which a report holds once.
+    """Return Vega as one script, which a report holds once; figures are compiled for it before.
 
     Putting it together takes longer than all else of a report, so that it is kept in the user's
     cache folder, named after what it is made of.
@@ -214,7 +216,8 @@ def _library() -> str:
         text = kept.read_text(encoding="utf-8")
         if text.endswith(_mark(text)):
             return text
-    bundle: str = converter().javascript_bundle(snippet=SNIPPET, vl_version=VEGA_LITE)
+    snippet = SNIPPET.replace("{version}", converter().get_vega_version())
+    bundle: str = converter().javascript_bundle(snippet=snippet, vl_version=VEGA_LITE)
     if "</script" in bundle.lower():
         raise RuntimeError("the Vega bundle closes its own script element: pin vl-convert-python")
     bundle += _mark(bundle)

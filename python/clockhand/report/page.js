@@ -9,15 +9,17 @@
     return JSON.parse(await new Response(unzipped).text());
   }
 
-  /* Records and rows are packed column by column. */
+  /* Records and rows are packed column by column. Records that are made alike take a third of the memory. */
   function recordsOf(columns) {
     const names = Object.keys(columns);
     const count = names.length === 0 ? 0 : columns[names[0]].length;
-    return Array.from({ length: count }, (_, place) =>
-      Object.fromEntries(
-        names.filter((name) => columns[name][place] !== null).map((name) => [name, columns[name][place]]),
-      ),
-    );
+    return Array.from({ length: count }, (_, place) => {
+      const record = {};
+      for (const name of names) {
+        if (columns[name][place] !== null) record[name] = columns[name][place];
+      }
+      return record;
+    });
   }
 
   function rowsOf(columns) {
@@ -42,27 +44,55 @@
   const WIDE = 480;
 
   function fitted(specification, width) {
-    if (width >= WIDE || !specification.layer?.some((layer) => layer.name === "labels")) {
-      return specification;
-    }
-    const layer = specification.layer.filter((each) => each.name !== "labels");
-    return { ...specification, layer };
+    if (width >= WIDE) return specification;
+    return { ...specification, marks: specification.marks.filter((mark) => mark.name !== "labels_marks") };
   }
 
   async function draw(figure, place, rows) {
+    let view;
     try {
-      const { view } = await vegaEmbed(
-        place,
-        { ...fitted(figure.specification, place.clientWidth), datasets: { rows } },
-        { actions: false, renderer: "svg", tooltip: { disableDefaultStyle: true } },
-      );
-      return view;
+      view = new vega.View(vega.parse(fitted(figure.specification, place.clientWidth)), {
+        container: place,
+        renderer: "svg",
+        tooltip: showNumbers,
+      });
+      if (figure.specification.data.some((data) => data.name === "rows")) view.data("rows", rows());
+      return await view.runAsync();
     } catch (error) {
+      view?.finalize();
       showProblem(figure.identity, error);
       return null;
     } finally {
       place.style.minHeight = "";
     }
+  }
+
+  /* What a point tells stands beside the pointer: a line per number. */
+  const numbers = document.createElement("table");
+  numbers.className = "numbers-tip";
+  numbers.hidden = true;
+  document.body.append(numbers);
+
+  function showNumbers(_, event, item, told) {
+    numbers.hidden = told === null || told === undefined || told === "";
+    if (numbers.hidden) return;
+    const lines = typeof told === "object" ? Object.entries(told) : [["", told]];
+    numbers.replaceChildren();
+    for (const [name, value] of lines) {
+      const line = numbers.insertRow();
+      line.insertCell().textContent = name;
+      line.insertCell().textContent = value;
+    }
+    placeBeside(numbers, event);
+  }
+
+  /* To the right of the pointer and below it, or where there is room. */
+  function placeBeside(tip, event) {
+    const room = [window.innerWidth - tip.offsetWidth - 8, window.innerHeight - tip.offsetHeight - 8];
+    const left = Math.max(8, Math.min(event.clientX + 14, room[0]));
+    const below = event.clientY + 14;
+    const top = below <= room[1] ? below : Math.max(8, event.clientY - tip.offsetHeight - 14);
+    tip.style.transform = `translate(${left}px, ${top}px)`;
   }
 
   /* Pressed names are emphasised in place of those of the start; every other line is grey. */
@@ -108,8 +138,7 @@
       tip.hidden = line === null;
       if (line === null) return;
       tip.textContent = line.getAttribute("aria-label");
-      const left = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8);
-      tip.style.transform = `translate(${left}px, ${event.clientY + 14}px)`;
+      placeBeside(tip, event);
     });
     section.addEventListener("pointerleave", () => {
       tip.hidden = true;
@@ -124,8 +153,7 @@
   /* Figures a page above and below the window are drawn as well, before they are scrolled to. */
   const AHEAD = "100%";
 
-  /* What is near the window is drawn at once, then `next` is done, and the rest is drawn while the browser has nothing to
-     do. */
+  /* What is near the window is drawn first, then `next` is done, and then the rest is drawn, a figure at a turn. */
   async function drawAll(parts, next) {
     const near = new Set();
     let looked;
@@ -146,7 +174,8 @@
     const waiting = [];
     for (const section of document.querySelectorAll("[data-part]")) {
       const part = parts[Number(section.dataset.part)];
-      const rows = recordsOf(part.rows);
+      let records;
+      const rows = () => (records ??= recordsOf(part.rows));
       const views = [];
       for (const figure of part.figures) {
         const place = drawnInto(figure.identity);
@@ -176,7 +205,7 @@
       let found = waiting.findIndex(({ place }) => near.has(place));
       if (found < 0) {
         await windowDrawn();
-        await idle();
+        await nextTurn();
         found = Math.max(0, waiting.findIndex(({ place }) => near.has(place)));
       }
       if (waiting.length === 0) break;
@@ -188,14 +217,12 @@
     document.documentElement.dataset.figures = "drawn";
   }
 
-  /* A turn for scrolling and clicks, and for the observer. */
+  /* A turn for scrolling and clicks, and for the observer. Timers would wait four milliseconds each. */
   function nextTurn() {
-    return new Promise((resume) => setTimeout(resume));
-  }
-
-  function idle() {
-    if (window.requestIdleCallback === undefined) return nextTurn();
-    return new Promise((resume) => window.requestIdleCallback(resume, { timeout: 500 }));
+    return new Promise((resume) => {
+      if (window.scheduler?.postTask) window.scheduler.postTask(resume);
+      else setTimeout(resume);
+    });
   }
 
   function connectTable(table, moreRows) {
