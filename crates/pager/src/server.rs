@@ -13,8 +13,7 @@ use rustix::process::geteuid;
 use crate::connection::serve_connection;
 use crate::driver::{Bits, Command, Control, Progress, Settings};
 use crate::inherited_socket::{InheritedSocket, random_token};
-use crate::paging::InitialPages;
-use crate::reference_log::ReferenceLog;
+use crate::paging::{EventSink, InitialPages};
 use crate::store::{CompressedRam, EmulatedDevice, Store, StoreError, SwapFile};
 use crate::watchdog::{LOOK_EVERY, Watchdog};
 
@@ -84,12 +83,25 @@ impl From<&Member> for PagedProcess {
     }
 }
 
+/// Keeps the events of several memories, each as a stream of its own.
+pub trait EventLog: Send + Sync {
+    /// An event sink for the pager of a memory, which becomes `stream` and begins at the address `base`.
+    fn sink(&self, stream: u32, base: u64) -> Box<dyn EventSink>;
+
+    /// Completes the log, with a label for each stream.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be written: a sentence that says why.
+    fn finish(&self, streams: &[String]) -> Result<(), String>;
+}
+
 /// What all connections share.
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) memory_pages: u32,
     pub(crate) swap: Swap,
-    pub(crate) log: Option<ReferenceLog>,
+    pub(crate) log: Option<Box<dyn EventLog>>,
     /// The user whose programs are paged: the pager's own.
     pub(crate) user: u32,
     members: Mutex<Vec<Member>>,
@@ -189,7 +201,7 @@ impl Server {
         settings: Settings,
         memory_bytes: u64,
         swap: Swap,
-        log: Option<ReferenceLog>,
+        log: Option<Box<dyn EventLog>>,
     ) -> Result<Self, String> {
         settings.check()?;
         let most = u64::from(u32::MAX) / 2 * PAGE_BYTES as u64;
@@ -253,7 +265,7 @@ impl Server {
             let label =
                 |process: &PagedProcess| format!("{}, process {}", process.name, process.process);
             let labels: Vec<_> = processes.iter().map(label).collect();
-            log.finish(&labels).map_err(|error| error.to_string())?;
+            log.finish(&labels)?;
         }
         Ok(processes)
     }

@@ -1,12 +1,14 @@
 //! `run`: paged memory for programs, and its statistics.
 
+mod reference_log;
+
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL, EmulatedDevice, SwapFile};
 use clockhand_pager::{
-    Bits, Counts, PagedProcess, ReferenceLog, SOCKET_VARIABLE, Server, Settings, Swap, obstacle,
+    Bits, Counts, EventLog, PagedProcess, SOCKET_VARIABLE, Server, Settings, Swap, obstacle,
 };
 use clockhand_policy::Ratio;
 use clockhand_sim::{Contestant, choose};
@@ -15,6 +17,7 @@ use pythonize::pythonize;
 use serde::Serialize;
 
 use crate::errors::{ClockhandError, UsageError, exception};
+use reference_log::ReferenceLog;
 
 /// The library that programs are given, beside this module.
 const PRELOADED_LIBRARY: &str = "libclockhand_preload.so";
@@ -146,7 +149,7 @@ impl Pager {
             }
         };
         let log = record.map(|path| ReferenceLog::create(&path, &[]));
-        let log = log.transpose().map_err(exception)?;
+        let log = log.transpose().map_err(exception)?.map(|log| Box::new(log) as Box<dyn EventLog>);
         let server = Server::start(settings.clone(), memory_bytes, swap, log).map_err(failed)?;
         Ok(Pager { server: Some(server), settings, library, is_direct })
     }

@@ -6,10 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use clockhand_pager_protocol::PAGE_BYTES;
+use clockhand_pager::{Event, EventLog, EventSink, PAGE_BYTES};
 use clockhand_trace::{OptionalColumns, ParquetWriter, Request, TraceError};
-
-use crate::paging::{Event, EventSink};
 
 /// Records that are handed to the writer at once.
 const BATCH_REQUESTS: usize = 1 << 16;
@@ -54,22 +52,15 @@ impl ReferenceLog {
         let shared = Shared { started: Instant::now(), batches: Mutex::new(Some(batches)) };
         Ok(ReferenceLog { shared: Arc::new(shared), writer: Mutex::new(Some(writer)) })
     }
+}
 
-    /// An event sink for the pager of a memory, which becomes `stream` and begins at `base`.
-    pub fn sink(&self, stream: u32, base: u64) -> Box<dyn EventSink> {
+impl EventLog for ReferenceLog {
+    fn sink(&self, stream: u32, base: u64) -> Box<dyn EventSink> {
         Box::new(LogSink { shared: self.shared.clone(), stream, base })
     }
 
-    /// Completes the file, with a label for each stream.
-    ///
-    /// # Errors
-    ///
-    /// If the trace cannot be written; then there is not a file, or the old one is unchanged.
-    ///
-    /// # Panics
-    ///
-    /// If it has been finished already.
-    pub fn finish(&self, streams: &[String]) -> Result<(), TraceError> {
+    /// If the trace cannot be written, there is not a file, or the old one is unchanged.
+    fn finish(&self, streams: &[String]) -> Result<(), String> {
         let batches = self.shared.batches.lock().expect("the lock is never poisoned").take();
         if let Some(Batches { batch, full }) = batches {
             // A writer that has failed reports its error below.
@@ -77,11 +68,12 @@ impl ReferenceLog {
         }
         let writer = self.writer.lock().expect("the lock is never poisoned").take();
         let writer = writer.expect("the log is finished once");
-        let mut writer = writer.join().expect("the writer does not panic")?;
+        let writer = writer.join().expect("the writer does not panic");
+        let mut writer = writer.map_err(|error| error.to_string())?;
         for (number, stream) in streams.iter().enumerate() {
             writer.add_label(&format!("stream {number}"), stream);
         }
-        writer.finish()
+        writer.finish().map_err(|error| error.to_string())
     }
 }
 
