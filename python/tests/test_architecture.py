@@ -26,7 +26,7 @@ ALLOWED_CRATES = {
     "measure": set(),
     "pager-protocol": set(),
     "tracer": set(),
-    "pager": {"policy", "trace", "pager-protocol"},
+    "pager": {"policy", "pager-protocol"},
     "pager-c": {"pager", "policy"},
     "preload": {"pager-protocol"},
     "python": {"policy", "policy-loader", "device", "trace", "sim", "pager", "measure", "tracer"},
