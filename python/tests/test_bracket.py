@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -162,11 +163,11 @@ def test_a_trace_of_more_than_2_32_steps_is_one_sentence(
     assert "memory limit" in run.err and run.err.count("\n") == 1
 
 
-def with_ends(bound_us: float, feasible_us: float | None) -> pl.DataFrame:
+def with_ends(bound_us: float, feasible_us: float | None) -> list[dict[str, Any]]:
     rows = [{**bound_row("t", 64), "io_time_us": bound_us}]
     if feasible_us is not None:
         rows.append({**bound_row("t", 64), "policy": "opt-feasible", "io_time_us": feasible_us})
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return rows
 
 
 def test_the_sentence_says_how_narrow_the_bracket_is() -> None:

@@ -81,7 +81,7 @@ def test_the_numbers_of_a_column_have_as_many_decimals_each() -> None:
 
 def test_memory_beyond_the_footprint_fits() -> None:
     rows = example_rows(policies=("clock",), sizes=(2048, 20_480, 30_000), with_bound=False)
-    assert for_people(rows)["memory"].to_list() == ["10.0 %", "100.0 %", "fits"]
+    assert for_people(rows.to_dicts())["memory"] == ["10.0 %", "100.0 %", "fits"]
 
 
 def test_without_a_terminal_progress_is_a_line_every_ten_seconds(

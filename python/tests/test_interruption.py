@@ -95,6 +95,13 @@ def test_the_version_is_told_without_loading_the_libraries() -> None:
     assert not modules & (HEAVY | {"typer", "polars"})
 
 
+def test_a_printed_simulation_does_without_the_library_of_tables(textbook: Path) -> None:
+    words = ["simulate", str(textbook), "--policy", "clock,lru,bound", "--frames", "2,3"]
+    out, modules = imported(words, {})
+    assert "vs bound" in out
+    assert not modules & {"polars", "altair", "numpy"}
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -5,11 +5,11 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
 
-import polars as pl
 import typer
 from rich import box
 from rich.console import Console
@@ -21,6 +21,9 @@ from clockhand.study.drawing import check_drawing
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places, publish
 from clockhand.study.selections import highlighted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 UNKNOWN = "–"
 """What is printed for an unknown value."""
@@ -107,18 +110,28 @@ def print_markdown(page: str) -> None:
         sys.stdout.write(page)
 
 
-def print_table(title: str, rows: pl.DataFrame, into: Console | None = None) -> None:
+Columns = Mapping[str, Sequence[Any]]
+"""The values of columns of one length, by their names."""
+
+
+def print_table(title: str, rows: "pl.DataFrame | Columns", into: Console | None = None) -> None:
     """Print rows as a table; numbers are right-aligned, and nothing is cut."""
+    if isinstance(rows, Mapping):
+        columns = rows
+        numeric = {name for name, values in columns.items() if any(map(_is_number, values))}
+    else:
+        columns = rows.to_dict(as_series=False)
+        numeric = {name for name, kind in rows.schema.items() if kind.is_numeric()}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     least_width = 0
-    shown = [_column(column) for column in rows]
-    for column, texts in zip(rows, shown, strict=True):
-        words = column.name.split() + texts
+    shown = [_column(values) for values in columns.values()]
+    for name, texts in zip(columns, shown, strict=True):
+        words = name.split() + texts
         width = min(max(map(len, words)), NEVER_FOLDED)
         least_width += width + COLUMN_GAP
         table.add_column(
-            column.name,
-            justify="right" if column.dtype.is_numeric() else "left",
+            name,
+            justify="right" if name in numeric else "left",
             min_width=width,
             overflow="fold",
         )
@@ -137,27 +150,30 @@ def format_for(format: Format | None, out: Path | None) -> Format:
     return Format.TABLE if out is None else endings.get(out.suffix.lower(), Format.TABLE)
 
 
-def encoded(
-    rows: pl.DataFrame, format: Format, print_for_people: Callable[[Console], None]
-) -> bytes:
+Rows = Union["pl.DataFrame", "Callable[[], pl.DataFrame]"]
+"""Rows, or what makes a table of them where more than their print is wanted."""
+
+
+def encoded(rows: Rows, format: Format, print_for_people: Callable[[Console], None]) -> bytes:
     """Return rows in a format, as written to a file; ``print_for_people`` prints the table."""
+    if format is Format.TABLE:
+        text = io.StringIO()
+        print_for_people(Console(file=text, width=WIDE, highlight=False))
+        return text.getvalue().encode()
+    table = rows() if callable(rows) else rows
     match format:
-        case Format.TABLE:
-            text = io.StringIO()
-            print_for_people(Console(file=text, width=WIDE, highlight=False))
-            return text.getvalue().encode()
         case Format.JSON:
-            return (json.dumps(rows.to_dicts(), indent=1, ensure_ascii=False) + "\n").encode()
+            return (json.dumps(table.to_dicts(), indent=1, ensure_ascii=False) + "\n").encode()
         case Format.CSV:
-            return rows.write_csv().encode()
+            return table.write_csv().encode()
         case Format.PARQUET:
             buffer = io.BytesIO()
-            rows.write_parquet(buffer)
+            table.write_parquet(buffer)
             return buffer.getvalue()
 
 
 def write_rows(
-    rows: pl.DataFrame,
+    rows: Rows,
     format: Format,
     print_for_people: Callable[[Console], None],
     *,
@@ -219,7 +235,7 @@ def check_highlight(
 
 
 def deliver(
-    rows: pl.DataFrame,
+    rows: Rows,
     format: Format | None,
     out: Path | None,
     print_for_people: Callable[[Console], None],
@@ -245,8 +261,17 @@ def deliver(
         write_rows(rows, written_as, print_for_people, stderr=stderr)
 
 
-def share_text(column: str) -> pl.Expr:
+def share_in_words(share: float | None) -> str | None:
+    """Return a share of the footprint as a percentage; above all of it, everything fits."""
+    if share is None:
+        return None
+    return "fits" if share > 1 else f"{round(100 * share, 1)} %"
+
+
+def share_text(column: str) -> "pl.Expr":
     """Return shares of the footprint as percentages; above all of it, everything fits."""
+    import polars as pl
+
     share = (pl.col(column) * 100).round(1).cast(pl.String).add(" %")
     return pl.when(pl.col(column) > 1).then(pl.lit("fits")).otherwise(share)
 
@@ -255,18 +280,22 @@ LEAST_DECIMALS = 3
 MOST_DECIMALS = 6
 
 
-def _column(column: pl.Series) -> list[str]:
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _column(values: Sequence[Any]) -> list[str]:
     """Return the texts of a column: its numbers have as many decimals each, so that they align.
 
     There are as many decimals as give the least of them three digits, and at most six.
     """
     decimals = LEAST_DECIMALS
-    if column.dtype.is_float():
-        known = [abs(value) for value in column if value and math.isfinite(value)]
-        if known:
-            digits = 2 - math.floor(math.log10(min(known)))
-            decimals = min(max(LEAST_DECIMALS, digits), MOST_DECIMALS)
-    return [_shown(value, decimals) for value in column]
+    floats = [abs(value) for value in values if isinstance(value, float)]
+    known = [value for value in floats if value and math.isfinite(value)]
+    if known:
+        digits = 2 - math.floor(math.log10(min(known)))
+        decimals = min(max(LEAST_DECIMALS, digits), MOST_DECIMALS)
+    return [_shown(value, decimals) for value in values]
 
 
 def _shown(value: object, decimals: int) -> str:

@@ -1,10 +1,11 @@
 """``clockhand simulate``: traces against policies, memory sizes and a device."""
 
+import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -21,6 +22,7 @@ from clockhand.command.options import (
     Traces,
 )
 from clockhand.command.output import (
+    Columns,
     Format,
     check_highlight,
     check_outputs,
@@ -28,7 +30,7 @@ from clockhand.command.output import (
     encoded,
     format_for,
     print_table,
-    share_text,
+    share_in_words,
 )
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.reading import with_reading
@@ -36,12 +38,15 @@ from clockhand.command.study import compared, run_shown, with_options
 from clockhand.studies.pages.comparison import (
     SETTING_COLUMNS,
     bracket_sentence,
-    io_time_over_bound,
+    times_over_bound,
 )
 from clockhand.studies.pages.run import PAGES
 from clockhand.study.facts import Facts, trace_label
 from clockhand.study.sampling import estimate_note
 from clockhand.traces import Reading
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Gauges = Annotated[
     Path | None,
@@ -85,31 +90,37 @@ def _simulate(
     files = simulation.report_files(report, plots, marked)
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
-    print_for_people = partial(print_rows, simulation.rows, simulation.facts)
-    deliver(simulation.rows, format, out, print_for_people, files, plots)
+    print_for_people = partial(print_rows, simulation.records, simulation.facts)
+    deliver(lambda: simulation.rows, format, out, print_for_people, files, plots)
 
 
-def encoded_gauges(gauges: pl.DataFrame, path: Path) -> bytes:
+def encoded_gauges(gauges: "pl.DataFrame", path: Path) -> bytes:
     """Return gauges as written to a file, in the format of its name; Parquet if it has none."""
     format = format_for(None, path)
     return encoded(gauges, Format.PARQUET if format is Format.TABLE else format, lambda _: None)
 
 
-def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
+Record = Mapping[str, Any]
+"""A row: values by the names of columns."""
+
+
+def print_rows(rows: Sequence[Record], facts: Facts, console: Console) -> None:
     """Print one table per trace and setting with the columns that people compare."""
     traces = {(trace["name"], trace["page_bytes"]): trace for trace in facts["traces"]}
-    settings = [name for name in SETTING_COLUMNS if name in rows.columns]
-    varying = [name for name in settings if rows[name].n_unique() > 1]
-    groups = rows.partition_by("trace", *settings, as_dict=True, maintain_order=True)
+    settings = [name for name in SETTING_COLUMNS if rows and name in rows[0]]
+    varying = [name for name in settings if len({row[name] for row in rows}) > 1]
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for row in rows:
+        groups.setdefault((row["trace"], *(row[name] for name in settings)), []).append(row)
     for (name, *values), group in groups.items():
-        trace = traces[name, group["page_bytes"][0]]
-        told = [f"device {group['device_resolved'][0]}"]
+        trace = traces[name, group[0]["page_bytes"]]
+        told = [f"device {group[0]['device_resolved']}"]
         told += [
             f"{column} {value}"
             for column, value in zip(settings, values, strict=True)
             if column in varying and column != "device"
         ]
-        estimate = estimate_note(group.to_dicts())
+        estimate = estimate_note(group)
         told += [estimate] if estimate else []
         title = (
             f"{trace_label(name, facts)}: {trace['references']:,} references to "
@@ -124,65 +135,84 @@ def print_rows(rows: pl.DataFrame, facts: Facts, console: Console) -> None:
             print_table(f"{heading}, by frames and share of the footprint", summary, console)
 
 
-def for_people(rows: pl.DataFrame) -> pl.DataFrame:
+def for_people(rows: Sequence[Record]) -> Columns:
     """Return the columns of rows of one trace that people compare, with I/O time in seconds.
 
-    ``± s`` is the standard error where the I/O time is an estimate from samples.
-    ``vs clock`` is the I/O time over that of CLOCK with the same memory, where CLOCK was run, and
-    ``vs bound`` that over the lower bound.
+    ``± s`` is the standard error where the I/O time is an estimate from samples; rows of datasets
+    have none. ``vs clock`` is the I/O time over that of CLOCK with the same memory, where CLOCK was
+    run, and ``vs bound`` that over the lower bound. Columns without a value are left out.
     """
-    clock = (
-        rows.filter(pl.col("policy_resolved") == "clock:insert_ref=0")
-        .unique("frames", keep="first")
-        .select("frames", clock_time_us="io_time_us")
-    )
-    rows = rows.with_columns(io_time_over_bound(rows))
-    shown = rows.join(clock, on="frames", how="left", maintain_order="left").select(
-        "frames",
-        share_text("memory_share").alias("memory"),
-        "policy",
-        (pl.col("hit_ratio") * 100).round(3).alias("hits %"),
-        pl.col("read_ios").alias("read I/Os"),
-        pl.col("write_ios").alias("write I/Os"),
-        (pl.col("io_time_us") / 1e6).alias("I/O time s"),
-        _standard_error(rows).alias("± s"),
-        (pl.col("io_time_us") / pl.col("clock_time_us")).alias("vs clock"),
-        pl.col("io_time_over_bound").alias("vs bound"),
-        (pl.col("energy_uj") / 1e6).alias("energy J"),
-    )
-    return shown.select(column for column in shown if column.null_count() < len(shown))
+    clock: dict[Any, float] = {}
+    for row in rows:
+        if row["policy_resolved"] == "clock:insert_ref=0":
+            clock.setdefault(row["frames"], row["io_time_us"])
+    shown = {
+        "frames": [row["frames"] for row in rows],
+        "memory": [share_in_words(row["memory_share"]) for row in rows],
+        "policy": [row["policy"] for row in rows],
+        "hits %": [_percent(row["hit_ratio"]) for row in rows],
+        "read I/Os": [row["read_ios"] for row in rows],
+        "write I/Os": [row["write_ios"] for row in rows],
+        "I/O time s": [_scaled(row["io_time_us"], 1e-6) for row in rows],
+        "± s": [_scaled(row.get("io_time_us_standard_error"), 1e-6) for row in rows],
+        "vs clock": [_ratio(row["io_time_us"], clock.get(row["frames"])) for row in rows],
+        "vs bound": times_over_bound(rows),
+        "energy J": [_scaled(row["energy_uj"], 1e-6) for row in rows],
+    }
+    return {
+        name: values for name, values in shown.items() if any(value is not None for value in values)
+    }
 
 
-def _standard_error(rows: pl.DataFrame) -> pl.Expr:
-    """The standard error of the I/O time in seconds; rows of datasets have none."""
-    if "io_time_us_standard_error" not in rows.columns:
-        return pl.lit(None, pl.Float64)
-    return pl.col("io_time_us_standard_error") / 1e6
+def _percent(share: float | None) -> float | None:
+    return None if share is None else round(100 * share, 3)
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _ratio(value: float | None, over: float | None) -> float | None:
+    """A quotient; neither of nothing nor of two that are nothing is one."""
+    if value is None or over is None:
+        return None
+    if over == 0:
+        return math.nan if value == 0 else math.inf
+    return value / over
 
 
 SUMMARY_SIZES = 12
 """Memory sizes that fit side by side on a terminal."""
 
 
-def summaries_for_people(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def summaries_for_people(rows: Sequence[Record]) -> dict[str, Columns]:
     """Return tables by title, each with a line per policy and a column per memory size.
 
     They hold the I/O times of rows of one trace and, where the bound was computed, how many times
     its I/O time each policy takes. There are none where they would say nothing more than the rows,
     or not fit on a terminal.
     """
-    cells = rows.with_columns(io_time_over_bound(rows)).unique(
-        ["policy", "frames"], keep="first", maintain_order=True
-    )
-    if cells["policy"].n_unique() == 1 or not 2 <= cells["frames"].n_unique() <= SUMMARY_SIZES:
+    cells: dict[tuple[Any, Any], tuple[Record, float | None]] = {}
+    for row, over_bound in zip(rows, times_over_bound(rows), strict=True):
+        cells.setdefault((row["policy"], row["frames"]), (row, over_bound))
+    policies = list(dict.fromkeys(policy for policy, _ in cells))
+    if len(policies) == 1 or not 2 <= len({frames for _, frames in cells}) <= SUMMARY_SIZES:
         return {}
-    size = pl.format("{}\n{}", "frames", share_text("memory_share")).alias("size")
-
-    def by_size(value: pl.Expr) -> pl.DataFrame:
-        known = cells.select("policy", size, value.alias("value")).drop_nulls()
-        return known.pivot("size", index="policy", values="value")
-
-    summaries = {"I/O time s": by_size(pl.col("io_time_us") / 1e6)}
-    if cells["io_time_over_bound"].null_count() < cells.height:
-        summaries["I/O time over the lower bound"] = by_size(pl.col("io_time_over_bound"))
+    times = [(row, _scaled(row["io_time_us"], 1e-6)) for row, _ in cells.values()]
+    summaries = {"I/O time s": _by_size(times)}
+    if any(over_bound is not None for _, over_bound in cells.values()):
+        summaries["I/O time over the lower bound"] = _by_size(list(cells.values()))
     return summaries
+
+
+def _by_size(cells: Sequence[tuple[Record, float | None]]) -> Columns:
+    """Lay out values with a line per policy and a column per memory size."""
+    known: dict[str, dict[str, float]] = {}
+    for row, value in cells:
+        share = share_in_words(row["memory_share"])
+        if value is not None and share is not None:
+            size = f"{row['frames']}\n{share}"
+            known.setdefault(size, {})[row["policy"]] = value
+    policies = list(dict.fromkeys(policy for values in known.values() for policy in values))
+    by_size = {size: [values.get(policy) for policy in policies] for size, values in known.items()}
+    return {"policy": policies, **by_size}

@@ -150,7 +150,7 @@ def _highlighted(
 def _print_rows(rows: pl.DataFrame, facts: Any, layout: Layout, to: Console) -> None:
     """Print rows as the study's own command does."""
     if layout is PAGES:
-        print_rows(rows, facts, to)
+        print_rows(rows.to_dicts(), facts, to)
     else:
         TABLES[layout.study.name](reported(rows, facts, layout), to)
 

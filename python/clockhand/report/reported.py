@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-import polars as pl
-
 from clockhand.study.calls import in_python
 from clockhand.study.drawing import check_drawing, chosen
 from clockhand.study.files import publish
@@ -15,6 +13,7 @@ from clockhand.study.selections import highlighted
 
 if TYPE_CHECKING:
     import altair as alt
+    import polars as pl
 
     from clockhand.report.canvas import Spec
 
@@ -27,9 +26,11 @@ class Reported(ABC):
     Attributes:
         compared_by: The column of the rows that has what figures emphasise; none if they have
             names of their own for it.
+        rows: The rows, if they have this column.
     """
 
     compared_by: ClassVar[str | None] = None
+    rows: "pl.DataFrame"
 
     def write_report(
         self, path: str | os.PathLike[str], *, highlight: str | Sequence[str] = ()
@@ -81,9 +82,10 @@ class Reported(ABC):
             UsageError: an entry matches nothing that is compared, or all together too much.
         """
         texts = [highlight] if isinstance(highlight, str) else list(highlight)
-        if self.compared_by is not None:
-            rows: pl.DataFrame = vars(self)["rows"]
-            return highlighted(texts, rows[self.compared_by].unique(maintain_order=True).to_list())
+        if texts and self.compared_by is not None:
+            return highlighted(
+                texts, self.rows[self.compared_by].unique(maintain_order=True).to_list()
+            )
         return texts
 
     def report_files(
@@ -113,7 +115,7 @@ class Reported(ABC):
         """Return every figure in Vega-Lite, by its key, the leading one first."""
 
     @abstractmethod
-    def _leading(self) -> pl.DataFrame:
+    def _leading(self) -> "pl.DataFrame":
         """Return the rows with the columns that notebooks show."""
 
     @abstractmethod
@@ -126,11 +128,9 @@ class ReportedRows(Reported):
 
     Attributes:
         leading: These columns; those that the rows lack are left out.
-        rows: The rows.
     """
 
     leading: ClassVar[Sequence[str]]
-    rows: pl.DataFrame
 
-    def _leading(self) -> pl.DataFrame:
+    def _leading(self) -> "pl.DataFrame":
         return self.rows.select(name for name in self.leading if name in self.rows.columns)

@@ -1,20 +1,19 @@
 """The columns of studies' rows, as the engine declares them."""
 
 from collections.abc import Mapping
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from clockhand import _engine
 
-Schema = Mapping[str, type[pl.DataType]]
+if TYPE_CHECKING:
+    import polars as pl
+
+Schema = Mapping[str, "type[pl.DataType]"]
 """Names, order and types of the columns of a table."""
 
-TYPES: Mapping[str, type[pl.DataType]] = {
-    "text": pl.String,
-    "u64": pl.UInt64,
-    "f64": pl.Float64,
-    "bool": pl.Boolean,
-}
+TYPES = {"text": "String", "u64": "UInt64", "f64": "Float64", "bool": "Boolean"}
+"""The types of Polars, which is imported when there are rows to keep."""
+
 WORDS = {"text": "text", "u64": "whole number", "f64": "number", "bool": "yes or no"}
 
 
@@ -24,7 +23,10 @@ def schema(study: str) -> Schema:
     Raises:
         KeyError: the engine has no such study.
     """
-    return {column["name"]: TYPES[column["kind"]] for column in _engine.columns()[study]}
+    import polars as pl
+
+    columns = _engine.columns()[study]
+    return {column["name"]: getattr(pl, TYPES[column["kind"]]) for column in columns}
 
 
 def page() -> str:

@@ -9,7 +9,6 @@ The engine writes traces in the same way (crates/trace/src/write/unfinished.rs).
 import errno
 import fcntl
 import os
-import secrets
 import shutil
 import stat
 import tempfile
@@ -200,7 +199,7 @@ def _is_device_or_pipe(path: Path) -> bool:
 def _stage(path: Path, content: bytes, staged: ExitStack) -> Path:
     """Write a file beside its place; it is locked, and removed if it is still there at the end."""
     destination = Path(os.path.realpath(path))
-    partial = destination.with_name(PARTIAL_PATTERN.replace("*", secrets.token_hex(8)))
+    partial = destination.with_name(PARTIAL_PATTERN.replace("*", os.urandom(8).hex()))
     try:
         file = staged.enter_context(_new_and_locked(partial))
         staged.callback(partial.unlink, missing_ok=True)

@@ -11,17 +11,18 @@ import linecache
 import os
 import sys
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Literal, TypeVar
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from clockhand import _engine
 from clockhand._engine import UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 METHODS = {
     "choose_victim": ("frames",),
@@ -103,7 +104,7 @@ class Conformance:
         raised: What the policy's own code raised, if that is how it broke.
     """
 
-    rules: pl.DataFrame
+    rules: "pl.DataFrame"
     sentence: str | None
     events: list[str]
     raised: Exception | None
@@ -125,7 +126,7 @@ def check_policy(policy: str | type) -> Conformance:
     broken = checked["broken"]
     rows = [{**kept, "kept": True} for kept in checked["kept"]]
     if broken is None:
-        return Conformance(pl.DataFrame(rows, schema=RULE_SCHEMA), None, [], None)
+        return Conformance(_rules(rows), None, [], None)
     rows.append({"rule": broken["rule"], "memories": None, "references": None, "kept": False})
     sentence = (
         f"{name} broke the rule that a policy {broken['rule']}: at reference "
@@ -133,20 +134,18 @@ def check_policy(policy: str | type) -> Conformance:
     )
     raised = broken["raised"]
     return Conformance(
-        pl.DataFrame(rows, schema=RULE_SCHEMA),
+        _rules(rows),
         sentence,
         broken["events"],
         raised if raised is not None and raised_by(raised) is not None else None,
     )
 
 
-RULE_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "rule": pl.String,
-    "kept": pl.Boolean,
-    "memories": pl.UInt64,
-    "references": pl.UInt64,
-}
-"""Names, order and types of the columns of the rules that were tried."""
+def _rules(rows: list[dict[str, Any]]) -> "pl.DataFrame":
+    import polars as pl
+
+    numbers = dict.fromkeys(("memories", "references"), pl.UInt64)
+    return pl.DataFrame(rows, schema={"rule": pl.String, "kept": pl.Boolean, **numbers})
 
 
 def texts_of(entries: Sequence[Entry]) -> list[str]:

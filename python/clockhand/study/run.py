@@ -3,9 +3,8 @@
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
-
-import polars as pl
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from clockhand import _engine
 from clockhand.study.columns import schema
@@ -16,8 +15,14 @@ from clockhand.study.progress import Watching, watched
 from clockhand.study.windows import predicted_windows
 from clockhand.traces import Reading, Traces, reading_notes, reading_options, sources
 
+if TYPE_CHECKING:
+    import polars as pl
+
 Options = dict[str, Any]
 """Options as the engine takes them, by name."""
+
+Records = Sequence[Mapping[str, Any]]
+"""Rows as the engine gives them: values by the names of columns."""
 
 Columns = Mapping[str, Any]
 """Names, order and types of columns, some of which may hold lists."""
@@ -28,16 +33,41 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Ran:
-    """What the run of a study gave: rows, facts, the readers' warnings, and the engine's result."""
+    """What the run of a study gave.
 
-    rows: pl.DataFrame
+    Attributes:
+        table: Makes the table of its rows, which a command that only prints them does without: to
+            import what makes it takes longer than a small trace.
+        facts: How they were made.
+        warnings: What the readers passed over or assumed, one sentence each.
+        result: The engine's result.
+    """
+
+    table: "Callable[[], pl.DataFrame]"
     facts: Any
     warnings: list[str]
     result: Mapping[str, Any]
 
+    @cached_property
+    def rows(self) -> "pl.DataFrame":
+        """Its rows."""
+        return self.table()
 
-def _nothing(_: pl.DataFrame) -> Mapping[str, Any]:
+    @cached_property
+    def records(self) -> Records:
+        """Its rows, as the engine gave them."""
+        records: Records | None = self.result.get("rows")
+        return self.rows.to_dicts() if records is None else records
+
+
+def _nothing(_: "pl.DataFrame") -> Mapping[str, Any]:
     return {}
+
+
+def _policy() -> "pl.Expr":
+    import polars as pl
+
+    return pl.col("policy")
 
 
 def _unchanged(options: Options) -> Options:
@@ -61,7 +91,7 @@ class Study(Generic[Result]):
         devices: What the facts call the devices of the rows.
         completed: What is still to be settled once the options are checked.
         predicts_windows: Whether CFLRU's window is predicted where the rows vary it.
-        label: What is compared without its size, as the column ``policy``.
+        label: Gives what is compared without its size, as the column ``policy``.
         beside: Columns of lists that a dataset keeps beside those of the rows.
         result_of: What the engine's result holds beside rows, made of rows with these columns.
         own_schema: The columns of its rows, if the engine does not declare them.
@@ -77,9 +107,9 @@ class Study(Generic[Result]):
     devices: str = "devices"
     completed: Callable[[Options], Options] = _unchanged
     predicts_windows: bool = False
-    label: pl.Expr = field(default=pl.col("policy"), compare=False)
-    beside: Mapping[str, pl.DataType] = field(default_factory=dict)
-    result_of: Callable[[pl.DataFrame], Mapping[str, Any]] = _nothing
+    label: "Callable[[], pl.Expr]" = field(default=_policy, compare=False)
+    beside: "Mapping[str, pl.DataType]" = field(default_factory=dict)
+    result_of: "Callable[[pl.DataFrame], Mapping[str, Any]]" = _nothing
     own_schema: Columns | None = None
 
     @property
@@ -111,10 +141,13 @@ class Study(Generic[Result]):
         }
         return {**told, "jobs": jobs}
 
+    def page_bytes(self, rows: Records) -> int:
+        """Return the bytes of a page of rows; 0 if there are none."""
+        return int(rows[0][self.page_column]) if rows else 0
+
     def facts(
         self,
         result: Mapping[str, Any],
-        rows: pl.DataFrame,
         options: Mapping[str, Any],
         *,
         command: str,
@@ -123,17 +156,16 @@ class Study(Generic[Result]):
         """Return everything a reader needs to repeat the run that gave ``result``.
 
         Args:
-            result: What the engine gave.
-            rows: Its rows.
+            result: What the engine gave, with its rows.
             options: The options that it was given.
             command: The command line that does it.
             jobs: The threads that were asked for.
         """
         resolved: dict[str, str] = {}
         if self.contender is not None:
-            names = rows.select(self.contender, f"{self.contender}_resolved")
-            resolved = dict(names.unique(keep="first", maintain_order=True).iter_rows())
-        page_bytes = int(rows[self.page_column][0]) if rows.height else 0
+            for row in reversed(result["rows"]):  # The first row of each counts.
+                resolved[row[self.contender]] = row[f"{self.contender}_resolved"]
+        page_bytes = self.page_bytes(result["rows"])
         return run_facts(
             command=command,
             seed=options["seed"],
@@ -190,15 +222,20 @@ def run_study(
     if command is None:
         names = [source.name for source in trace_sources]
         command = _equivalent(study, names, given, {**reading_options(reading), **(beside or {})})
-    rows = pl.DataFrame(result["rows"], schema=study.schema)
-    facts = study.facts(result, rows, options, command=command, jobs=jobs)
+    facts = study.facts(result, options, command=command, jobs=jobs)
     # A prediction reads the references into memory.
     if study.predicts_windows and reading.get("scratch") is None:
-        page_bytes = int(rows[study.page_column][0]) if rows.height else 0
-        windows = predicted_windows(trace_sources, rows, page_bytes, options["device"])
+        rows = result["rows"]
+        windows = predicted_windows(trace_sources, rows, study.page_bytes(rows), options["device"])
         if windows:
             facts["predicted_windows"] = windows
-    return study.made(Ran(rows, facts, reading_warnings(result["traces"]), result))
+
+    def table() -> "pl.DataFrame":
+        import polars as pl
+
+        return pl.DataFrame(result["rows"], schema=study.schema)
+
+    return study.made(Ran(table, facts, reading_warnings(result["traces"]), result))
 
 
 def check_jobs(jobs: int | None) -> None:

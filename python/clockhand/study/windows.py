@@ -1,9 +1,7 @@
 """The windows that CFLRU should have, beside those that a study simulates."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-
-import polars as pl
 
 from clockhand import _engine
 from clockhand.study.facts import PredictedWindow
@@ -11,7 +9,7 @@ from clockhand.study.ranges import families, is_of_window
 
 
 def predicted_windows(
-    sources: Sequence[Any], rows: pl.DataFrame, page_bytes: int, device: str
+    sources: Sequence[Any], rows: Sequence[Mapping[str, Any]], page_bytes: int, device: str
 ) -> list[PredictedWindow]:
     """Predict CFLRU's window for each trace and memory size of rows in which its windows vary.
 
@@ -23,7 +21,7 @@ def predicted_windows(
         page_bytes: Bytes of a page.
         device: The device that weighs writes against reads.
     """
-    if not varies_window(rows["policy"]):
+    if not varies_window(row["policy"] for row in rows):
         return []
     return [
         {
@@ -37,7 +35,7 @@ def predicted_windows(
         }
         for source in sources
         if source.name != "-"
-        for frames in rows.filter(trace=source.name)["frames"].unique().sort().to_list()
+        for frames in sorted({row["frames"] for row in rows if row["trace"] == source.name})
     ]
 
 

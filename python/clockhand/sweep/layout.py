@@ -89,7 +89,7 @@ class Layout(ABC):
     @property
     def label(self) -> pl.Expr:
         """What is compared without its size, as the column ``policy`` of those rows."""
-        return self.study.label
+        return self.study.label()
 
     def shown(self, cells: pl.DataFrame) -> pl.DataFrame:
         """Return the rows that people and analyses see, without the columns that hold lists."""
@@ -113,7 +113,7 @@ class Layout(ABC):
         column = self.study.contender
         assert column is not None, "a layout that compares nothing else names what it compares"
         names = pl.DataFrame({column: options[column]}, schema={column: pl.String})
-        return names.select(self.study.label)["policy"].to_list()
+        return names.select(self.study.label())["policy"].to_list()
 
     @abstractmethod
     def cells(self, options: Options, footprint_pages: int | None) -> list[Cell]:

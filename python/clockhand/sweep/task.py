@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import polars as pl
-
 from clockhand import _engine
 from clockhand.study.progress import Watch
 from clockhand.study.run import Options, trace_facts
@@ -318,14 +316,11 @@ class Run:
         # A prediction reads the references into memory.
         if not self._task.layout.study.predicts_windows or self._task.scratch is not None:
             return {}
-        cells = pl.DataFrame(
-            [
-                {"trace": self._source.name, "policy": policy, "frames": size}
-                for size in sorted(frames)
-                for policy in options["policy"]
-            ],
-            schema={"trace": pl.String, "policy": pl.String, "frames": pl.UInt64},
-        )
+        cells = [
+            {"trace": self._source.name, "policy": policy, "frames": size}
+            for size in sorted(frames)
+            for policy in options["policy"]
+        ]
         page_bytes = _engine.parse_page_bytes(str(options["page_size"]))
         windows = predicted_windows([self._source], cells, page_bytes, options["device"])
         named = [{**window, "trace": self._task.trace} for window in windows]

@@ -1,10 +1,12 @@
 """Which result rows can be compared, and how far each is from the lower bound."""
 
-from typing import Any
-
-import polars as pl
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from clockhand.study.policies import BOUND, FEASIBLE, end_of_bracket
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # Rows that differ in one of these are not comparable.
 SETTING_COLUMNS = (
@@ -13,14 +15,14 @@ SETTING_COLUMNS = (
 )  # fmt: skip
 
 
-def bracket_sentence(rows: pl.DataFrame) -> str | None:
+def bracket_sentence(rows: Iterable[Mapping[str, Any]]) -> str | None:
     """Say how narrow the bracket of the optimum is at each memory size of one trace and setting.
 
     ``None`` if the rows lack one of its ends.
     """
     ends: dict[str, dict[int, float]] = {BOUND: {}, FEASIBLE: {}}
-    shown = rows.select("policy", "frames", "io_time_us")
-    for policy, frames, time_us in shown.iter_rows():
+    for row in rows:
+        policy, frames, time_us = row["policy"], row["frames"], row["io_time_us"]
         end = end_of_bracket(policy)
         if end is not None:
             narrower = max if end == BOUND else min
@@ -40,23 +42,32 @@ def _gap(bound_us: float, feasible_us: float, frames: int) -> str:
     return f"{100 * (feasible_us / bound_us - 1):.2f} % apart at {frames:,} frames"
 
 
-def io_time_over_bound(rows: pl.DataFrame) -> pl.Series:
+def io_time_over_bound(rows: "pl.DataFrame") -> "pl.Series":
+    """Return :func:`times_over_bound` of rows, as a column."""
+    import polars as pl
+
+    must_match = [name for name in SETTING_COLUMNS if name in rows.columns]
+    records = rows.select("trace", "policy", "io_time_us", "frames", *must_match).to_dicts()
+    return pl.Series("io_time_over_bound", times_over_bound(records), dtype=pl.Float64)
+
+
+def times_over_bound(records: Sequence[Mapping[str, Any]]) -> list[float | None]:
     """Return how many times the I/O time of the lower bound each row takes.
 
     The bound is the row of the policy ``bound`` with the same trace, memory size and setting; where
-    it leaves its memory size or a setting null, it holds for all of them. The result is null for
-    the bound itself, and where there is no bound or its time is 0.
+    it leaves its memory size or a setting null, it holds for all of them. The result is ``None``
+    for the bound itself, and where there is no bound or its time is 0.
     """
-    must_match = ["frames", *(name for name in SETTING_COLUMNS if name in rows.columns)]
-    records = rows.select("trace", "policy", "io_time_us", *must_match).to_dicts()
-    bounds: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+    columns = records[0].keys() if records else ()
+    must_match = ["frames", *(name for name in SETTING_COLUMNS if name in columns)]
+    bounds: dict[tuple[Any, Any], list[Mapping[str, Any]]] = {}
     for record in records:
         if end_of_bracket(record["policy"]) == BOUND and record["io_time_us"]:
             bounds.setdefault((record["trace"], record["frames"]), []).append(record)
     for tightest_first in bounds.values():
         tightest_first.sort(key=lambda bound: -bound["io_time_us"])
 
-    def ratio(record: dict[str, Any]) -> float | None:
+    def ratio(record: Mapping[str, Any]) -> float | None:
         if end_of_bracket(record["policy"]) == BOUND or record["io_time_us"] is None:
             return None
         trace = record["trace"]
@@ -65,5 +76,4 @@ def io_time_over_bound(rows: pl.DataFrame) -> pl.Series:
                 return float(record["io_time_us"] / bound["io_time_us"])
         return None
 
-    values = [ratio(record) for record in records]
-    return pl.Series("io_time_over_bound", values, dtype=pl.Float64)
+    return [ratio(record) for record in records]

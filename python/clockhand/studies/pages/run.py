@@ -2,44 +2,59 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Required, Unpack
-
-import polars as pl
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Required, Unpack
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import in_python
-from clockhand.study.columns import schema
+from clockhand.study.columns import Schema, schema
 from clockhand.study.facts import Facts
 from clockhand.study.progress import Watching
 from clockhand.study.run import Options as EngineOptions
-from clockhand.study.run import Ran, Study, run_study
+from clockhand.study.run import Ran, Records, Study, run_study
 from clockhand.study.sampling import estimate_note, sample_text
 from clockhand.traces import READING, Reading, Traces
 
-SCHEMA = schema("pages")
-"""Names, order and types of the columns of a result; the first eighteen are the contract."""
+if TYPE_CHECKING:
+    import polars as pl
 
-GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "trace": pl.String,
-    "policy": pl.String,
-    "policy_resolved": pl.String,
-    "frames": pl.UInt64,
-    "page_bytes": pl.UInt64,
-    "fault": pl.UInt64,
-    "hand_movements": pl.UInt64,
-    "gauge": pl.String,
-    "value": pl.Float64,
+    SCHEMA: Schema
+    """Names, order and types of the columns of a result; the first eighteen are the contract."""
+
+    GAUGE_SCHEMA: Schema
+    """Names, order and types of the columns of gauges: a row per sample of one value."""
+
+GAUGE_TYPES = {
+    "trace": "String",
+    "policy": "String",
+    "policy_resolved": "String",
+    "frames": "UInt64",
+    "page_bytes": "UInt64",
+    "fault": "UInt64",
+    "hand_movements": "UInt64",
+    "gauge": "String",
+    "value": "Float64",
 }
-"""Names, order and types of the columns of gauges: a row per sample of one value."""
+"""The columns of gauges, and their types in Polars."""
+
+
+def __getattr__(name: str) -> Schema:
+    """Return a schema; what is printed by a command needs none, nor the import of its types."""
+    if name == "SCHEMA":
+        return schema("pages")
+    if name == "GAUGE_SCHEMA":
+        import polars as pl
+
+        return {column: getattr(pl, kind) for column, kind in GAUGE_TYPES.items()}
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 GAUGES_FILE = "gauges.parquet"
 """Where the command of the facts writes gauges, which the library gives as a table."""
 
 
-@dataclass(frozen=True)
 class Simulation(ReportedRows):
     """A result with the facts that belong to it.
 
@@ -52,16 +67,32 @@ class Simulation(ReportedRows):
             :data:`GAUGE_SCHEMA`; no rows if none were asked for.
     """
 
-    rows: pl.DataFrame
-    facts: Facts
-    warnings: list[str]
-    gauges: pl.DataFrame
-
     compared_by = "policy"
     leading = (
         "trace", "policy", "frames", "memory_share", "hit_ratio", "read_ios", "write_ios",
         "io_time_us",
     )  # fmt: skip
+
+    def __init__(self, ran: Ran) -> None:
+        self._ran = ran
+        self.facts: Facts = ran.facts
+        self.warnings = ran.warnings
+
+    def __repr__(self) -> str:
+        return f"Simulation of {len(self.records)} cells: see rows, facts, gauges and write_report"
+
+    @cached_property
+    def rows(self) -> "pl.DataFrame":  # type: ignore[override]
+        return self._ran.rows
+
+    @property
+    def records(self) -> Records:
+        """The rows as mappings from columns to values."""
+        return self._ran.records
+
+    @cached_property
+    def gauges(self) -> "pl.DataFrame":
+        return _gauges(self._ran.result["gauges"], self.rows)
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.report import render
@@ -73,10 +104,6 @@ class Simulation(ReportedRows):
         from clockhand.studies.pages.charts import specifications
 
         return specifications(self.rows, self.facts, highlight)
-
-
-def _made(ran: Ran) -> Simulation:
-    return Simulation(ran.rows, ran.facts, ran.warnings, _gauges(ran.result["gauges"], ran.rows))
 
 
 def _simulated(
@@ -97,15 +124,15 @@ def _simulated(
     return {**result, "traces": traces}
 
 
-def _ungauged(_: pl.DataFrame) -> Mapping[str, Any]:
-    return {"gauges": {name: [] for name in ("row", *list(GAUGE_SCHEMA)[5:])}}
+def _ungauged(_: "pl.DataFrame") -> Mapping[str, Any]:
+    return {"gauges": {name: [] for name in ("row", *list(GAUGE_TYPES)[5:])}}
 
 
 PAGES = Study(
     name="pages",
     command="simulate",
     engine=_simulated,
-    made=_made,
+    made=Simulation,
     grid=("frames|memory", "policy"),
     predicts_windows=True,
     result_of=_ungauged,
@@ -226,7 +253,7 @@ def run_simulation(
 
 
 @in_python(Options, like=run_simulation)
-def simulate(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
+def simulate(traces: Traces, **options: Unpack[Options]) -> "pl.DataFrame":
     """Replay traces against policies, as :func:`run_simulation` does; only the rows.
 
     Returns:
@@ -236,9 +263,11 @@ def simulate(traces: Traces, **options: Unpack[Options]) -> pl.DataFrame:
     return run_simulation(traces, **options).rows
 
 
-def _gauges(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
+def _gauges(columns: Mapping[str, Any], rows: "pl.DataFrame") -> "pl.DataFrame":
     """Join samples, whose column ``row`` counts result rows from 0, with what their rows are."""
+    import polars as pl
+
     samples = pl.DataFrame(columns, schema_overrides={"row": pl.UInt32})
-    about = rows.with_row_index("row").select("row", *list(GAUGE_SCHEMA)[:5])
+    about = rows.with_row_index("row").select("row", *list(GAUGE_TYPES)[:5])
     joined = samples.join(about, on="row", how="left", maintain_order="left")
-    return joined.select(pl.col(name).cast(kind) for name, kind in GAUGE_SCHEMA.items())
+    return joined.select(pl.col(name).cast(getattr(pl, kind)) for name, kind in GAUGE_TYPES.items())

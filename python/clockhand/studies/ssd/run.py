@@ -85,7 +85,7 @@ SSD = Study(
     grid=("ssd", "buffer"),
     contender="buffer",
     devices="ssds",
-    label=FAMILY,
+    label=lambda: FAMILY,
     beside={"wear_erases": pl.List(pl.UInt32()), "wear_blocks": pl.List(pl.UInt32())},
     result_of=_worn,
 )
