@@ -7,8 +7,10 @@ nothing is written. Programs with a window are used on a virtual screen (desktop
 half an hour.
 """
 
+import errno
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,7 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from captured import CLOCKHAND, capture_named
-from desktop import Desktop
+from databases import as_ordinary_user
+from desktop import Desktop, SessionError
 from sessions import SESSIONS, Session
 
 import clockhand
@@ -44,24 +47,57 @@ def run_session(
 
     Raises:
         SessionError: the program did not do what its session asked for.
+        FileNotFoundError: it, or what its input is made with, is not installed.
     """
     with tempfile.TemporaryDirectory(prefix=f"{session.name}-") as name:
         folder = Path(name)
-        if session.use is None:
-            for number, command in enumerate(session.prepare(folder)):
+        commands = session.prepare(folder)
+        for command in commands:
+            if shutil.which(command[0]) is None:
+                raise FileNotFoundError(errno.ENOENT, "not installed", command[0])
+        if session.serve is not None:
+            (command,) = commands
+            words = [*launcher(session, second_cache, "part-0.parquet"), *command]
+            ask_server(session.serve, [*as_ordinary_user(), *words], folder)
+        elif session.use is None:
+            for number, command in enumerate(commands):
                 environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
                 run = [*launcher(session, second_cache, f"part-{number}.parquet"), *command]
                 subprocess.run(run, cwd=folder, env=environment, check=True)
         else:
             with Desktop(folder) as desktop:
                 desktop.environment()
-                (command,) = session.prepare(folder)
+                (command,) = commands
                 desktop.start([*launcher(session, second_cache, "part-0.parquet"), *command])
                 session.use(desktop)
                 desktop.finish()
         session.check(folder)
         join_parts(session, folder)
         keep(session, folder)
+
+
+def ask_server(serve: Callable[[Path], None], command: list[str], folder: Path) -> None:
+    """Start a server in a folder, be its client, and wait for its end.
+
+    Raises:
+        SessionError: it fails.
+    """
+    (folder / "home").mkdir()
+    environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(folder / "home")}
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        serve(folder)
+        code = server.wait()
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGTERM)
+            server.wait()
+    if code:
+        said = (folder / "server.log").read_text(errors="replace").strip().splitlines()
+        raise SessionError(f"the server ended with code {code}: {said[-1] if said else ''}")
 
 
 def launcher(session: Session, second_cache: list[str], out: str) -> list[str]:

@@ -2,9 +2,9 @@
 
     .venv/bin/python traces/capture_whole.py [NAME...]
 
-A session of sessions.py or larger.py becomes `whole/NAME.parquet`, from its cold start to its end,
-which is too large to commit. Of those of larger.py a part is kept as `larger/NAME.parquet`. A
-session whose program is not on this machine is named and left out.
+A session of larger.py becomes `whole/NAME.parquet`, from its cold start to its end, which is too
+large to commit. Of those that are not among the committed traces a part is kept as
+`larger/NAME.parquet`. A session whose program is not on this machine is named and left out.
 """
 
 import shutil
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from capture import TRACES, run_session, take_middle
 from captured import capture_named
-from larger import LARGER
-from sessions import SESSIONS, Session
+from larger import LARGER, whole_sessions
+from sessions import Session
 
 import clockhand
 
@@ -51,4 +51,4 @@ def keep_part(name: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(capture_named([*SESSIONS, *LARGER], capture))
+    sys.exit(capture_named(whole_sessions(), capture))

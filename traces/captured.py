@@ -30,7 +30,7 @@ def capture_named(sessions: Iterable[Session], capture: Callable[[Session], None
 
     Returns:
         The exit code: 2 if there is no such session, 1 if one failed, whose traces are left as
-        they were.
+        they were. What is not installed is no failure.
     """
     known = {session.name: session for session in sessions}
     wanted = sys.argv[1:] or list(known)
@@ -42,6 +42,10 @@ def capture_named(sessions: Iterable[Session], capture: Callable[[Session], None
         print(name, flush=True)
         try:
             capture(known[name])
+        except FileNotFoundError as error:
+            print(
+                f"  {error.filename} is not installed; {name} was left as it was", file=sys.stderr
+            )
         except FAILURES as error:
             print(f"  {name}: {error}; its traces were left as they were", file=sys.stderr)
             failed = 1

@@ -14,8 +14,10 @@ from pathlib import Path
 SCREEN = "1024x768x24"
 PATIENCE_S = 1800
 """How long a window or a result may take to appear; a captured program is many times slower."""
+LOOKS = 20
+LOOK_EVERY_S = 0.05
 IDLE_SHARE = 0.25
-"""A program that uses less of a core than this waits for its user; a caret blinks meanwhile."""
+"""A program that runs or waits for a core at fewer looks waits for its user; a caret blinks."""
 
 
 class SessionError(Exception):
@@ -149,16 +151,14 @@ class Desktop:
             time.sleep(0.25)
 
     def settle(self) -> None:
-        """Wait until the program waits for its user."""
-        idle = 0
-        while idle < 2 and self.program is not None and self.program.poll() is None:
-            before = self._used_s()
-            time.sleep(0.5)
-            idle = idle + 1 if self.is_idle(self._used_s() - before, 0.5) else 0
-
-    def is_idle(self, used_s: float, passed_s: float) -> bool:
-        """Whether a program that used so much processor time meanwhile waits for its user."""
-        return used_s < passed_s * IDLE_SHARE
+        """Wait until the program waits for its user, also on a machine that others keep busy."""
+        while self.program is not None and self.program.poll() is None:
+            busy = 0
+            for _ in range(LOOKS):
+                busy += self._is_busy()
+                time.sleep(LOOK_EVERY_S)
+            if busy < LOOKS * IDLE_SHARE:
+                return
 
     def finish(self) -> None:
         """Wait for the program's end.
@@ -170,17 +170,18 @@ class Desktop:
         if code := self.program.wait():
             raise SessionError(f"the program ended with code {code}")
 
-    def _used_s(self) -> float:
-        """Seconds of processor time of the program and its children so far."""
+    def _is_busy(self) -> bool:
+        """Whether a thread of the program or its children runs, waits for a core or for a disk."""
         assert self.program is not None
-        ticks = 0
         for process in [self.program.pid, *_descendants(self.program.pid)]:
-            try:
-                fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+            for file in Path(f"/proc/{process}/task").glob("*/stat"):
+                try:
+                    state = file.read_text().rpartition(")")[2].split()[0]
+                except OSError:
+                    continue
+                if state in "RD":
+                    return True
+        return False
 
     def _xdotool(self, *words: str) -> str:
         run = subprocess.run(

@@ -1,21 +1,54 @@
-"""Larger sessions than those of sessions.py, which are captured whole behind one small filter.
+"""The sessions that are captured whole behind one small filter; most are longer than sessions.py's.
 
 `capture_whole.py` captures them behind the first-level cache of the CRAW study and a second one
-of 256 KiB. A whole trace is too large to commit; a part of it is.
+of 256 KiB. A whole trace is too large to commit; a part of those that are only here is.
 """
 
+import json
+import random
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy
-from sessions import Session, must, run
+from databases import DATABASES
+from sessions import (
+    LICENCES,
+    SESSIONS,
+    Session,
+    check_audacious,
+    must,
+    prepare_audacious,
+    run,
+    use_freecell,
+)
 
 ROWS = 60_000
 ROW_CHARACTERS = 800
 GRID, STEPS = 512, 12
 SHAPES = 12
+ITEMS, WORDS, SEED = 40_000, 5_000, 2014
+TEXTS, TEXT_WORDS = 16, 500_000
+
+# tar and gzip on more than their buffers
+
+
+def prepare_large_tar_gzip(folder: Path) -> list[list[str]]:
+    words = [word for licence in LICENCES for word in licence.read_text().split()]
+    generator = random.Random(SEED)
+    (folder / "texts").mkdir()
+    for number in range(TEXTS):
+        text = " ".join(generator.choices(words, k=TEXT_WORDS))
+        (folder / "texts" / f"text-{number}.txt").write_text(text)
+    return [["tar", "--create", "--file=texts.tar", "texts"], ["gzip", "texts.tar"]]
+
+
+def check_large_tar_gzip(folder: Path) -> None:
+    run("tar", "--compare", "--file=texts.tar.gz", cwd=folder)
+
 
 # sqlite3 on a database of 50 MB
 
@@ -109,7 +142,55 @@ def check_numbers(folder: Path) -> None:
     must(float(plate.std()) < float(start.std()) / 2, "the plate did not become more even")
 
 
+# a JavaScript engine
+
+
+def prepare_javascript(folder: Path) -> list[list[str]]:
+    (folder / "words.js").write_text(
+        f"""const fs = require("fs");
+let state = {SEED};
+const next = (n) => (state = (state * 16807) % 2147483647) % n;
+const items = [];
+for (let id = 0; id < {ITEMS}; id++) {{
+  items.push({{ id, word: "w" + next({WORDS}), amount: next(1009) }});
+}}
+const text = JSON.stringify(items);
+const totals = {{}};
+for (const item of JSON.parse(text)) {{
+  totals[item.word] = (totals[item.word] ?? 0) + item.amount;
+}}
+const order = Object.keys(totals).sort((a, b) => totals[b] - totals[a] || (a < b ? -1 : 1));
+const loud = text.replace(/"w([0-9]+)"/g, (_, word) => `"W${{word}}!"`).length - text.length;
+fs.writeFileSync("words.json", JSON.stringify({{ totals, order, loud }}));
+"""
+    )
+    # Without its compilers, whose code changes while it runs.
+    return [["node", "--jitless", "--single-threaded", "words.js"]]
+
+
+def check_javascript(folder: Path) -> None:
+    made = json.loads((folder / "words.json").read_text())
+    totals: dict[str, int] = {}
+    state = SEED
+    for _ in range(ITEMS):
+        state = state * 16807 % 2147483647
+        word = f"w{state % WORDS}"
+        state = state * 16807 % 2147483647
+        totals[word] = totals.get(word, 0) + state % 1009
+    must(made["totals"] == totals and made["loud"] == ITEMS, "node found other totals")
+    must(made["order"] == sorted(totals, key=lambda word: (-totals[word], word)), "other order")
+
+
 LARGER = [
+    Session(
+        "tar-gzip-long",
+        "tar_gzip",
+        f"`tar --create`, then `gzip`, on {TEXTS} texts of {TEXT_WORDS:,} words of licences",
+        prepare_large_tar_gzip,
+        None,
+        False,
+        check_large_tar_gzip,
+    ),
     Session(
         "sqlite3-50mb",
         None,
@@ -137,4 +218,46 @@ LARGER = [
         False,
         check_numbers,
     ),
+    Session(
+        "javascript",
+        None,
+        f"node without its compilers: {ITEMS:,} records to JSON and back, totals, a sort, a search",
+        prepare_javascript,
+        None,
+        False,
+        check_javascript,
+    ),
+    *DATABASES,
 ]
+
+TONE_S = 60
+ROUNDS = 8
+LONGER = {
+    "audacious": {
+        "does": f"decodes {TONE_S} s of MP3 music to a file (there is no sound card)",
+        "prepare": partial(prepare_audacious, tone_s=TONE_S),
+        "check": partial(check_audacious, tone_s=TONE_S),
+    },
+    "freecell": {
+        "does": f"aisleriot: four cards to the free cells, {ROUNDS} times undo, redo and a hint",
+        "use": partial(use_freecell, rounds=ROUNDS),
+    },
+}
+"""What two programs with windows do besides, so that each page has 400 references."""
+
+TOO_SHORT = {
+    "tar-gzip": "`tar-gzip-long` does the same with more text",
+    "sqlite3": "`sqlite3-50mb` is the same program at more work",
+    "cc1": "`cc1plus` is the compiler of a larger file",
+}
+"""Sessions that have far fewer than 4 million references behind the filter."""
+
+
+def whole_sessions() -> list[Session]:
+    """All sessions that are captured whole."""
+    with_windows = [
+        replace(session, **LONGER.get(session.name, {}))  # type: ignore[arg-type]
+        for session in SESSIONS
+        if session.name not in TOO_SHORT
+    ]
+    return [*with_windows, *LARGER]

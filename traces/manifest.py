@@ -1,17 +1,29 @@
-"""Write what the committed traces are into the tables of MANIFEST.md; `make traces` runs it.
+"""Write what the traces are into the tables of MANIFEST.md; `make traces` runs it.
 
-Every figure is read from the traces; those of the CRAW paper are its Table 2.
+    .venv/bin/python traces/manifest.py [--check]
+
+Every figure is read from the traces, or from the facts that are kept of whole sessions, which are
+not committed; those of the CRAW paper are its Table 2. With `--check` nothing is written.
 """
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
-from larger import LARGER
+from larger import TOO_SHORT, whole_sessions
 from sessions import SESSIONS, Session
 
 import clockhand
 
 TRACES = Path(__file__).parent
+MANIFEST = TRACES / "MANIFEST.md"
+FACTS = TRACES / "whole-sessions.json"
+KEPT = (
+    "classes", "references", "read_references", "write_references", "footprint_pages",
+    "page_bytes", "sha256",
+)  # fmt: skip
+"""Facts of whole sessions that are committed in place of them."""
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 PAPER_TABLE_2 = {
     "xmms": ("8,050 kB", "1 : 5.13", "1,168,939"),
@@ -39,34 +51,55 @@ def tables() -> str:
 
 
 def _whole_sessions() -> list[str]:
-    """The table of the sessions that are captured whole here, and the names of the others."""
+    """The table of whole sessions, from their facts; the traces are not committed."""
     table = [
-        "| whole session | what it does | records I, R, A, W | references, `paper` | footprint "
-        "| read : write | references per page | SHA-256 |",
-        "|---|---|---|---|---|---|---|---|",
+        "| whole session | stands for | what it does | records I, R, A, W | references, `paper` "
+        "| footprint | read : write | references per page | the paper's references per page "
+        "| SHA-256 |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    absent = []
-    for session in (*SESSIONS, *LARGER):
-        if not (TRACES / "whole" / f"{session.name}.parquet").exists():
-            absent.append(f"`{session.name}`")
+    facts = kept_facts()
+    for session in whole_sessions():
+        if session.name not in facts:
+            table.append(f"| `whole/{session.name}` | | not captured yet | | | | | | | |")
             continue
-        info = clockhand.Trace(TRACES / "whole" / f"{session.name}.parquet").info()
+        kept = facts[session.name]
+        theirs = session.equivalent_of
         table.append(
-            f"| `whole/{session.name}` | {session.does} | {_classes(info)} "
-            f"| {info['references']:,} | {_footprint_mib(info):.1f} MiB | {_ratio(info)} "
-            f"| {_per_page(info):,.0f} | {info['sha256']} |"
+            f"| `whole/{session.name}` | {theirs or '–'} | {kept['session']} | {_classes(kept)} "
+            f"| {kept['references']:,} | {_footprint_mib(kept):.1f} MiB | {_ratio(kept)} "
+            f"| {_per_page(kept):,.0f} | {_papers_per_page(theirs) if theirs else '–'} "
+            f"| {kept['sha256']} |"
         )
-    if not absent:
-        return table
-    return [*table, "", f"Not captured whole on the machine of this table: {', '.join(absent)}."]
+    short = [f"`{name}`: {why}" for name, why in TOO_SHORT.items()]
+    return [*table, "", f"Not among them, since they are short: {'; '.join(short)}."]
 
 
-def write_manifest() -> None:
-    """Put the tables between the two marks of MANIFEST.md."""
-    manifest = TRACES / "MANIFEST.md"
-    before, _, rest = manifest.read_text().partition(BEGIN)
+def kept_facts() -> dict[str, dict[str, Any]]:
+    """What is kept of each whole session."""
+    facts: dict[str, dict[str, Any]] = json.loads(FACTS.read_text())
+    return facts
+
+
+def keep_facts() -> None:
+    """Take the facts of the whole sessions that are on this machine; of others they stay."""
+    facts = kept_facts()
+    for session in whole_sessions():
+        path = TRACES / "whole" / f"{session.name}.parquet"
+        if path.exists():
+            info = clockhand.Trace(path).info()
+            facts[session.name] = {
+                "session": dict(info["labels"])["session"],
+                **{name: info[name] for name in KEPT},
+            }
+    FACTS.write_text(json.dumps(facts, indent=2) + "\n")
+
+
+def manifest() -> str:
+    """What MANIFEST.md should be: the tables between its two marks, and the rest as it is."""
+    before, _, rest = MANIFEST.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
-    manifest.write_text(f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}")
+    return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"
 
 
 def _info(session: Session, view: str) -> dict[str, Any]:
@@ -87,13 +120,18 @@ def _came(session: Session) -> str:
     theirs = "–"
     if session.equivalent_of is not None:
         footprint, ratio, references = PAPER_TABLE_2[session.equivalent_of]
-        pages = float(footprint.removesuffix(" kB").replace(",", "")) / 4
-        each = int(references.replace(",", "")) / pages
-        theirs = f"{session.equivalent_of}: {footprint}, {ratio}, {references}, {each:,.0f}"
+        each = _papers_per_page(session.equivalent_of)
+        theirs = f"{session.equivalent_of}: {footprint}, {ratio}, {references}, {each}"
     return (
         f"| `{session.name}` | {_classes(paper)} | {paper['references']:,} "
         f"| {_footprint_mib(paper):.1f} MiB | {ratios} | {_per_page(paper):,.0f} | {theirs} |"
     )
+
+
+def _papers_per_page(workload: str) -> str:
+    footprint, _, references = PAPER_TABLE_2[workload]
+    pages = float(footprint.removesuffix(" kB").replace(",", "")) / 4
+    return f"{int(references.replace(',', '')) / pages:,.0f}"
 
 
 def _classes(info: dict[str, Any]) -> str:
@@ -114,4 +152,7 @@ def _ratio(info: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    write_manifest()
+    if sys.argv[1:] == ["--check"]:
+        sys.exit(manifest() != MANIFEST.read_text() and "MANIFEST.md is not what the traces are")
+    keep_facts()
+    MANIFEST.write_text(manifest())

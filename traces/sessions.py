@@ -46,11 +46,13 @@ class Session:
     prepare: Callable[[Path], list[list[str]]]
     """Makes the input in a folder; the commands to run, one after the other."""
     use: Callable[[Desktop], None] | None
-    """Uses the program on a screen until it ends; none for a program of the command line."""
+    """Uses the program on a screen until it ends; none for a program without a window."""
     is_large: bool
     """Whether its trace needs a second-level cache to be short enough."""
     check: Callable[[Path], None]
     """Looks at what was left in the folder."""
+    serve: Callable[[Path], None] | None = None
+    """Asks a server in the folder as its client, and has it shut down; none for other programs."""
 
 
 def must(condition: bool, otherwise: str) -> None:
@@ -189,7 +191,7 @@ def prepare_freecell(folder: Path) -> list[list[str]]:
     return [["/usr/games/sol", "--variation", "freecell"]]
 
 
-def use_freecell(desktop: Desktop) -> None:
+def use_freecell(desktop: Desktop, rounds: int = 1) -> None:
     desktop.window("Freecell")
     board = desktop.picture(BOARD)
     for card, cell in zip(LAST_CARDS, RESERVE, strict=True):
@@ -197,9 +199,11 @@ def use_freecell(desktop: Desktop) -> None:
         moved = desktop.picture(BOARD)
         must(moved != board, "no card moved")
         board = moved
-    desktop.keys(*["ctrl+z"] * len(RESERVE), *["ctrl+shift+z"] * len(RESERVE))
-    must(desktop.picture(BOARD) == board, "undo and redo do not end where they began")
-    desktop.keys("ctrl+h", "Escape", "ctrl+w")
+    for _ in range(rounds):
+        desktop.keys(*["ctrl+z"] * len(RESERVE), *["ctrl+shift+z"] * len(RESERVE))
+        must(desktop.picture(BOARD) == board, "undo and redo do not end where they began")
+        desktop.keys("ctrl+h", "Escape")
+    desktop.keys("ctrl+w")
 
 
 # evince, for kghostview
@@ -225,8 +229,8 @@ def use_evince(desktop: Desktop) -> None:
 # audacious, for xmms
 
 
-def prepare_audacious(folder: Path) -> list[list[str]]:
-    write_tone(folder / "tone.wav")
+def prepare_audacious(folder: Path, tone_s: int = TONE_S) -> list[list[str]]:
+    write_tone(folder / "tone.wav", tone_s)
     run("lame", "--quiet", "-b", "128", folder / "tone.wav", folder / "tone.mp3")
     (folder / "tone.wav").unlink()
     settings = folder / "home" / ".config" / "audacious"
@@ -249,18 +253,18 @@ def use_audacious(desktop: Desktop) -> None:
     """It plays what it is given and ends by itself."""
 
 
-def check_audacious(folder: Path) -> None:
+def check_audacious(folder: Path, tone_s: int = TONE_S) -> None:
     (music,) = folder.glob("*.wav")
     with music.open("rb") as sound:
         must(sound.read(4) == b"RIFF", "audacious wrote no music")
     played_s = music.stat().st_size / (RATE * 2 * 4)
-    must(abs(played_s - TONE_S) < 0.5, f"audacious played {played_s:.1f} of {TONE_S} s")
+    must(abs(played_s - tone_s) < 0.5, f"audacious played {played_s:.1f} of {tone_s} s")
 
 
-def write_tone(file: Path) -> None:
-    """Write ``TONE_S`` seconds of a slowly rising chord in two channels."""
+def write_tone(file: Path, tone_s: int) -> None:
+    """Write some seconds of a slowly rising chord in two channels."""
     samples = array.array("h")
-    for step in range(RATE * TONE_S):
+    for step in range(RATE * tone_s):
         time_s = step / RATE
         level = sum(math.sin(2 * math.pi * (hertz + 9 * time_s) * time_s) for hertz in (262, 330))
         samples.extend([int(9000 * level), int(9000 * level * math.cos(time_s))])

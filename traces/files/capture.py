@@ -3,7 +3,8 @@
     .venv/bin/python traces/files/capture.py [NAME...]
 
 Each session runs in a folder of its own under `clockhand trace capture --files`; it needs the
-programs that its entry names. Writes the tables of MANIFEST.md. It takes some minutes.
+programs that its entry names. Writes the table of MANIFEST.md; `--check` alone says whether that is
+what the traces are. It takes some minutes.
 """
 
 import shutil
@@ -21,6 +22,7 @@ from sessions import SESSIONS, Session
 import clockhand
 
 HERE = Path(__file__).parent
+MANIFEST = HERE / "MANIFEST.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 PATHS = "/usr/bin:/bin"
 """Where programs are found: the system's own, so that others have the same."""
@@ -49,8 +51,8 @@ def capture(session: Session) -> None:
         shutil.move(folder / "captured.parquet", HERE / f"{session.name}.parquet")
 
 
-def write_manifest() -> None:
-    """Put the table between the two marks of MANIFEST.md."""
+def manifest() -> str:
+    """What MANIFEST.md should be: the table between its two marks, and the rest as it is."""
     lines = [
         "| trace | stands for | what it does | calls | pages read, written | footprint |",
         "|---|---|---|---|---|---|",
@@ -63,17 +65,18 @@ def write_manifest() -> None:
             f"{info['requests']:,} | {info['read_references']:,}, {info['write_references']:,} | "
             f"{mib:.1f} MiB |"
         )
-    manifest = HERE / "MANIFEST.md"
-    before, _, rest = manifest.read_text().partition(BEGIN)
+    before, _, rest = MANIFEST.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
-    manifest.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}")
+    return f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}"
 
 
 def main() -> int:
     """Capture what is asked for, and write the table if all of it could be."""
+    if sys.argv[1:] == ["--check"]:
+        return int(manifest() != MANIFEST.read_text())
     code = capture_named(SESSIONS, capture)
     if code == 0:
-        write_manifest()
+        MANIFEST.write_text(manifest())
     return code
 
 

@@ -1,8 +1,12 @@
 """Write what the mobile stand-ins are into the tables of MANIFEST.md; `make traces` runs it.
 
-Every figure is read from the traces; what is not captured here keeps no row.
+    .venv/bin/python traces/mobile/manifest.py [--check]
+
+Every figure is read from the traces; whole sessions that are not on this machine keep their rows.
+With `--check` nothing is written.
 """
 
+import sys
 from pathlib import Path
 
 from capture import SESSIONS, Session
@@ -10,6 +14,7 @@ from capture import SESSIONS, Session
 import clockhand
 
 HERE = Path(__file__).parent
+MANIFEST = HERE / "MANIFEST.md"
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 
 
@@ -35,7 +40,10 @@ def tables() -> str:
 
 def _came(session: Session, file: str) -> list[str]:
     if not (HERE / file).exists():
-        return []
+        # Whole sessions are not committed: the row of the capture that was made last stays.
+        return [
+            line for line in MANIFEST.read_text().splitlines() if line.startswith(f"| `{file}`")
+        ]
     info = clockhand.Trace(HERE / file).info()
     classes = ", ".join(f"{count:,}" for count in info["classes"].values())
     footprint_mib = info["footprint_pages"] * info["page_bytes"] / 2**20
@@ -46,13 +54,14 @@ def _came(session: Session, file: str) -> list[str]:
     ]
 
 
-def write_manifest() -> None:
-    """Put the tables between the two marks of MANIFEST.md."""
-    manifest = HERE / "MANIFEST.md"
-    before, _, rest = manifest.read_text().partition(BEGIN)
+def manifest() -> str:
+    """What MANIFEST.md should be: the tables between its two marks, and the rest as it is."""
+    before, _, rest = MANIFEST.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
-    manifest.write_text(f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}")
+    return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"
 
 
 if __name__ == "__main__":
-    write_manifest()
+    if sys.argv[1:] == ["--check"]:
+        sys.exit(manifest() != MANIFEST.read_text() and "MANIFEST.md is not what the traces are")
+    MANIFEST.write_text(manifest())
