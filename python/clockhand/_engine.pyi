@@ -24,6 +24,7 @@ class TraceSource:
         fetches: bool | None = None,
         memory_limit: str | None = None,
     ) -> TraceSource: ...
+    def named(self, /, name: str) -> TraceSource: ...
     def on_scratch(self, /, folder: str) -> TraceSource: ...
     def part(
         self,
@@ -48,6 +49,7 @@ class TraceSource:
         requests: str | None = None,
         seed: str | None = None,
         arrivals: str | None = None,
+        memory_limit: str | None = None,
     ) -> TraceSource: ...
     @property
     def name(self) -> str: ...
@@ -159,6 +161,20 @@ def parse_bytes(text: str) -> int | None: ...
 def memory_sizes(*, frames: str | None, memory: str | None) -> list[str]: ...
 def io_times_us(device: str, page_bytes: int, ios: list[tuple[int, int]]) -> list[float]: ...
 def plan_cells(options: dict[str, Any], *, footprint_pages: int | None) -> dict[str, Any]: ...
+def count_trace(
+    trace: TraceSource,
+    page_bytes: int,
+    watch: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Any]: ...
+def simulate_sampled(
+    trace: TraceSource,
+    cells: list[tuple[str, int]],
+    options: dict[str, Any],
+    *,
+    jobs: int | None,
+    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None],
+    watch: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Any]: ...
 def simulate(
     traces: list[TraceSource],
     options: dict[str, Any],

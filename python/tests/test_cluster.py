@@ -3,7 +3,9 @@
 import os
 import pickle
 import random
+import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -146,6 +148,50 @@ def test_the_command_starts_workers_of_its_own(experiment: Path, clockhand: Cloc
     run = clockhand("sweep", str(experiment), "--cluster", "local:1", timeout=300)
     assert "12 rows, 12 cells computed now" in run.err
     assert run_sweep(read_experiment(experiment)).computed == 0
+
+
+def certified(folder: Path, name: str) -> dict[str, str]:
+    """Make a throw-away authority that certifies itself; how Dask's configuration names it."""
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+         f"/CN={name}", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    files = {"ca-file": str(certificate)}
+    for role in ("client", "scheduler", "worker"):
+        files |= {f"{role}.cert": str(certificate), f"{role}.key": str(key)}
+    return {f"distributed.comm.tls.{name}": file for name, file in files.items()}
+
+
+def test_a_cluster_with_certificates_takes_only_who_has_one(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    dask = pytest.importorskip("dask")
+    mine, strange = certified(tmp_path, "mine"), certified(tmp_path, "strange")
+    read = read_experiment(experiment)
+    with dask.config.set({**mine, "distributed.comm.require-encryption": True}):
+        cluster = distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, host="tls://127.0.0.1",
+            security=distributed.Security(), dashboard_address=None, silence_logs="CRITICAL",
+        )  # fmt: skip
+    with cluster:
+        address = cluster.scheduler_address
+        assert address.startswith("tls://127.0.0.1:")
+        absent = {name: f"{file}.absent" for name, file in mine.items()}
+        for configuration, words in (
+            (strange, "no Dask scheduler answers"),
+            (absent, "the certificates that Dask's configuration names cannot be read"),
+            ({}, "needs certificates, and Dask's configuration names none"),
+        ):
+            with monkeypatch.context() as patched, dask.config.set(configuration):
+                patched.setattr(on_cluster, "SECONDS_TO_CONNECT", 0.5)
+                with pytest.raises(ClockhandError, match=words):
+                    run_sweep(read, cluster=address)
+        with dask.config.set(mine):
+            assert run_sweep(read, cluster=address).computed == 240
 
 
 def test_a_part_of_a_task_is_a_part_of_its_cells(experiment: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from clockhand import UsageError, run_simulation, simulate
 from clockhand.study.sampling import SAMPLE_COLUMNS
-from clockhand.sweep import read_experiment
+from clockhand.sweep import Experiment, read_experiment, run_sweep
 from conftest import Clockhand, assert_one_sentence
 
 TRACES = [Path(__file__).parents[2] / "traces" / f"{name}.parquet" for name in ("cc1", "audacious")]
@@ -91,10 +91,63 @@ def test_what_samples_cannot_tell_is_refused(clockhand: Clockhand, tmp_path: Pat
         run = clockhand("simulate", TRACES[0], *options)
         assert run.code == 2 and words in run.err, run.err
         assert_one_sentence(run)
-    path = tmp_path / "e.toml"
-    path.write_text(
-        f'question = "q"\nexpected = "e"\ntraces = "{TRACES[0]}"\npolicies = "clock"\n'
-        'memory = "50%"\nsample = "1%"\n'
+
+
+def experiment(folder: Path, *lines: str) -> Experiment:
+    path = folder / "e.toml"
+    text = f'question = "q"\nexpected = "e"\ntraces = "{TRACES[0]}"\nmemory = ["20%", "60%"]\n'
+    path.write_text(text + "\n".join(lines))
+    return read_experiment(path)
+
+
+def test_a_sweep_keeps_estimates_beside_exact_cells(tmp_path: Path) -> None:
+    both = experiment(tmp_path, 'policies = ["lru", "craw"]', "flush_at_end = [false, true]")
+    exact = run_sweep(both)
+    sampled = experiment(
+        tmp_path,
+        'policies = ["lru", "craw"]',
+        "flush_at_end = [false, true]",
+        'sample = ["20%", "auto:5%"]',
     )
-    with pytest.raises(UsageError, match="sample"):
-        read_experiment(path)
+    sweep = run_sweep(sampled)
+    assert (exact.computed, sweep.computed) == (8, 16)
+    for flush in (False, True):
+        kept = sweep.rows.filter(pl.col("flush_at_end") == flush)
+        for sample in ("20%", "auto:5%"):
+            rows = simulate(
+                TRACES[0], policies="lru,craw", memory="20%,60%", sample=sample, flush_at_end=flush,
+                watch=False,
+            )  # fmt: skip
+            same = kept.filter(pl.col("sample") == f"{sample} seed 0").select(
+                "frames", "policy_resolved", "misses", *SAMPLE_COLUMNS
+            )
+            assert same.equals(rows.select(same.columns))
+    assert run_sweep(sampled).computed == 0
+    again = run_sweep(both)
+    assert again.computed == 0 and again.rows.equals(exact.rows)
+    assert all(exact.rows[name].null_count() == 8 for name in SAMPLE_COLUMNS)
+    # Written otherwise it is the same sample, with another seed another one.
+    lines = ('policies = ["lru"]', 'sample = "0.2"')
+    assert run_sweep(experiment(tmp_path, *lines)).computed == 0
+    assert run_sweep(experiment(tmp_path, *lines, "seed = 1")).computed == 2
+
+
+def test_a_report_of_a_sweep_shows_the_errors_of_its_estimates(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    sampled = experiment(tmp_path, 'policies = ["lru", "clock"]', 'sample = "20%"')
+    page = tmp_path / "e.html"
+    run = clockhand("sweep", sampled.path, "--html", page)
+    assert run.code == 0, run.err
+    assert "± s" in run.out.decode()
+    assert "lines reach two standard errors to either side" in page.read_text()
+    shown = clockhand("report", sampled.dataset).out.decode()
+    assert "estimated from 8 samples of 20 % of the pages" in shown and "± s" in shown
+
+
+def test_what_samples_cannot_tell_is_refused_before_a_sweep_begins(tmp_path: Path) -> None:
+    for policy, words in (("bound", "no bound"), ("lfu", "scaled memory"), ("clock", "neither")):
+        sample = "0" if policy == "clock" else "20%"
+        with pytest.raises(UsageError, match=words) as refused:
+            experiment(tmp_path, f'policies = "{policy}"', f'sample = "{sample}"')
+        assert "e.toml" in str(refused.value)

@@ -52,7 +52,7 @@ mod _engine {
     #[pymodule_export]
     use crate::ssd::{run_ssd, ssd_facts, ssd_page, ssds, write_buffer_page, write_buffers};
     #[pymodule_export]
-    use crate::sweep::{PreparedTrace, plan_cells};
+    use crate::sweep::{PreparedTrace, count_trace, plan_cells, simulate_sampled};
     #[pymodule_export]
     use crate::trace::{
         TraceSource, convert_capture, convert_timeline, convert_trace, read_trace, trace_info,

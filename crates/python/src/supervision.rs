@@ -74,6 +74,7 @@ pub(crate) fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progres
         Phase::Replaying => "replaying",
         Phase::Synthesizing => "synthesizing",
         Phase::Preconditioning => "preconditioning",
+        Phase::Numbering => "numbering",
     };
     watch.call1(py, (phase, done, total)).map(drop)
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use clockhand_sim::{Contestant, PagesOptions, PlannedCell};
+use clockhand_sim::{Contestant, Experiment, PagesOptions, PlannedCell, Row};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
@@ -31,6 +31,8 @@ struct PlanFacts {
     device: DeviceFacts,
     policies: Vec<PolicyFacts>,
     cells: Vec<CellFacts>,
+    /// How the pages are sampled, written in one way only; all of them if `None`.
+    sample: Option<String>,
 }
 
 /// The cells of a grid on a trace, whose number of pages may not be known yet, in the order of its rows, and facts
@@ -49,6 +51,7 @@ pub(crate) fn plan_cells<'py>(
         device: device_facts(&experiment.device, &plan.device, &plan.page_cost),
         policies: experiment.policies.iter().map(policy_facts).collect(),
         cells: plan.cells.into_iter().map(CellFacts::from).collect(),
+        sample: experiment.sample.map(|sample| sample.to_string()),
     };
     Ok(pythonize(py, &facts)?)
 }
@@ -113,12 +116,7 @@ impl PreparedTrace {
         on_rows: Py<PyAny>,
         watch: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let (policy, cells) = by_policy(cells);
-        // The sizes are those of the cells; what the options must have of them is not looked at.
-        let memory = Some("100%".to_owned());
-        let given: PagesOptions = depythonize(&options)?;
-        let options = PagesOptions { policy, frames: None, memory, ..given };
-        let experiment = options.experiment(Vec::new(), jobs).map_err(exception)?;
+        let (experiment, cells) = experiment_of(cells, &options, jobs)?;
         let prepared = Arc::clone(&self.0);
         supervised_rows(py, watch, Some(on_rows), move |progress, told| {
             prepared.simulate(&experiment, &cells, progress, &|position, row| {
@@ -126,6 +124,58 @@ impl PreparedTrace {
             })
         })
     }
+}
+
+/// Says what a trace is at a page size, as a dictionary, and keeps nothing of it.
+#[pyfunction]
+#[pyo3(signature = (trace, page_bytes, watch=None))]
+pub(crate) fn count_trace<'py>(
+    py: Python<'py>,
+    trace: PyRef<'py, TraceSource>,
+    page_bytes: u64,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let input = trace.0.clone();
+    let counted = supervised(py, watch, move |progress| {
+        clockhand_sim::count_trace(&input, page_bytes, progress)
+    })?;
+    Ok(pythonize(py, &PreparedFacts { page_bytes, trace: TraceFacts::from(&counted) })?)
+}
+
+/// Estimates cells from samples of a trace, as `options` say; cells and `on_rows` are those of
+/// [`PreparedTrace::simulate`]. Gives what the trace is, as a dictionary.
+#[pyfunction]
+#[pyo3(signature = (trace, cells, options, *, jobs, on_rows, watch=None))]
+pub(crate) fn simulate_sampled<'py>(
+    py: Python<'py>,
+    trace: PyRef<'py, TraceSource>,
+    cells: Vec<(String, NonZeroU32)>,
+    options: Bound<'py, PyAny>,
+    jobs: Option<usize>,
+    on_rows: Py<PyAny>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (experiment, cells) = experiment_of(cells, &options, jobs)?;
+    let (input, page_bytes) = (trace.0.clone(), experiment.page_bytes);
+    let read = supervised_rows(py, watch, Some(on_rows), move |progress, told| {
+        let told = |position: usize, row: &Row| told(position, row.clone());
+        clockhand_sim::simulate_sampled(&experiment, &input, &cells, progress, &told)
+    })?;
+    Ok(pythonize(py, &PreparedFacts { page_bytes, trace: TraceFacts::from(&read) })?)
+}
+
+/// The experiment that runs some cells, and the cells by the positions of its policies.
+fn experiment_of(
+    cells: Vec<(String, NonZeroU32)>,
+    options: &Bound<'_, PyAny>,
+    jobs: Option<usize>,
+) -> PyResult<(Experiment, Vec<(usize, NonZeroU32)>)> {
+    let (policy, cells) = by_policy(cells);
+    // The sizes are those of the cells; what the options must have of them is not looked at.
+    let memory = Some("100%".to_owned());
+    let given: PagesOptions = depythonize(options)?;
+    let options = PagesOptions { policy, frames: None, memory, ..given };
+    Ok((options.experiment(Vec::new(), jobs).map_err(exception)?, cells))
 }
 
 /// The different policies of some cells, and each cell with its policy's position among them.

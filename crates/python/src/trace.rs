@@ -52,8 +52,18 @@ impl TraceSource {
             classes: classes(view, fetches).map_err(exception)?,
             only_anonymous: false,
             memory_limit_bytes: memory_limit_bytes.map_err(exception)?,
+            name: None,
         };
         Ok(TraceSource(TraceInput::File { path, options }))
+    }
+
+    /// This file under another name, in rows and messages.
+    fn named(&self, name: String) -> Self {
+        let mut input = self.0.clone();
+        if let TraceInput::File { options, .. } = &mut input {
+            options.name = Some(name);
+        }
+        TraceSource(input)
     }
 
     /// A part of this trace: `only` "reads", "writes" or "anonymous", `streams` such as "0,3-5"; then
@@ -110,16 +120,20 @@ impl TraceSource {
 
     /// Requests that a recipe describes and that are made while they are read.
     #[staticmethod]
-    #[pyo3(signature = (recipe, requests=None, seed=None, arrivals=None))]
+    #[pyo3(signature = (recipe, requests=None, seed=None, arrivals=None, memory_limit=None))]
     fn synthetic(
         recipe: &str,
         requests: Option<&str>,
         seed: Option<&str>,
         arrivals: Option<&str>,
+        memory_limit: Option<&str>,
     ) -> PyResult<Self> {
         let recipe = Recipe::open(recipe, &Overrides { requests, seed, arrivals });
         let recipe = recipe.map_err(exception)?;
-        Ok(TraceSource(TraceInput::Synthetic(Arc::new(recipe))))
+        let memory_limit_bytes =
+            memory_limit.map(memory_limit_bytes).transpose().map_err(exception)?;
+        let recipe = Arc::new(recipe);
+        Ok(TraceSource(TraceInput::Synthetic { recipe, memory_limit_bytes }))
     }
 
     /// What the rows of a result call the trace.

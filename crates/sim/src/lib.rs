@@ -80,7 +80,7 @@ pub use pagecache::{
 };
 pub use pages::{
     Bound, Effort, Experiment, Observation, Outcome, PagesOptions, PagesSample, Plan, PlannedCell,
-    PreparedTrace, Row, choose, plan_cells, simulate,
+    PreparedTrace, Row, choose, count_trace, plan_cells, simulate, simulate_sampled,
 };
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use sample::Sample;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use clockhand_trace::{PageView, Record, ScratchColumn};
 
-use crate::SimError;
 use crate::replay::CHUNK_RECORDS;
+use crate::{Progress, SimError};
 
 /// No other record of this page follows.
 pub(crate) const NEVER: u32 = u32::MAX;
@@ -28,11 +28,11 @@ pub(crate) enum NextUse {
 }
 
 impl NextUse {
-    pub(crate) fn of(view: &PageView) -> Result<Self, SimError> {
+    pub(crate) fn of(view: &PageView, progress: &Progress) -> Result<Self, SimError> {
         check_steps(view.record_count())?;
         match view.scratch_folder() {
             None => Ok(NextUse::InMemory(next_use(view.records(), view.footprint_pages()))),
-            Some(folder) => Ok(NextUse::OnScratch(on_scratch(view, folder)?)),
+            Some(folder) => Ok(NextUse::OnScratch(on_scratch(view, folder, progress)?)),
         }
     }
 
@@ -56,10 +56,17 @@ impl NextUse {
 }
 
 /// One pass over the view from its end, which writes from the end.
-fn on_scratch(view: &PageView, folder: &Path) -> Result<ScratchColumn, SimError> {
+fn on_scratch(
+    view: &PageView,
+    folder: &Path,
+    progress: &Progress,
+) -> Result<ScratchColumn, SimError> {
     let mut column = ScratchColumn::create(folder)?;
     let mut seen = vec![NEVER; view.footprint_pages() as usize];
     for first in (0..view.record_count()).step_by(CHUNK_RECORDS).rev() {
+        if progress.is_cancelled() {
+            return Err(SimError::Interrupted);
+        }
         let mut chunk = view.chunks_from(first, CHUNK_RECORDS);
         let chunk = chunk.next()?.expect("the view has so many records");
         let mut next = vec![NEVER; chunk.records.len()];

@@ -20,7 +20,7 @@ pub use options::PagesOptions;
 pub use options::choose;
 pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
 pub use row::Row;
-pub use sampled::PagesSample;
+pub use sampled::{PagesSample, count_trace, simulate_sampled};
 
 use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
@@ -334,7 +334,7 @@ impl CellsOf<'_> {
         let resolved = policy.resolve(policy_frames, self.pricing.device_ratio)?;
         let view = self.views.folded(folding_for(&resolved));
         let next_use =
-            (policy.entry().kind == Kind::Offline).then(|| view.next_use()).transpose()?;
+            (policy.entry().kind == Kind::Offline).then(|| view.next_use(progress)).transpose()?;
         let options = self.experiment.options;
         let cell = Cell { view: view.pages(), next_use, frames: policy_frames, options, progress };
         let row_of = |counts: Counts| {

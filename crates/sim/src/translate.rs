@@ -381,7 +381,7 @@ impl<'a> TranslateStudy<'a> {
         let replay = Replay {
             view: view.pages(),
             space,
-            next_use: is_offline.then(|| view.next_use_in_memory()).transpose()?,
+            next_use: is_offline.then(|| view.next_use_in_memory(progress)).transpose()?,
             frames: cell.frames,
             rules: PagingRules {
                 prefetch: experiment.prefetch,

@@ -88,17 +88,17 @@ impl View {
         &self.pages
     }
 
-    pub(crate) fn next_use(&self) -> Result<&NextUse, SimError> {
+    pub(crate) fn next_use(&self, progress: &Progress) -> Result<&NextUse, SimError> {
         let _computing = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
         if self.next_use.get().is_none() {
-            _ = self.next_use.set(NextUse::of(&self.pages)?);
+            _ = self.next_use.set(NextUse::of(&self.pages, progress)?);
         }
         Ok(self.next_use.get().expect("it is known by now"))
     }
 
     /// The same of a view in memory, whole.
-    pub(crate) fn next_use_in_memory(&self) -> Result<&[u32], SimError> {
-        match self.next_use()? {
+    pub(crate) fn next_use_in_memory(&self, progress: &Progress) -> Result<&[u32], SimError> {
+        match self.next_use(progress)? {
             NextUse::InMemory(all) => Ok(all),
             NextUse::OnScratch(_) => {
                 unreachable!("what needs it whole refuses scratch files before")
@@ -185,7 +185,7 @@ pub(crate) fn read_at(
     for _ in page_sizes_bytes {
         let mut views = Vec::new();
         for builder in builders.by_ref().take(foldings.len()) {
-            views.push(View::new(builder.finish()?));
+            views.push(View::new(builder.finish_watched(progress)?));
         }
         let trace = read_trace(input, &report, Some(&views[0].pages));
         read.push(Views { trace, views, memory_limit_bytes: input.memory_limit_bytes() });

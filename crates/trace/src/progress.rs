@@ -13,6 +13,8 @@ pub enum Phase {
     Synthesizing,
     /// A drive is aged before it is used; the unit is a page, and the total is unknown.
     Preconditioning,
+    /// The pages of a trace that was read are numbered by address; the unit is a record of a page view.
+    Numbering,
 }
 
 /// Phases in the byte that threads share; a run begins with reading.
@@ -20,6 +22,7 @@ const READING: u8 = 0;
 const REPLAYING: u8 = 1;
 const SYNTHESIZING: u8 = 2;
 const PRECONDITIONING: u8 = 3;
+const NUMBERING: u8 = 4;
 
 /// Shared between the threads of a run and the thread that shows its progress.
 #[derive(Debug, Default)]
@@ -47,7 +50,8 @@ impl Progress {
             READING => Phase::Reading,
             REPLAYING => Phase::Replaying,
             SYNTHESIZING => Phase::Synthesizing,
-            _ => Phase::Preconditioning,
+            PRECONDITIONING => Phase::Preconditioning,
+            _ => Phase::Numbering,
         };
         (phase, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
@@ -61,6 +65,7 @@ impl Progress {
             Phase::Replaying => REPLAYING,
             Phase::Synthesizing => SYNTHESIZING,
             Phase::Preconditioning => PRECONDITIONING,
+            Phase::Numbering => NUMBERING,
         };
         self.phase.store(code, Ordering::Relaxed);
     }

@@ -69,6 +69,8 @@ pub struct OpenOptions {
     pub only_anonymous: bool,
     /// How much memory the reading may take; the default is a share of the machine's.
     pub memory_limit_bytes: Option<u64>,
+    /// What rows and messages call the trace, where its path means nothing to whoever named it.
+    pub name: Option<String>,
 }
 
 impl OpenOptions {
@@ -97,7 +99,8 @@ impl TraceReader {
     /// known one; when the cache has an impossible shape or the trace holds no processor accesses
     /// to put through it.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, TraceError> {
-        Self::from_source(|limit_bytes| Source::open(path.as_ref(), limit_bytes), options)
+        let name = options.name.as_deref();
+        Self::from_source(|limit_bytes| Source::open(path.as_ref(), name, limit_bytes), options)
     }
 
     /// Opens a trace that is in memory, compressed or not, which messages call `file`.

@@ -255,13 +255,17 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`, and reads its head.
-    pub(crate) fn open(path: &Path, memory_limit_bytes: u64) -> Result<Self, TraceError> {
+    /// Opens a file, or standard input for `-`, and reads its head; messages call it `name`, or by its path.
+    pub(crate) fn open(
+        path: &Path,
+        name: Option<&str>,
+        memory_limit_bytes: u64,
+    ) -> Result<Self, TraceError> {
         if path.as_os_str() == "-" {
             let (file, inner) = ("standard input".to_owned(), Box::new(io::stdin()));
             return Self::new(file, None, inner, Progress::default(), memory_limit_bytes);
         }
-        let file = path.display().to_string();
+        let file = name.map_or_else(|| path.display().to_string(), str::to_owned);
         let opening = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => TraceError::NotFound { file: file.clone() },
             io::ErrorKind::IsADirectory => TraceError::Directory { file: file.clone() },

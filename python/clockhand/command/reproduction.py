@@ -93,7 +93,7 @@ def _reproduce(
 
 
 def _made(
-    paper: str, file: Path, dataset: Path | None, traces: Path | None, jobs: int | None
+    paper: str, file: Path, dataset: str | Path | None, traces: Path | None, jobs: int | None
 ) -> Made:
     if paper == CFLRU:
         cflru = read_cflru_experiment(file)

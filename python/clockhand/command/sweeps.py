@@ -44,8 +44,12 @@ TABLES: Mapping[str, Callable[[Any, Console], None]] = {
 
 ExperimentFile = Annotated[Path, typer.Argument(help="A TOML file; docs/sweeps.md describes it.")]
 DatasetFolder = Annotated[
-    Path | None,
-    typer.Option("--dataset", help="Keep the cells in this folder, not in the experiment's own."),
+    str | None,
+    typer.Option(
+        "--dataset",
+        metavar="FOLDER",
+        help="Keep the cells in this folder, or at this address, not in the experiment's own.",
+    ),
 ]
 Cluster = Annotated[
     str | None,
@@ -54,7 +58,17 @@ Cluster = Annotated[
         help="Have a Dask cluster compute the cells: tcp://HOST:PORT of its scheduler, or local:N.",
     ),
 ]
-ReportedFolder = Annotated[Path, typer.Argument(metavar="DATASET", help="The folder of a sweep.")]
+MemoryBudget = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="How much memory what is made of a trace may take, cells at work too; half of the "
+        "machine's if not given.",
+    ),
+]
+ReportedFolder = Annotated[
+    str, typer.Argument(metavar="DATASET", help="The folder of a sweep, or its address.")
+]
 Html = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
 Tables = Annotated[Path | None, typer.Option(help="Write each analysis as CSV into this folder.")]
 
@@ -69,6 +83,7 @@ def _sweep(
     experiment: ExperimentFile,
     dataset: DatasetFolder = None,
     scratch: Scratch = None,
+    memory_budget: MemoryBudget = None,
     jobs: Jobs = None,
     cluster: Cluster = None,
     html: Html = None,
@@ -97,6 +112,7 @@ def _sweep(
             watch=watch,
             command=command_line(),
             scratch=scratch,
+            memory_budget=memory_budget,
         )
     for warning in sweep.warnings:
         say(warning)

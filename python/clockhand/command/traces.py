@@ -53,8 +53,8 @@ def _info(
     reading: Reading,
 ) -> None:
     """Tell what a trace is like: format, requests, reads and writes, footprint, skipped lines."""
-    [source] = as_traces(trace, **reading)
     with shown_progress() as watch:
+        [source] = as_traces(trace, watch=watch, **reading)
         info = source.info(page_size=page_size, watch=watch)
     facts = _facts(info)
     shown = pl.DataFrame(
@@ -200,8 +200,8 @@ def _convert(
     """
     *inputs, out = traces
     labels = [("made by", command_line()), *labels_of(label)]
-    sources = as_traces(inputs, cpu_cache=cpu_cache, **reading)
     with shown_progress() as watch:
+        sources = as_traces(inputs, cpu_cache=cpu_cache, watch=watch, **reading)
         converted = convert_traces(sources, out, to=to, widen=widen, labels=labels, watch=watch)
     reports = converted["traces"]
     for source, report in zip(sources, reports, strict=True):

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
@@ -87,7 +86,7 @@ def reproduce_cflru(
     """
     swept = sweep_parts(
         experiment.parts,
-        Path(experiment.dataset if dataset is None else dataset),
+        experiment.dataset if dataset is None else dataset,
         jobs=jobs,
         watch=watch,
         command=command or "clockhand reproduce cflru",

@@ -13,6 +13,7 @@ from clockhand.report.words import unique
 from clockhand.reproduce.claims import Claim
 from clockhand.study.facts import Facts
 from clockhand.sweep import Experiment, Sweep, run_sweep
+from clockhand.sweep.dataset import within
 from clockhand.sweep.experiment import experiment_of
 from clockhand.sweep.run import SweepWatch
 from clockhand.sweep.tables import Table
@@ -149,7 +150,7 @@ class Swept:
 
 def sweep_parts(
     parts: Mapping[str, Part],
-    dataset: Path,
+    dataset: str | os.PathLike[str],
     *,
     jobs: int | None,
     watch: SweepWatch | None,
@@ -157,7 +158,9 @@ def sweep_parts(
 ) -> Swept:
     """Compute the cells of all parts, each in a folder of ``dataset`` that has the part's name."""
     sweeps = {
-        name: run_sweep(part.sweep, dataset=dataset / name, jobs=jobs, watch=watch, command=command)
+        name: run_sweep(
+            part.sweep, dataset=within(dataset, name), jobs=jobs, watch=watch, command=command
+        )
         for name, part in parts.items()
     }
     return Swept(

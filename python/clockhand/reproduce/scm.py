@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
@@ -79,7 +78,7 @@ def reproduce_scm(
     """
     swept = sweep_parts(
         experiment.parts,
-        Path(experiment.dataset if dataset is None else dataset),
+        experiment.dataset if dataset is None else dataset,
         jobs=jobs,
         watch=watch,
         command=command or "clockhand reproduce scm",

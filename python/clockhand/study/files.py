@@ -179,6 +179,29 @@ def publish(contents: Mapping[Path, bytes], *, folder: Path | None = None) -> No
         made.clear()
 
 
+@contextmanager
+def streamed(path: Path) -> Iterator[BinaryIO]:
+    """Give a file beside its place, which takes the place once the block has ended well.
+
+    Raises:
+        OSError: the file could not be written. It names the place; nothing is left behind.
+    """
+    partial = path.with_name(PARTIAL_PATTERN.replace("*", secrets.token_hex(8)))
+    with ExitStack() as staged:
+        try:
+            file = staged.enter_context(_new_and_locked(partial))
+        except OSError as error:
+            raise _about(path, error) from error
+        staged.callback(partial.unlink, missing_ok=True)
+        yield file
+        try:
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError as error:
+            raise _about(path, error) from error
+        _rename(partial, path)
+
+
 def _remove_empty(folders: list[Path]) -> None:
     for folder in reversed(folders):
         with suppress(OSError):

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 Watch = Callable[[str, int, int], None]
-"""Called now and then with the phase (``reading``, ``replaying``, ``synthesizing``), the units done
-and the total (0 where it is unknown)."""
+"""Called now and then with the phase (one of :data:`LABELS`), the units done and the total (0 where
+it is unknown)."""
 
 Watching = Watch | Literal[False] | None
 """What a call does with its progress: tell it, show nothing (``False``), or show a bar where there
@@ -18,7 +18,19 @@ LABELS = {
     "replaying": "replaying",
     "synthesizing": "making the trace",
     "preconditioning": "ageing the drive",
+    "numbering": "numbering its pages",
+    "downloading": "downloading",
 }
+"""What a run is doing, by phase. The units are stored bytes (reading, downloading), requests
+(synthesizing), pages (preconditioning) and records of a page view."""
+
+
+def described(phase: str, done: int, total: int) -> str:
+    """Return what is being done; of a download also how many bytes have arrived."""
+    if phase != "downloading":
+        return LABELS[phase]
+    of_all = f" of {total / 2**20:,.1f}" if total else ""
+    return f"{LABELS[phase]}, {done / 2**20:,.1f}{of_all} MiB"
 
 
 @contextmanager
@@ -83,7 +95,9 @@ def terminal_bar(console: Any = None) -> Iterator[Watch]:
         if shown != [phase]:
             progress.reset(task)
             shown[:] = [phase]
-        progress.update(task, description=LABELS[phase], completed=done, total=total or None)
+        progress.update(
+            task, description=described(phase, done, total), completed=done, total=total or None
+        )
 
     try:
         yield told
@@ -133,7 +147,8 @@ def _jupyter_bar() -> Iterator[Watch]:
     def told(phase: str, done: int, total: int) -> None:
         value = f'value="{done}" max="{total}"' if total else ""
         share = f" {100 * done / total:.0f} %" if total else ""
-        page = display.HTML(f"{LABELS[phase]} <progress {value}></progress>{share}")
+        what = described(phase, done, total)
+        page = display.HTML(f"{what} <progress {value}></progress>{share}")
         if handles:
             handles[0].update(page)
         else:

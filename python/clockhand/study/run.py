@@ -216,8 +216,8 @@ def run_study(
     """
     options = study.options(given)
     check_jobs(jobs)
-    trace_sources = sources(traces, **reading)
     with watched(watch) as told:
+        trace_sources = sources(traces, watch=told, **reading)
         result = study.engine(trace_sources, options, jobs=jobs, watch=told)
     if command is None:
         names = [source.name for source in trace_sources]

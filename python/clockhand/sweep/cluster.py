@@ -106,6 +106,7 @@ def _connected(address: str) -> Iterator[Any]:
         ):
             yield client
         return
+    _check_certificates(distributed, address)
     try:
         client = distributed.Client(address, timeout=SECONDS_TO_CONNECT)
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:
@@ -120,6 +121,24 @@ def _connected(address: str) -> Iterator[Any]:
         except TimeoutError as error:
             raise _without_workers(address) from error
         yield client
+
+
+def _check_certificates(distributed: Any, address: str) -> None:
+    """Say what an address with TLS lacks before Dask fails at it."""
+    if not address.startswith(("tls://", "wss://")):
+        return
+    try:
+        context = distributed.Security().get_connection_args("client").get("ssl_context")
+    except OSError as error:
+        raise ClockhandError(
+            f"{address}: the certificates that Dask's configuration names cannot be read "
+            f"({error.strerror or error}); correct distributed.comm.tls there"
+        ) from error
+    if context is None:
+        raise ClockhandError(
+            f"{address} needs certificates, and Dask's configuration names none; give them there "
+            "under distributed.comm.tls, as docs/cluster.md shows"
+        )
 
 
 def _without_workers(address: str) -> ClockhandError:
@@ -139,8 +158,9 @@ def _placed(
         place = traces.index((task.trace, task.told_view))
         share = max(1, len(workers) // len(traces))
         homes = [workers[(place * share + next_one) % len(workers)] for next_one in range(share)]
-        # Other studies read the trace again for each part.
-        per_thread = PARTS_PER_THREAD if task.layout.depends_on_footprint else 1
+        # Other studies read the trace again for each part, and so do samples.
+        is_kept = task.layout.depends_on_footprint and task.settings[0]["sample"] is None
+        per_thread = PARTS_PER_THREAD if is_kept else 1
         wanted = -(-per_thread * threads * number // max(1, cells))
         parts = max(1, min(number, wanted))
         for part in range(parts):

@@ -6,10 +6,12 @@ simultaneous sweeps may cause, reading drops one of them, always the same one.
 """
 
 import fcntl
+import hashlib
 import io
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +23,7 @@ from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
 from clockhand.study.files import publish, remove_leftovers
 from clockhand.study.policies import name_of
+from clockhand.study.remote import RemoteFolder, is_address, local_path, private_folder
 from clockhand.study.run import Columns, Study
 from clockhand.study.sampling import SAMPLE_COLUMNS
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
@@ -32,19 +35,42 @@ FACTS = "clockhand_facts"
 NEWER_COLUMNS = ("permission_faults", *SAMPLE_COLUMNS)
 """Columns that older parts lack; their cells have no value."""
 FIRST_DIGITS = 8
+PARTS = "part-*.parquet"
+
+
+def within(folder: str | os.PathLike[str], name: str) -> str:
+    """Return the folder of this name in another one, which may be at an address."""
+    return f"{os.fspath(folder)}/{name}"
 
 
 class Dataset:
     """A folder of parts; it is made when the first part is written.
 
+    At an address such as ``s3://bucket/cells`` the parts there count: they are copied into the
+    user's cache when they are first asked for, and a new one is uploaded first.
+
     Args:
-        folder: The folder.
+        folder: The folder, or its address.
         layout: The study whose parts are looked at.
+
+    Attributes:
+        name: What messages call it.
+        folder: The folder, or the copy of the one at an address.
     """
 
     def __init__(self, folder: str | os.PathLike[str], layout: Layout = PAGES) -> None:
-        self.folder = Path(folder)
+        self.name = os.fspath(folder)
         self.layout = layout
+        self._remote: RemoteFolder | None = None
+        self._is_copied = False
+        if not is_address(self.name):
+            self.folder = Path(self.name)
+        elif (local := local_path(self.name)) is not None:
+            self.folder = Path(local)
+        else:
+            self._remote = RemoteFolder(self.name)
+            known = hashlib.sha256(self._remote.address.encode()).hexdigest()[:24]
+            self.folder = private_folder("remote-datasets") / known
 
     @classmethod
     def found(cls, folder: str | os.PathLike[str]) -> "Dataset":
@@ -54,12 +80,13 @@ class Dataset:
             UsageError: the folder holds no part, or parts of several studies.
             ClockhandError: a part is damaged.
         """
-        parts = cls(folder).all_parts()
+        dataset = cls(folder)
+        parts = dataset.all_parts()
         if not parts:
             raise UsageError(
                 f"{folder} is no dataset: it holds no part-*.parquet; name the folder of one"
             )
-        studies = sorted({_study_of(_read_facts(part)) for part in parts})
+        studies = sorted({_study_of(dataset._facts_of(part)) for part in parts})
         if len(studies) > 1:
             raise UsageError(
                 f"{folder} holds cells of {' and '.join(studies)}; give each experiment a dataset "
@@ -69,16 +96,22 @@ class Dataset:
             raise UsageError(
                 f"{folder} holds cells of {studies[0]!r}, which this version does not know"
             )
-        return cls(folder, LAYOUTS[studies[0]])
+        dataset.layout = LAYOUTS[studies[0]]
+        return dataset
 
     def all_parts(self) -> list[Path]:
-        """Return the files of the parts of every study, in the order of their names."""
-        return sorted(self.folder.glob("part-*.parquet"))
+        """Return the files of the parts of every study, in the order of their names.
+
+        Raises:
+            ClockhandError: those at an address cannot be read.
+        """
+        self._copy()
+        return sorted(self.folder.glob(PARTS))
 
     def parts(self) -> list[Path]:
         """Return the files of the study's parts, in the order of their names."""
         name = self.layout.study.name
-        return [part for part in self.all_parts() if _study_of(_read_facts(part)) == name]
+        return [part for part in self.all_parts() if _study_of(self._facts_of(part)) == name]
 
     def append(self, rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
         """Add cells as one file, which appears whole or not at all.
@@ -89,13 +122,47 @@ class Dataset:
 
         Raises:
             OSError: the file could not be written.
+            ClockhandError: it could not be uploaded.
         """
         buffer = io.BytesIO()
         frame = pl.DataFrame(rows, schema=self.layout.schema)
         told = {**facts, "study": self.layout.study.name}
         frame.write_parquet(buffer, metadata={FACTS: json.dumps(told)})
         part = self.folder / f"part-{secrets.token_hex(8)}.parquet"
+        if self._remote is not None:
+            self._remote.write(part.name, buffer.getvalue())
         publish({part: buffer.getvalue()}, folder=self.folder)
+
+    def _copy(self) -> None:
+        """Make the copy of a dataset at an address the same as that, once."""
+        if self._remote is None or self._is_copied:
+            return
+        began_s = time.time()
+        kept = self._remote.names(PARTS)
+        for part in self.folder.glob(PARTS):
+            facts = part.stat()
+            # A part of another sweep that is newer than the list may be missing in it.
+            if kept.get(part.name) != facts.st_size and facts.st_mtime < began_s:
+                part.unlink(missing_ok=True)
+        for name in kept:
+            if not (self.folder / name).exists():
+                publish({self.folder / name: self._remote.read(name)}, folder=self.folder)
+        self._is_copied = True
+
+    def _facts_of(self, part: Path) -> dict[str, Any]:
+        with self._named(part):
+            return _read_facts(part)
+
+    @contextmanager
+    def _named(self, part: Path) -> Iterator[None]:
+        """Tell of a damaged part under the name that its owner knows."""
+        try:
+            yield
+        except (pl.exceptions.PolarsError, OSError, KeyError, ValueError) as error:
+            raise ClockhandError(
+                f"{self.name}/{part.name} is damaged or no part of a dataset; delete it, and the "
+                "sweep computes its cells again"
+            ) from error
 
     def cells(self, *, lists: bool = True) -> pl.DataFrame:
         """Return all cells of this version of the numbers, each once, in the order of their keys.
@@ -108,7 +175,7 @@ class Dataset:
         """
         beside = () if lists else self.layout.study.beside
         wanted = {name: kind for name, kind in self.layout.schema.items() if name not in beside}
-        parts = (_read_part(part, self.layout, wanted) for part in self.parts())
+        parts = (self._read(part, wanted) for part in self.parts())
         return _each_once(parts, self.layout, wanted)
 
     def facts(self) -> list[dict[str, Any]]:
@@ -117,7 +184,11 @@ class Dataset:
         Raises:
             ClockhandError: a part is damaged.
         """
-        return [_read_facts(part) for part in self.parts()]
+        return [self._facts_of(part) for part in self.parts()]
+
+    def _read(self, part: Path, wanted: Columns) -> pl.DataFrame:
+        with self._named(part):
+            return _read_part(part, self.layout, wanted)
 
     def remove_leftovers(self) -> None:
         """Remove what killed sweeps left half-written, unless another sweep is at work."""
@@ -151,7 +222,7 @@ class Dataset:
         cells = self.cells()
         if cells.is_empty():
             raise UsageError(
-                f"{self.folder} holds nothing of this version of the numbers "
+                f"{self.name} holds nothing of this version of the numbers "
                 f"({_engine.NUMBERS_VERSION}); run its sweep again"
             )
         order = {policy["name"]: place for place, policy in enumerate(_engine.policies())}
@@ -159,7 +230,7 @@ class Dataset:
             places = [order.get(name_of(text), len(order)) for text in cells["policy_resolved"]]
             cells = cells.with_columns(pl.Series("policy_place", places))
         cells = cells.sort("trace", "trace_sha256", "view", *self.layout.order)
-        facts = merged((_read_facts(part) for part in parts), self.layout, cells)
+        facts = merged((self._facts_of(part) for part in parts), self.layout, cells)
         return _told_apart(cells.select(*self.layout.schema), facts)
 
 
@@ -179,37 +250,24 @@ def _each_once(parts: Iterable[pl.DataFrame], layout: Layout, schema: Columns) -
 
 
 def _read_part(part: Path, layout: Layout, wanted: Columns) -> pl.DataFrame:
-    try:
-        held = [name for name in pl.read_parquet_schema(part) if name in wanted]
-        cells = pl.read_parquet(part, columns=held, hive_partitioning=False)
-        older = [name for name in layout.options if name in layout.key]
-        defaults = [
-            pl.lit(layout.options[name].checked(None), layout.schema[name]).alias(name)
-            for name in older  # Parts may be older than an option.
-            if name not in cells.columns
-        ]
-        newer = [
-            pl.lit(None, wanted[name]).alias(name)
-            for name in NEWER_COLUMNS
-            if name in wanted and name not in cells.columns
-        ]
-        return cells.with_columns(*defaults, *newer).select(*wanted)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _damaged(part) from error
+    held = [name for name in pl.read_parquet_schema(part) if name in wanted]
+    cells = pl.read_parquet(part, columns=held, hive_partitioning=False)
+    older = [name for name in layout.options if name in layout.key]
+    defaults = [
+        pl.lit(layout.options[name].checked(None), layout.schema[name]).alias(name)
+        for name in older  # Parts may be older than an option.
+        if name not in cells.columns
+    ]
+    newer = [
+        pl.lit(None, wanted[name]).alias(name)
+        for name in NEWER_COLUMNS
+        if name in wanted and name not in cells.columns
+    ]
+    return cells.with_columns(*defaults, *newer).select(*wanted)
 
 
 def _read_facts(part: Path) -> dict[str, Any]:
-    try:
-        return cast(dict[str, Any], json.loads(pl.read_parquet_metadata(part)[FACTS]))
-    except (pl.exceptions.PolarsError, OSError, KeyError, ValueError) as error:
-        raise _damaged(part) from error
-
-
-def _damaged(part: Path) -> ClockhandError:
-    return ClockhandError(
-        f"{part} is damaged or no part of a dataset; delete it, and the sweep computes its cells "
-        "again"
-    )
+    return cast(dict[str, Any], json.loads(pl.read_parquet_metadata(part)[FACTS]))
 
 
 def merged(parts: Iterable[Mapping[str, Any]], layout: Layout, cells: pl.DataFrame) -> Any:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from clockhand import _engine
 from clockhand._engine import UsageError
 from clockhand.study.limits import MAXIMUM_COUNT
+from clockhand.study.remote import addresses, is_address, local_path
 from clockhand.sweep.analysis import Analysis, read_analysis
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 from clockhand.sweep.table import key_of, read_table
@@ -27,7 +29,8 @@ VIEWS = (OWN_VIEW, "paper", "bus", "fault")
 
 GLOB_CHARACTERS = frozenset("*?[")
 KEYS = (
-    "question", "expected", "traces", "trace_format", "views", "seed", "dataset", "analysis",
+    "question", "expected", "traces", "trace_format", "views", "seed", "memory_budget", "dataset",
+    "analysis",
 )  # fmt: skip
 """What every experiment may have beside the table of its study."""
 
@@ -57,9 +60,11 @@ class Experiment:
         traces: The trace files, in order, patterns expanded.
         trace_format: The format of all traces, or :data:`DETECTED`.
         settings: Every combination of view and options that hold one value each.
-        dataset: The folder that the cells are kept in.
+        dataset: The folder that the cells are kept in, or its address.
         analyses: What is made of the rows.
         scratch: The folder in which references are kept in files; in memory if ``None``.
+        memory_budget: How much memory what is made of a trace may take; half of the machine's if
+            ``None``.
     """
 
     path: Path
@@ -69,9 +74,10 @@ class Experiment:
     traces: tuple[str, ...]
     trace_format: str
     settings: tuple[Setting, ...]
-    dataset: Path
+    dataset: Path | str
     analyses: tuple[Analysis, ...]
     scratch: str | None = None
+    memory_budget: str | None = None
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -150,8 +156,9 @@ class _Reader:
             traces=traces,
             trace_format=trace_format,
             settings=tuple(Setting(view, options) for view in views for options in grids),
-            dataset=self._path.parent / self._text("dataset", f"datasets/{self._path.stem}"),
+            dataset=self._dataset(),
             analyses=tuple(self._analyses(layout, grids[0])),
+            memory_budget=self._memory_budget(),
         )
 
     def _study(self) -> tuple[Layout, dict[str, Any], str]:
@@ -212,6 +219,20 @@ class _Reader:
                 self._refuse(f"{key}: {item!r} is of the wrong kind; see docs/sweeps.md")
         return values
 
+    def _dataset(self) -> Path | str:
+        named = self._text("dataset", f"datasets/{self._path.stem}")
+        return named if is_address(named) else self._path.parent / named
+
+    def _memory_budget(self) -> str | None:
+        if "memory_budget" not in self._content:
+            return None
+        budget = self._text("memory_budget")
+        try:
+            check_memory_budget(budget)
+        except UsageError as error:
+            self._refuse(in_keys(error))
+        return budget
+
     def _views(self) -> list[str]:
         views = self._list("views", str, OWN_VIEW)
         for view in views:
@@ -225,7 +246,13 @@ class _Reader:
             if pattern.startswith(RECIPE):
                 found[pattern] = None
                 continue
-            path = self._beside(pattern)
+            if is_address(pattern) and local_path(pattern) is None:
+                at_addresses = addresses(pattern)
+                if not at_addresses:
+                    self._refuse(f"traces: no file matches {pattern!r}; correct the pattern")
+                found |= dict.fromkeys(at_addresses)
+                continue
+            path = self._beside(local_path(pattern) or pattern)
             if not GLOB_CHARACTERS & set(pattern):
                 found[path] = None
                 continue
@@ -255,6 +282,23 @@ class _Reader:
                     "give them different titles"
                 )
             yield analysis
+
+
+LEAST_BUDGET_BYTES = 16 * 2**20
+"""As the engine has it: buffers and tables of any reader fit."""
+
+
+def check_memory_budget(text: str) -> None:
+    """Refuse what is no memory budget.
+
+    Raises:
+        UsageError: it is no size, or too small for reading a trace.
+    """
+    size = _engine.parse_bytes(text)
+    if size is None or size < LEAST_BUDGET_BYTES:
+        raise UsageError(
+            f"--memory-budget {text!r} is no size of at least 16MiB; give one such as 4GiB"
+        )
 
 
 def in_keys(error: Exception) -> str:

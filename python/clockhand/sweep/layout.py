@@ -179,6 +179,7 @@ class PagesLayout(Layout):
             "device_resolved": plan["device"]["resolved"],
             "device_sha256": file_sha256(device),
             **{name: options[name] for name in self._keyed()},
+            "sample": self._sampled(plan["sample"], options),
         }
         return [
             Cell(
@@ -190,6 +191,11 @@ class PagesLayout(Layout):
             )
             for cell in plan["cells"]
         ]  # fmt: skip
+
+    @staticmethod
+    def _sampled(sample: str | None, options: Options) -> str | None:
+        """Which pages are followed: another seed draws others."""
+        return None if sample is None else f"{sample} seed {options['seed']}"
 
     def told(self, options: Options) -> Mapping[str, Any] | None:
         """Return the facts of the device and the policies."""

@@ -11,10 +11,18 @@ import polars as pl
 
 from clockhand._engine import ClockhandError, UsageError
 from clockhand.study.calls import in_python
+from clockhand.study.progress import described
 from clockhand.study.run import Ran, check_jobs, run_facts
 from clockhand.sweep.cluster import check_address, run_tasks
 from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders, windows_of
-from clockhand.sweep.experiment import DETECTED, OWN_VIEW, Experiment, Setting, in_keys
+from clockhand.sweep.experiment import (
+    DETECTED,
+    OWN_VIEW,
+    Experiment,
+    Setting,
+    check_memory_budget,
+    in_keys,
+)
 from clockhand.sweep.layout import Cell, Layout, files_of
 from clockhand.sweep.settings import with_settings_named
 from clockhand.sweep.task import Computed, Key, Run, Task, trace_sha256
@@ -71,6 +79,7 @@ def run_sweep(
     watch: SweepWatch | None = None,
     command: str | None = None,
     scratch: str | os.PathLike[str] | None = None,
+    memory_budget: str | None = None,
 ) -> Sweep:
     """Compute the cells of an experiment that its dataset lacks, and return all of them.
 
@@ -79,7 +88,8 @@ def run_sweep(
 
     Args:
         experiment: What to run.
-        dataset: The folder to keep the cells in; the experiment's own if not given.
+        dataset: The folder to keep the cells in, or its address, such as ``s3://bucket/cells``; the
+            experiment's own if not given.
         jobs: Threads, from 1 to 1024; all cores if not given.
         cluster: The address of a Dask scheduler, such as ``tcp://HOST:8786``, whose workers compute
             the cells, or ``local:N`` for N processes of this machine; this process if not given.
@@ -87,9 +97,11 @@ def run_sweep(
         command: The command line for the facts; the equivalent one if not given.
         scratch: A folder in which references are kept in files without names, so that traces may be
             larger than memory; for page policies.
+        memory_budget: How much memory what is made of a trace may take, such as ``"4GiB"``; cells
+            wait until there is room. The experiment's own if not given.
 
     Raises:
-        UsageError: ``jobs`` is out of range, or ``cluster`` no address.
+        UsageError: ``jobs`` or the budget is out of range, or ``cluster`` no address.
         ClockhandError: there is no such cluster, a trace cannot be read, a part of the dataset is
             damaged, or the sweep was interrupted; the sentence then says how much is kept.
         OSError: the dataset cannot be written.
@@ -102,6 +114,9 @@ def run_sweep(
     folder = experiment.dataset if dataset is None else dataset
     kept = Dataset(folder, experiment.layout)
     kept.remove_leftovers()
+    if memory_budget is not None:
+        check_memory_budget(memory_budget)
+        experiment = replace(experiment, memory_budget=memory_budget)
     if scratch is not None:
         experiment = replace(experiment, scratch=os.fspath(scratch))
     run = _Run(experiment, kept, jobs, watch, command or f"clockhand sweep {experiment.path}")
@@ -117,7 +132,7 @@ def run_sweep(
             run.forget_watch()
             run.flush()
             raise ClockhandError(
-                f"interrupted; {run.done:,} of {run.total:,} cells are kept in {kept.folder}; "
+                f"interrupted; {run.done:,} of {run.total:,} cells are kept in {kept.name}; "
                 "run the command again for the rest"
             ) from None
 
@@ -165,6 +180,7 @@ def task_of(
         settings=tuple(dict(setting.options) for setting in settings),
         kept=frozenset(kept),
         scratch=experiment.scratch,
+        memory_limit=experiment.memory_budget,
     )
 
 
@@ -222,7 +238,7 @@ class _Run:
 
     def _tasks(self, trace: str) -> Iterator[tuple[Task, int]]:
         """Give what a trace lacks, a task per setting, with about how many cells it has."""
-        digest = trace_sha256(trace)
+        digest = trace_sha256(trace, self._show_download)
         known = self._known(digest)
         keys = _keys(known, self.layout)
         for setting in self.experiment.settings:
@@ -262,7 +278,7 @@ class _Run:
         for trace in self.experiment.traces:
             self._trace = trace
             self._show()
-            groups += self._run_trace(trace, trace_sha256(trace))
+            groups += self._run_trace(trace, trace_sha256(trace, self._show_download))
             self.flush()
         return self._collect(groups)
 
@@ -283,6 +299,11 @@ class _Run:
     def _show(self) -> None:
         if self._watch is not None:
             self._watch(self._trace, self.done + self._unwritten_cells, self.total)
+
+    def _show_download(self, phase: str, done: int, total: int) -> None:
+        if self._watch is not None:
+            told = f"{self._trace}, {described(phase, done, total)}"
+            self._watch(told, self.done + self._unwritten_cells, self.total)
 
     def _run_trace(self, trace: str, digest: str) -> list[_Group]:
         known = self._known(digest)
@@ -431,7 +452,7 @@ class _Run:
         )  # fmt: skip
         if rows["is_kept"].null_count():
             raise ClockhandError(
-                f"{self.dataset.folder} lost cells while the sweep ran; run the command again"
+                f"{self.dataset.name} lost cells while the sweep ran; run the command again"
             )
         rows = rows.select(*layout.schema)
         return Sweep(rows, self._collected(groups, rows), self._computed, self._warnings, layout)

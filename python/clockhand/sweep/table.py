@@ -27,7 +27,7 @@ PLURALS = {
 }
 """Options that are lists here, under the name of what they list."""
 
-NOT_SWEPT: Mapping[str, tuple[str, ...]] = {"pages": ("gauge_every", "sample")}
+NOT_SWEPT: Mapping[str, tuple[str, ...]] = {"pages": ("gauge_every",)}
 """By study, options whose results no dataset keeps."""
 
 

@@ -1,5 +1,6 @@
 """Computing a task of a sweep: what a scheduler may call, in this process or another."""
 
+import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,11 +9,11 @@ from typing import Any
 
 from clockhand import _engine
 from clockhand.study.progress import Watch
+from clockhand.study.remote import fetched, is_address
 from clockhand.study.run import Options, trace_facts
 from clockhand.study.windows import predicted_windows
 from clockhand.sweep.layout import LAYOUTS, Cell, Layout, sha256_of
-from clockhand.traces import Traces, reading_notes, sources
-from clockhand.traces.synthetic import synthesize
+from clockhand.traces import Reading, Trace, Traces, reading_notes, sources
 
 Key = tuple[Any, ...]
 """The values of a layout's key columns."""
@@ -27,25 +28,35 @@ def trace_source(
     trace_format: str | None = None,
     view: str | None = None,
     scratch: str | None = None,
+    memory_limit: str | None = None,
 ) -> _engine.TraceSource:
-    """Return the engine's source of a trace of an experiment, a file or a recipe."""
+    """Return the engine's source of a trace of an experiment: a file, at an address too, or a
+    recipe."""
+    reading: Reading = {"view": view, "scratch": scratch, "memory_limit": memory_limit}
+    given: Traces = trace
     if trace.startswith(RECIPE):
-        trace_of_recipe: Traces = synthesize(trace.removeprefix(RECIPE))
-        [source] = sources(trace_of_recipe, view=view, scratch=scratch)
+        given = Trace.from_recipe(trace.removeprefix(RECIPE), memory_limit=memory_limit)
     else:
-        [source] = sources(trace, trace_format=trace_format, view=view, scratch=scratch)
+        reading["trace_format"] = trace_format
+        if is_address(trace):
+            given = Trace(trace, format=trace_format, view=view, memory_limit=memory_limit)
+    [source] = sources(given, **reading)
     return source
 
 
-def trace_sha256(trace: str) -> str:
+def trace_sha256(trace: str, watch: Watch | None = None) -> str:
     """Return the digest of a file's stored bytes, or of the requests that a recipe makes.
+
+    Args:
+        trace: A file, at an address too, or a recipe.
+        watch: Called now and then while it is downloaded.
 
     Raises:
         ClockhandError: the file cannot be read.
     """
     if trace.startswith(RECIPE):
         return str(_engine.read_trace(trace_source(trace))["sha256"])
-    return sha256_of(trace)
+    return sha256_of(os.fspath(fetched(trace, watch)) if is_address(trace) else trace)
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,8 @@ class Task:
         read_for: The options of all settings that are computed of the trace, so that it is read
             once for them; those of the task if empty.
         part: Which of the cells that are not kept; all if ``None``.
+        memory_limit: How much memory what is made of the trace may take; half of the machine's if
+            ``None``.
     """
 
     study: str
@@ -98,6 +111,7 @@ class Task:
     scratch: str | None = None
     read_for: tuple[Options, ...] = ()
     part: Part | None = None
+    memory_limit: str | None = None
 
     @property
     def layout(self) -> Layout:
@@ -213,8 +227,13 @@ class Run:
         self._jobs = jobs
         self._watch = watch
         self.notes: list[str] = []
-        self._source = trace_source(task.trace, task.trace_format, task.view, task.scratch)
+        self._source = self._opened(task.scratch)
         self._prepared: _engine.PreparedTrace | None = None
+        self._counted: dict[int, Mapping[str, Any]] = {}
+
+    def _opened(self, scratch: str | None) -> _engine.TraceSource:
+        task = self._task
+        return trace_source(task.trace, task.trace_format, task.view, scratch, task.memory_limit)
 
     def with_kept(self, more: Iterable[Key]) -> Task:
         """Go on with a task that has more cells; the task."""
@@ -301,20 +320,30 @@ class Run:
                 **self._windows(options, {cell.key["frames"] for cell in missing}),
             }
         )
-        if missing:
-            assert self._prepared is not None
-            self._prepared.simulate(
-                [cell.place for cell in missing],
+        if not missing:
+            return
+        places = [cell.place for cell in missing]
+        if options["sample"] is not None:
+            # Samples are small: they are kept in memory, whatever there is for whole traces.
+            _engine.simulate_sampled(
+                self._opened(None),
+                places,
                 options,
                 jobs=self._jobs,
                 on_rows=keep,
                 watch=self._watch,
             )
+        else:
+            assert self._prepared is not None
+            self._prepared.simulate(
+                places, options, jobs=self._jobs, on_rows=keep, watch=self._watch
+            )
 
     def _windows(self, options: Options, frames: Collection[int]) -> dict[str, Any]:
         """The windows of CFLRU that are predicted for memory sizes, if the study wants them."""
         # A prediction reads the references into memory.
-        if not self._task.layout.study.predicts_windows or self._task.scratch is not None:
+        is_in_memory = self._task.scratch is None and options.get("sample") is None
+        if not self._task.layout.study.predicts_windows or not is_in_memory:
             return {}
         cells = [
             {"trace": self._source.name, "policy": policy, "frames": size}
@@ -327,10 +356,13 @@ class Run:
         return {"predicted_windows": named} if named else {}
 
     def _read(self, options: Options) -> Mapping[str, Any]:
-        """What the trace is at a setting's page size; it is read once for all settings."""
+        """What the trace is at a setting's page size; it is read once for all settings but those
+        that follow samples, for which its pages are only counted."""
+        if options["sample"] is not None:
+            return self._count(int(options["page_size"]))
         if self._prepared is None:
             task = self._task
-            settings = task.read_for or task.settings
+            settings = [it for it in task.read_for or task.settings if it["sample"] is None]
             policies = dict.fromkeys(name for setting in settings for name in setting["policy"])
             devices = dict.fromkeys(setting["device"] for setting in settings)
             page_sizes = dict.fromkeys(int(setting["page_size"]) for setting in settings)
@@ -344,6 +376,13 @@ class Run:
             self._check(self._prepared.traces[0])
         at = {facts["page_bytes"]: facts for facts in self._prepared.traces}
         return at[int(options["page_size"])]
+
+    def _count(self, page_bytes: int) -> Mapping[str, Any]:
+        if page_bytes not in self._counted:
+            counted = _engine.count_trace(self._opened(None), page_bytes, self._watch)
+            self._check(counted)
+            self._counted[page_bytes] = counted
+        return self._counted[page_bytes]
 
     def _check(self, read: Mapping[str, Any]) -> None:
         """Refuse a trace that is not the task's any more; its notes are told once."""

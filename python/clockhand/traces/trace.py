@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Union, Unpack, cast
 from clockhand import _engine
 from clockhand.study.calls import in_python, unknown_keyword
 from clockhand.study.files import check_places, refuse_overwriting
-from clockhand.study.progress import Watching, watched
+from clockhand.study.progress import Watch, Watching, watched
+from clockhand.study.remote import Fetched, addresses, fetched, is_address, local_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 MAXIMUM_REQUESTS = 2**64 - 1
 
 Traces = Union["Trace", str, os.PathLike[str], Iterable["Trace | str | os.PathLike[str]"]]
-"""One trace or several; a text may be a pattern such as ``traces/*.parquet``."""
+"""One trace or several; a text may be an address such as ``s3://bucket/a.parquet``, or a pattern
+such as ``traces/*.parquet``."""
 
 
 class Part(TypedDict, total=False):
@@ -89,18 +91,21 @@ class Trace:
     """A trace in a file; see :meth:`from_arrays` for one in memory.
 
     Args:
-        path: The file, compressed or not; ``-`` is standard input, which can be read once.
+        path: The file, compressed or not; ``-`` is standard input, which can be read once. What is
+            at an address such as ``s3://bucket/a.parquet`` is downloaded now, unless there is a
+            copy.
         format: The name of the format (see :func:`clockhand.formats`); found by content if not
             given.
         cpu_cache: Whether a first-level cache (16 KiB + 16 KiB, 4 ways, 32-byte lines) stands
             between the processor accesses of the trace and memory.
         reading: How it is read, and which of its requests are wanted, as :class:`FileReading` says.
 
-    Nothing is read before the trace is used. A trace can be copied and pickled: then its file is
+    No file is read before the trace is used. A trace can be copied and pickled: then its file is
     opened there, where it is used; arrays go along.
 
     Raises:
         UsageError: the part makes no sense.
+        ClockhandError: what is at an address cannot be downloaded.
     """
 
     _source: _engine.TraceSource
@@ -116,6 +121,8 @@ class Trace:
         **reading: Unpack[FileReading],
     ) -> None:
         _check_words(reading, FileReading.__optional_keys__)
+        path = _here(path)
+        address = path.address if isinstance(path, Fetched) else None
         source = _engine.TraceSource.file(
             os.fspath(path),
             format,
@@ -125,9 +132,11 @@ class Trace:
             reading.get("fetches"),
             memory_limit=reading.get("memory_limit"),
         )
+        if address is not None:
+            source = source.named(address)
         self._source = _part_of(source, reading)
         # What makes it again, in another process for example.
-        self._recipe = (_opened, (os.fspath(path), format, cpu_cache, dict(reading)))
+        self._recipe = (_opened, (address or os.fspath(path), format, cpu_cache, dict(reading)))
 
     @classmethod
     def from_arrays(
@@ -194,12 +203,19 @@ class Trace:
 
     @classmethod
     def from_recipe(
-        cls, recipe: str, *, requests: str | None, seed: str | None, arrivals: str | None
+        cls,
+        recipe: str,
+        *,
+        requests: str | None = None,
+        seed: str | None = None,
+        arrivals: str | None = None,
+        memory_limit: str | None = None,
     ) -> "Trace":
         """Make a synthetic trace; see :func:`clockhand.synthesize`."""
         trace = cls.__new__(cls)
-        trace._source = _engine.TraceSource.synthetic(recipe, requests, seed, arrivals)
-        trace._recipe = (_synthetic, (recipe, requests, seed, arrivals))
+        made_of = (recipe, requests, seed, arrivals, memory_limit)
+        trace._source = _engine.TraceSource.synthetic(*made_of)
+        trace._recipe = (_synthetic, made_of)
         return trace
 
     @property
@@ -279,8 +295,27 @@ def _of_columns(name: str, columns: tuple[Any, ...]) -> Trace:
     return trace
 
 
-def _synthetic(recipe: str, requests: str | None, seed: str | None, arrivals: str | None) -> Trace:
-    return Trace.from_recipe(recipe, requests=requests, seed=seed, arrivals=arrivals)
+def _synthetic(
+    recipe: str,
+    requests: str | None,
+    seed: str | None,
+    arrivals: str | None,
+    memory_limit: str | None,
+) -> Trace:
+    return Trace.from_recipe(
+        recipe, requests=requests, seed=seed, arrivals=arrivals, memory_limit=memory_limit
+    )
+
+
+def _here(path: str | os.PathLike[str], watch: Watching = None) -> str | os.PathLike[str]:
+    """Return the copy of what is at an address, and a path as it is."""
+    if not isinstance(path, str) or not is_address(path):
+        return path
+    local = local_path(path)
+    if local is not None:
+        return local
+    with watched(watch) as told:
+        return fetched(path, told)
 
 
 def _part(whole: Trace, part: Part) -> Trace:
@@ -325,7 +360,8 @@ def convert_traces(
         ClockhandError: a trace cannot be read, a request does not fit the format, or the file
             cannot be written.
     """
-    trace_sources = sources(traces)
+    with watched(watch) as told:
+        trace_sources = sources(traces, watch=told)
     if not trace_sources:
         raise _engine.UsageError(
             "a conversion needs traces and, after them, the file to write; "
@@ -351,12 +387,16 @@ def reading_notes(report: Mapping[str, Any]) -> list[str]:
 
 
 def as_traces(
-    traces: Traces, *, cpu_cache: bool = False, **reading: Unpack[Reading]
+    traces: Traces,
+    *,
+    cpu_cache: bool = False,
+    watch: Watch | None = None,
+    **reading: Unpack[Reading],
 ) -> list[Trace]:
-    """Return one trace or several, paths among them, as traces.
+    """Return one trace or several, paths and addresses among them, as traces.
 
     ``cpu_cache`` and ``reading`` are for those that are given as paths; of a :class:`Trace` only
-    the part is taken.
+    the part is taken. ``watch`` is told of downloads.
     """
     _check_words(reading, Reading.__optional_keys__)
     if isinstance(traces, Trace | str | os.PathLike) or _is_table(traces):
@@ -370,7 +410,7 @@ def as_traces(
         if isinstance(trace, Trace)
         else Trace.from_table(trace)._taken(of_file)
         if _is_table(trace)
-        else Trace(trace, format=format, cpu_cache=cpu_cache, **of_file)
+        else Trace(_here(trace, watch or False), format=format, cpu_cache=cpu_cache, **of_file)
         for trace in traces
     ]
     return read if scratch is None else [trace._on_scratch(os.fspath(scratch)) for trace in read]
@@ -380,6 +420,9 @@ def _files(trace: "Trace | str | os.PathLike[str]") -> Iterable["Trace | str | o
     """Return the files that a pattern such as ``traces/*.parquet`` fits, and all else as it is."""
     if not isinstance(trace, str) or not set("*?[") & set(trace) or os.path.exists(trace):
         return [trace]
+    if is_address(trace) and local_path(trace) is None:
+        return addresses(trace) or [trace]
+    trace = local_path(trace) or trace
     return sorted(glob.glob(trace, recursive=True)) or [trace]
 
 
@@ -390,9 +433,11 @@ def _is_table(trace: object) -> bool:
     )
 
 
-def sources(traces: Traces, **reading: Unpack[Reading]) -> list[_engine.TraceSource]:
+def sources(
+    traces: Traces, *, watch: Watch | None = None, **reading: Unpack[Reading]
+) -> list[_engine.TraceSource]:
     """Return the engine's sources for one trace or several, as :func:`as_traces` reads them."""
-    return [trace._source for trace in as_traces(traces, **reading)]
+    return [trace._source for trace in as_traces(traces, watch=watch, **reading)]
 
 
 def reading_options(reading: Reading) -> dict[str, object]:

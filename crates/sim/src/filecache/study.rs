@@ -178,7 +178,7 @@ impl FileCacheStudy<'_> {
         };
         let view = at.views.folded(folding);
         let next_use =
-            (policy.entry().kind == Kind::Offline).then(|| view.next_use()).transpose()?;
+            (policy.entry().kind == Kind::Offline).then(|| view.next_use(progress)).transpose()?;
         let (frames, options) = (cell.capacity, self.options());
         let replayed = Cell { view: view.pages(), next_use, frames, options, progress };
         match cell.rule {

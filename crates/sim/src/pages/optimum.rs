@@ -16,7 +16,7 @@ impl CellsOf<'_> {
     ) -> Result<Vec<FinishedCell>, SimError> {
         let frames = cells[0].frames;
         let view = self.views.folded(Folding::Runs);
-        let (pages, next_use) = (view.pages(), view.next_use_in_memory()?);
+        let (pages, next_use) = (view.pages(), view.next_use_in_memory(progress)?);
         let (policy_frames, options) = (self.policy_frames(frames), self.experiment.options);
         let ios = bound(pages, next_use, policy_frames, options, progress)?;
         let problem = Problem {

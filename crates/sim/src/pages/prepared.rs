@@ -6,7 +6,7 @@ use clockhand_device::{Device, PageCost};
 use clockhand_trace::{Folding, PageView};
 
 use crate::memory_size::check_reserve;
-use crate::pages::{FinishedCell, PagesCell, PagesStudy};
+use crate::pages::{FinishedCell, PagesCell, PagesStudy, sampled};
 use crate::pricing::Pricing;
 use crate::study::{ReadTrace, Selection, run_cells};
 use crate::views::{Views, foldings, read_at};
@@ -41,6 +41,9 @@ pub struct Plan {
 ///
 /// A policy, a size, the reserve or the device is unusable.
 pub fn plan_cells(experiment: &Experiment, footprint_pages: Option<u32>) -> Result<Plan, SimError> {
+    if experiment.sample.is_some() {
+        sampled::check(experiment)?;
+    }
     let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
     let footprint_pages = footprint_pages.unwrap_or(PageView::LIMIT_PAGES);
     check_reserve(experiment.reserve, experiment.frames(footprint_pages))?;

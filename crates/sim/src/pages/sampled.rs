@@ -13,16 +13,18 @@ mod estimate;
 mod reading;
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use clockhand_policy::catalog::{Kind, PolicySpec};
 use clockhand_trace::Folding;
 
 use super::row::RowsOf;
 use super::{Experiment, Outcome, PagesCell, Row, frames_of_policy};
+use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
 use crate::replay::Cell;
 use crate::sample::Sample;
-use crate::study::{Selection, Study, run_cells};
+use crate::study::{Selection, Study, Told, run_cells};
 use crate::views::{folding_for, foldings};
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 use estimate::{Replica, Replicas, estimated};
@@ -86,42 +88,155 @@ pub(super) fn simulate(
     sample: PagesSample,
     progress: &Progress,
 ) -> Result<Outcome, SimError> {
-    check(experiment)?;
-    let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
-    let foldings = foldings(&experiment.policies, pricing.device_ratio)?;
-    // A period of a sample has fewer references, how many is known at the end: single references suit all periods.
-    let folded = |folding: &Folding| match folding {
-        Folding::Runs => Folding::Runs,
-        Folding::RunsWithin(_) | Folding::None => Folding::None,
-    };
-    let mut foldings: Vec<Folding> = foldings.iter().map(folded).collect();
-    foldings.dedup();
+    let samples = Samples::new(experiment, None, &|_, _| ())?;
     let (mut rows, mut traces) = (Vec::new(), Vec::new());
     for input in &experiment.traces {
-        let study =
-            |rate| SampledStudy { experiment, pricing: &pricing, foldings: &foldings, rate };
-        let (trace, of_trace) = match sample {
-            PagesSample::Fixed(Sample::Rate(rate)) => study(rate).rows(input, sample, progress)?,
-            PagesSample::Fixed(Sample::Pages(pages)) => {
-                check_can_be_read_again(input, sample)?;
-                let whole = count(input, experiment.page_bytes, progress)?;
-                let rate = f64::from(pages) / f64::from(whole.footprint_pages);
-                study(rate.min(1.0)).rows(input, sample, progress)?
-            }
-            PagesSample::Below(error) => {
-                check_can_be_read_again(input, sample)?;
-                rows_below(input, error, &study, progress)?
-            }
-        };
+        let (trace, of_trace) = samples.rows(input, sample, progress)?;
         rows.extend(of_trace);
         traces.push(trace);
     }
-    let Pricing { device, page_cost, .. } = pricing;
+    let Pricing { device, page_cost, .. } = samples.pricing;
     Ok(Outcome { rows, gauges: Vec::new(), traces, device, page_cost })
 }
 
+/// Runs cells of an experiment on samples of one trace; the experiment's own traces and sizes are not looked at. Each
+/// cell is a policy, by its position among the experiment's, and a number of frames. `told` gets each row at once,
+/// with its cell's position, from any thread and in any order.
+///
+/// # Errors
+///
+/// The experiment has no sample, or one that tells nothing of such cells; the trace cannot be read, or
+/// [`SimError::Interrupted`]; rows told before stay true.
+pub fn simulate_sampled(
+    experiment: &Experiment,
+    input: &TraceInput,
+    cells: &[(usize, NonZeroU32)],
+    progress: &Progress,
+    told: Told<'_, Row>,
+) -> Result<ReadTrace, SimError> {
+    let sample = experiment.sample.ok_or_else(|| {
+        SimError::Usage("no sample is given; add one such as --sample 1%".to_owned())
+    })?;
+    let chosen = |&(policy, frames): &(usize, NonZeroU32)| PagesCell {
+        frames: frames.get(),
+        contestant: &experiment.policies[policy],
+    };
+    let cells: Vec<PagesCell<'_>> = cells.iter().map(chosen).collect();
+    check_reserve(experiment.reserve, cells.iter().map(|cell| cell.frames))?;
+    let (trace, _) = Samples::new(experiment, Some(&cells), told)?.rows(input, sample, progress)?;
+    Ok(trace)
+}
+
+/// Says what a trace is at a page size, without keeping anything of it.
+///
+/// # Errors
+///
+/// The trace cannot be read, or [`SimError::Interrupted`].
+pub fn count_trace(
+    input: &TraceInput,
+    page_bytes: u64,
+    progress: &Progress,
+) -> Result<ReadTrace, SimError> {
+    count(input, page_bytes, progress)
+}
+
+/// What all samples of an experiment share.
+struct Samples<'a> {
+    experiment: &'a Experiment,
+    pricing: Pricing,
+    foldings: Vec<Folding>,
+    /// The cells of each trace; those of the experiment if `None`.
+    cells: Option<&'a [PagesCell<'a>]>,
+    told: Told<'a, Row>,
+}
+
+impl<'a> Samples<'a> {
+    fn new(
+        experiment: &'a Experiment,
+        cells: Option<&'a [PagesCell<'a>]>,
+        told: Told<'a, Row>,
+    ) -> Result<Self, SimError> {
+        check(experiment)?;
+        let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
+        let foldings = foldings(&experiment.policies, pricing.device_ratio)?;
+        // A period of a sample has fewer references, how many is known at the end: single references suit all periods.
+        let folded = |folding: &Folding| match folding {
+            Folding::Runs => Folding::Runs,
+            Folding::RunsWithin(_) | Folding::None => Folding::None,
+        };
+        let mut foldings: Vec<Folding> = foldings.iter().map(folded).collect();
+        foldings.dedup();
+        Ok(Samples { experiment, pricing, foldings, cells, told })
+    }
+
+    fn at(&self, rate: f64) -> SampledStudy<'_> {
+        let Samples { experiment, pricing, foldings, cells, .. } = self;
+        SampledStudy { experiment, pricing, foldings, cells: *cells, rate }
+    }
+
+    /// The rows of a trace, of which whoever asked is told as well.
+    fn rows(
+        &self,
+        input: &TraceInput,
+        sample: PagesSample,
+        progress: &Progress,
+    ) -> Result<(ReadTrace, Vec<Row>), SimError> {
+        match sample {
+            PagesSample::Fixed(Sample::Rate(rate)) => {
+                self.at(rate).rows(input, sample, progress, self.told)
+            }
+            PagesSample::Fixed(Sample::Pages(pages)) => {
+                check_can_be_read_again(input, sample)?;
+                let whole = count(input, self.experiment.page_bytes, progress)?;
+                let rate = f64::from(pages) / f64::from(whole.footprint_pages);
+                self.at(rate.min(1.0)).rows(input, sample, progress, self.told)
+            }
+            PagesSample::Below(error) => {
+                check_can_be_read_again(input, sample)?;
+                self.rows_below(input, error, progress)
+            }
+        }
+    }
+
+    /// The rows of a trace where each cell has the least rate at which its error is small enough.
+    fn rows_below(
+        &self,
+        input: &TraceInput,
+        error: f64,
+        progress: &Progress,
+    ) -> Result<(ReadTrace, Vec<Row>), SimError> {
+        let trace = count(input, self.experiment.page_bytes, progress)?;
+        let whole = self.at(1.0);
+        let cells = whole.cells_of(&trace)?;
+        let mut rows: Vec<Option<Row>> = vec![None; cells.len()];
+        for rate in RATES.into_iter().chain([1.0]) {
+            let study = self.at(rate);
+            let is_wanted = |position: &usize| {
+                rows[*position].is_none() && study.is_enough(&trace, &cells[*position])
+            };
+            let positions: Vec<usize> = (0..cells.len()).filter(is_wanted).collect();
+            if positions.is_empty() {
+                continue;
+            }
+            let sampled = study.prepare(input, progress)?;
+            check_unchanged(&trace, &sampled.trace)?;
+            let wanted: Vec<PagesCell<'_>> =
+                positions.iter().map(|&position| cells[position]).collect();
+            let found = study.run_all(&sampled, &wanted, progress, &|_, _| ())?;
+            for (position, row) in positions.into_iter().zip(found) {
+                let standard_error = row.io_time_us_standard_error.unwrap_or(0.0);
+                if rate >= 1.0 || standard_error <= error * row.io_time_us {
+                    (self.told)(position, &row);
+                    rows[position] = Some(row);
+                }
+            }
+        }
+        Ok((trace, rows.into_iter().flatten().collect()))
+    }
+}
+
 /// Refuses what samples tell nothing of.
-fn check(experiment: &Experiment) -> Result<(), SimError> {
+pub(super) fn check(experiment: &Experiment) -> Result<(), SimError> {
     let end = experiment.policies.iter().find(|it| !matches!(it, Contestant::Policy(_)));
     if let Some(end) = end {
         return Err(SimError::Usage(format!(
@@ -161,42 +276,6 @@ fn check_can_be_read_again(input: &TraceInput, sample: PagesSample) -> Result<()
     )))
 }
 
-/// The rows of a trace where each cell has the least rate at which its error is small enough.
-fn rows_below<'a>(
-    input: &TraceInput,
-    error: f64,
-    study: &dyn Fn(f64) -> SampledStudy<'a>,
-    progress: &Progress,
-) -> Result<(ReadTrace, Vec<Row>), SimError> {
-    let whole = study(1.0);
-    let trace = count(input, whole.experiment.page_bytes, progress)?;
-    let cells = whole.cells_of(&trace)?;
-    let mut rows: Vec<Option<Row>> = vec![None; cells.len()];
-    for rate in RATES.into_iter().chain([1.0]) {
-        let study = study(rate);
-        let is_wanted = |position: &usize| {
-            rows[*position].is_none() && study.is_enough(&trace, &cells[*position])
-        };
-        let positions: Vec<usize> = (0..cells.len()).filter(is_wanted).collect();
-        if positions.is_empty() {
-            continue;
-        }
-        let sampled = study.prepare(input, progress)?;
-        check_unchanged(&trace, &sampled.trace)?;
-        let wanted: Vec<PagesCell<'_>> =
-            positions.iter().map(|&position| cells[position]).collect();
-        for (position, row) in
-            positions.into_iter().zip(study.run_all(&sampled, &wanted, progress)?)
-        {
-            let standard_error = row.io_time_us_standard_error.unwrap_or(0.0);
-            if rate >= 1.0 || standard_error <= error * row.io_time_us {
-                rows[position] = Some(row);
-            }
-        }
-    }
-    Ok((trace, rows.into_iter().flatten().collect()))
-}
-
 fn check_unchanged(first: &ReadTrace, again: &ReadTrace) -> Result<(), SimError> {
     if first.report.sha256 == again.report.sha256 && first.references == again.references {
         return Ok(());
@@ -209,6 +288,7 @@ struct SampledStudy<'a> {
     experiment: &'a Experiment,
     pricing: &'a Pricing,
     foldings: &'a [Folding],
+    cells: Option<&'a [PagesCell<'a>]>,
     rate: f64,
 }
 
@@ -219,6 +299,7 @@ impl<'a> SampledStudy<'a> {
         input: &TraceInput,
         sample: PagesSample,
         progress: &Progress,
+        told: Told<'_, Row>,
     ) -> Result<(ReadTrace, Vec<Row>), SimError> {
         let sampled = self.prepare(input, progress)?;
         let cells = self.cells(&sampled)?;
@@ -226,7 +307,7 @@ impl<'a> SampledStudy<'a> {
         if !self.is_enough(&sampled.trace, smallest) {
             return Err(self.too_small(&sampled.trace, smallest, sample));
         }
-        let rows = self.run_all(&sampled, &cells, progress)?;
+        let rows = self.run_all(&sampled, &cells, progress, told)?;
         Ok((sampled.trace, rows))
     }
 
@@ -235,12 +316,17 @@ impl<'a> SampledStudy<'a> {
         sampled: &SampledTrace,
         cells: &[PagesCell<'a>],
         progress: &Progress,
+        told: Told<'_, Row>,
     ) -> Result<Vec<Row>, SimError> {
-        run_cells(self, sampled, cells, self.experiment.jobs, progress, &Selection::default())
+        let selection = Selection { cells: None, told };
+        run_cells(self, sampled, cells, self.experiment.jobs, progress, &selection)
     }
 
     fn cells_of(&self, trace: &ReadTrace) -> Result<Vec<PagesCell<'a>>, SimError> {
-        super::cells_of(self.experiment, trace.footprint_pages)
+        match self.cells {
+            Some(chosen) => Ok(chosen.to_vec()),
+            None => super::cells_of(self.experiment, trace.footprint_pages),
+        }
     }
 
     /// Frames of a cell that a policy can use: more than there are pages change nothing.
@@ -289,7 +375,7 @@ impl<'a> SampledStudy<'a> {
         };
         let view = replicate.view(folding);
         let next_use =
-            (policy.entry().kind == Kind::Offline).then(|| view.next_use()).transpose()?;
+            (policy.entry().kind == Kind::Offline).then(|| view.next_use(progress)).transpose()?;
         let cell = Cell {
             view: view.pages(),
             next_use,

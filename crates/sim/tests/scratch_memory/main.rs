@@ -35,7 +35,7 @@ fn references_in_files_take_no_memory() {
     let requests = REQUESTS.to_string();
     let given = Overrides { requests: Some(&requests), seed: None, arrivals: None };
     let recipe = Recipe::open(RECIPE, &given).unwrap_or_else(|error| panic!("{error}"));
-    let input = TraceInput::Synthetic(Arc::new(recipe));
+    let input = TraceInput::Synthetic { recipe: Arc::new(recipe), memory_limit_bytes: None };
     let folder = tempfile::tempdir().expect("a folder");
     let peaks = || peak_bytes().expect("this kernel tells the peak");
     if peak_bytes().is_none() {

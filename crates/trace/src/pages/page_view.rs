@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::error::TraceError;
 use crate::footprint::{Footprint, PageKey};
 use crate::memory_limit::default_memory_limit_bytes;
+use crate::progress::{Phase, Progress};
 use crate::request::{Op, Request};
 use crate::scratch::ScratchColumn;
 use crate::view_chunks::Chunks;
@@ -417,7 +418,15 @@ impl PageViewBuilder {
     /// # Errors
     /// [`TraceError::NoReference`] when there are none, [`TraceError::TooManyPages`] when they
     /// touch more than 2^29 pages, [`TraceError::TooMuchMemory`] when they take more than the limit.
-    pub fn finish(mut self) -> Result<PageView, TraceError> {
+    pub fn finish(self) -> Result<PageView, TraceError> {
+        self.finish_watched(&Progress::default())
+    }
+
+    /// The same, which tells how far it is: at the end all records are gone through once more.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish), or [`TraceError::Interrupted`].
+    pub fn finish_watched(mut self, progress: &Progress) -> Result<PageView, TraceError> {
         let page_bytes = 1 << self.page_shift;
         self.check_memory();
         if self.is_too_large {
@@ -442,13 +451,16 @@ impl PageViewBuilder {
         let has_lengths = self.longest_run > 1;
         let runs = match self.scratch {
             None => {
-                renumber(&mut self.records, &ids);
+                progress.enter(Phase::Numbering, self.records.len() as u64);
+                for chunk in self.records.chunks_mut(BUFFERED_RECORDS) {
+                    renumber(chunk, &ids, progress)?;
+                }
                 let run_lengths = has_lengths.then_some(self.run_lengths);
                 Runs::InMemory { records: self.records, run_lengths }
             }
             Some(mut scratch) => {
                 scratch.take(&mut self.records, &mut self.run_lengths);
-                renumbered_on_scratch(scratch, has_lengths, &ids)?
+                renumbered_on_scratch(scratch, has_lengths, &ids, progress)?
             }
         };
         Ok(PageView {
@@ -474,10 +486,15 @@ fn ids_by_address(footprint: Footprint) -> (Vec<PageKey>, Vec<u32>) {
     (pages.into_iter().map(|(key, _)| key).collect(), ids_by_address)
 }
 
-fn renumber(records: &mut [Record], ids: &[u32]) {
-    for record in records {
+fn renumber(records: &mut [Record], ids: &[u32], progress: &Progress) -> Result<(), TraceError> {
+    if progress.is_cancelled() {
+        return Err(TraceError::Interrupted);
+    }
+    for record in &mut *records {
         *record = Record(ids[record.page() as usize] << FLAG_BITS | record.0 & FLAGS);
     }
+    progress.add_done(records.len() as u64);
+    Ok(())
 }
 
 /// The second pass over records in a file.
@@ -485,15 +502,17 @@ fn renumbered_on_scratch(
     scratch: Scratch,
     has_lengths: bool,
     ids: &[u32],
+    progress: &Progress,
 ) -> Result<Runs, TraceError> {
     if let Some(failure) = scratch.failure {
         return Err(failure);
     }
     let (mut records, run_lengths) = scratch.columns.expect("the last records were moved there");
+    progress.enter(Phase::Numbering, records.count());
     let (mut bytes, mut chunk) = (Vec::new(), Vec::new());
     for first in (0..records.count()).step_by(BUFFERED_RECORDS) {
         records.get(first, BUFFERED_RECORDS, Record, &mut bytes, &mut chunk)?;
-        renumber(&mut chunk, ids);
+        renumber(&mut chunk, ids, progress)?;
         records.put(first, chunk.iter().map(|record| record.0))?;
     }
     Ok(Runs::OnScratch { records, run_lengths: has_lengths.then_some(run_lengths) })
@@ -528,6 +547,29 @@ mod tests {
         assert_eq!(builder.run_lengths, [u32::MAX, 1]);
         assert!(builder.records[0].rest_writes() && !builder.records[0].rest_reads());
         assert!(!builder.records[1].first_is_write() && builder.records[1].rest_flags() == 0);
+    }
+
+    #[test]
+    fn the_pass_that_numbers_pages_tells_how_far_it_is_and_can_be_interrupted() {
+        let folder = tempfile::tempdir().unwrap();
+        for is_on_scratch in [false, true] {
+            let view = |progress: &Progress| {
+                let mut builder = PageViewBuilder::new(4096, Folding::None).unwrap();
+                if is_on_scratch {
+                    builder = builder.on_scratch(folder.path());
+                }
+                for reference in 0..BUFFERED_RECORDS as u64 + 10 {
+                    builder.push(&Request::new(Op::Read, reference % 7 * 4096, 1));
+                }
+                builder.finish_watched(progress)
+            };
+            let progress = Progress::default();
+            view(&progress).unwrap();
+            let records = BUFFERED_RECORDS as u64 + 10;
+            assert_eq!(progress.now(), (Phase::Numbering, records, records));
+            progress.cancel();
+            assert!(matches!(view(&progress), Err(TraceError::Interrupted)));
+        }
     }
 
     #[test]

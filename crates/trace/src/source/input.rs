@@ -35,7 +35,12 @@ pub enum TraceInput {
         table: Arc<RequestTable>,
     },
     /// Requests that are made while they are read.
-    Synthetic(Arc<Recipe>),
+    Synthetic {
+        /// What they are like.
+        recipe: Arc<Recipe>,
+        /// How much memory what is made of them may take; the default is a share of the machine's.
+        memory_limit_bytes: Option<u64>,
+    },
     /// A part of another trace.
     Part {
         /// The other trace.
@@ -166,7 +171,7 @@ impl TraceInput {
             TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
                 whole.file_options()
             }
-            TraceInput::Table { .. } | TraceInput::Synthetic(_) => None,
+            TraceInput::Table { .. } | TraceInput::Synthetic { .. } => None,
         }
     }
 
@@ -177,7 +182,10 @@ impl TraceInput {
             TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
                 whole.memory_limit_bytes()
             }
-            TraceInput::Table { .. } | TraceInput::Synthetic(_) => default_memory_limit_bytes(),
+            TraceInput::Synthetic { memory_limit_bytes, .. } => {
+                memory_limit_bytes.unwrap_or_else(default_memory_limit_bytes)
+            }
+            TraceInput::Table { .. } => default_memory_limit_bytes(),
         }
     }
 
@@ -189,7 +197,7 @@ impl TraceInput {
                 path.as_os_str() != "-"
                     && path.metadata().map_or(true, |found| found.is_file() || found.is_dir())
             }
-            TraceInput::Table { .. } | TraceInput::Synthetic(_) => true,
+            TraceInput::Table { .. } | TraceInput::Synthetic { .. } => true,
             TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
                 whole.can_be_read_again()
             }
@@ -199,9 +207,11 @@ impl TraceInput {
     /// What the rows of a result call it.
     pub fn name(&self) -> String {
         match self {
-            TraceInput::File { path, .. } => path.display().to_string(),
+            TraceInput::File { path, options } => {
+                options.name.clone().unwrap_or_else(|| path.display().to_string())
+            }
             TraceInput::Table { name, .. } => name.clone(),
-            TraceInput::Synthetic(recipe) => {
+            TraceInput::Synthetic { recipe, .. } => {
                 recipe.name.clone().unwrap_or_else(|| recipe.pattern())
             }
             TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => whole.name(),
@@ -316,7 +326,7 @@ impl TraceInput {
     /// How many requests are made while the trace is read; none if they are stored.
     fn requests_to_make(&self) -> Option<u64> {
         match self {
-            TraceInput::Synthetic(recipe) => Some(recipe.requests),
+            TraceInput::Synthetic { recipe, .. } => Some(recipe.requests),
             TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
                 whole.requests_to_make()
             }
@@ -335,7 +345,7 @@ impl TraceInput {
             TraceInput::Table { table, .. } => {
                 (Box::new(ColumnReader::new(table.columns())?), StoredProgress::default())
             }
-            TraceInput::Synthetic(recipe) => {
+            TraceInput::Synthetic { recipe, .. } => {
                 (Box::new(SyntheticReader::new(recipe)), StoredProgress::default())
             }
             TraceInput::OnScratch { .. } => return Err(TraceError::NoScratch),

@@ -69,7 +69,7 @@ def predict_window(
         ClockhandError: a trace cannot be read.
     """
     page_bytes = _engine.parse_page_bytes(str(page_size))
-    trace_sources = sources(traces, **reading)
+    trace_sources = sources(traces, watch=watch, **reading)
     if not trace_sources:
         raise _engine.UsageError("no trace is given; add a file")
     sizes: dict[str, Any] = {"frames": None if frames is None else str(frames), "memory": memory}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 # Rows that differ in one of these are not comparable.
 SETTING_COLUMNS = (
     "device", "page_bytes", "bits", "write_miss", "reserve", "view", "flush_at_end", "hand_ns",
-    "fault_ns",
+    "fault_ns", "sample",
 )  # fmt: skip
 
 

@@ -180,7 +180,7 @@ def recommend(
     question.plan()
     with watched(watch) as told:
         candidates = [*_candidates(purpose), *more]
-        return question.answer(sources(trace, **reading)[0], candidates, told)
+        return question.answer(sources(trace, watch=told, **reading)[0], candidates, told)
 
 
 def _check_more(more: Sequence[str], purpose: str) -> None:

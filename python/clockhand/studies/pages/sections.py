@@ -192,6 +192,8 @@ def _setting_text(name: str, value: Any) -> str:
         return "hand movements cost nothing" if value is None else f"{value} ns per hand movement"
     if name == "fault_ns":
         return "permission faults cost nothing" if value is None else f"{value} ns per such fault"
+    if name == "sample":
+        return "every page followed" if value is None else f"sample {value}"
     return str(value)
 
 

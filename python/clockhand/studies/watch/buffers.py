@@ -132,8 +132,8 @@ def watch_buffers(
         )
     if not isinstance(trace, Trace) and reading.get("limit") is None:
         reading["limit"] = DEFAULT_LIMIT
-    (source,) = sources(trace, **reading)
     with watched(watch) as told:
+        (source,) = sources(trace, watch=told, **reading)
         result = _engine.watch_buffers(source, options, watch=told)
     if command is None:
         shown = {name: options[name] for name in settings}

@@ -134,8 +134,8 @@ def watch_policies(
         reading["limit"] = DEFAULT_LIMIT
     page_bytes = _engine.parse_page_bytes(str(page_size))
     options: dict[str, Any] = {"device": os.fspath(device), "bits": bits, "write_miss": write_miss}
-    (source,) = sources(trace, **reading)
     with watched(watch) as told:
+        (source,) = sources(trace, watch=told, **reading)
         result = _engine.watch_policies(
             source, policies, frames=frames, page_bytes=page_bytes, seed=seed, watch=told, **options
         )
