@@ -186,7 +186,7 @@ def streamed(path: Path) -> Iterator[BinaryIO]:
     Raises:
         OSError: the file could not be written. It names the place; nothing is left behind.
     """
-    partial = path.with_name(PARTIAL_PATTERN.replace("*", secrets.token_hex(8)))
+    partial = path.with_name(PARTIAL_PATTERN.replace("*", os.urandom(8).hex()))
     with ExitStack() as staged:
         try:
             file = staged.enter_context(_new_and_locked(partial))
