@@ -9,11 +9,10 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     TextColumn,
-    TimeRemainingColumn,
 )
 
 from clockhand.command.output import console, is_quiet, say
-from clockhand.study.progress import LABELS, Watch, terminal_bar
+from clockhand.study.progress import LABELS, Watch, seconds_left, terminal_bar, time_left
 
 EVERY_SECONDS = 10
 """Where no terminal shows a bar, so often a line says how far the work is."""
@@ -45,10 +44,8 @@ class Lines:
         if total <= 0:
             say(f"{what}: {done:,}")
             return
-        left = ""
-        if 0 < done < total:
-            left_seconds = (now - self._began) * (total - done) / done
-            left = f", about {left_seconds:,.0f} s left"
+        rest = seconds_left(done, total, now - self._began)
+        left = f", about {rest:,.0f} s left" if rest else ""
         say(f"{what}: {100 * done / total:.0f} %{left}")
 
 
@@ -63,7 +60,7 @@ def progress_bar(*measure: ProgressColumn) -> Iterator[Progress | None]:
     if is_quiet() or not errors.is_terminal:
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), *measure, TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), *measure, time_left())
     with Progress(*columns, console=errors, transient=True) as progress:
         yield progress
 

@@ -29,6 +29,13 @@ def byte_text(size_bytes: int) -> str:
     return f"{size_bytes:,}\u00a0B"
 
 
+def size_text(size_bytes: float) -> str:
+    """Return a size in the unit that people would write it in, such as ``32 KiB``."""
+    units = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+    unit_bytes, unit = next((known for known in units if size_bytes >= known[0]), units[-1])
+    return f"{size_bytes / unit_bytes:,.4g}\u00a0{unit}"
+
+
 def free_slug(label: str, taken: Sequence[str]) -> str:
     """Return a file name for a section that no earlier section has, also where case is ignored."""
     stem = re.sub(r"[^A-Za-z0-9_]+", "-", label).strip("-").lower()[:60] or "trace"

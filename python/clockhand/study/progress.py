@@ -1,5 +1,6 @@
 """Progress that the library shows by itself: a bar in a terminal or a notebook, nothing else."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -66,6 +67,37 @@ def _in_jupyter() -> bool:
     return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
 
 
+def seconds_left(done: float, total: float | None, seconds: float | None) -> float | None:
+    """Return how long the rest takes if it goes on as it did; ``None`` while that is not known.
+
+    Args:
+        done: How much of the work is done.
+        total: How much there is, if that is known.
+        seconds: How long it took, if it has begun.
+    """
+    if not total or not seconds or not 0 < done <= total:
+        return None
+    return seconds * (total - done) / done
+
+
+def time_left() -> Any:
+    """Return a column of a bar with the time that is left; empty while that is not known."""
+    from rich.progress import ProgressColumn
+    from rich.text import Text
+
+    class TimeLeft(ProgressColumn):
+        max_refresh = 0.5
+
+        def render(self, task: Any) -> Text:
+            left = seconds_left(task.completed, task.total, task.elapsed)
+            if left is None or task.finished:
+                return Text("")
+            minutes, seconds = divmod(math.ceil(left), 60)
+            return Text(f"{minutes}:{seconds:02} left", style="progress.remaining")
+
+    return TimeLeft()
+
+
 @contextmanager
 def terminal_bar(console: Any = None) -> Iterator[Watch]:
     """Give what shows progress as one line with percent and the time left, of which nothing stays.
@@ -79,12 +111,9 @@ def terminal_bar(console: Any = None) -> Iterator[Watch]:
         Progress,
         TaskProgressColumn,
         TextColumn,
-        TimeRemainingColumn,
     )
 
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
-    )  # fmt: skip
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), time_left())
     progress = Progress(*columns, console=console or Console(stderr=True), transient=True)
     task = progress.add_task(LABELS["reading"], total=None)
     shown: list[str] = []

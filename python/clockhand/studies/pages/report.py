@@ -11,7 +11,7 @@ from clockhand.report.canvas import CANVAS
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.overview import Overview
 from clockhand.report.scales import Measure
-from clockhand.report.words import byte_text, percent
+from clockhand.report.words import byte_text, percent, size_text
 from clockhand.studies.pages.charts import (
     MEASURES,
     TOOLTIP,
@@ -170,8 +170,8 @@ def _summary(section: Section) -> str:
         texts.append(f"{first['references']:,} references, {writes:.1%} writes")
     if section.footprint_pages is not None:
         pages = section.footprint_pages
-        size = pages * section.setting["page_bytes"] / (1 << 20)
-        texts.append(f"footprint {pages:,.0f} pages ({size:,.4g} MiB)")
+        size = size_text(pages * section.setting["page_bytes"])
+        texts.append(f"footprint {pages:,.0f} pages ({size})")
     texts.append(f"pages of {byte_text(section.setting['page_bytes'])}")
     texts.append(f"device {section.setting['device']}")
     return " · ".join(texts)

@@ -18,6 +18,7 @@ from clockhand.report.measures import drawable
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.series import first_spellings
+from clockhand.report.words import size_text
 from clockhand.studies.ssd.findings import FAMILY, FAMILY_RESOLVED
 from clockhand.study.facts import printable
 
@@ -165,7 +166,7 @@ def _overview(
         unit=f"{what} over the fewest of each size",
         word="Buffer",
         size_word="buffer size",
-        size_text=lambda size: f"{size:,.4g}\u00a0MiB",
+        size_text=lambda mebibytes: size_text(mebibytes * MIB),
         notes={},
         is_diverging=False,
     )

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from clockhand.report.words import size_text
 from clockhand.study.facts import SsdFacts, SsdRunFacts, printable, trace_label
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import without
 
-GIB = 1 << 30
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
 
@@ -36,7 +36,7 @@ def geometry_line(ssd: SsdFacts) -> str:
 
 
 def _pages(ssd: SsdFacts, pages: int) -> str:
-    return f"{pages:,} pages, {pages * ssd['page_bytes'] / GIB:.4g} GiB"
+    return f"{pages:,} pages, {size_text(pages * ssd['page_bytes'])}"
 
 
 def _aged(ssd: SsdFacts) -> str:

@@ -15,7 +15,7 @@ from clockhand.report.lines import Compared, series_of
 from clockhand.report.measures import Drawn, caption, drawable, measure_chart
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.table import table_without_filter
-from clockhand.report.words import free_slug, unique
+from clockhand.report.words import free_slug, size_text, unique
 from clockhand.studies.ssd.charts import (
     MEASURES,
     cell_records,
@@ -132,10 +132,10 @@ def _sections(rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts) -> lis
         if several_ssds:
             label += f" · {printable(ssd)}"
         first = group.row(0, named=True)
-        size_mib = first["footprint_pages"] * first["page_bytes"] / (1 << 20)
+        footprint = size_text(first["footprint_pages"] * first["page_bytes"])
         summary = (
             f"{first['references']:,} references, {first['write_references']:,} writes · footprint "
-            f"{first['footprint_pages']:,} pages ({size_mib:,.4g} MiB) · drive {printable(ssd)}, "
+            f"{first['footprint_pages']:,} pages ({footprint}) · drive {printable(ssd)}, "
             f"{first['precondition']} before"
         )
         of_group = wear.filter((pl.col("trace") == trace) & (pl.col("ssd") == ssd))
