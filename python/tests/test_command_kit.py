@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +12,7 @@ from rich.console import Console
 from clockhand.command.output import print_table
 from clockhand.command.pages import for_people
 from clockhand.command.progress import Lines
+from clockhand.study.progress import seconds_left, terminal_bar
 from conftest import Clockhand
 from report_example import example_rows
 
@@ -82,6 +84,22 @@ def test_the_numbers_of_a_column_have_as_many_decimals_each() -> None:
 def test_memory_beyond_the_footprint_fits() -> None:
     rows = example_rows(policies=("clock",), sizes=(2048, 20_480, 30_000), with_bound=False)
     assert for_people(rows.to_dicts())["memory"] == ["10.0 %", "100.0 %", "fits"]
+
+
+def test_the_time_left_is_told_as_soon_as_it_is_known() -> None:
+    assert seconds_left(25, 100, 2.0) == 6.0
+    assert seconds_left(100, 100, 2.0) == 0.0
+    assert seconds_left(0, 100, 2.0) is None
+    assert seconds_left(25, 0, 2.0) is None
+    shown = io.StringIO()
+    with terminal_bar(Console(file=shown, force_terminal=True, width=100)) as told:
+        told("reading", 0, 0)
+        told("reading", 1, 1000)
+        told("reading", 10, 1000)
+        time.sleep(0.2)
+        told("reading", 11, 1000)
+    assert "% " in shown.getvalue() and " left" in shown.getvalue()
+    assert "-:--" not in shown.getvalue()
 
 
 def test_without_a_terminal_progress_is_a_line_every_ten_seconds(
