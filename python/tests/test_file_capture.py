@@ -377,3 +377,41 @@ def test_a_library_call_tells_what_was_captured(tmp_path: Path) -> None:
     labels = dict(Trace(tmp_path / "out.parquet").info()["labels"])
     assert labels["subject"] == "test"
     assert labels["command"].startswith("sh -c ")
+
+
+def test_a_program_is_not_told_fewer_processors_than_it_has(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    """A thread that alone keeps stopping is held on one processor, which it must not pass on."""
+    capture(
+        clockhand,
+        *python("""
+            import os, threading
+            def stop_often():
+                for turn in range(100):
+                    os.close(os.open("plain", os.O_RDWR | os.O_CREAT, 0o600))
+            def note(name):
+                seen = sorted(os.sched_getaffinity(0))
+                with open(name, "w") as file:
+                    file.write(repr(seen))
+            stop_often()
+            note("alone")
+            stop_often()
+            thread = threading.Thread(target=note, args=["thread"])
+            thread.start()
+            thread.join()
+            stop_often()
+            if (child := os.fork()) == 0:
+                note("child")
+                os._exit(0)
+            os.waitpid(child, 0)
+            stop_often()
+            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+            stop_often()
+            note("chosen")
+        """),
+    )
+    own = sorted(os.sched_getaffinity(0))
+    for name in ("alone", "thread", "child"):
+        assert (tmp_path / name).read_text() == repr(own), name
+    assert (tmp_path / "chosen").read_text() == repr(own[:1])

@@ -13,7 +13,7 @@ use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::{Op, PageId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use crate::affinity::Affinity;
+use crate::beside::Beside;
 use crate::pager::{FrameShares, Pager};
 use crate::paging::{InitialPages, PagerError, Paging, Parts};
 use crate::statistics::{Counts, Times};
@@ -236,11 +236,11 @@ impl Driver {
     /// Serves until the program has ended, the pager is stopped, or the store fails for too long.
     pub(crate) fn run(mut self) -> Progress {
         self.channel.activity.follow_this_thread();
-        let mut affinity = Affinity::new(self.process);
+        let mut beside = Beside::new(&self.userfault, self.process);
         let mut faults = Vec::new();
         let mut published = Instant::now();
         let failure = loop {
-            match self.turn(&mut faults, &mut affinity) {
+            match self.turn(&mut faults, &mut beside) {
                 Ok(true) => {}
                 Ok(false) => break None,
                 Err(error) => break self.failure(error),
@@ -277,24 +277,29 @@ impl Driver {
     fn turn(
         &mut self,
         faults: &mut Vec<FaultMessage>,
-        affinity: &mut Affinity,
+        beside: &mut Beside,
     ) -> Result<bool, PagerError> {
         let program = self.program.as_ref().map(AsFd::as_fd);
         let [has_faults, has_commands, has_ended] =
-            wait(self.userfault.as_fd(), self.channel.wake.as_fd(), program)?;
+            wait(self.userfault.as_fd(), self.channel.wake.as_fd(), program, beside.patience())?;
+        if has_commands || !has_faults {
+            beside.settle();
+        }
         if has_commands && !self.obey()? {
             return Ok(false);
         }
         if has_faults {
             let learned = Instant::now();
             self.userfault.read(faults)?;
+            let is_only = faults.len() == 1;
             for fault in faults.drain(..) {
-                affinity.follow(fault.thread);
+                beside.begin(fault.thread, is_only);
                 let page = PageId(((fault.address - self.base) / PAGE_BYTES as u64) as u32);
                 self.channel.activity.begin(Asked::Page(page.0));
                 self.serve(page, fault.op)?;
                 self.channel.activity.end();
                 self.paging.fault_served(learned.elapsed());
+                beside.end(&fault);
             }
         } else {
             match self.paging.collect_finished_writes() {
@@ -379,11 +384,12 @@ impl Driver {
 /// How often to check whether a forking program is still there.
 const FORK_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Waits for faults, for commands, or for the program's end; returns which of the three happened.
+/// Waits for faults, for commands, or for the program's end, and not for long; returns which of the three happened.
 fn wait(
     faults: BorrowedFd<'_>,
     commands: BorrowedFd<'_>,
     program: Option<BorrowedFd<'_>>,
+    patience: Duration,
 ) -> io::Result<[bool; 3]> {
     // The program's socket is polled for no events: an unread answer of the program would keep it ready and make this a
     // busy loop. A hang-up is reported regardless. Without a program, its entry repeats another descriptor.
@@ -392,7 +398,7 @@ fn wait(
         PollFd::from_borrowed_fd(commands, PollFlags::IN),
         PollFd::from_borrowed_fd(program.unwrap_or(commands), PollFlags::empty()),
     ];
-    let timeout = Timespec { tv_sec: 0, tv_nsec: PUBLISH_EVERY.as_nanos() as i64 };
+    let timeout = Timespec { tv_sec: 0, tv_nsec: patience.min(PUBLISH_EVERY).as_nanos() as i64 };
     match poll(&mut polled, Some(&timeout)) {
         Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
         result => result?,

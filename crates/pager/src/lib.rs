@@ -36,6 +36,7 @@
 //! ```
 
 mod affinity;
+mod beside;
 mod connection;
 mod driver;
 mod frames;
@@ -51,6 +52,7 @@ pub mod store;
 mod translations;
 mod userfault;
 mod userfault_memory;
+mod waker;
 mod watchdog;
 
 pub use clockhand_pager_protocol::{PAGE_BYTES, SOCKET_VARIABLE};

@@ -29,6 +29,9 @@ const CONTROLS: [i32; 4] = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_SETFD,
 /// What `ioctl` does that matters.
 const CLOSINGS: [u32; 2] = [libc::FIOCLEX as u32, libc::FIONCLEX as u32];
 
+/// Calls by which a program asks, or decides, on which processors it may run. Nothing is written about them.
+const ON_PROCESSORS: [i64; 2] = [libc::SYS_sched_getaffinity, libc::SYS_sched_setaffinity];
+
 fn statement(code: u16, k: u32) -> sock_filter {
     sock_filter { code, jt: 0, jf: 0, k }
 }
@@ -72,6 +75,9 @@ pub(crate) fn program() -> Vec<sock_filter> {
             libc::SYS_ioctl => stop_at(&mut program, number, &CLOSINGS),
             _ => program.extend([jump(IF_EQUAL, number, 0, 1), stop]),
         }
+    }
+    for number in ON_PROCESSORS {
+        program.extend([jump(IF_EQUAL, number as u32, 0, 1), stop]);
     }
     program.push(pass);
     program
@@ -124,6 +130,9 @@ mod tests {
             let arguments = [3, command, 0, 0];
             assert_eq!(verdict(OWN_PROCESSOR, call.number, arguments), stop, "{}", call.name);
             assert_eq!(verdict(0x4000_0003, call.number, [0; 4]), pass, "of another processor");
+        }
+        for number in ON_PROCESSORS {
+            assert_eq!(verdict(OWN_PROCESSOR, number, [0; 4]), stop);
         }
         for number in [libc::SYS_getpid, libc::SYS_futex, libc::SYS_fstat, libc::SYS_brk] {
             assert_eq!(verdict(OWN_PROCESSOR, number, [0; 4]), pass);

@@ -16,6 +16,7 @@ use crate::line::{Pending, append};
 use crate::names::Names;
 use crate::ptrace::{self, Stop, Until};
 use crate::threads::Threads;
+use crate::together::Together;
 use crate::told::Told;
 
 /// How much of the log is kept back to be written at once; a tracer that is killed loses it.
@@ -81,6 +82,7 @@ pub fn follow(child: i32, calls: Calls, log: File, news: File) -> io::Result<()>
         command: child,
         threads: Threads::default(),
         names: Names::default(),
+        together: (calls == Calls::Stopped).then(Together::default),
         record: Some(Record::new(calls, log, news)),
     };
     following.threads.begin(child, child);
@@ -169,6 +171,8 @@ struct Following {
     command: i32,
     threads: Threads,
     names: Names,
+    /// Where threads and this one run. None if they tell of their calls, as some are not told of then.
+    together: Option<Together>,
     /// None once nothing more is to be written.
     record: Option<Record>,
 }
@@ -182,6 +186,9 @@ impl Following {
     }
 
     fn stopped(&mut self, thread: i32, stop: Stop) {
+        if let Some(together) = &mut self.together {
+            together.stopped(thread);
+        }
         let (until, signal) = match stop {
             Stop::Call => (self.call_begins(thread), 0),
             Stop::Returned => {
@@ -225,6 +232,10 @@ impl Following {
         if pending.as_ref().is_some_and(|pending| pending.call.kind == Kind::Early) {
             self.returned(thread, pending, Some(0));
             return Until::NextCall;
+        }
+        // It makes another thread, or asks for its processors, which is the only call of which nothing is written.
+        if pending.as_ref().is_none_or(|pending| pending.call.kind == Kind::Make) {
+            self.part();
         }
         match self.threads.get(thread) {
             Some(known) => {
@@ -339,6 +350,13 @@ impl Following {
         }
     }
 
+    /// Lets a thread that is held on one processor go.
+    fn part(&mut self) {
+        if let Some(together) = &mut self.together {
+            together.part();
+        }
+    }
+
     fn keep_buffer_small(&mut self) {
         let Some(record) = self.record.as_mut().filter(|record| record.buffer.len() > BUFFER_BYTES)
         else {
@@ -352,6 +370,7 @@ impl Following {
 
     /// Writes what is left, and no more.
     fn finish(&mut self) {
+        self.part();
         let Some(mut record) = self.record.take() else { return };
         for process in self.threads.processes() {
             record.tell(&News::Ended { process, exit_code: None, signal: None });

@@ -181,6 +181,48 @@ pub(crate) fn own_process() -> pid_t {
     unsafe { libc::getpid() }
 }
 
+/// The number of this thread.
+pub(crate) fn own_thread() -> pid_t {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::gettid() }
+}
+
+/// Processors on which a thread may run, a bit each, as the kernel has them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Processors([u64; 16]);
+
+impl Processors {
+    /// Those of a thread; none if the kernel does not tell.
+    pub(crate) fn of(thread: pid_t) -> Option<Self> {
+        let mut found = Self([0; 16]);
+        let bits = (&raw mut found.0).cast();
+        // SAFETY: the kernel writes at most this many bytes, to numbers that live through the call.
+        let result = unsafe { libc::sched_getaffinity(thread, size_of::<Self>(), bits) };
+        (result == 0).then_some(found)
+    }
+
+    /// The one on which this thread runs.
+    pub(crate) fn current() -> Option<Self> {
+        // SAFETY: the call takes nothing.
+        let number = usize::try_from(unsafe { libc::sched_getcpu() }).ok()?;
+        let mut found = Self([0; 16]);
+        *found.0.get_mut(number / 64)? = 1 << (number % 64);
+        Some(found)
+    }
+
+    /// Whether all of them are among others.
+    pub(crate) fn is_within(&self, others: &Self) -> bool {
+        self.0.iter().zip(&others.0).all(|(own, others)| own & !others == 0)
+    }
+
+    /// Lets a thread run on these only; whether the kernel has agreed.
+    pub(crate) fn allow(&self, thread: pid_t) -> bool {
+        let bits = (&raw const self.0).cast();
+        // SAFETY: the kernel reads this many bytes, of numbers that live through the call.
+        unsafe { libc::sched_setaffinity(thread, size_of::<Self>(), bits) == 0 }
+    }
+}
+
 /// The time that programs have in common, whatever is done to the clock.
 pub(crate) fn monotonic_ns() -> u128 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
