@@ -98,7 +98,7 @@ def test_the_time_left_is_told_as_soon_as_it_is_known() -> None:
         told("reading", 10, 1000)
         time.sleep(0.2)
         told("reading", 11, 1000)
-    assert "% " in shown.getvalue() and " left" in shown.getvalue()
+    assert "1%" in shown.getvalue() and " left" in shown.getvalue()
     assert "-:--" not in shown.getvalue()
 
 

@@ -222,9 +222,13 @@ class _Lines:
             tests.append(self.compared.where)
         return {
             "transform": [{"filter": " && ".join(f"({part})" for part in tests)}],
-            "mark": {"clip": True, **mark},
+            "mark": {"clip": self._goes_beyond(), **mark},
             "encoding": {"x": self.compared.sizes.channel(), "y": self._y(), **encoding},
         }
+
+    def _goes_beyond(self) -> bool:
+        """Whether something may lie beyond the axes; to clip all lines takes most of a picture."""
+        return self.axis.is_cut or self.compared.has_bound(self.measure)
 
     def _y(self) -> Spec:
         return quantity(
