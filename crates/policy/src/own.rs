@@ -95,6 +95,8 @@ pub(crate) fn build<V: Visitor>(
 struct Own<const TOLD_OF_HITS: bool>(Box<dyn OwnPolicy>);
 
 impl<const TOLD_OF_HITS: bool> PagePolicy for Own<TOLD_OF_HITS> {
+    const PAGE_NUMBERS_MATTER: bool = true;
+
     fn make_room_for(&mut self, page: PageId) {
         self.0.make_room_for(page);
     }

@@ -102,6 +102,10 @@ pub trait PagePolicy {
     /// victim leaves.
     const CAN_PEEK: bool = false;
 
+    /// Whether a page's number says more than which page it is: choices compare numbers, or hash them. A driver that
+    /// numbers pages in another order than by address must then give those by address.
+    const PAGE_NUMBERS_MATTER: bool = false;
+
     /// Whether a driver that knows the references to come gains time by [`look_ahead`](PagePolicy::look_ahead).
     const LOOKS_AHEAD: bool = false;
 

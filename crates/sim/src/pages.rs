@@ -27,7 +27,7 @@ use crate::pricing::Pricing;
 use crate::replay::{Cell, GaugeSample};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
-use crate::views::{Views, folding_for, foldings, read_at};
+use crate::views::{Views, folding_for, foldings, numbering, read_at};
 use crate::{Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput};
 use row::RowsOf;
 
@@ -205,7 +205,8 @@ impl<'a> Study for PagesStudy<'a> {
         let (input, scratch) = input.scratch();
         self.check_scratch(scratch.is_some())?;
         let page_sizes_bytes = [self.experiment.page_bytes];
-        let views = read_at(input, scratch, &page_sizes_bytes, &self.foldings, progress)?;
+        let (foldings, numbering) = (&self.foldings, numbering(&self.experiment.policies));
+        let views = read_at(input, scratch, &page_sizes_bytes, foldings, numbering, progress)?;
         Ok(views.into_iter().next().expect("one page size gives one entry"))
     }
 

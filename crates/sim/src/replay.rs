@@ -4,6 +4,8 @@
 //! one OR into the frame's state; everything that is counted is counted on faults, and hits are the rest.
 
 mod observer;
+#[cfg(test)]
+mod tests;
 mod told;
 
 use std::num::NonZeroU64;
@@ -143,6 +145,9 @@ struct CellChunks<'a> {
     future: Option<&'a NextUse>,
     bytes: Vec<u8>,
     next_use: Vec<u32>,
+    /// The number by address of each page, if the policy wants them and the view has others.
+    places: Option<&'a [u32]>,
+    by_address: Vec<Record>,
 }
 
 impl CellChunks<'_> {
@@ -151,19 +156,29 @@ impl CellChunks<'_> {
         if let Some(future) = self.future {
             future.get(chunk.first, chunk.records.len(), &mut self.bytes, &mut self.next_use)?;
         }
-        Ok(Some(CellChunk {
-            records: chunk.records,
-            ahead: chunk.ahead,
-            run_lengths: chunk.run_lengths,
-            next_use: self.future.map(|_| &*self.next_use),
-        }))
+        let (mut records, mut ahead) = (chunk.records, chunk.ahead);
+        if let Some(places) = self.places {
+            let by_address = |record: &Record| record.of_page(places[record.page() as usize]);
+            self.by_address.clear();
+            self.by_address.extend(records.iter().map(by_address));
+            (records, ahead) = (&self.by_address, &[]);
+        }
+        let next_use = self.future.map(|_| &*self.next_use);
+        Ok(Some(CellChunk { records, ahead, run_lengths: chunk.run_lengths, next_use }))
     }
 }
 
 impl<'a> Cell<'a> {
-    fn chunks(&self, ahead: usize) -> CellChunks<'a> {
-        let of_view = self.view.chunks(CHUNK_RECORDS, ahead);
-        CellChunks { of_view, future: self.next_use, bytes: Vec::new(), next_use: Vec::new() }
+    /// The records as policy `P` wants them.
+    fn chunks<P: PagePolicy>(&self, ahead: usize) -> CellChunks<'a> {
+        CellChunks {
+            of_view: self.view.chunks(CHUNK_RECORDS, ahead),
+            future: self.next_use,
+            bytes: Vec::new(),
+            next_use: Vec::new(),
+            places: self.view.places_by_address().filter(|_| P::PAGE_NUMBERS_MATTER),
+            by_address: Vec::new(),
+        }
     }
 }
 
@@ -357,7 +372,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     }
 
     fn run(&mut self, cell: &Cell) -> Result<(), SimError> {
-        let mut chunks = cell.chunks(if P::LOOKS_AHEAD { LOOK_AHEAD_RECORDS } else { 0 });
+        let mut chunks = cell.chunks::<P>(if P::LOOKS_AHEAD { LOOK_AHEAD_RECORDS } else { 0 });
         while let Some(chunk) = chunks.next()? {
             self.told.enter(chunk.run_lengths, chunk.next_use);
             let mut ahead = chunk.ahead.iter();
@@ -377,7 +392,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// As [`Replay::run`], with an end of the period after every `period` references; no record crosses it.
     fn run_in_periods(&mut self, cell: &Cell, period: u64) -> Result<(), SimError> {
         let mut left_in_period = period;
-        let mut chunks = cell.chunks(0);
+        let mut chunks = cell.chunks::<P>(0);
         while let Some(chunk) = chunks.next()? {
             self.told.enter(chunk.run_lengths, chunk.next_use);
             let mut lengths = chunk.run_lengths.into_iter().flatten();
@@ -419,70 +434,4 @@ pub(crate) fn chunk_done<P: PagePolicy>(
         return Err(SimError::OwnPolicy(failure));
     }
     if progress.is_cancelled() { Err(SimError::Interrupted) } else { Ok(()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use clockhand_policy::Ratio;
-    use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
-    use clockhand_trace::{Folding, PageViewBuilder, Request};
-
-    use super::*;
-
-    const PAGE_BYTES: u64 = 4096;
-
-    fn view(pages: &[(u64, bool)], folding: Folding) -> PageView {
-        let mut builder = PageViewBuilder::new(PAGE_BYTES, folding).expect("a power of two");
-        for &(page, is_write) in pages {
-            let op = if is_write { clockhand_trace::Op::Write } else { clockhand_trace::Op::Read };
-            builder.push(&Request::new(op, page * PAGE_BYTES, 1));
-        }
-        builder.finish().expect("few pages")
-    }
-
-    fn replay(policy: &str, frames: u32, view: &PageView) -> Counts {
-        let spec = PolicySpec::parse(policy).expect("a policy of the catalog");
-        let policy = spec.resolve(frames, Ratio::whole(8)).expect("the defaults fit");
-        let (options, progress) = (ReplayOptions::default(), Progress::default());
-        let cell = Cell { view, next_use: None, frames, options, progress: &progress };
-        cell.replay(&policy).expect("not interrupted")
-    }
-
-    /// Runs of up to four references to pages near a moving centre.
-    fn references_in_runs() -> Vec<(u64, bool)> {
-        let mut number = 1u64;
-        let mut references = Vec::new();
-        for position in 0..2000 {
-            number = number.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let page = position / 100 + (number >> 33) % 12;
-            let run = 0..=(number >> 40) % 4;
-            references.extend(run.map(|bit| (page, number >> (50 + bit) & 1 == 0)));
-        }
-        references
-    }
-
-    #[test]
-    fn a_policy_that_counts_references_is_told_of_each_one_in_a_run() {
-        let reads = |pages: &[u64]| pages.iter().map(|&page| (page, false)).collect::<Vec<_>>();
-        // Page 2 has three references and page 1 two: 1 leaves for 3, and 2 is still there at the end.
-        let view = view(&reads(&[1, 2, 2, 2, 1, 3, 2]), Folding::Runs);
-        assert_eq!(replay("lfu", 2, &view).read_misses, 3);
-    }
-
-    #[test]
-    fn folding_runs_changes_no_count() {
-        let references = references_in_runs();
-        // No run crosses the end of a period of cflru-dynamic.
-        let runs = Folding::RunsWithin(NonZeroU64::new(1000).expect("not 0"));
-        let [folded, unfolded] = [runs, Folding::None].map(|folding| view(&references, folding));
-        assert!(folded.records().len() < unfolded.records().len(), "there are runs");
-        for entry in CATALOG.iter().filter(|entry| entry.kind != Kind::Offline) {
-            let name = entry.description.name;
-            for frames in [1, 2, 5, 9, 20] {
-                let (left, right) =
-                    (replay(name, frames, &folded), replay(name, frames, &unfolded));
-                assert_eq!(left, right, "{name}, {frames} frames");
-            }
-        }
-    }
 }

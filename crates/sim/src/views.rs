@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use clockhand_policy::Ratio;
 use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
-use clockhand_trace::{Folding, PageView, PageViewBuilder, ReadReport};
+use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, ReadReport};
 
 use crate::next_use::NextUse;
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
@@ -65,6 +65,15 @@ pub(crate) fn foldings(
         }
     }
     Ok(foldings)
+}
+
+/// How the pages of a view may be numbered that serves all these; policies whose choices depend on the numbers are given
+/// those by address.
+pub(crate) fn numbering(contestants: &[Contestant]) -> Numbering {
+    match contestants.iter().all(|one| matches!(one, Contestant::Policy(_))) {
+        true => Numbering::ByFirstTouch,
+        false => Numbering::ByAddress,
+    }
 }
 
 /// A page view and the future of its records, computed when the first offline policy asks.
@@ -127,6 +136,11 @@ impl Views {
         found.expect("a view was built for every folding")
     }
 
+    /// Whether pages have the numbers that are wanted; those by address suit all.
+    pub(crate) fn are_numbered(&self, numbering: Numbering) -> bool {
+        numbering == Numbering::ByFirstTouch || self.views[0].pages.places_by_address().is_none()
+    }
+
     /// Whether their records are in files.
     pub(crate) fn are_on_scratch(&self) -> bool {
         self.views[0].pages.scratch_folder().is_some()
@@ -151,7 +165,7 @@ pub(crate) fn read(
     foldings: &[Folding],
     progress: &Progress,
 ) -> Result<Views, SimError> {
-    let mut views = read_at(input, None, &[page_bytes], foldings, progress)?;
+    let mut views = read_at(input, None, &[page_bytes], foldings, Numbering::ByAddress, progress)?;
     Ok(views.pop().expect("one page size gives one entry"))
 }
 
@@ -162,6 +176,7 @@ pub(crate) fn read_at(
     scratch: Option<&Path>,
     page_sizes_bytes: &[u64],
     foldings: &[Folding],
+    numbering: Numbering,
     progress: &Progress,
 ) -> Result<Vec<Views>, SimError> {
     let views = (page_sizes_bytes.len() * foldings.len()).max(1) as u64;
@@ -169,7 +184,8 @@ pub(crate) fn read_at(
     let mut builders = Vec::new();
     for &page_bytes in page_sizes_bytes {
         for &folding in foldings {
-            let builder = PageViewBuilder::new(page_bytes, folding)?.within(limit_bytes);
+            let builder =
+                PageViewBuilder::new(page_bytes, folding)?.numbered(numbering).within(limit_bytes);
             builders.push(match scratch {
                 Some(folder) => builder.on_scratch(folder),
                 None => builder,

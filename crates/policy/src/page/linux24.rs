@@ -333,6 +333,8 @@ impl Linux24 {
 }
 
 impl PagePolicy for Linux24 {
+    const PAGE_NUMBERS_MATTER: bool = true;
+
     const RECLAIMS_IN_BATCHES: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

@@ -203,6 +203,8 @@ impl Linux24Cflru {
 }
 
 impl PagePolicy for Linux24Cflru {
+    const PAGE_NUMBERS_MATTER: bool = true;
+
     const RECLAIMS_IN_BATCHES: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

@@ -120,6 +120,8 @@ impl Min {
 }
 
 impl PagePolicy for Min {
+    const PAGE_NUMBERS_MATTER: bool = true;
+
     const CAN_PEEK: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

@@ -150,6 +150,8 @@ impl WTinyLfu {
 }
 
 impl PagePolicy for WTinyLfu {
+    const PAGE_NUMBERS_MATTER: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let candidate = self.least_recent(Segment::Window, frames);
         let rival = self.least_recent(Segment::Probation, frames);

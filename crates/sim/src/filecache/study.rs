@@ -1,7 +1,7 @@
 //! The cells of a study of file caches: each (policy, capacity, admission) is replayed once, then priced for all devices.
 
 use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
-use clockhand_trace::Folding;
+use clockhand_trace::{Folding, Numbering};
 use rustc_hash::FxHashMap;
 
 use super::admission::{AdmissionRule, Selective};
@@ -57,8 +57,9 @@ impl<'a> Study for FileCacheStudy<'a> {
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Vec<AtSize>, SimError> {
         let selects = self.experiment.admissions.iter().any(|rule| *rule != AdmissionRule::Always);
+        let sizes_bytes = &self.experiment.block_sizes_bytes;
         let read =
-            read_at(input, None, &self.experiment.block_sizes_bytes, &self.foldings, progress)?;
+            read_at(input, None, sizes_bytes, &self.foldings, Numbering::ByAddress, progress)?;
         let at_size = |views: Views| {
             let keys =
                 if selects { block_keys(views.folded(Folding::None).pages()) } else { Vec::new() };

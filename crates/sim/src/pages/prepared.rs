@@ -9,7 +9,7 @@ use crate::memory_size::check_reserve;
 use crate::pages::{FinishedCell, PagesCell, PagesStudy, sampled};
 use crate::pricing::Pricing;
 use crate::study::{ReadTrace, Selection, run_cells};
-use crate::views::{Views, foldings, read_at};
+use crate::views::{Views, foldings, numbering, read_at};
 use crate::{Contestant, Experiment, Progress, Row, SimError, TraceInput};
 
 /// A cell of a grid before it is run.
@@ -98,7 +98,8 @@ impl PreparedTrace {
             }
         }
         let (input, scratch) = input.scratch();
-        let read = read_at(input, scratch, page_sizes_bytes, &needed, progress)?;
+        let numbering = numbering(policies);
+        let read = read_at(input, scratch, page_sizes_bytes, &needed, numbering, progress)?;
         Ok(PreparedTrace { at: page_sizes_bytes.iter().copied().zip(read).collect() })
     }
 
@@ -131,7 +132,9 @@ impl PreparedTrace {
         })?;
         let study = PagesStudy::new(experiment)?;
         study.check_scratch(views.are_on_scratch())?;
-        if study.foldings.iter().any(|&folding| views.find(folding).is_none()) {
+        if study.foldings.iter().any(|&folding| views.find(folding).is_none())
+            || !views.are_numbered(numbering(&experiment.policies))
+        {
             return Err(SimError::Usage(
                 "the trace was not read for these policies; name them when it is read".to_owned(),
             ));

@@ -105,7 +105,18 @@ pub enum Folding {
     None,
 }
 
-/// The references of a trace at one page size. Dense ids keep the order of (stream, page number).
+/// How the pages of a view are numbered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Numbering {
+    /// In the order of (stream, page number).
+    #[default]
+    ByAddress,
+    /// In the order of their first references. What is known of popular pages is then close together, in fewer lines of
+    /// the processor's cache, and no second pass renumbers the records.
+    ByFirstTouch,
+}
+
+/// The references of a trace at one page size.
 #[derive(Debug)]
 pub struct PageView {
     pub(crate) runs: Runs,
@@ -114,6 +125,7 @@ pub struct PageView {
     dirty_footprint_pages: u32,
     page_bytes: u64,
     page_keys: Vec<PageKey>,
+    places_by_address: Option<Vec<u32>>,
     folding: Folding,
 }
 
@@ -177,6 +189,7 @@ impl PageView {
             }
             Runs::OnScratch { .. } => 0,
         };
+        let numbers = numbers + self.places_by_address.as_ref().map_or(0, Vec::len);
         (numbers * size_of::<u32>() + self.page_keys.len() * size_of::<PageKey>()) as u64
     }
 
@@ -218,10 +231,16 @@ impl PageView {
         self.page_bytes
     }
 
-    /// Stream and page number (address / page size) of each page; the index is the dense id, the
-    /// order ascends.
+    /// Stream and page number (address / page size) of each page; the index is the dense id, unless pages are numbered
+    /// [by first touch](Self::places_by_address), the order ascends.
     pub fn page_keys(&self) -> &[(u32, u64)] {
         &self.page_keys
+    }
+
+    /// Of pages numbered [by first touch](Numbering::ByFirstTouch), the place of each among the [keys](Self::page_keys),
+    /// which is its number by address. `None` if that is how they are numbered.
+    pub fn places_by_address(&self) -> Option<&[u32]> {
+        self.places_by_address.as_deref()
     }
 
     /// How runs were folded.
@@ -234,6 +253,7 @@ impl PageView {
 pub struct PageViewBuilder {
     page_shift: u32,
     folding: Folding,
+    numbering: Numbering,
     footprint: Footprint,
     /// The records, those that are not in a file yet.
     records: Vec<Record>,
@@ -295,6 +315,7 @@ impl PageViewBuilder {
         Ok(Self {
             page_shift: page_shift(page_bytes)?,
             folding,
+            numbering: Numbering::default(),
             footprint: Footprint::default(),
             records: Vec::new(),
             run_lengths: Vec::new(),
@@ -309,6 +330,12 @@ impl PageViewBuilder {
             is_too_large: false,
             records_until_check: 0,
         })
+    }
+
+    /// The same builder for a view whose pages are numbered like this.
+    #[must_use]
+    pub fn numbered(self, numbering: Numbering) -> Self {
+        Self { numbering, ..self }
     }
 
     /// The same builder for a view that may take this much memory.
@@ -447,20 +474,23 @@ impl PageViewBuilder {
             return Err(TraceError::NoReference);
         }
         let dirty_footprint_pages = self.footprint.dirty_pages();
-        let (page_keys, ids) = ids_by_address(self.footprint);
+        let (page_keys, places) = places_by_address(self.footprint);
+        let by_address = self.numbering == Numbering::ByAddress;
         let has_lengths = self.longest_run > 1;
         let runs = match self.scratch {
             None => {
-                progress.enter(Phase::Numbering, self.records.len() as u64);
-                for chunk in self.records.chunks_mut(BUFFERED_RECORDS) {
-                    renumber(chunk, &ids, progress)?;
+                if by_address {
+                    progress.enter(Phase::Numbering, self.records.len() as u64);
+                    for chunk in self.records.chunks_mut(BUFFERED_RECORDS) {
+                        renumber(chunk, &places, progress)?;
+                    }
                 }
                 let run_lengths = has_lengths.then_some(self.run_lengths);
                 Runs::InMemory { records: self.records, run_lengths }
             }
             Some(mut scratch) => {
                 scratch.take(&mut self.records, &mut self.run_lengths);
-                renumbered_on_scratch(scratch, has_lengths, &ids, progress)?
+                runs_on_scratch(scratch, has_lengths, by_address.then_some(&places), progress)?
             }
         };
         Ok(PageView {
@@ -470,6 +500,7 @@ impl PageViewBuilder {
             dirty_footprint_pages,
             page_bytes,
             page_keys,
+            places_by_address: (!by_address).then_some(places),
             folding: self.folding,
         })
     }
@@ -477,13 +508,13 @@ impl PageViewBuilder {
 
 /// The pages by address, and the place of each there, by first touch: a policy that breaks ties by the smallest page can
 /// compare these.
-fn ids_by_address(footprint: Footprint) -> (Vec<PageKey>, Vec<u32>) {
+fn places_by_address(footprint: Footprint) -> (Vec<PageKey>, Vec<u32>) {
     let pages = footprint.into_pages_by_address();
-    let mut ids_by_address = vec![0; pages.len()];
+    let mut places = vec![0; pages.len()];
     for (by_address, &(_, by_first_touch)) in pages.iter().enumerate() {
-        ids_by_address[by_first_touch as usize] = by_address as u32;
+        places[by_first_touch as usize] = by_address as u32;
     }
-    (pages.into_iter().map(|(key, _)| key).collect(), ids_by_address)
+    (pages.into_iter().map(|(key, _)| key).collect(), places)
 }
 
 fn renumber(records: &mut [Record], ids: &[u32], progress: &Progress) -> Result<(), TraceError> {
@@ -497,23 +528,25 @@ fn renumber(records: &mut [Record], ids: &[u32], progress: &Progress) -> Result<
     Ok(())
 }
 
-/// The second pass over records in a file.
-fn renumbered_on_scratch(
+/// The runs in a file, after a second pass over them if their pages get other numbers.
+fn runs_on_scratch(
     scratch: Scratch,
     has_lengths: bool,
-    ids: &[u32],
+    ids: Option<&Vec<u32>>,
     progress: &Progress,
 ) -> Result<Runs, TraceError> {
     if let Some(failure) = scratch.failure {
         return Err(failure);
     }
     let (mut records, run_lengths) = scratch.columns.expect("the last records were moved there");
-    progress.enter(Phase::Numbering, records.count());
-    let (mut bytes, mut chunk) = (Vec::new(), Vec::new());
-    for first in (0..records.count()).step_by(BUFFERED_RECORDS) {
-        records.get(first, BUFFERED_RECORDS, Record, &mut bytes, &mut chunk)?;
-        renumber(&mut chunk, ids, progress)?;
-        records.put(first, chunk.iter().map(|record| record.0))?;
+    if let Some(ids) = ids {
+        progress.enter(Phase::Numbering, records.count());
+        let (mut bytes, mut chunk) = (Vec::new(), Vec::new());
+        for first in (0..records.count()).step_by(BUFFERED_RECORDS) {
+            records.get(first, BUFFERED_RECORDS, Record, &mut bytes, &mut chunk)?;
+            renumber(&mut chunk, ids, progress)?;
+            records.put(first, chunk.iter().map(|record| record.0))?;
+        }
     }
     Ok(Runs::OnScratch { records, run_lengths: has_lengths.then_some(run_lengths) })
 }

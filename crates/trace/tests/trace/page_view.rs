@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
-use clockhand_trace::{Folding, Op, PageView, PageViewBuilder, Request};
+use clockhand_trace::{Folding, Numbering, Op, PageView, PageViewBuilder, Request};
 use proptest::prelude::*;
 
 type Reference = ((u32, u64), Op);
@@ -87,6 +87,27 @@ fn check_against_twin(requests: &[Request], page_bytes: u64, folding: Folding) {
         None => assert!(lengths.iter().all(|&length| length == 1)),
     }
     assert_eq!(view.run_lengths().is_some(), lengths.iter().any(|&length| length > 1));
+    check_by_first_touch(requests, page_bytes, &view);
+}
+
+/// A view of the same requests whose pages are numbered by first touch differs in these numbers alone.
+fn check_by_first_touch(requests: &[Request], page_bytes: u64, by_address: &PageView) {
+    let builder = PageViewBuilder::new(page_bytes, by_address.folding()).unwrap();
+    let mut builder = builder.numbered(Numbering::ByFirstTouch);
+    builder.extend(requests);
+    let view = builder.finish().unwrap();
+    let places = view.places_by_address().unwrap();
+    let mut touched = 0;
+    for (record, expected) in view.records().iter().zip(by_address.records()) {
+        assert!(record.page() <= touched, "a new page has the next number");
+        touched += u32::from(record.page() == touched);
+        assert_eq!(record.of_page(places[record.page() as usize]), *expected);
+    }
+    assert_eq!(touched, view.footprint_pages());
+    assert_eq!(view.records().len(), by_address.records().len());
+    assert_eq!(view.page_keys(), by_address.page_keys());
+    assert_eq!(view.run_lengths(), by_address.run_lengths());
+    assert_eq!(by_address.places_by_address(), None);
 }
 
 prop_compose! {
