@@ -1,6 +1,7 @@
 """`clockhand trace capture --files`: programs with known calls, to the byte; threads, forks, what
 outlives the command, what is killed, and what is refused."""
 
+import json
 import os
 import re
 import signal
@@ -415,3 +416,16 @@ def test_a_program_is_not_told_fewer_processors_than_it_has(
     for name in ("alone", "thread", "child"):
         assert (tmp_path / name).read_text() == repr(own), name
     assert (tmp_path / "chosen").read_text() == repr(own[:1])
+
+
+def test_a_program_that_cannot_be_followed_is_ended(tmp_path: Path) -> None:
+    """Without a place for the log it stayed behind for ever, stopped."""
+    news, theirs = os.pipe()
+    follower = [sys.executable, "-P", "-m", "clockhand.capture.following"]
+    words = [*follower, str(tmp_path / "missing/log"), str(theirs), "stopped", "sleep", "60"]
+    with subprocess.Popen(words, pass_fds=[theirs]) as process:
+        os.close(theirs)
+        with os.fdopen(news) as told:
+            # The program has the other end too, until it ends.
+            assert "No such file" in json.loads(told.read())["error"]
+    assert process.returncode == 0

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 
 from clockhand import _engine
 
@@ -40,6 +41,9 @@ def main() -> None:
     try:
         _engine.follow(child, tells, log, f"/dev/fd/{news}")
     except OSError as error:
+        # Until it is followed it has stopped itself, and it would stay so.
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
         os.write(int(news), json.dumps({"error": str(error)}).encode() + b"\n")
 
 
