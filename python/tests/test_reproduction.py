@@ -1,5 +1,6 @@
 """The reproduction of the CRAW paper: its numbers are those of `simulate`, its page opens."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ from clockhand.reproduce.claims import (
     judged_range,
 )
 from clockhand.reproduce.evidence import Evidence
-from clockhand.reproduce.locality_claims import locality_claims
+from clockhand.reproduce.locality_claims import locality_claims, locality_rows
 from clockhand.reproduce.noise import inversion
 from clockhand.sweep import read_experiment
 from conftest import Clockhand, assert_one_sentence
@@ -207,7 +208,9 @@ def test_verdicts_on_locality_follow_from_the_tables() -> None:
         curves = dict(zip(keys, (nearly, falling, write_recency, falling), strict=True))
         shares = (0.9, 0.9, write_tenth, 0.8)
         tables = locality_tables(curves, dict(zip(keys, shares, strict=True)))
-        return [made.verdict for made in locality_claims({("paper", "each"): tables})]
+        return [
+            made.verdict for made in locality_claims(locality_rows({("paper", "each"): tables}))
+        ]
 
     assert verdicts(rising, 0.5) == [Verdict.REPRODUCED] * 6
     assert verdicts(falling, 0.95) == [
@@ -385,6 +388,28 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
         path.name for path in (tmp_path / "t").iterdir()
     }
     assert "The CRAW paper on 1 trace" in (tmp_path / "p.html").read_text()
+
+
+def test_captures_of_a_folder_are_judged_and_nothing_is_written_into_the_checkout(
+    tmp_path: Path, clockhand: Clockhand
+) -> None:
+    (tmp_path / "captures").mkdir()
+    cut = ["--skip", "700000", "--limit", "6000"]
+    assert clockhand("trace", "convert", *cut, TRACE, "captures/short.parquet").code == 0
+    kept = ROOT / "experiments/datasets"
+    before = sorted(kept.rglob("*")) if kept.exists() else []
+    run = clockhand(
+        "reproduce", "craw", "--traces", "captures", "--tables", "t",
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert run.code == 0, run.err
+    assert "# trace: short, SHA-256" in (tmp_path / "t" / "rows.csv").read_text()
+    assert (tmp_path / "cache/clockhand/datasets/craw").is_dir()
+    assert (sorted(kept.rglob("*")) if kept.exists() else []) == before
+    (tmp_path / "empty").mkdir()
+    run = clockhand("reproduce", "craw", "--traces", "empty")
+    assert run.code == 2 and "there is no trace (*.parquet) in empty" in run.err
+    assert_one_sentence(run)
 
 
 def committed(table: str) -> pl.DataFrame:

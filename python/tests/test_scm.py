@@ -337,26 +337,9 @@ def test_the_committed_claims_are_those_of_the_committed_experiment() -> None:
     ]
     claims = table("claims")
     assert [str(claim.verdict) for claim in judged] == claims["verdict"].to_list()
+    found = [claim.found.replace("\u00a0", " ") for claim in judged]
+    assert found == claims["found"].to_list()
     assert len({claim.key for claim in judged}) == len(judged) == CLAIMS
-
-
-def test_the_page_of_papers_tells_the_verdicts_on_mobile_programs() -> None:
-    results = ROOT / "experiments/results/scm"
-    page = (ROOT / "docs/papers.md").read_text()
-    told: dict[str, list[str]] = {}
-    for folder in (results, results / "whole"):
-        tables = [
-            pl.read_csv(folder / f"{name}.csv", comment_prefix="#").with_columns(
-                pl.col("storage_ratio").cast(pl.Float64)
-            )
-            for name in ("mobile", "mobile-tlb")
-        ]
-        for claim in judge_mobile(*tables):
-            if not claim.by_construction:
-                told.setdefault(claim.key, []).append(f"{claim.verdict}, {claim.found}")
-    for key, (cut, whole) in told.items():
-        short = whole.removesuffix(" programs").removesuffix(" programs and ratios")
-        assert f"| `{key}` | {cut} | {short} |" in page
 
 
 def test_experiments_that_are_none_are_refused(tmp_path: Path, clockhand: Clockhand) -> None:

@@ -1,5 +1,6 @@
 """``clockhand reproduce``: a paper's evaluation, every claim with our number and a verdict."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -51,9 +52,9 @@ RealTraces = Annotated[
     Path | None,
     typer.Option(
         "--traces",
-        help="clock-dnv: a folder with the real traces that the experiment names; those that are "
-        "there are taken along. scm: a folder with longer captures; those that are there are taken "
-        "instead of the experiment's.",
+        help="A folder with other captures. craw: all of them, such as whole sessions, are taken "
+        "instead of the experiment's. scm: longer ones, taken instead of the experiment's of the "
+        "same names. clock-dnv: the real traces that the experiment names, taken along.",
     ),
 ]
 
@@ -77,12 +78,14 @@ def _reproduce(
     """Run a paper's experiment and judge each of its claims."""
     if paper not in PAPERS:
         raise UsageError(f"there is no reproduction of {paper!r}; there is: {', '.join(PAPERS)}")
-    file = packaged_experiment(paper) if experiment is None else experiment
+    file = experiment
+    if file is None:
+        file, dataset = packaged_experiment(paper), dataset or packaged_dataset(paper)
     if not file.exists():
         raise UsageError(f"{file} is not here; name another file with --experiment")
     check_figures(html)
     check_places([path for path in (out, html) if path is not None], folder=tables)
-    made = _made(paper, file, dataset or packaged_dataset(file), real_traces, jobs)
+    made = _made(paper, file, dataset, real_traces, jobs)
     for warning in made.warnings:
         say(warning)
     claims = claim_table(made.claims)
@@ -119,8 +122,22 @@ def _made(
                 scm, dataset=dataset, jobs=jobs, watch=watch, command=command_line()
             )
     craw = read_experiment(file)
+    if traces is not None:
+        craw = replace(craw, traces=_captures(traces))
     with sweep_progress() as watch:
         return reproduce_craw(craw, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
+
+
+def _captures(folder: Path) -> tuple[str, ...]:
+    """All captures in a folder.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = tuple(str(path) for path in sorted(folder.glob("*.parquet")))
+    if not found:
+        raise UsageError(f"there is no trace (*.parquet) in {folder}; `make traces` makes some")
+    return found
 
 
 def _page(made: Made) -> str:

@@ -212,7 +212,7 @@ def _sweeps(
 def _made(
     claims: list[Claim], rows: pl.DataFrame, facts: SsdRunFacts, warnings: list[str]
 ) -> ClockDnvReproduction:
-    ablation = _ablation(rows)
+    ablation = ablation_rows(rows)
     is_stand_in = pl.col("workload").is_not_null()
     tables = [
         Table("Claims of the CLOCK-DNV paper", "claims", claim_table(claims)),
@@ -279,7 +279,7 @@ def _joined_facts(sweeps: Sequence[Sweep]) -> SsdRunFacts:
     return cast(SsdRunFacts, {**made[0], **lists})
 
 
-def _ablation(rows: pl.DataFrame) -> pl.DataFrame:
+def ablation_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """Return how many percent each measure changes against CLOCK-DNV's defaults of that size.
 
     Counts are those of a run of the trace: cells may have repeated it differently often.

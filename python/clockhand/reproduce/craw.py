@@ -12,11 +12,17 @@ from clockhand import _engine
 from clockhand.report.words import percent
 from clockhand.reproduce.bands import band_rows
 from clockhand.reproduce.claims import Claim
-from clockhand.reproduce.craw_claims import SMALL_MEMORY, policy_claims
+from clockhand.reproduce.craw_claims import SMALL_MEMORY, area_rows, policy_claims
 from clockhand.reproduce.craw_consistency import consistency_claims
 from clockhand.reproduce.craw_overheads import overhead_claims, overhead_rows
 from clockhand.reproduce.evidence import Evidence
-from clockhand.reproduce.locality_claims import REPEATS, VIEWS, Reading, locality_claims
+from clockhand.reproduce.locality_claims import (
+    REPEATS,
+    VIEWS,
+    Reading,
+    locality_claims,
+    locality_rows,
+)
 from clockhand.studies.locality.run import locality
 from clockhand.studies.locality.tables import TABLES
 from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
@@ -28,6 +34,12 @@ from clockhand.sweep.tables import Table
 
 DEFAULT_VIEW = "paper"
 AS_IT_IS = "as it is"
+
+KEPT_COLUMNS = (
+    "trace", "policy", "frames", "memory_share", "read_references", "write_references", "read_ios",
+    "write_ios", "io_time_us", "clean_evictions", "dirty_evictions", "hand_movements",
+)  # fmt: skip
+"""Columns of the rows that claims and bands are made from."""
 
 GAUGE_SAMPLES = 400
 """Samples of a gauge that a figure can show."""
@@ -128,12 +140,9 @@ def reproduce_craw(
     overheads = overhead_rows(
         names, page_size=setting["page_size"], device=setting["device"], jobs=jobs
     )
-    claims = [
-        *locality_claims(readings),
-        *policy_claims(evidence, gauges),
-        *consistency_claims(evidence),
-        *overhead_claims(overheads),
-    ]
+    areas = area_rows(gauges)
+    orders = locality_rows(readings)
+    claims = judged_claims(rows, orders, areas, overheads)
     policies = rows["policy"].unique(maintain_order=True).to_list()
     recency = _inter_reference(localities, rows)
     bands = band_rows(evidence, [policy for policy in policies if policy != BASELINE])
@@ -149,6 +158,9 @@ def reproduce_craw(
         localities=localities,
         tables=[
             *tables,
+            Table("Counts of each cell", "rows", rows.select(KEPT_COLUMNS)),
+            Table("Rankings, their order, and what chance makes of it", "locality", orders),
+            Table("CRAW's read area at a fifth of memory", "areas", areas),
             Table("I/O time over CLOCK's by bands of memory", "bands", bands),
             Table("Software overheads, priced", "overheads", overheads),
             Table("Inter-reference recency", "inter-reference-recency", recency),
@@ -157,6 +169,26 @@ def reproduce_craw(
         facts=sweep.facts,
         warnings=sweep.warnings,
     )
+
+
+def judged_claims(
+    rows: pl.DataFrame, orders: pl.DataFrame, areas: pl.DataFrame, overheads: pl.DataFrame
+) -> list[Claim]:
+    """Judge all claims by four tables that are kept.
+
+    Args:
+        rows: The rows of the experiment, with the columns ``KEPT_COLUMNS`` at least.
+        orders: What :func:`locality_rows` returns.
+        areas: What :func:`area_rows` returns.
+        overheads: What :func:`overhead_rows` returns.
+    """
+    evidence = Evidence(rows)
+    return [
+        *locality_claims(orders),
+        *policy_claims(evidence, areas),
+        *consistency_claims(evidence),
+        *overhead_claims(overheads),
+    ]
 
 
 def _other_readings(

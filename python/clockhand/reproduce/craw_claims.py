@@ -54,12 +54,12 @@ NO_READ_INTENSIVE = "No trace here has seven reads per write or more."
 NO_WRITE_INTENSIVE = "No trace here has more write references than read references."
 
 
-def policy_claims(evidence: Evidence, gauges: pl.DataFrame) -> Iterator[Claim]:
+def policy_claims(evidence: Evidence, areas: pl.DataFrame) -> Iterator[Claim]:
     """Judge the claims of section V and VI on policies.
 
     Args:
         evidence: The rows of the experiment.
-        gauges: CRAW's gauges at a small memory, for the sizes of its areas.
+        areas: The sizes of CRAW's read area at a small memory, of :func:`area_rows`.
     """
     yield _mean_against_clock(evidence)
     yield _best_against_clock(evidence)
@@ -75,7 +75,7 @@ def policy_claims(evidence: Evidence, gauges: pl.DataFrame) -> Iterator[Claim]:
     yield _equal_with_all_memory(evidence)
     yield _writes_of_write_intensive(evidence)
     yield _writes_of_read_intensive(evidence)
-    yield _areas_move(evidence, gauges)
+    yield _areas_move(areas)
     yield _few_hand_movements(evidence)
     yield _craw_a_is_alike(evidence)
 
@@ -387,12 +387,20 @@ def _writes_of_read_intensive(evidence: Evidence) -> Claim:
     )
 
 
-def _areas_move(evidence: Evidence, gauges: pl.DataFrame) -> Claim:
+def area_rows(gauges: pl.DataFrame) -> pl.DataFrame:
+    """Return the least and the most pages of CRAW's read area, of each trace's gauges.
+
+    Returns:
+        The columns trace, frames, least and most.
+    """
     sizes = gauges.filter(pl.col("gauge") == "S_R_pages").group_by(
         "trace", "frames", maintain_order=True
     )
-    spans = sizes.agg(pl.col("value").min().alias("least"), pl.col("value").max().alias("most"))
-    rows = spans.to_dicts()
+    return sizes.agg(pl.col("value").min().alias("least"), pl.col("value").max().alias("most"))
+
+
+def _areas_move(areas: pl.DataFrame) -> Claim:
+    rows = areas.to_dicts()
     held = [(row["most"] - row["least"]) / row["frames"] >= 0.1 for row in rows]
     return Claim(
         "areas-move",

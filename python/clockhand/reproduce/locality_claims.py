@@ -54,26 +54,65 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Trace:
-    """The rankings of one trace in one view."""
+    """What is known of one trace in one reading: the rows of :func:`locality_rows`."""
 
     name: str
     summary: Mapping[Key, Mapping[str, Any]]
     order: Mapping[Key, Inversion]
 
 
-def locality_claims(
-    readings: Mapping[Reading, Mapping[str, pl.DataFrame]],
-) -> Iterator[Claim]:
-    """Judge the claims of section III.
+ORDER = ("out_of_order", "by_chance_on_average", "by_chance_at_most")
+SCHEMA = {
+    "view": pl.String, "repeats": pl.String, "trace": pl.String, "ranking": pl.String,
+    "op": pl.String, "re_references": pl.Int64, **dict.fromkeys(TOP_COLUMNS, pl.Float64),
+    **dict.fromkeys(ORDER, pl.Float64),
+}  # fmt: skip
+
+
+def locality_rows(readings: Mapping[Reading, Mapping[str, pl.DataFrame]]) -> pl.DataFrame:
+    """Return what the claims are judged by: the rankings of each trace in each reading.
 
     Args:
         readings: For each view that the traces have, and each counting of repeats, the tables
             ``summary`` and ``ranks`` of a locality analysis of all traces. Traces without views
             have one, of any name.
+
+    Returns:
+        The columns view, repeats, trace, ranking, op, re_references, the shares of the top ranks,
+        and the shares that are out of order, that would be by chance on average, and at most. The
+        order by recency is judged without the first rank where repeats are collapsed. Traces
+        without a second write are left out, since they say nothing of writes.
     """
+    rows = []
+    for (view, repeats), tables in readings.items():
+        summary = tables["summary"]
+        silent = summary.filter(
+            (pl.col("ranking") == "recency")
+            & (pl.col("op") == "write")
+            & (pl.col("re_references") == 0)
+        )["trace"]
+        for row in summary.filter(~pl.col("trace").is_in(silent.to_list())).iter_rows(named=True):
+            of_ranking = tables["ranks"].filter(
+                (pl.col("trace") == row["trace"])
+                & (pl.col("ranking") == row["ranking"])
+                & (pl.col("op") == row["op"])
+            )
+            passed_over = repeats != REPEATS[0] and row["ranking"] == "recency"
+            order = inversion(of_ranking.sort("rank")["references"].to_list()[passed_over:])
+            found = (order.share, order.null_mean, order.null_high)
+            known = {"view": view, "repeats": repeats, **dict(zip(ORDER, found, strict=True))}
+            rows.append({name: {**row, **known}[name] for name in SCHEMA})
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def locality_claims(rows: pl.DataFrame) -> Iterator[Claim]:
+    """Judge the claims of section III by :func:`locality_rows`."""
+    readings = rows.select("view", "repeats").unique(maintain_order=True).rows()
     known = {
-        reading: _traces(tables, 0 if reading[1] == REPEATS[0] else 1)
-        for reading, tables in readings.items()
+        (view, repeats): _traces(
+            rows.filter((pl.col("view") == view) & (pl.col("repeats") == repeats))
+        )
+        for view, repeats in readings
     }
     judges = (
         _curve_falls,
@@ -88,25 +127,14 @@ def locality_claims(
             yield judge(reading, traces)
 
 
-def _traces(tables: Mapping[str, pl.DataFrame], passed_over: int) -> list[Trace]:
-    """The traces with a second write; without one a trace says nothing of writes.
-
-    The order by recency is judged without the first ``passed_over`` ranks.
-    """
+def _traces(of_reading: pl.DataFrame) -> list[Trace]:
     traces = []
-    for name in tables["summary"]["trace"].unique(maintain_order=True):
-        rows = tables["summary"].filter(pl.col("trace") == name).to_dicts()
+    for name in of_reading["trace"].unique(maintain_order=True):
+        rows = of_reading.filter(pl.col("trace") == name).to_dicts()
         summary = {(row["ranking"], row["op"]): row for row in rows}
-        if not summary["recency", "write"]["re_references"]:
-            continue
-        ranks = tables["ranks"].filter(pl.col("trace") == name)
         order = {
-            (ranking, op): inversion(
-                ranks.filter((pl.col("ranking") == ranking) & (pl.col("op") == op))
-                .sort("rank")["references"]
-                .to_list()[passed_over if ranking == "recency" else 0 :]
-            )
-            for ranking, op in summary
+            key: Inversion(*(float(row[column]) for column in ORDER))
+            for key, row in summary.items()
         }
         traces.append(Trace(name, summary, order))
     return traces

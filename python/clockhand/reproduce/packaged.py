@@ -16,12 +16,9 @@ def packaged_experiment(paper: str) -> Path:
     return (INPUTS / "experiments" / f"{paper}.toml").resolve()
 
 
-def packaged_dataset(experiment: Path) -> Path | None:
-    """Return where to keep the cells of an experiment that lies in an installed package.
+def packaged_dataset(paper: str) -> Path:
+    """Return where to keep the cells of a paper's own experiment: the user's cache.
 
-    Nothing is written into the package: its cells go to the user's cache. ``None`` for every other
-    experiment, which says itself where its cells are kept.
+    Nobody asked for files in the package, or in the checkout that it comes from.
     """
-    if experiment.resolve().is_relative_to(INPUTS.resolve()):
-        return cache_folder() / "datasets" / experiment.stem
-    return None
+    return cache_folder() / "datasets" / paper

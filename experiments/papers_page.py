@@ -1,0 +1,220 @@
+"""Puts what the kept tables say into docs/papers.md, between its markers.
+
+    .venv/bin/python experiments/papers_page.py
+
+It reads `experiments/results` alone; a test holds that the page is what it makes.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import polars as pl
+from credit_clock_page import Row, between, markdown, rows_of
+
+from clockhand.reproduce.claims import Claim
+from clockhand.reproduce.scm_mobile_claims import judge_mobile
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "experiments/results"
+PAGE = ROOT / "docs/papers.md"
+
+SETS = {
+    "CRAW, committed traces": "craw",
+    "CRAW, whole sessions": "craw/whole",
+    "CFLRU": "cflru",
+    "SCM": "scm",
+    "CLOCK-DNV": "clock-dnv",
+}
+VERDICTS = ("reproduced", "direction only", "contradicted", "not testable here")
+BESIDE = ("craw", "craw-a", "cfclock", "cflru", "lru-wsr", "arc", "opt-feasible", "bound")
+ALL = "all traces"
+READINGS = [(view, repeats) for view in ("paper", "bus", "fault") for repeats in ("", "-collapsed")]
+
+
+def claims_of(folder: str) -> list[Row]:
+    """Return the kept claims of a reproduction."""
+    return rows_of(RESULTS / folder / "claims.csv")
+
+
+def verdicts() -> list[str]:
+    """Return a row per set of claims: how many were judged how."""
+    body = []
+    for name, folder in SETS.items():
+        claims = claims_of(folder)
+        counted = [claim for claim in claims if claim["counted"] == "yes"]
+        counts = [
+            str(sum(claim["verdict"] == verdict for claim in counted)) for verdict in VERDICTS
+        ]
+        body.append([name, str(len(counted)), *counts, str(len(claims) - len(counted))])
+    return markdown(["claims", "counted", *VERDICTS, "true by construction"], body)
+
+
+def locality() -> list[str]:
+    """Return the claims of section III: a row each, a column per view and counting of repeats."""
+    kept = [{claim["claim"]: claim for claim in claims_of(name)} for name in ("craw", "craw/whole")]
+    keys = list(
+        dict.fromkeys(key.removesuffix("-paper") for key in kept[0] if key.endswith("-paper"))
+    )
+
+    def told(key: str, reading: tuple[str, str]) -> str:
+        found = [claims[f"{key}-{reading[0]}{reading[1]}"] for claims in kept]
+        counts = (claim["found"].removesuffix(" traces").replace(" of ", "/") for claim in found)
+        return "; ".join(
+            f"{count} {claim['verdict'].split()[0]}"
+            for count, claim in zip(counts, found, strict=True)
+        )
+
+    head = ["claim", *(f"`{view}`{', collapsed' if more else ''}" for view, more in READINGS)]
+    return markdown(head, [[f"`{key}`", *(told(key, one) for one in READINGS)] for key in keys])
+
+
+def policies() -> list[str]:
+    """Return the claims of sections V and VI, with both verdicts."""
+    small, whole = (
+        [claim for claim in claims_of(name) if not claim["place"].startswith("section III")]
+        for name in ("craw", "craw/whole")
+    )
+    of_whole = {claim["claim"]: claim for claim in whole}
+    body = [
+        [f"`{claim['claim']}`", claim["paper"] or "", _told(claim), _told(of_whole[claim["claim"]])]
+        for claim in small
+    ]
+    return markdown(["claim", "the paper", "committed traces", "whole sessions"], body)
+
+
+def _told(claim: Row) -> str:
+    if claim["verdict"] == VERDICTS[-1]:
+        return f"**{claim['verdict']}**"
+    certain = "" if claim["counted"] == "yes" else ", true by construction"
+    return f"**{claim['verdict']}**{certain}: {claim['found']}"
+
+
+def bands() -> list[str]:
+    """Return I/O time over CLOCK's, mean and worst cell, of both sets of traces."""
+    body = []
+    for name, folder in (("committed", "craw"), ("whole", "craw/whole")):
+        rows = [row for row in rows_of(RESULTS / folder / "bands.csv") if row["trace"] == ALL]
+        cells = {(row["memory"], row["policy"]): row for row in rows}
+        for memory in dict.fromkeys(row["memory"] for row in rows):
+            of_band = (cells[memory, policy] for policy in BESIDE)
+            told = [f"{row['mean']:.2f}, {row['worst']:.2f}" for row in of_band]
+            body.append([name, memory, *told])
+    return markdown(["traces", "memory", *(f"`{policy}`" for policy in BESIDE)], body)
+
+
+def sessions() -> list[str]:
+    """Return the mean I/O time over CLOCK's of each whole session."""
+    rows = [row for row in rows_of(RESULTS / "craw/whole/bands.csv") if row["trace"] != ALL]
+    cells = {(row["trace"], row["memory"], row["policy"]): row["mean"] for row in rows}
+    places = dict.fromkeys((row["trace"], row["memory"]) for row in rows)
+    body = [
+        [f"`{trace}`", memory, *(f"{cells[trace, memory, policy]:.2f}" for policy in BESIDE)]
+        for trace, memory in sorted(places, key=lambda place: place[0])
+    ]
+    return markdown(["session", "memory", *(f"`{policy}`" for policy in BESIDE)], body)
+
+
+def in_words() -> list[str]:
+    """Return what the two sets say of CRAW against CLOCK and the others, in a paragraph."""
+    said = []
+    for name, folder in (("the committed traces", "craw"), ("the whole sessions", "craw/whole")):
+        rows = [row for row in rows_of(RESULTS / folder / "bands.csv") if row["trace"] != ALL]
+        craw = [row for row in rows if row["policy"] == "craw"]
+        means = [row["mean"] for row in craw]
+        least = {
+            (row["trace"], row["memory"]): min(
+                (other["mean"], other["policy"])
+                for other in rows
+                if (other["trace"], other["memory"]) == (row["trace"], row["memory"])
+                and other["policy"] not in ("opt-feasible", "bound", "min")
+            )[1]
+            for row in craw
+        }
+        best = sum(policy.startswith("craw") for policy in least.values())
+        worst = max(craw, key=lambda row: row["worst"])
+        said.append(
+            f"On {name} CRAW's mean of a band is {min(means):.2f} to {max(means):.2f} of CLOCK's "
+            f"I/O time, its worst cell {worst['worst']:.2f} ({worst['trace']}, "
+            f"{100 * worst['worst_at']:.0f} % of memory); CRAW or CRAW-A has the least mean of the "
+            f"policies that do not know the future in {best} of {len(craw)} rows."
+        )
+    return [" ".join(said)]
+
+
+def data_caches() -> list[str]:
+    """Return the share of the writes that the most recent tenth of the pages takes."""
+    rows = [row for row in rows_of(RESULTS / "craw/data-cache.csv") if row["view"] == "paper"]
+    programs = {"tar-gzip part-0": "tar", "tar-gzip part-1": "gzip", "sqlite3 part-0": "sqlite3"}
+    cells = {(f"{row['session']} {row['command']}", row["data_cache"]): row for row in rows}
+    caches = list(dict.fromkeys(row["data_cache"] for row in rows))
+
+    def told(row: Row) -> str:
+        share = f"{row['top_10_percent_share']:.2f}"
+        beyond = 100 * (row["out_of_order_share"] - row["by_chance_at_most"])
+        return f"{share}, {beyond:+.1f} %"
+
+    body = [
+        [name, *(told(cells[key, cache]) for cache in caches)] for key, name in programs.items()
+    ]
+    head = [f"{cache} bytes" if str(cache).isdigit() else str(cache) for cache in caches]
+    return markdown(["program", *head], body)
+
+
+def kept_claims(folder: str) -> list[str]:
+    """Return every claim of a paper with its number, ours and the verdict."""
+    body = [
+        [f"`{claim['claim']}`", claim["place"], claim["paper"] or "", _told(claim)]
+        for claim in claims_of(folder)
+    ]
+    return markdown(["claim", "in the paper", "the paper's number", "verdict"], body)
+
+
+def mobile() -> list[str]:
+    """Return the verdicts on mobile programs, by the committed traces and by longer captures."""
+    told: dict[str, list[str]] = {}
+    for folder in ("scm", "scm/whole"):
+        for claim in mobile_claims(folder):
+            if not claim.by_construction:
+                told.setdefault(claim.key, []).append(f"{claim.verdict}, {claim.found}")
+    return markdown(
+        ["claim", "first 1.4 million records", "first 60 million"],
+        [[f"`{key}`", *verdicts] for key, verdicts in told.items()],
+    )
+
+
+def mobile_claims(folder: str) -> Iterable[Claim]:
+    """Judge the mobile programs of a folder of results again."""
+    return judge_mobile(
+        *(
+            pl.read_csv(RESULTS / folder / f"{name}.csv", comment_prefix="#").with_columns(
+                pl.col("storage_ratio").cast(pl.Float64)
+            )
+            for name in ("mobile", "mobile-tlb")
+        )
+    )
+
+
+BLOCKS: dict[str, Callable[[], Sequence[str]]] = {
+    "verdicts": verdicts,
+    "craw-locality": locality,
+    "craw-policies": policies,
+    "craw-bands": bands,
+    "craw-in-words": in_words,
+    "craw-sessions": sessions,
+    "craw-data-caches": data_caches,
+    "cflru-claims": lambda: kept_claims("cflru"),
+    "scm-claims": lambda: kept_claims("scm"),
+    "scm-mobile": mobile,
+    "clock-dnv-claims": lambda: kept_claims("clock-dnv"),
+}
+
+
+def page(text: str) -> str:
+    """Return the page with all blocks made again."""
+    for marker, lines in BLOCKS.items():
+        text = between(text, marker, "\n".join(lines()))
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,172 @@
+"""Every number that is printed from a kept table is what the table says.
+
+Tables of pages are made again from `experiments/results`, claims are judged again from the counts
+that are kept there, and what a sentence says is recomputed. The manifests of traces have a test of
+their own (test_committed_traces.py), the examples of the README and the tutorial too (test_docs.py,
+test_tutorial.py). Timings are exempt: they are of one machine on one day.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from statistics import geometric_mean, median
+from types import ModuleType
+from typing import Any
+
+import polars as pl
+import pytest
+
+import clockhand
+from clockhand.reproduce.bands import ALL_TRACES, band_rows
+from clockhand.reproduce.claims import Claim
+from clockhand.reproduce.clock_dnv import ablation_rows
+from clockhand.reproduce.clock_dnv_claims import judge as judge_clock_dnv
+from clockhand.reproduce.craw import claim_table, judged_claims
+from clockhand.reproduce.evidence import Evidence
+from clockhand.studies.ssd.findings import FAMILY
+from clockhand.studies.ssd.run import SSD_SCHEMA
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "experiments/results"
+MARK = re.compile(r"<!-- (.+?): begin -->.*?<!-- \1: end -->", re.DOTALL)
+MEASURED = re.compile(r"\d\.\d|\d\u00a0?\s?%")
+"""What looks like a result: a decimal, or a percentage."""
+
+
+@pytest.fixture(scope="module")
+def scripts() -> Iterator[None]:
+    """The scripts in `experiments` can be imported."""
+    sys.path.insert(0, str(ROOT / "experiments"))
+    yield
+    sys.path.remove(str(ROOT / "experiments"))
+
+
+@cache
+def script(name: str) -> ModuleType:
+    return import_module(name)
+
+
+def table(name: str, **options: Any) -> pl.DataFrame:
+    return pl.read_csv(RESULTS / f"{name}.csv", comment_prefix="#", **options)
+
+
+@pytest.mark.usefixtures("scripts")
+def test_the_page_of_papers_is_made_from_the_kept_tables() -> None:
+    text = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+    assert script("papers_page").page(text) == text, "run experiments/papers_page.py"
+
+
+@pytest.mark.usefixtures("scripts")
+def test_the_pages_of_credit_clock_are_made_from_the_kept_tables(tmp_path: Path) -> None:
+    names = ("credit-clock.md", "optimum.md")
+    for name in names:
+        (tmp_path / name).write_text((ROOT / "docs" / name).read_text(encoding="utf-8"))
+    script("credit_clock_page").write_tables(tmp_path, RESULTS / "credit-clock")
+    for name in names:
+        assert (tmp_path / name).read_text() == (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def test_the_page_of_papers_has_no_result_outside_of_its_blocks() -> None:
+    text = MARK.sub("", (ROOT / "docs/papers.md").read_text(encoding="utf-8"))
+    text = re.sub(r"`[^`]*`", "", text)
+    known = (
+        "up to 10 %, 20 to 40 %, from 60 %",  # bands
+        "sizes 5, 10, 20, 30, 40, 60 and 80 %",
+        "first 1.4 million records", "13.7 to 21.0 million",
+        "Linux 2.4", "Section 5.3",
+    )  # fmt: skip
+    for words in known:
+        assert " ".join(words.split()) in " ".join(text.split()), words
+    rest = " ".join(text.split())
+    for words in known:
+        rest = rest.replace(words, "")
+    found = [rest[max(0, m.start() - 30) : m.end() + 10] for m in MEASURED.finditer(rest)]
+    assert not found
+
+
+def as_kept(claims: list[Claim]) -> list[dict[str, str]]:
+    return [
+        {name: value or "" for name, value in row.items()} for row in claim_table(claims).to_dicts()
+    ]
+
+
+def kept(folder: str) -> list[dict[str, str]]:
+    rows = table(f"{folder}/claims", infer_schema_length=0).to_dicts()
+    return [{name: value or "" for name, value in row.items()} for row in rows]
+
+
+@pytest.mark.parametrize("folder", ["craw", "craw/whole"])
+def test_claims_on_craw_follow_from_the_kept_counts(folder: str) -> None:
+    rows = table(f"{folder}/rows", infer_schema_length=None)
+    tables = (table(f"{folder}/{name}") for name in ("locality", "areas", "overheads"))
+    assert as_kept(judged_claims(rows, *tables)) == kept(folder)
+
+
+@pytest.mark.parametrize("folder", ["craw", "craw/whole"])
+def test_bands_follow_from_the_kept_counts(folder: str) -> None:
+    rows = table(f"{folder}/rows", infer_schema_length=None)
+    bands = table(f"{folder}/bands")
+    policies = bands["policy"].unique(maintain_order=True).to_list()
+    again = band_rows(Evidence(rows), policies)
+    assert again.rows() == pytest.approx(bands.rows())
+    assert ALL_TRACES in bands["trace"]
+
+
+def test_claims_on_clock_dnv_follow_from_the_kept_counts() -> None:
+    rows = table("clock-dnv/rows", schema_overrides=SSD_SCHEMA)
+    rows = rows.with_columns(FAMILY)
+    assert as_kept(judge_clock_dnv(rows)) == kept("clock-dnv")
+    ablation = table("clock-dnv/ablation", schema_overrides=ablation_rows(rows).schema)
+    assert ablation_rows(rows).equals(ablation)
+
+
+def test_the_prose_on_credit_clock_says_what_its_tables_say() -> None:
+    page = (ROOT / "docs/credit-clock.md").read_text(encoding="utf-8")
+    counts = {
+        row["policy"]: row
+        for row in table("credit-clock/counts").filter(pl.col("flush_at_end")).to_dicts()
+    }
+    beyond = 100 * (counts["credit-clock"]["io_time_over_feasible"] - 1)
+    assert f"It still needs {beyond:.0f} %\nmore I/O time" in page
+    of_traces = table("credit-clock/by-trace").row(
+        by_predicate=pl.col("flush_at_end") & (pl.col("policy") == "credit-clock"), named=True
+    )
+    programs = [path.stem for path in (ROOT / "traces").glob("*.parquet")]
+    mean = geometric_mean([of_traces[name] for name in programs])
+    assert len(programs) == 8
+    assert f"eight traces of programs alone the mean is {mean:.3f}" in page
+
+
+def test_the_prose_on_the_optimum_says_what_its_tables_say() -> None:
+    page = (ROOT / "docs/optimum.md").read_text(encoding="utf-8")
+    by_trace = table("credit-clock/bracket-widths").drop("trace")
+    widths = [float(width) for row in by_trace.iter_rows() for width in row]
+    said = re.search(r"None is wider than ([\d.]+) %, half are narrower than ([\d.]+) %", page)
+    assert said is not None
+    assert f"{max(widths):.1f}" == said[1] and median(widths) < float(said[2])
+    gaps = table("credit-clock/bracket").group_by("flush_at_end").agg(pl.max("median_gap_percent"))
+    most = dict(gaps.iter_rows())
+    assert most[True] < 1 and most[False] < 3
+    assert (
+        "half of the brackets are narrower than one percent with the final flush, and than" in page
+    )
+
+
+def test_the_prose_of_the_readme_says_what_its_trace_says() -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    info = clockhand.Trace(ROOT / "traces/tar-gzip.parquet").info()
+    writes = 100 * info["write_references"] / info["references"]
+    said = f"{info['references']:,} references of `tar` and `gzip` to {info['footprint_pages']} "
+    assert f"{said}pages, {writes:.1f} % of them writes" in readme
+    rows = {
+        row["policy"]: row
+        for row in clockhand.simulate(
+            ROOT / "traces/tar-gzip.parquet", policies=["clock", "craw-a"], memory="5%",
+            device="slc-nand",
+        ).to_dicts()
+    }  # fmt: skip
+    less = 100 * (1 - rows["craw-a"]["io_time_us"] / rows["clock"]["io_time_us"])
+    assert f"still needs {less:.0f} % less I/O time at 5 % of memory" in readme
