@@ -156,7 +156,7 @@ def data_caches() -> list[str]:
     body = [
         [name, *(told(cells[key, cache]) for cache in caches)] for key, name in programs.items()
     ]
-    head = [f"{cache} bytes" if str(cache).isdigit() else str(cache) for cache in caches]
+    head = [str(cache).replace("KiB", " KiB").replace("128", "128 bytes") for cache in caches]
     return markdown(["program", *head], body)
 
 
