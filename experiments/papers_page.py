@@ -150,8 +150,8 @@ def data_caches() -> list[str]:
 
     def told(row: Row) -> str:
         share = f"{row['top_10_percent_share']:.2f}"
-        beyond = 100 * (row["out_of_order_share"] - row["by_chance_at_most"])
-        return f"{share}, {beyond:+.1f} %"
+        beyond = round(100 * (row["out_of_order_share"] - row["by_chance_at_most"]), 1)
+        return f"{share}, {beyond + 0.0:+.1f} %"
 
     body = [
         [name, *(told(cells[key, cache]) for cache in caches)] for key, name in programs.items()

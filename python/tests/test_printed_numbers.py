@@ -6,6 +6,7 @@ their own (test_committed_traces.py), the examples of the README and the tutoria
 test_tutorial.py). Timings are exempt: they are of one machine on one day.
 """
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from clockhand.reproduce.craw import claim_table, judged_claims
 from clockhand.reproduce.evidence import Evidence
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.studies.ssd.run import SSD_SCHEMA
+from conftest import Clockhand
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "experiments/results"
@@ -179,3 +181,24 @@ def test_the_prose_of_the_readme_says_what_its_trace_says() -> None:
     }  # fmt: skip
     less = 100 * (1 - rows["craw-a"]["io_time_us"] / rows["clock"]["io_time_us"])
     assert f"still needs {less:.0f} % less I/O time at 5 % of memory" in readme
+
+
+def test_the_example_of_file_caches_says_what_its_command_prints(clockhand: Clockhand) -> None:
+    page = (ROOT / "docs/filecache.md").read_text(encoding="utf-8")
+    [words] = re.findall(r"^\(`clockhand (filecache traces/servers/web.*?)`\)", page, re.MULTILINE)
+    run = clockhand(*words.replace("traces/", f"{ROOT}/traces/").split(), "--format", "json")
+    rows = {(row["capacity"], row["admission"], row["device"]): row for row in json.loads(run.out)}
+    shares = re.findall(r"^\| (\d+ %) ", page, re.MULTILINE)
+
+    def told(row: dict[str, Any]) -> str:
+        change = 100 * (row["time_us"] / row["time_without_cache_us"] - 1)
+        return f"{abs(change):.1f} % {'more' if change > 0 else 'less'}"
+
+    capacities = list(dict.fromkeys(capacity for capacity, _, _ in rows))
+    for share, capacity in zip(shares, capacities, strict=True):
+        always = rows[capacity, "always", "hdd"]
+        cells = [f"{100 * always['hit_ratio']:.1f} %", told(always)]
+        cells += [told(rows[capacity, name, "scm:ratio=1"]) for name in ("always", "second-touch")]
+        [line] = [line for line in page.splitlines() if line.startswith(f"| {share} ")]
+        shown = line.replace(" time than without a cache", "").replace(" of the footprint", "")
+        assert shown == f"| {' | '.join([share, *cells])} |"
