@@ -80,7 +80,7 @@ def _reproduce(
         raise UsageError(f"there is no reproduction of {paper!r}; there is: {', '.join(PAPERS)}")
     file = experiment
     if file is None:
-        file, dataset = packaged_experiment(paper), dataset or packaged_dataset(paper)
+        file, dataset = packaged_experiment(paper), dataset or str(packaged_dataset(paper))
     if not file.exists():
         raise UsageError(f"{file} is not here; name another file with --experiment")
     check_figures(html)
