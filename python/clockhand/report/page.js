@@ -57,7 +57,10 @@
         tooltip: showNumbers,
       });
       if (figure.specification.data.some((data) => data.name === "rows")) view.data("rows", rows());
-      return await view.runAsync();
+      await view.runAsync();
+      /* While it is out of sight it is not laid out, and takes as much room all the same. */
+      place.style.containIntrinsicHeight = `${place.querySelector("svg").getAttribute("height")}px`;
+      return view;
     } catch (error) {
       view?.finalize();
       showProblem(figure.identity, error);
