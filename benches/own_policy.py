@@ -1,14 +1,16 @@
-"""Measures policies in Python beside those of the catalog that they equal.
+"""Measures policies of one's own beside those of the catalog that they equal.
 
-``.venv/bin/python benches/own_policy.py`` replays one trace, in turn and on one core, with CLOCK
-and LRU of the catalog and with the same in Python (CLOCK is that of ``docs/own-policies.md``), and
-fails unless they count the same. Prints CSV: references of one additional cell per CPU second,
-medians of the rounds.
+``.venv/bin/python benches/own_policy.py`` replays one trace, in turn and on one core, with CLOCK of
+the catalog, the one that ``clockhand new-policy`` writes in a library, and the one in Python of
+``docs/own-policies.md``, then with LRU of the catalog and in Python, and fails unless they count
+the same. Prints CSV: references of one additional cell per CPU second and nanoseconds per fault,
+medians of the rounds. The library is built by ``cargo build --release``.
 """
 
 import argparse
 import re
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -49,20 +51,40 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         mine = Path(folder) / "mine.py"
         mine.write_text(example + LRU, encoding="utf-8")
-        pairs = {"clock": f"{mine}:Clock", "lru": f"{mine}:Lru"}
-        names = [name for pair in pairs.items() for name in pair]
+        library = library_of(Path(folder))
+        kinds = {
+            "clock": "clock",
+            "clock in a library": f"{library}:my-clock",
+            "clock in Python": f"{mine}:Clock",
+            "lru": "lru",
+            "lru in Python": f"{mine}:Lru",
+        }
+        names = list(kinds.values())
         seconds: dict[str, list[float]] = {name: [] for name in names}
         for _ in range(options.rounds):
             for name in names:
                 seconds[name].append(seconds_of_cell(trace, name, options.frames))
         rows = clockhand.simulate(trace, policies=names, frames=options.frames)
-    counts = dict(zip(names, rows.select("read_ios", "write_ios").iter_rows(), strict=True))
-    print("policy,hit_ratio,references_per_cpu_s")
-    for name, ratio in zip(names, rows["hit_ratio"], strict=True):
-        rate = options.references / statistics.median(seconds[name])
-        print(f"{name.rpartition('/')[2]},{ratio:.4f},{rate:.0f}")
-    if any(counts[own] != counts[mine] for own, mine in pairs.items()):
-        sys.exit("a policy in Python counts otherwise than that of the catalog")
+    print("policy,hit_ratio,references_per_cpu_s,ns_per_fault")
+    counts = {}
+    for kind, row in zip(kinds, rows.iter_rows(named=True), strict=True):
+        median_s = statistics.median(seconds[kinds[kind]])
+        rate, fault_ns = options.references / median_s, median_s * 1e9 / row["misses"]
+        print(f"{kind},{row['hit_ratio']:.4f},{rate:.0f},{fault_ns:.0f}")
+        counts.setdefault(kind.partition(" ")[0], set()).add((row["read_ios"], row["write_ios"]))
+    if any(len(different) > 1 for different in counts.values()):
+        sys.exit("a policy of one's own counts otherwise than that of the catalog")
+
+
+def library_of(folder: Path) -> Path:
+    """Build the crate that ``clockhand new-policy`` writes."""
+    clockhand_command = Path(sys.executable).with_name("clockhand")
+    for command, place in (
+        ([clockhand_command, "new-policy", "my-clock", "--path", ROOT], folder),
+        (["cargo", "build", "--release", "--quiet"], folder / "my-clock"),
+    ):
+        subprocess.run(command, cwd=place, check=True, stdout=subprocess.DEVNULL)
+    return folder / "my-clock/target/release/libmy_clock.so"
 
 
 def zipf(references: int) -> clockhand.Trace:
@@ -79,7 +101,7 @@ def seconds_of_cell(trace: clockhand.Trace, policy: str, frames: int) -> float:
 
     def seconds(cells: int) -> float:
         start_s = time.process_time()
-        clockhand.simulate(trace, policies=[policy] * cells, frames=frames, jobs=1)
+        clockhand.simulate(trace, policies=[policy] * cells, frames=frames, jobs=1, watch=False)
         return time.process_time() - start_s
 
     return (seconds(1 + CELLS) - seconds(1)) / CELLS
