@@ -139,6 +139,50 @@ proptest! {
     }
 }
 
+/// Gives each run of pages to the drive at once, and to the twin page by page; after each run, the first page is trimmed.
+fn compare_many(case: &Case, runs: &[Vec<u32>]) -> Result<(), TestCaseError> {
+    let mut ftl = Ftl::new(case.geometry, case.options.clone()).unwrap();
+    let mut twin = twin(case);
+    let logical_pages = case.options.logical_pages;
+    for (step, run) in runs.iter().enumerate() {
+        let pages: Vec<_> = run.iter().map(|page| LogicalPage(page % logical_pages)).collect();
+        let (mut journal, mut expected, mut expected_done) = (Journal::default(), Vec::new(), true);
+        let done = ftl.write_all(&pages, &mut journal).is_ok();
+        for page in &pages {
+            let (events, is_done) = twin.write(page.0);
+            expected.extend(events);
+            expected_done = is_done;
+            if !is_done {
+                break;
+            }
+        }
+        prop_assert_eq!((journal.0, done), (expected, expected_done), "step {}", step);
+        prop_assert_eq!(ftl.check_invariants(), Ok(()), "step {}", step);
+        if !done {
+            break;
+        }
+        ftl.trim(pages[0]);
+        twin.trim(pages[0].0);
+    }
+    prop_assert_eq!(ftl.wear().blocks_by_erases, erase_counts(&twin));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_written_at_once_are_the_twins_one_after_the_other(
+        case in case(),
+        runs in proptest::collection::vec(proptest::collection::vec(any::<u32>(), 1..90), 1..12),
+        in_order in any::<bool>(),
+    ) {
+        let follow = |run: &Vec<u32>| (0..run.len() as u32).map(|page| run[0] % 7 + page).collect();
+        let runs: Vec<Vec<u32>> = if in_order { runs.iter().map(follow).collect() } else { runs };
+        compare_many(&case, &runs)?;
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 

@@ -27,7 +27,7 @@
 //! }
 //!
 //! let pages_per_block = PagesPerBlock::new(64).unwrap();
-//! let size = BufferSize { pages: 4, pages_per_block, distinct_pages: 5 };
+//! let size = BufferSize { pages: 4, pages_per_block, distinct_pages: 5, drive_pages: 128 };
 //! let fab = catalog::BufferSpec::parse("fab").unwrap();
 //! let fab = fab.resolve(size, Ratio::whole(8)).unwrap();
 //! assert_eq!(fab.build(CountBatches), 1, "block 0 leaves when page 65 comes");
@@ -177,6 +177,12 @@ pub trait WriteBuffer {
 
     /// Whether `page` is buffered in a version newer than on flash.
     fn is_dirty(&self, page: LogicalPage) -> bool;
+
+    /// Reads what is known of a page that is requested soon, so that the processor has it at hand by then; changes
+    /// nothing.
+    fn look_ahead(&self, page: LogicalPage) {
+        let _ = page;
+    }
 
     /// The step that must come next before `request` can be served, or `None` if it can be served now. The
     /// pending step, if there is one.
@@ -345,4 +351,6 @@ pub struct BufferSize {
     /// No more distinct pages than these are ever requested: the drive's logical pages or, where it is known,
     /// a trace's footprint. The page-level buffers have tables of this length and panic beyond it.
     pub distinct_pages: u32,
+    /// The logical pages of the drive. It may end within a block, whose other pages there are none of to pad it with.
+    pub drive_pages: u64,
 }

@@ -8,6 +8,7 @@ mod timing;
 use std::sync::Arc;
 
 use clockhand_device::flash::Precondition;
+use clockhand_policy::buffer::catalog::BUFFERS;
 use clockhand_sim::{
     AddressMap, Repeat, RequestTable, SsdExperiment, TraceInput, parse_buffer, run_ssd,
 };
@@ -53,10 +54,11 @@ fn ssd(criterion: &mut Criterion) {
     let table = random_writes();
     let mut group = criterion.benchmark_group("ssd");
     group.sample_size(10).throughput(Throughput::Elements(WRITES));
-    for buffer in ["lru:total=1", "clock-dnv:total=16MiB", "fab:total=16MiB", "cbm:total=16MiB"] {
-        group.bench_function(buffer, |bencher| {
+    let every = BUFFERS.iter().map(|entry| format!("{}:total=16MiB", entry.description.name));
+    for buffer in every.chain(["lru:total=1".to_owned()]) {
+        group.bench_function(buffer.clone(), |bencher| {
             bencher.iter_custom(|iterations| {
-                let cells = experiment(&table, buffer, iterations as usize);
+                let cells = experiment(&table, &buffer, iterations as usize);
                 timing::after_reading(|progress| run_ssd(&cells, progress))
             });
         });

@@ -11,6 +11,7 @@ mod course;
 mod life;
 mod options;
 mod placement;
+mod queued_drive;
 mod requests;
 mod row;
 mod watch;
@@ -378,8 +379,12 @@ impl OnDrive<'_> {
         }
         let pages_per_block =
             PagesPerBlock::new(pages_per_block).expect("a power of two that is at most 64");
-        let size =
-            BufferSize { pages, pages_per_block, distinct_pages: self.trace.footprint_pages };
+        let size = BufferSize {
+            pages,
+            pages_per_block,
+            distinct_pages: self.trace.footprint_pages,
+            drive_pages: logical_pages,
+        };
         Ok(spec.resolve(size, self.ssd.cost_ratio()?)?)
     }
 

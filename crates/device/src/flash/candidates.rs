@@ -53,11 +53,11 @@ impl Candidates {
         }
     }
 
-    /// A page of a full block became invalid; `valid_pages` are left.
+    /// Pages of a full block became invalid; `valid_pages` are left.
     #[inline]
-    pub(super) fn lose_page(&mut self, block: u32, valid_pages: u16, clock: u64) {
+    pub(super) fn lose_pages(&mut self, block: u32, valid_pages: u16, lost: u16, clock: u64) {
         match self {
-            Candidates::Greedy(buckets) => buckets.lower(block, valid_pages),
+            Candidates::Greedy(buckets) => buckets.lower(block, valid_pages, lost),
             Candidates::Fifo(_) | Candidates::Drawn(..) => {}
             Candidates::CostBenefit(modified) => modified[block as usize] = clock,
         }

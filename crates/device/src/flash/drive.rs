@@ -70,6 +70,21 @@ impl Drive {
         self.ftl.write(page, &mut self.counters).map_err(|_worn_out| self.end_of_life())
     }
 
+    /// The host writes pages one after the other, which may repeat: the same as [`Drive::write`] for each of them, and
+    /// faster.
+    ///
+    /// # Errors
+    ///
+    /// The drive is worn out; the page that found no block and those behind it keep their last versions.
+    ///
+    /// # Panics
+    ///
+    /// A page is not below the number of logical pages.
+    #[inline]
+    pub fn write_all(&mut self, pages: &[LogicalPage]) -> Result<(), EndOfLife> {
+        self.ftl.write_all(pages, &mut self.counters).map_err(|_worn_out| self.end_of_life())
+    }
+
     /// The host reads a page. Says whether it is on flash: never written or trimmed pages are not.
     ///
     /// # Panics

@@ -86,15 +86,36 @@ impl Ftl {
         page: LogicalPage,
         operations: &mut O,
     ) -> Result<(), WornOut> {
+        self.write_all(&[page], operations)
+    }
+
+    /// The host writes pages one after the other, which may repeat. The same as [`Ftl::write`] for each of them, and
+    /// faster: what belongs to a block is done once for all its pages that follow each other.
+    ///
+    /// # Errors
+    ///
+    /// The drive is worn out; the page that found no block and those behind it keep their last versions.
+    ///
+    /// # Panics
+    ///
+    /// A page is not below the number of logical pages.
+    #[inline]
+    pub fn write_all<O: FlashOperations>(
+        &mut self,
+        pages: &[LogicalPage],
+        operations: &mut O,
+    ) -> Result<(), WornOut> {
         if self.is_worn_out {
             return Err(WornOut);
         }
-        self.clock += 1;
-        let pool = self.pool(page);
         let endurance_erases =
             if self.endurance_counts { self.options.endurance_erases } else { None };
-        let mut turn = Turn { map: &mut self.map, operations, clock: self.clock, endurance_erases };
-        let done = self.pools[pool].write(page, &mut turn);
+        let Ftl { map, pools, pool_divisor, clock, .. } = self;
+        let mut turn = Turn { map, operations, clock: *clock, endurance_erases };
+        let pool_of = |page: &LogicalPage| pool_divisor.divide(page.0).1 as usize;
+        let mut of_pools = pages.chunk_by(|one, next| pool_of(one) == pool_of(next));
+        let done = of_pools.try_for_each(|pages| pools[pool_of(&pages[0])].write(pages, &mut turn));
+        *clock = turn.clock;
         self.is_worn_out = done.is_err();
         done
     }

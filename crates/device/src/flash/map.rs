@@ -99,24 +99,22 @@ impl Map {
         self.physical[page.0 as usize] = NO_PAGE;
     }
 
-    /// Puts a logical page at `to`, which is in `to_block`. Says where it was, which stays marked valid.
+    /// Reads where a logical page is that is put soon.
     #[inline]
-    pub(super) fn put(
-        &mut self,
-        page: LogicalPage,
-        to: PhysicalPage,
-        to_block: Block,
-    ) -> Option<PhysicalPage> {
-        let to_in_block = (to.0 - self.first_page(to_block).0) as usize;
-        let word = to_block.0 as usize * self.words_per_block + to_in_block / 64;
-        self.valid[word] |= 1 << (to_in_block % 64);
-        self.record_mut(to_block).valid_pages += 1;
+    pub(super) fn look_ahead(&self, page: LogicalPage) {
+        std::hint::black_box(self.physical.get(page.0 as usize).copied());
+    }
+
+    /// Puts a logical page at `to`, which is marked valid. Says where it was, which stays marked valid.
+    #[inline]
+    pub(super) fn put(&mut self, page: LogicalPage, to: PhysicalPage) -> Option<PhysicalPage> {
         self.logical[to.0 as usize] = page.0;
         let was = std::mem::replace(&mut self.physical[page.0 as usize], to.0);
         (was != NO_PAGE).then_some(PhysicalPage(was))
     }
 
     /// Marks up to 64 pages of a block, from `first` on, as valid.
+    #[inline]
     pub(super) fn mark_valid(&mut self, block: Block, first: PhysicalPage, pages: u32) {
         if pages == 0 {
             return;
@@ -132,15 +130,13 @@ impl Map {
         self.record_mut(block).valid_pages += pages as u16;
     }
 
-    /// Marks a physical page as no longer valid, and says which block it is in, as that block is now.
+    /// Clears the valid bit of a physical page, and says which block it is in, whose record still counts it.
     #[inline]
-    pub(super) fn invalidate(&mut self, page: PhysicalPage) -> (Block, BlockRecord) {
+    pub(super) fn clear_valid(&mut self, page: PhysicalPage) -> Block {
         let (block, page_in_block) = self.place(page);
         let word = block.0 as usize * self.words_per_block + page_in_block as usize / 64;
         self.valid[word] &= !(1 << (page_in_block % 64));
-        let record = self.record_mut(block);
-        record.valid_pages -= 1;
-        (block, *record)
+        block
     }
 
     /// Bytes of all tables.

@@ -1,6 +1,7 @@
 //! A pool of blocks: which one is written, which one is collected.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::candidates::{Candidates, View};
 use super::ftl::WornOut;
@@ -46,6 +47,21 @@ enum FrontierKind {
     Host,
     Relocation,
     Levelling,
+}
+
+/// Pages of a block whose bits are set together.
+const MARKED_AT_ONCE: u32 = 64;
+
+/// How many pages ahead the page table is read: the processor's cache has its entry by the time it is needed.
+const PAGES_AHEAD: usize = 8;
+
+/// Pages of one block that hold the last version of nothing any more, and that are not counted yet.
+#[derive(Debug, Clone, Copy)]
+struct Losing {
+    block: Block,
+    pages: u16,
+    /// The host write that invalidated the last of them.
+    clock: u64,
 }
 
 /// Blocks that are written and collected together, with neighbouring numbers.
@@ -101,34 +117,77 @@ impl Pool {
         }
     }
 
-    /// Programs a page of the host and invalidates its last version, after collecting if a new block is needed.
+    /// Programs pages of the host, collecting before each that needs a new block, and invalidates their last versions.
     #[inline]
     pub(super) fn write<O: FlashOperations>(
         &mut self,
-        page: LogicalPage,
+        pages: &[LogicalPage],
         turn: &mut Turn<'_, O>,
     ) -> Result<(), WornOut> {
-        if self.host.is_none() {
-            self.make_room(turn)?;
-        }
-        let to = self.host.take();
-        let was = turn.map.put(page, to, self.host.block);
-        if let Some(was) = was {
-            self.invalidate(was, turn.map, turn.clock);
-        }
-        turn.operations.program(to, page);
-        if self.host.is_none() {
-            self.host = self.close(self.host, turn);
+        let mut written = 0;
+        while written < pages.len() {
+            // That of the next page, which `program` does not count again.
+            turn.clock += 1;
+            if self.host.is_none() {
+                self.make_room(turn)?;
+            }
+            let fit = self.host.pages_left().min(MARKED_AT_ONCE) as usize;
+            let end = pages.len().min(written + fit);
+            self.program(pages, written..end, turn);
+            written = end;
+            if self.host.is_none() {
+                self.host = self.close(self.host, turn);
+            }
         }
         Ok(())
     }
 
-    /// A page that holds the last version of nothing any more.
+    /// Programs a range of the pages into the host's block, which has room for them.
     #[inline]
+    fn program<O: FlashOperations>(
+        &mut self,
+        pages: &[LogicalPage],
+        range: Range<usize>,
+        turn: &mut Turn<'_, O>,
+    ) {
+        // All at once, and first: a page that comes twice is invalidated in this block.
+        let first = PhysicalPage(self.host.next);
+        turn.map.mark_valid(self.host.block, first, range.len() as u32);
+        let mut losing = Losing { block: self.host.block, pages: 0, clock: turn.clock };
+        for index in range.clone() {
+            turn.clock += u64::from(index > range.start);
+            if let Some(ahead) = pages.get(index + PAGES_AHEAD) {
+                turn.map.look_ahead(*ahead);
+            }
+            let (page, to) = (pages[index], self.host.take());
+            if let Some(was) = turn.map.put(page, to) {
+                let block = turn.map.clear_valid(was);
+                if block != losing.block {
+                    self.lose(losing, turn.map);
+                    losing = Losing { block, pages: 0, clock: turn.clock };
+                }
+                losing.pages += 1;
+                losing.clock = turn.clock;
+            }
+            turn.operations.program(to, page);
+        }
+        self.lose(losing, turn.map);
+    }
+
+    /// A page that holds the last version of nothing any more.
     pub(super) fn invalidate(&mut self, page: PhysicalPage, map: &mut Map, clock: u64) {
-        let (block, record) = map.invalidate(page);
-        if record.state == BlockState::Full {
-            self.candidates.lose_page(block.0 - self.first.0, record.valid_pages, clock);
+        let block = map.clear_valid(page);
+        self.lose(Losing { block, pages: 1, clock }, map);
+    }
+
+    /// Counts pages of a block that are no longer valid.
+    #[inline]
+    fn lose(&mut self, losing: Losing, map: &mut Map) {
+        let record = map.record_mut(losing.block);
+        record.valid_pages -= losing.pages;
+        if record.state == BlockState::Full && losing.pages > 0 {
+            let block = losing.block.0 - self.first.0;
+            self.candidates.lose_pages(block, record.valid_pages, losing.pages, losing.clock);
         }
     }
 

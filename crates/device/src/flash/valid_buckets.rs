@@ -46,11 +46,11 @@ impl ValidBuckets {
         self.clear(block, valid_pages.into());
     }
 
-    /// Moves a block that lost a page, and has `valid_pages` left, to the next lower set.
+    /// Moves a block that lost pages, and has `valid_pages` left, to a lower set.
     #[inline]
-    pub(super) fn lower(&mut self, block: u32, valid_pages: u16) {
+    pub(super) fn lower(&mut self, block: u32, valid_pages: u16, lost: u16) {
         let valid_pages = usize::from(valid_pages);
-        self.clear(block, valid_pages + 1);
+        self.clear(block, valid_pages + usize::from(lost));
         self.set(block, valid_pages);
         self.lowest = self.lowest.min(valid_pages);
     }

@@ -15,7 +15,8 @@
 //! dirty pages of each block, which stay and are clean, and writes an FUA page through.
 //!
 //! **Cost per hit and per victim.** Constant on average: a list per size. A TRIM may walk one such list. At
-//! most 115 bytes per block that has a page in the buffer.
+//! most 72 bytes per block that has a page in the buffer, and 4 per block of the drive next to
+//! which (in its 64) one ever had.
 //!
 //! **Deviations from the paper.** Our interpretation: the full text was not available. The paper's buffer is NVRAM;
 //! here it is DRAM, so that `commands=safe` has something to do. That a read hit counts as a use is our choice.

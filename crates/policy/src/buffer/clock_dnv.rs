@@ -28,9 +28,9 @@
 //! all dirty pages, the one that has been dirty for longest first.
 //!
 //! **Cost per hit and per victim.** A hit is one look-up and a bit. A page leaves DRAM in constant time on
-//! average; a change in the number of a block's pages in NVM and the search for the victim cost O(log blocks)
-//! amortized (a splay tree in the order of the circle), however many blocks are skipped. At most 107 bytes per
-//! block that has a page in the buffer and 32 per page of DRAM.
+//! average; so does a change in the number of a block's pages in NVM. The search for the victim, and for each block that is
+//! skipped, looks at a byte per 32 to 64 blocks, many at once. About 63 bytes per block that has a page in the buffer, 32 per
+//! page of DRAM, and 4 per block of the drive next to which (in its 64) one ever had one.
 //!
 //! **Deviations from the paper.** The paper's figure places a page in both memories; here it is in one
 //! (`dram_copy` is the literal reading). It says that CLOCK-NV ignores FLUSH and FUA; since dirty pages in DRAM
@@ -65,7 +65,7 @@ use crate::parameters::Settings;
 
 use crate::{Frame, LogicalPage};
 
-/// The pages of one block, in both memories: 48 bytes, 16 in the circle, 21 to 43 in the map of blocks.
+/// The pages of one block, in both memories: 48 bytes, and 15 in the circle.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     block: u64,
@@ -440,6 +440,11 @@ impl WriteBuffer for ClockDnv {
                 let block = &self.blocks[slot];
                 (block.dirty | block.nvm) & bit != 0
             })
+    }
+
+    #[inline]
+    fn look_ahead(&self, page: LogicalPage) {
+        core::hint::black_box(self.find(page).and_then(|slot| self.medium_in(slot, page)));
     }
 
     #[inline]

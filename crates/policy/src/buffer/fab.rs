@@ -16,7 +16,8 @@
 //! and writes an FUA page through.
 //!
 //! **Cost per hit and per victim.** Constant: a list for each number of pages, in the order of use. A TRIM
-//! may walk one such list. At most 107 bytes per block that has a page in the buffer.
+//! may walk one such list. At most 64 bytes per block that has a page in the buffer, and 4 per block of the drive next to
+//! which (in its 64) one ever had.
 //!
 //! **Deviations from the paper.** None known; which pages are padded and whether reads are cached matters more
 //! than anything else, so both are named options.

@@ -13,8 +13,8 @@
 //! writes an FUA page through.
 //!
 //! **Cost per hit and per victim.** One look-up and a list move; constant. Besides the policy's own
-//! memory, 13 bytes per page in the buffer, 29 to 51 per distinct page that has needed a dense number and 4 per page that
-//! may need one, since the page policy works with dense numbers.
+//! memory, 21 bytes per page in the buffer, 8 per distinct page that has needed a dense number, 4 per page of the drive next to
+//! which (in its 64) one ever did, and 4 per page that may need one, since the page policy works with dense numbers.
 //!
 //! **Deviations from the paper.** The policy was made for pages of memory; here its very code holds back the
 //! writes of a drive. A trimmed page stays in its place, clean.

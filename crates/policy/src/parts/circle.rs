@@ -7,280 +7,327 @@ use core::marker::PhantomData;
 use super::Listed;
 
 const NONE: u32 = u32::MAX;
+/// Places of a part of the circle.
+const PLACES: usize = 64;
 
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    left: u32,
-    right: u32,
-    parent: u32,
-    weight: u8,
-    /// The largest weight of this node and those below it.
-    heaviest: u8,
+/// Up to 64 entries that follow each other. One that left leaves its place free.
+#[derive(Clone, Debug)]
+struct Part {
+    /// Bit n says that place n has an entry.
+    taken: u64,
+    /// By place; 0 if it is free.
+    weights: [u8; PLACES],
+    entries: [u32; PLACES],
+    /// Where in the circle's order the part is.
+    position: u32,
 }
 
 /// Blocks, or frames, in the order in which the hand reaches them, each with a weight from 0 to 64.
 ///
-/// The order is that of a splay tree: the first entry from the hand that has the largest weight is found,
-/// an entry is removed from anywhere and the hand set behind it in O(log n) amortized, with no allocation but
-/// for an entry that was never used before. 16 bytes per entry.
+/// The circle is divided into parts of up to 64 places, and the largest weight of each is known. So a weight is
+/// changed, and an entry removed from anywhere and the hand set behind it, in constant time; the first entry from
+/// the hand with the largest weight is found by a scan of one byte per part, eight of them at once. A new entry shifts
+/// the entries up to the next free place; a part that is full is divided. 15 bytes per entry where parts are half
+/// full, as after they are divided.
 #[derive(Clone, Debug)]
 pub(crate) struct Circle<T> {
-    nodes: Vec<Node>,
-    root: u32,
-    entries: PhantomData<T>,
+    parts: Vec<Part>,
+    unused: Vec<u32>,
+    /// The parts that have entries, in the hand's order.
+    order: Vec<u32>,
+    /// By position in the order: the largest weight of the part.
+    heaviest: Vec<u8>,
+    /// By entry: its part and its place in it, as part × 64 + place.
+    places: Vec<u32>,
+    /// The place of the entry under the hand.
+    hand: u32,
+    listed: PhantomData<T>,
+}
+
+fn split(place: u32) -> (usize, usize) {
+    (place as usize / PLACES, place as usize % PLACES)
+}
+
+fn joined(part: usize, at: usize) -> u32 {
+    (part * PLACES + at) as u32
+}
+
+fn largest(bytes: &[u8]) -> u8 {
+    bytes.iter().copied().fold(0, u8::max)
+}
+
+/// The first position of `wanted`, looked for in eight bytes at once.
+fn position_of(wanted: u8, bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let difference = u64::from_le_bytes(*word) ^ (ONES * u64::from(wanted));
+        // The top bit of each byte that is 0; above the first of them there may be others.
+        let equal = difference.wrapping_sub(ONES) & !difference & (ONES << 7);
+        if equal != 0 {
+            return Some(index * 8 + equal.trailing_zeros() as usize / 8);
+        }
+    }
+    let found = rest.iter().position(|&byte| byte == wanted);
+    found.map(|position| words.len() * 8 + position)
 }
 
 impl<T: Listed> Circle<T> {
-    pub(crate) const EMPTY: Self = Circle { nodes: Vec::new(), root: NONE, entries: PhantomData };
+    pub(crate) const EMPTY: Self = Circle {
+        parts: Vec::new(),
+        unused: Vec::new(),
+        order: Vec::new(),
+        heaviest: Vec::new(),
+        places: Vec::new(),
+        hand: NONE,
+        listed: PhantomData,
+    };
 
+    /// Sets what stands in a place that has an entry or had one, and keeps the largest weight of its part.
     #[inline]
-    fn node(&mut self, index: u32) -> &mut Node {
-        &mut self.nodes[index as usize]
-    }
-
-    #[inline]
-    fn heaviest_below(&self, index: u32) -> u8 {
-        if index == NONE { 0 } else { self.nodes[index as usize].heaviest }
-    }
-
-    /// Whether `index` or what is below it weighs at least `weight`.
-    #[inline]
-    fn reaches(&self, index: u32, weight: u8) -> bool {
-        index != NONE && self.nodes[index as usize].heaviest >= weight
-    }
-
-    fn update(&mut self, index: u32) {
-        let Node { left, right, weight, .. } = self.nodes[index as usize];
-        let below = self.heaviest_below(left).max(self.heaviest_below(right));
-        self.node(index).heaviest = weight.max(below);
-    }
-
-    fn set_parent(&mut self, index: u32, parent: u32) {
-        if index != NONE {
-            self.node(index).parent = parent;
+    fn weigh(&mut self, part: usize, at: usize, weight: u8) {
+        let Part { weights, position, .. } = &mut self.parts[part];
+        let before = core::mem::replace(&mut weights[at], weight);
+        let heaviest = &mut self.heaviest[*position as usize];
+        if weight >= *heaviest {
+            *heaviest = weight;
+        } else if before == *heaviest {
+            *heaviest = largest(weights);
         }
     }
 
-    /// Turns the edge between `child` and its parent.
-    fn rotate(&mut self, child: u32) {
-        let parent = self.nodes[child as usize].parent;
-        let grandparent = self.nodes[parent as usize].parent;
-        if self.nodes[parent as usize].left == child {
-            let inner = self.nodes[child as usize].right;
-            self.node(parent).left = inner;
-            self.set_parent(inner, parent);
-            self.node(child).right = parent;
+    /// Puts a part without entries into the order.
+    fn add_part(&mut self, position: usize) -> usize {
+        let part = self.unused.pop().unwrap_or(self.parts.len() as u32);
+        if part as usize == self.parts.len() {
+            let (weights, entries) = ([0; PLACES], [NONE; PLACES]);
+            self.parts.push(Part { taken: 0, weights, entries, position: 0 });
+        }
+        self.order.insert(position, part);
+        self.heaviest.insert(position, 0);
+        self.number_from(position);
+        part as usize
+    }
+
+    /// Takes a part without entries out of the order.
+    fn remove_part(&mut self, part: usize) {
+        let position = self.parts[part].position as usize;
+        self.order.remove(position);
+        self.heaviest.remove(position);
+        self.number_from(position);
+        self.unused.push(part as u32);
+    }
+
+    fn number_from(&mut self, first: usize) {
+        for (position, &part) in self.order.iter().enumerate().skip(first) {
+            self.parts[part as usize].position = position as u32;
+        }
+    }
+
+    fn put(&mut self, part: usize, at: usize, (entry, weight): (u32, u8)) {
+        self.parts[part].taken |= 1 << at;
+        self.parts[part].entries[at] = entry;
+        self.places[entry as usize] = joined(part, at);
+        self.weigh(part, at, weight);
+    }
+
+    fn take(&mut self, part: usize, at: usize) -> (u32, u8) {
+        let Part { taken, weights, entries, .. } = &mut self.parts[part];
+        *taken &= !(1 << at);
+        let taken = (entries[at], weights[at]);
+        self.weigh(part, at, 0);
+        taken
+    }
+
+    /// Moves an entry to a free place, and the hand with it.
+    fn shift(&mut self, from: (usize, usize), to: (usize, usize)) {
+        let entry = self.take(from.0, from.1);
+        self.put(to.0, to.1, entry);
+        if self.hand == joined(from.0, from.1) {
+            self.hand = joined(to.0, to.1);
+        }
+    }
+
+    /// A free place that the hand reaches last, made if there is none.
+    fn place_before_hand(&mut self) -> (usize, usize) {
+        if self.hand == NONE {
+            let part = self.add_part(0);
+            self.hand = joined(part, 0);
+            return (part, 0);
+        }
+        let (part, at) = split(self.hand);
+        let free = !self.parts[part].taken;
+        let (free_below, free_above) = (free & ((1 << at) - 1), free >> at << at);
+        if free_below != 0 {
+            let hole = PLACES - 1 - free_below.leading_zeros() as usize;
+            (hole + 1..at).for_each(|from| self.shift((part, from), (part, from - 1)));
+            (part, at - 1)
+        } else if at == 0 {
+            self.place_at_end(part)
+        } else if free_above != 0 {
+            let hole = free_above.trailing_zeros() as usize;
+            (at..hole).rev().for_each(|from| self.shift((part, from), (part, from + 1)));
+            (part, at)
         } else {
-            let inner = self.nodes[child as usize].left;
-            self.node(parent).right = inner;
-            self.set_parent(inner, parent);
-            self.node(child).left = parent;
-        }
-        self.node(parent).parent = child;
-        self.node(child).parent = grandparent;
-        if grandparent != NONE {
-            let above = self.node(grandparent);
-            if above.left == parent {
-                above.left = child;
-            } else {
-                above.right = child;
-            }
-        }
-        self.update(parent);
-        self.update(child);
-    }
-
-    /// Brings `index` to the root of its tree.
-    fn splay(&mut self, index: u32) {
-        loop {
-            let parent = self.nodes[index as usize].parent;
-            if parent == NONE {
-                return;
-            }
-            let grandparent = self.nodes[parent as usize].parent;
-            if grandparent != NONE {
-                let outer = self.nodes[grandparent as usize].left == parent;
-                let inner = self.nodes[parent as usize].left == index;
-                self.rotate(if outer == inner { parent } else { index });
-            }
-            self.rotate(index);
+            self.divide(part);
+            self.place_before_hand()
         }
     }
 
-    fn access(&mut self, entry: T) -> u32 {
-        self.splay(entry.index() as u32);
-        self.root = entry.index() as u32;
-        entry.index() as u32
+    /// A free place behind the last entry of the part that comes before `part`, which is full or begins with the hand.
+    fn place_at_end(&mut self, part: usize) -> (usize, usize) {
+        let parts = self.order.len();
+        let before = (self.parts[part].position as usize + parts - 1) % parts;
+        let last = self.order[before] as usize;
+        match self.parts[last].taken {
+            u64::MAX => (self.add_part(before + 1), 0),
+            taken if taken >> (PLACES - 1) == 0 => (last, PLACES - taken.leading_zeros() as usize),
+            taken => {
+                let hole = PLACES - 1 - (!taken).leading_zeros() as usize;
+                (hole + 1..PLACES).for_each(|from| self.shift((last, from), (last, from - 1)));
+                (last, PLACES - 1)
+            }
+        }
     }
 
-    /// The tree with the entries of `first` before those of `second`.
-    fn join(&mut self, first: u32, second: u32) -> u32 {
-        if first == NONE || second == NONE {
-            return if first == NONE { second } else { first };
-        }
-        let mut last = first;
-        while self.nodes[last as usize].right != NONE {
-            last = self.nodes[last as usize].right;
-        }
-        self.splay(last);
-        self.node(last).right = second;
-        self.node(second).parent = last;
-        self.update(last);
-        last
+    /// Moves the second half of a full part into a new one behind it.
+    fn divide(&mut self, part: usize) {
+        let behind = self.add_part(self.parts[part].position as usize + 1);
+        (PLACES / 2..PLACES).for_each(|at| self.shift((part, at), (behind, at - PLACES / 2)));
     }
 
     /// Links `entry`, which is not here, in the place that the hand reaches last.
     pub(crate) fn push_tail(&mut self, entry: T, weight: u8) {
-        let node = Node { left: self.root, right: NONE, parent: NONE, weight, heaviest: weight };
-        if entry.index() >= self.nodes.len() {
-            self.nodes.resize(entry.index() + 1, node);
+        if entry.index() >= self.places.len() {
+            self.places.resize(entry.index() + 1, NONE);
         }
-        self.nodes[entry.index()] = node;
-        self.set_parent(self.root, entry.index() as u32);
-        self.update(entry.index() as u32);
-        self.root = entry.index() as u32;
+        let (part, at) = self.place_before_hand();
+        self.put(part, at, (entry.index() as u32, weight));
     }
 
     pub(crate) fn weight(&self, entry: T) -> u8 {
-        self.nodes[entry.index()].weight
+        let (part, at) = split(self.places[entry.index()]);
+        self.parts[part].weights[at]
     }
 
+    #[inline]
     pub(crate) fn set_weight(&mut self, entry: T, weight: u8) {
-        let root = self.access(entry);
-        self.node(root).weight = weight;
-        self.update(root);
+        let (part, at) = split(self.places[entry.index()]);
+        self.weigh(part, at, weight);
     }
 
-    /// Takes `entry` out and its neighbours apart: what the hand reaches before it, and after it.
-    fn cut(&mut self, entry: T) -> (u32, u32) {
-        let Node { left, right, .. } = *{
-            let root = self.access(entry);
-            self.node(root)
-        };
-        self.set_parent(left, NONE);
-        self.set_parent(right, NONE);
-        (left, right)
+    /// The place that the hand reaches after `place`; the same if there is no other.
+    fn following(&self, place: u32) -> u32 {
+        let (part, at) = split(place);
+        let Part { taken, position, .. } = self.parts[part];
+        let behind = taken & (u64::MAX << at << 1);
+        if behind != 0 {
+            return joined(part, behind.trailing_zeros() as usize);
+        }
+        let next = self.order[(position as usize + 1) % self.order.len()] as usize;
+        joined(next, self.parts[next].taken.trailing_zeros() as usize)
+    }
+
+    fn entry_in(&self, place: u32) -> T {
+        let (part, at) = split(place);
+        T::from_index(self.parts[part].entries[at])
     }
 
     /// Unlinks `entry`; if the hand is on it, the hand moves to the next.
     pub(crate) fn remove(&mut self, entry: T) {
-        let (before, after) = self.cut(entry);
-        self.root = self.join(before, after);
+        if self.hand == self.places[entry.index()] {
+            return self.remove_and_pass(entry);
+        }
+        let (part, at) = split(self.places[entry.index()]);
+        self.take(part, at);
+        if self.parts[part].taken == 0 {
+            self.remove_part(part);
+        }
     }
 
     /// Unlinks `entry` and moves the hand to the entry behind it.
     pub(crate) fn remove_and_pass(&mut self, entry: T) {
-        let (before, after) = self.cut(entry);
-        self.root = self.join(after, before);
+        let place = self.places[entry.index()];
+        let behind = self.following(place);
+        // Not the place itself, so that the entry is unlinked and the hand stays.
+        self.hand = if behind == place { NONE } else { behind };
+        self.remove(entry);
     }
 
     /// Moves the hand from the entry that it is on to the next.
-    pub(crate) fn pass(&mut self, entry: T) {
-        let weight = self.nodes[entry.index()].weight;
-        self.remove_and_pass(entry);
-        self.push_tail(entry, weight);
+    pub(crate) fn pass(&mut self) {
+        self.hand = self.following(self.hand);
     }
 
     /// The largest weight, 0 if the circle is empty.
     pub(crate) fn largest_weight(&self) -> u8 {
-        self.heaviest_below(self.root)
+        largest(&self.heaviest)
     }
 
-    /// The first of the heaviest below `top`, in the hand's order; the weight is known to occur there.
-    fn first_of(&self, top: u32, weight: u8) -> u32 {
-        let mut index = top;
-        loop {
-            let Node { left, right, weight: own, .. } = self.nodes[index as usize];
-            if self.reaches(left, weight) {
-                index = left;
-            } else if own >= weight {
-                return index;
-            } else {
-                index = right;
-            }
+    /// The first of the heaviest from a place on, around the circle.
+    fn first_from(&self, part: usize, at: usize) -> T {
+        let weight = self.largest_weight();
+        let found = |part: usize, at: usize| T::from_index(self.parts[part].entries[at]);
+        if let Some(further) = position_of(weight, &self.parts[part].weights[at..]) {
+            return found(part, at + further);
         }
+        let position = self.parts[part].position as usize;
+        let (before, behind) = self.heaviest.split_at(position + 1);
+        let behind = position_of(weight, behind).map(|further| position + 1 + further);
+        let next = behind.or_else(|| position_of(weight, before)).expect("a part has this weight");
+        let next = self.order[next] as usize;
+        found(
+            next,
+            position_of(weight, &self.parts[next].weights).expect("an entry has this weight"),
+        )
     }
 
     /// The first of the heaviest blocks from the hand.
-    pub(crate) fn first_heaviest(&mut self) -> Option<T> {
-        let found = self.peek_heaviest()?;
-        self.access(found);
-        Some(found)
-    }
-
-    /// As [`Circle::first_heaviest`], without a change.
-    pub(crate) fn peek_heaviest(&self) -> Option<T> {
-        let weight = self.largest_weight();
-        (self.root != NONE).then(|| T::from_index(self.first_of(self.root, weight)))
+    pub(crate) fn first_heaviest(&self) -> Option<T> {
+        if self.hand == NONE || self.largest_weight() == 0 {
+            return self.under_hand();
+        }
+        let (part, at) = split(self.hand);
+        Some(self.first_from(part, at))
     }
 
     /// The next of the heaviest blocks behind `entry`, around the circle.
-    pub(crate) fn next_heaviest(&mut self, entry: T) -> T {
-        let weight = self.largest_weight();
-        let root = self.access(entry);
-        let behind = self.nodes[root as usize].right;
-        let top = if self.reaches(behind, weight) { behind } else { root };
-        let found = T::from_index(self.first_of(top, weight));
-        self.access(found);
-        found
-    }
-
-    fn leftmost(&self, top: u32) -> u32 {
-        let mut index = top;
-        while index != NONE && self.nodes[index as usize].left != NONE {
-            index = self.nodes[index as usize].left;
+    pub(crate) fn next_heaviest(&self, entry: T) -> T {
+        let place = self.places[entry.index()];
+        if self.largest_weight() == 0 {
+            return self.entry_in(self.following(place));
         }
-        index
+        let (part, at) = split(place);
+        self.first_from(part, at + 1)
     }
 
     /// The entry under the hand.
-    pub(crate) fn under_hand(&mut self) -> Option<T> {
-        let first = self.leftmost(self.root);
-        (first != NONE).then(|| {
-            self.access(T::from_index(first));
-            T::from_index(first)
-        })
+    pub(crate) fn under_hand(&self) -> Option<T> {
+        (self.hand != NONE).then(|| self.entry_in(self.hand))
     }
 
     /// All blocks, from the hand.
     pub(crate) fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        let mut index = self.leftmost(self.root);
+        let mut next = (self.hand != NONE).then_some(self.hand);
         core::iter::from_fn(move || {
-            let current = index;
-            (current != NONE).then(|| {
-                index = self.following(current);
-                T::from_index(current)
-            })
+            let place = next?;
+            next = Some(self.following(place)).filter(|&following| following != self.hand);
+            Some(self.entry_in(place))
         })
     }
 
-    fn following(&self, index: u32) -> u32 {
-        let right = self.nodes[index as usize].right;
-        if right != NONE {
-            return self.leftmost(right);
-        }
-        let (mut below, mut above) = (index, self.nodes[index as usize].parent);
-        while above != NONE && self.nodes[above as usize].right == below {
-            (below, above) = (above, self.nodes[above as usize].parent);
-        }
-        above
-    }
-
-    /// Asserts that links and largest weights agree and that the weights are those of `weight`.
+    /// Asserts that places, parts and largest weights agree and that the weights are those of `weight`.
     pub(crate) fn check_invariants(&self, weight: impl Fn(T) -> u8) {
-        assert!(self.root == NONE || self.nodes[self.root as usize].parent == NONE, "the root");
         for entry in self.iter() {
-            let node = self.nodes[entry.index()];
-            let below = self.heaviest_below(node.left).max(self.heaviest_below(node.right));
-            assert_eq!(node.heaviest, node.weight.max(below), "a largest weight is wrong");
-            assert_eq!(node.weight, weight(entry), "a weight is wrong");
-            for child in [node.left, node.right].into_iter().filter(|&child| child != NONE) {
-                assert_eq!(
-                    self.nodes[child as usize].parent,
-                    entry.index() as u32,
-                    "a parent is wrong"
-                );
-            }
+            assert_eq!(self.weight(entry), weight(entry), "a weight is wrong");
+            assert_eq!(self.entry_in(self.places[entry.index()]), entry, "a place is wrong");
+        }
+        for (position, &part) in self.order.iter().enumerate() {
+            let part = &self.parts[part as usize];
+            assert_eq!(part.position as usize, position, "a part's position is wrong");
+            assert_ne!(part.taken, 0, "a part without an entry");
+            let heaviest = part.weights.iter().max();
+            assert_eq!(heaviest, Some(&self.heaviest[position]), "a largest weight is wrong");
         }
     }
 }
@@ -293,16 +340,26 @@ mod tests {
 
     #[test]
     fn it_turns_as_a_plain_queue() {
+        turns_as_a_plain_queue(4000, 50);
+    }
+
+    #[test]
+    fn many_parts_turn_as_a_plain_queue() {
+        turns_as_a_plain_queue(8000, 700);
+    }
+
+    /// Entries are numbered below `entries`; half of the steps add one, where there is one left.
+    fn turns_as_a_plain_queue(rounds: u32, entries: u32) {
         let (mut circle, mut plain) = (Circle::<BlockSlot>::EMPTY, VecDeque::<(u32, u8)>::new());
         let mut random = 2017u64;
-        for round in 0..4000u32 {
+        for round in 0..rounds {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let (draw, weight) = ((random >> 33) as usize, (random >> 62) as u8);
             let place = if plain.is_empty() { 0 } else { draw % plain.len() };
-            match random >> 20 & 7 {
-                0 | 1 if plain.iter().all(|&(block, _)| block != round % 50) => {
-                    circle.push_tail(BlockSlot(round % 50), weight);
-                    plain.push_back((round % 50, weight));
+            match random >> 20 & 15 {
+                0 | 1 | 8.. if plain.iter().all(|&(block, _)| block != round % entries) => {
+                    circle.push_tail(BlockSlot(round % entries), weight);
+                    plain.push_back((round % entries, weight));
                 }
                 2 if !plain.is_empty() => {
                     let (block, _) = plain.remove(place).unwrap();
@@ -315,7 +372,7 @@ mod tests {
                 }
                 4 if !plain.is_empty() => {
                     assert_eq!(circle.under_hand(), Some(BlockSlot(plain[0].0)));
-                    circle.pass(BlockSlot(plain[0].0));
+                    circle.pass();
                     plain.rotate_left(1);
                 }
                 5 if !plain.is_empty() => {

@@ -29,7 +29,7 @@ fn refusal(text: &str) -> String {
 
 fn size(pages: u32) -> BufferSize {
     let pages_per_block = PagesPerBlock::new(64).expect("a power of two");
-    BufferSize { pages, pages_per_block, distinct_pages: 1000 }
+    BufferSize { pages, pages_per_block, distinct_pages: 1000, drive_pages: 1000 }
 }
 
 fn resolved(text: &str, pages: u32) -> Result<String, SettingsError> {

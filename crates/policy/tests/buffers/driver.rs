@@ -98,7 +98,7 @@ impl Visitor for Boxed {
 /// A buffer of `pages` pages, for at most `distinct_pages` others.
 pub fn build(text: &str, pages: u32, pages_per_block: u32, distinct_pages: u32) -> Box<dyn Driven> {
     let pages_per_block = PagesPerBlock::new(pages_per_block).expect("a power of two");
-    let size = BufferSize { pages, pages_per_block, distinct_pages };
+    let size = BufferSize { pages, pages_per_block, distinct_pages, drive_pages: 1 << 32 };
     let spec = BufferSpec::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let resolved = spec.resolve(size, Ratio::whole(8));
     resolved.unwrap_or_else(|error| panic!("{text}: {error}")).build(Boxed)

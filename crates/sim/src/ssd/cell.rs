@@ -7,11 +7,15 @@ use clockhand_policy::buffer::{
 };
 
 use super::course::{Course, Repeat};
-use super::placement::{Placed, PlacedCommand};
+use super::placement::{PageRange, Placed, PlacedCommand};
+use super::queued_drive::QueuedDrive;
 use crate::{Progress, SimError};
 
 /// Requests between two checks whether the run is to end.
 const LOOK_EVERY: usize = 1 << 14;
+/// Ranges whose pages the buffer looks up beforehand, one after the other: so the processor waits for many of these
+/// reads together. Done between the requests, each would be waited for alone.
+const AHEAD: usize = 64;
 
 /// What a cell counts. Unit: pages, except for batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,8 +36,19 @@ pub(super) struct BufferCounts {
     pub(super) nvm_pages: u32,
 }
 
+impl BufferCounts {
+    /// Pages sent to flash.
+    #[inline]
+    fn flushed(&self) -> u64 {
+        self.dirty_pages_flushed + self.clean_pages_flushed
+    }
+}
+
 /// Is told what a run does, as it does it. One that listens to nothing costs nothing.
 pub(super) trait Observer {
+    /// Whether [`served`](Observer::served) is to be called; then everything flushed goes to the drive before.
+    const FOLLOWS_REQUESTS: bool = true;
+
     /// A step is about to be carried out.
     fn carries_out(&mut self, step: &Step<'_>) {
         let _ = step;
@@ -54,7 +69,9 @@ pub(super) trait Observer {
 /// The observer that listens to nothing.
 pub(super) struct Unobserved;
 
-impl Observer for Unobserved {}
+impl Observer for Unobserved {
+    const FOLLOWS_REQUESTS: bool = false;
+}
 
 /// A run of one buffer, before the buffer is known in its type.
 pub(super) struct Cell<'a, O> {
@@ -79,10 +96,11 @@ impl<O: Observer> catalog::Visitor for Cell<'_, O> {
     fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
         let Cell { trace, drive, drain, repeat, progress, observer } = self;
         let course = Course::new(repeat, drive.capacity().logical_pages);
-        let mut run = Run { buffer, drive, counts: BufferCounts::default(), course, observer };
+        let (drive, counts) = (QueuedDrive::new(drive), BufferCounts::default());
+        let mut run = Run { buffer, drive, counts, course, observer };
         loop {
             run.repetition(trace, progress)?;
-            if !run.course.continues(&run.drive.counters()) {
+            if !run.course.continues(&run.drive.up_to_date().counters()) {
                 break;
             }
         }
@@ -95,7 +113,7 @@ impl<O: Observer> catalog::Visitor for Cell<'_, O> {
 
 struct Run<'a, B, O> {
     buffer: B,
-    drive: Drive,
+    drive: QueuedDrive,
     counts: BufferCounts,
     course: Course,
     observer: &'a mut O,
@@ -109,17 +127,28 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
                 return Err(SimError::Interrupted);
             }
             for (index, range) in (chunk * LOOK_EVERY..).zip(ranges) {
+                if index % AHEAD == 0 {
+                    self.look_ahead(&trace.ranges[index..]);
+                }
                 while let Some((_, command)) = commands.next_if(|(before, _)| *before <= index) {
                     self.command(command, progress)?;
                 }
                 for page in range.pages() {
                     self.reference(LogicalPage(page.into()), range.is_write(), range.is_forced());
                 }
-                self.course.look(&self.drive.counters());
+                if self.course.is_window_over(self.counts.flushed()) {
+                    self.course.end_window_inside(&self.drive.up_to_date().counters());
+                }
             }
             progress.add_done(ranges.len() as u64);
         }
         commands.try_for_each(|(_, command)| self.command(command, progress))
+    }
+
+    fn look_ahead(&self, ranges: &[PageRange]) {
+        for range in ranges.iter().take(AHEAD) {
+            self.buffer.look_ahead(LogicalPage(range.first.into()));
+        }
     }
 
     fn command(&mut self, command: &PlacedCommand, progress: &Progress) -> Result<(), SimError> {
@@ -131,7 +160,7 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
             PlacedCommand::Trim(pages) => {
                 for page in pages.clone().map(|page| LogicalPage(page.into())) {
                     self.serve(Request::Trim(page));
-                    self.drive.trim(on_flash(page));
+                    self.drive.up_to_date().trim(on_flash(page));
                 }
             }
         }
@@ -143,7 +172,14 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
         self.make_room(request);
         let served = self.buffer.serve(request);
         self.counts.nvm_writes += u64::from(served.nvm_writes);
-        self.observer.served(request, served, &self.buffer, &self.drive);
+        self.tell(request, served);
+    }
+
+    #[inline]
+    fn tell(&mut self, request: Request, served: Served) {
+        if O::FOLLOWS_REQUESTS {
+            self.observer.served(request, served, &self.buffer, self.drive.up_to_date());
+        }
     }
 
     #[inline]
@@ -167,7 +203,7 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
                 self.drive.read(on_flash(page));
             }
         }
-        self.observer.served(request, served, &self.buffer, &self.drive);
+        self.tell(request, served);
     }
 
     #[inline]
@@ -182,14 +218,18 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
     /// Asserts that every reference was served and every flushed page reached the drive.
     fn finish(self, trace: &Placed) -> Finished {
         let Run { buffer, drive, mut counts, course, .. } = self;
+        let drive = drive.finish();
         let BufferCounts { read_hits, read_misses, write_hits, write_misses, .. } = counts;
         let repetitions = u64::from(course.repetitions());
         let writes = repetitions * trace.write_references;
         assert_eq!(write_hits + write_misses, writes, "a write was not served");
         let reads = repetitions * (trace.references - trace.write_references);
         assert_eq!(read_hits + read_misses, reads, "a read was not served");
-        let flushed = counts.dirty_pages_flushed + counts.clean_pages_flushed;
-        assert_eq!(flushed, drive.counters().host_writes, "a flushed page did not reach the drive");
+        assert_eq!(
+            counts.flushed(),
+            drive.counters().host_writes,
+            "a flushed page did not reach the drive"
+        );
         counts.residual_dirty = buffer.occupancy().dirty_pages.into();
         let capacity = buffer.capacity();
         (counts.dram_pages, counts.nvm_pages) = (capacity.dram_pages, capacity.nvm_pages);
@@ -197,7 +237,7 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
     }
 }
 
-fn carry_out(step: Step<'_>, drive: &mut Drive, counts: &mut BufferCounts) {
+fn carry_out(step: Step<'_>, drive: &mut QueuedDrive, counts: &mut BufferCounts) {
     match step.action {
         Action::Drop => {}
         Action::Migrate => {
@@ -215,7 +255,7 @@ fn carry_out(step: Step<'_>, drive: &mut Drive, counts: &mut BufferCounts) {
                     true => counts.dirty_pages_flushed += 1,
                     false => counts.clean_pages_flushed += 1,
                 }
-                drive.write(on_flash(page)).expect("the blocks of this drive last for ever");
+                drive.write(on_flash(page));
             }
         }
     }

@@ -107,14 +107,15 @@ impl Course {
         }
     }
 
-    /// After each request: ends a window inside the only repetition.
+    /// After each request: whether a window inside the only repetition is over after this many host writes.
     #[inline]
-    pub(super) fn look(&mut self, counters: &Counters) {
-        if self.repeat == Repeat::Times(1)
-            && counters.host_writes - self.began.0 >= self.logical_pages
-        {
-            self.end_window(counters, 1);
-        }
+    pub(super) fn is_window_over(&self, host_writes: u64) -> bool {
+        self.repeat == Repeat::Times(1) && host_writes - self.began.0 >= self.logical_pages
+    }
+
+    /// Ends a window inside the only repetition.
+    pub(super) fn end_window_inside(&mut self, counters: &Counters) {
+        self.end_window(counters, 1);
     }
 
     /// After each repetition: whether another one is to follow.

@@ -615,3 +615,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_block_in_which_the_drive_ends_is_padded_up_to_there() {
+    // 6 logical pages, so that the second block of 4 has two.
+    let writes = "w5 w0 w1";
+    let row = row(&on_one_trace(
+        writes,
+        &["bplru:total=1"],
+        "dnv-textbook:size=24KiB,pages_per_block=4,over_provisioning=60%",
+    ));
+    assert_eq!((row.batches, row.dirty_pages_flushed, row.clean_pages_flushed), (2, 2, 4));
+    assert_eq!((row.host_writes, row.residual_dirty), (6, 1));
+}

@@ -24,7 +24,7 @@ impl Listed for BlockSlot {
 }
 
 /// A slab of blocks with a map from their numbers. It grows as blocks come, up to the largest number that
-/// was ever buffered at once, and allocates nothing from then on.
+/// was ever buffered at once, and its map with the part of the drive in which they are.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockTable<T> {
     map: AddressMap,

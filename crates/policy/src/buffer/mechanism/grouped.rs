@@ -10,7 +10,7 @@ use crate::buffer::{
 use crate::parts::{Links, List, Listed};
 use crate::{LogicalPage, Op};
 
-/// The pages of one block that are in the buffer. 32 bytes, and 21 to 43 in the map of blocks.
+/// The pages of one block that are in the buffer. 32 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
     pub(crate) block: u64,
@@ -136,6 +136,7 @@ pub(crate) struct GroupedBuffer<O> {
     order: O,
     options: Options,
     capacity_pages: u32,
+    drive_pages: u64,
     groups: Groups,
     pages: u32,
     dirty_pages: u32,
@@ -155,6 +156,7 @@ impl<O: BlockOrder> GroupedBuffer<O> {
             order,
             options,
             capacity_pages: size.pages,
+            drive_pages: size.drive_pages,
             groups: Groups { table: BlockTable::new(), pages_per_block },
             pages: 0,
             dirty_pages: 0,
@@ -212,7 +214,7 @@ impl<O: BlockOrder> GroupedBuffer<O> {
             (0, _) => (Action::Drop, present),
             (_, Padding::None) => (Action::Flush, dirty),
             (_, Padding::Buffered) => (Action::Flush, present),
-            (_, Padding::WholeBlock) => (Action::Flush, pages_per_block.whole()),
+            (_, Padding::WholeBlock) => (Action::Flush, present | self.whole(block)),
         };
         self.proposal.propose(action, |pages| {
             pages.extend(pages_per_block.pages(block, mask).map(|page| {
@@ -221,6 +223,14 @@ impl<O: BlockOrder> GroupedBuffer<O> {
                 StepPage { page, dirty: is_in(dirty), source, stays: false }
             }));
         });
+    }
+
+    /// All pages of a block, as far as the drive has them.
+    fn whole(&self, block: u64) -> u64 {
+        let pages_per_block = self.groups.pages_per_block;
+        let first = block * u64::from(pages_per_block.get());
+        let pages = self.drive_pages.saturating_sub(first).clamp(1, pages_per_block.get().into());
+        u64::MAX >> (64 - pages)
     }
 
     /// The dirty pages of one block are flushed and stay, clean.
@@ -363,6 +373,11 @@ impl<O: BlockOrder> WriteBuffer for GroupedBuffer<O> {
     fn is_dirty(&self, page: LogicalPage) -> bool {
         let bit = self.groups.pages_per_block.bit(page);
         self.find(page).is_some_and(|slot| self.groups.table[slot].dirty & bit != 0)
+    }
+
+    #[inline]
+    fn look_ahead(&self, page: LogicalPage) {
+        core::hint::black_box(self.find(page));
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 //! The mechanism of the page-level buffers: a page policy in a [`Memory`], driven with original addresses.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
@@ -71,10 +72,10 @@ impl<P: AccessDriven> Hits<P> for ByCalls {
 /// What the pending step is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// To evict the memory's pending victim.
-    Evict,
-    /// To clean pages that stay.
-    Clean,
+    /// To evict the memory's pending victim, the page in this frame.
+    Evict(Frame),
+    /// To clean the page in this frame, which stays.
+    Clean(Frame),
     /// To write the page of a request through.
     WriteThrough,
 }
@@ -90,6 +91,7 @@ pub(crate) struct PageBuffer<P, H> {
     /// Pages are numbered in the order in which they first need a frame.
     id_of_page: AddressMap,
     page_of_id: Vec<LogicalPage>,
+    page_in_frame: Vec<LogicalPage>,
     pages: u32,
     /// The dirty pages, the one that has been dirty for longest first.
     dirty_links: Links,
@@ -115,10 +117,11 @@ impl<P: PagePolicy + catalog::Cataloged, H: Hits<P>> PageBuffer<P, H> {
             capacity_pages: size.pages,
             id_of_page: AddressMap::new(),
             page_of_id: Vec::new(),
+            page_in_frame: vec![LogicalPage(0); frames as usize],
             pages: 0,
             dirty_links: Links::new(frames),
             dirty: FrameList::EMPTY,
-            purpose: Purpose::Evict,
+            purpose: Purpose::WriteThrough,
             proposal: Proposal::new(size.pages_per_block),
             is_written_through: false,
             hits: PhantomData,
@@ -144,7 +147,7 @@ impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
     }
 
     fn page_in(&self, frame: Frame) -> LogicalPage {
-        self.page_of_id[self.memory.frames().page(frame).index()]
+        self.page_in_frame[frame.index()]
     }
 
     fn needed_frame(&self, request: Request) -> Option<LogicalPage> {
@@ -181,7 +184,7 @@ impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
     }
 
     fn propose_eviction(&mut self, victim: Frame) {
-        self.purpose = Purpose::Evict;
+        self.purpose = Purpose::Evict(victim);
         let page = self.page_in(victim);
         if self.memory.frames().is_dirty(victim) {
             self.propose_batch(page, false);
@@ -194,7 +197,7 @@ impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
     /// The page in `frame` is to be written and stays, if there is one.
     fn propose_cleaning(&mut self, frame: Frame) {
         if frame != Frame::NONE {
-            self.purpose = Purpose::Clean;
+            self.purpose = Purpose::Clean(frame);
             self.propose_batch(self.page_in(frame), true);
         }
     }
@@ -247,8 +250,10 @@ impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
             }
             None if op == Op::Write || self.caches_reads => {
                 let fault = Fault { fetched: op == Op::Read, ..Fault::new(self.id_of(page), op) };
+                let frame = self.memory.load(fault);
+                self.page_in_frame[frame.index()] = page;
                 self.pages += 1;
-                Some(self.memory.load(fault))
+                Some(frame)
             }
             None => None,
         };
@@ -275,8 +280,12 @@ impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
         Served { hit: found.map(|_| Medium::Dram), nvm_writes: 0 }
     }
 
-    /// The pages of the committed step are on flash.
-    fn clean_committed(&mut self) {
+    /// The pages of the committed step, of which one is in `frame`, are on flash.
+    fn clean_committed(&mut self, frame: Frame) {
+        if !self.clusters {
+            self.proposal.take();
+            return self.set_clean(frame);
+        }
         let mut proposal = core::mem::replace(&mut self.proposal, Proposal::EMPTY);
         let (_, pages) = proposal.take();
         for entry in pages {
@@ -305,6 +314,13 @@ impl<P: PagePolicy, H: Hits<P>> WriteBuffer for PageBuffer<P, H> {
     }
 
     #[inline]
+    fn look_ahead(&self, page: LogicalPage) {
+        if let Some(id) = self.id_of_page.get(page.0) {
+            self.memory.look_ahead(PageId(id));
+        }
+    }
+
+    #[inline]
     fn next_step(&mut self, request: Request) -> Option<Step<'_>> {
         if !self.proposal.is_pending() {
             self.propose(request);
@@ -314,12 +330,12 @@ impl<P: PagePolicy, H: Hits<P>> WriteBuffer for PageBuffer<P, H> {
 
     fn commit(&mut self) {
         match self.purpose {
-            Purpose::Evict => {
-                self.clean_committed();
+            Purpose::Evict(frame) => {
+                self.clean_committed(frame);
                 self.memory.commit_eviction();
                 self.pages -= 1;
             }
-            Purpose::Clean => self.clean_committed(),
+            Purpose::Clean(frame) => self.clean_committed(frame),
             Purpose::WriteThrough => {
                 self.proposal.take();
                 self.is_written_through = true;
