@@ -1,7 +1,8 @@
 """Replay speed of Clockhand and of libCacheSim on one synthetic trace, in turn and on one core.
 
 See README.md for what the numbers mean and what may mislead. The trace is synthetic, with Zipf
-popularity.
+popularity. At the end comes a table of the ratios beside the goals, which is in the result as well:
+first to libCacheSim with a hash table that fits the memory, then to that of its default.
 """
 
 import argparse
@@ -42,6 +43,20 @@ PEERS = {
     "cfclock": "Clock",
     "craw": "Clock",
     "craw-a": "Clock",
+}
+# How many times as fast as libCacheSim a replay is to be, at each number of FRAMES: with a hash
+# table that fits ("tuned"), and with its default one. FIFO has no goal.
+GOALS = {
+    "clock": {"tuned": (6, 15), "default": (18, 18)},
+    "sieve": {"tuned": (6, 15)},
+    "lru": {"tuned": (4, 10), "default": (12, 12)},
+    "arc": {"tuned": (4, 9), "default": (9, 9)},
+    "car": {"tuned": (4, 9), "default": (9, 9)},
+    "s3-fifo": {"tuned": (4, 9)},
+    "nru": {"tuned": (3, 10)},
+    "cfclock": {"tuned": (3, 10)},
+    "craw": {"tuned": (2, 4), "default": (6, 6)},
+    "craw-a": {"tuned": (2, 4), "default": (6, 6)},
 }
 CAPTURED = Path(__file__).parent.parent / "traces"
 # Policies that both define alike, to the last miss.
@@ -165,10 +180,19 @@ def row_of(
     def per_second(seconds: float) -> float:
         return references / seconds / 1e6
 
+    def ratios(program: str) -> list[float]:
+        return sorted(run[program][0] / run["own"][0] for run in runs)
+
     replay, everything = median_seconds("own", 0), median_seconds("own", 1)
-    row = {
-        "policy": policy,
-        "frames": frames,
+    row: dict[str, Any] = {"policy": policy, "frames": frames}
+    if "peer" in runs[0]:
+        row |= {
+            "replay_ratio_to_tuned": statistics.median(ratios("tuned")),
+            "replay_ratio_to_tuned_range": [ratios("tuned")[0], ratios("tuned")[-1]],
+            "replay_ratio": statistics.median(ratios("peer")),
+            "replay_ratio_range": [ratios("peer")[0], ratios("peer")[-1]],
+        }
+    row |= {
         "miss_ratio": runs[0]["own"][2],
         "replay_million_per_cpu_second": per_second(replay),
         "all_million_per_cpu_second": per_second(everything),
@@ -180,14 +204,55 @@ def row_of(
             "peer_miss_ratio": runs[0]["peer"][1],
             "peer_million_per_cpu_second": per_second(peer_seconds),
             "tuned_peer_million_per_cpu_second": per_second(tuned_seconds),
-            "replay_ratio": peer_seconds / replay,
-            "all_ratio": peer_seconds / everything,
-            "replay_ratio_to_tuned": tuned_seconds / replay,
             "all_ratio_to_tuned": tuned_seconds / everything,
+            "all_ratio": peer_seconds / everything,
         }
         if policy in SAME_ALGORITHM and abs(row["miss_ratio"] - row["peer_miss_ratio"]) > 1e-9:
             raise SystemExit(f"{policy} and {row['peer']} miss differently: one is wrong")
     return row
+
+
+def verdicts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the ratio of each goal, and whether it is met."""
+    columns = {"tuned": "replay_ratio_to_tuned", "default": "replay_ratio"}
+    found = []
+    for table, column in columns.items():
+        for row in (row for row in rows if column in row):
+            goals = GOALS.get(row["policy"], {}).get(table)
+            if goals is None:
+                continue
+            goal, ratio = goals[FRAMES.index(row["frames"])], row[column]
+            found.append(
+                {
+                    "policy": row["policy"],
+                    "frames": row["frames"],
+                    "hash_table": table,
+                    "ratio": ratio,
+                    "least_ratio": row[f"{column}_range"][0],
+                    "greatest_ratio": row[f"{column}_range"][1],
+                    "goal": goal,
+                    "is_met": ratio >= goal,
+                }
+            )
+    return found
+
+
+def print_table(found: list[dict[str, Any]]) -> None:
+    """Print the goals as Markdown, a line for each policy and hash table."""
+    sizes = [f"{frames:,} frames | goal |" for frames in FRAMES]
+    print(f"\n| replay over libCacheSim | its hash table | {' '.join(sizes)} met |")
+    print("|---|---|---|---|---|---|---|")
+    lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for verdict in found:
+        lines.setdefault((verdict["hash_table"], verdict["policy"]), []).append(verdict)
+    for (table, policy), of_line in lines.items():
+        cells = [
+            f"{one['ratio']:.1f} ({one['least_ratio']:.1f} to {one['greatest_ratio']:.1f}) | "
+            f"{one['goal']} |"
+            for one in of_line
+        ]
+        met = ", ".join("yes" if one["is_met"] else "no" for one in of_line)
+        print(f"| `{policy}` | {table} | {' '.join(cells)} {met} |")
 
 
 def folding() -> dict[str, float]:
@@ -202,7 +267,9 @@ def folding() -> dict[str, float]:
 
 
 def shown(value: Any) -> str:
-    """Return a number with three digits, or the text."""
+    """Return a number with three digits, a range of two, or the text."""
+    if isinstance(value, list):
+        return f"{value[0]:.3g}..{value[1]:.3g}"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
@@ -220,14 +287,21 @@ def main() -> None:
         "references per folded record  "
         + "  ".join(f"{name}={shown(value)}" for name, value in folded.items())
     )
+    load = [os.getloadavg()[0]]
     rows = measure(options.references, options.rounds)
+    load.append(os.getloadavg()[0])
+    found = verdicts(rows)
+    if found:
+        print_table(found)
     result = {
         "command": f"benches/compare.py --references {options.references} "
         f"--rounds {options.rounds}",
         "trace": f"synthetic: Zipf, exponent 1, {PAGES} pages, 30 % writes, seed {SEED}",
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine(),
+        "load_before_and_after": load,
         "folding": folded,
+        "goals": found,
         "rows": rows,
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
