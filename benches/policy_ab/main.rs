@@ -5,11 +5,11 @@ use std::hint::black_box;
 
 use policies_after::SplitMix64;
 
-/// Pages of the trace, all of them equally far apart.
+/// Pages of the trace.
 const PAGES: u32 = 1_000_000;
 const SEED: u64 = 42;
 /// As the simulator.
-const LOOK_AHEAD: usize = 24;
+const LOOK_AHEAD: usize = 32;
 const MEMORY_FRAMES: [u32; 2] = [10_000, 100_000];
 
 /// A replay of one version: misses and page writes of a policy. Whether the version looks ahead is set by the script.
@@ -71,20 +71,20 @@ macro_rules! version {
                     let mut memory = Memory::new(self.size.frames, self.size.pages, policy);
                     let mut counts = Counts::default();
                     let trace = self.trace.0;
-                    let mut ahead = trace.get(super::LOOK_AHEAD..).unwrap_or_default().iter();
-                    for &reference in trace {
-                        let soon = ahead.next();
+                    let mut ahead = trace.chunks(super::LOOK_AHEAD).skip(1);
+                    for block in trace.chunks(super::LOOK_AHEAD) {
+                        let soon = ahead.next().unwrap_or_default();
                         #[cfg($looks_ahead)]
-                        if P::LOOKS_AHEAD
-                            && let Some(soon) = soon
-                        {
-                            memory.look_ahead(PageId(soon >> 1));
+                        if P::LOOKS_AHEAD {
+                            soon.iter().for_each(|soon| memory.look_ahead(PageId(soon >> 1)));
                         }
                         let _ = soon;
-                        let (writes, page) = (reference & 1 == 1, PageId(reference >> 1));
-                        match memory.frame_of(page) {
-                            Frame::NONE => fault(&mut memory, writes, page, &mut counts),
-                            frame => hit(&mut memory, writes, frame),
+                        for &reference in block {
+                            let (writes, page) = (reference & 1 == 1, PageId(reference >> 1));
+                            match memory.frame_of(page) {
+                                Frame::NONE => fault(&mut memory, writes, page, &mut counts),
+                                frame => hit(&mut memory, writes, frame),
+                            }
                         }
                     }
                     (counts.misses, counts.writes)
@@ -120,7 +120,8 @@ macro_rules! version {
 version!(before, policies_before, before_looks_ahead);
 version!(after, policies_after, after_looks_ahead);
 
-/// Zipf popularity with exponent 1, three of ten references write; popular pages are no neighbours.
+/// Zipf popularity with exponent 1, three of ten references write; pages are numbered by first touch, as the simulator
+/// does.
 fn zipf(references: usize) -> Vec<u32> {
     let mut random = SplitMix64::new(SEED);
     let mut sum = 0.0;
@@ -130,14 +131,13 @@ fn zipf(references: usize) -> Vec<u32> {
             sum
         })
         .collect();
-    let mut page_of_rank: Vec<u32> = (0..PAGES).collect();
-    for rank in (1..PAGES as usize).rev() {
-        page_of_rank.swap(rank, (random.next() % (rank as u64 + 1)) as usize);
-    }
+    let mut page_of_rank = vec![None; PAGES as usize];
+    let mut new_pages = 0..PAGES;
     let reference = |_| {
         let point = (random.next() >> 11) as f64 / (1_u64 << 53) as f64 * sum;
         let rank = weights_up_to.partition_point(|&weight| weight < point);
-        let page = page_of_rank[rank.min(PAGES as usize - 1)];
+        let page = &mut page_of_rank[rank.min(PAGES as usize - 1)];
+        let page = *page.get_or_insert_with(|| new_pages.next().expect("as many as ranks"));
         page << 1 | u32::from(random.next() % 10 < 3)
     };
     (0..references).map(reference).collect()

@@ -118,8 +118,9 @@ impl Counts {
 /// References between two checks of the progress clock and for a cancellation.
 pub(crate) const CHUNK_RECORDS: usize = 1 << 18;
 
-/// How far ahead of a reference its page is looked up; less comes too late, more is forgotten again.
-const LOOK_AHEAD_RECORDS: usize = 24;
+/// The pages of so many records are looked up together while those before them are replayed: reads that do not wait for
+/// each other. Fewer gain less, more are forgotten again.
+const LOOK_AHEAD_RECORDS: usize = 32;
 
 /// One cell of a simulation: a page view, the future for offline policies, and how to replay.
 pub(crate) struct Cell<'a> {
@@ -372,17 +373,21 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     }
 
     fn run(&mut self, cell: &Cell) -> Result<(), SimError> {
-        let mut chunks = cell.chunks::<P>(if P::LOOKS_AHEAD { LOOK_AHEAD_RECORDS } else { 0 });
+        let (ahead, block_records) = if P::LOOKS_AHEAD {
+            (LOOK_AHEAD_RECORDS, LOOK_AHEAD_RECORDS)
+        } else {
+            (0, CHUNK_RECORDS)
+        };
+        let mut chunks = cell.chunks::<P>(ahead);
         while let Some(chunk) = chunks.next()? {
             self.told.enter(chunk.run_lengths, chunk.next_use);
-            let mut ahead = chunk.ahead.iter();
-            for &record in chunk.records {
-                if P::LOOKS_AHEAD
-                    && let Some(soon) = ahead.next()
-                {
-                    self.memory.look_ahead(PageId(soon.page()));
+            let mut ahead = chunk.ahead.chunks(LOOK_AHEAD_RECORDS);
+            for block in chunk.records.chunks(block_records) {
+                if P::LOOKS_AHEAD {
+                    let soon = ahead.next().unwrap_or_default();
+                    soon.iter().for_each(|record| self.memory.look_ahead(PageId(record.page())));
                 }
-                self.reference(record);
+                block.iter().for_each(|&record| self.reference(record));
             }
             chunk_done(&mut self.memory, cell.progress, chunk.records.len())?;
         }

@@ -138,14 +138,14 @@ impl Arc {
     fn evict_from_t1<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
         let victim = first_unpinned(&self.t1, &self.links, frames)?;
         self.t1.remove(&mut self.links, victim);
-        self.ghosts.push(B1, frames.page(victim));
+        self.ghosts.push_new(B1, frames.page(victim));
         Some(victim)
     }
 
     fn evict_from_t2<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
         let victim = first_unpinned(&self.t2, &self.links, frames)?;
         self.t2.remove(&mut self.links, victim);
-        self.ghosts.push(B2, frames.page(victim));
+        self.ghosts.push_new(B2, frames.page(victim));
         Some(victim)
     }
 }

@@ -90,7 +90,7 @@ impl Car {
             }
             clock.remove(&mut self.links, frame);
             if !frames.is_referenced(frame) {
-                self.ghosts.push(ghosts, frames.page(frame));
+                self.ghosts.push_new(ghosts, frames.page(frame));
                 return frame;
             }
             frames.clear_bits(frame);

@@ -211,7 +211,10 @@ impl Craw {
         frames: &mut F,
     ) -> Reclaimed {
         self.unlink(area, frame);
-        self.ghosts.push(area as usize, frames.page(frame));
+        match self.ghosts_are_exclusive {
+            true => self.ghosts.push_new(area as usize, frames.page(frame)),
+            false => self.ghosts.push(area as usize, frames.page(frame)),
+        }
         if self.in_read_area[frame.index()] {
             if self.writes_back_eagerly {
                 frames.request_write_back(frame);

@@ -42,7 +42,7 @@ use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, GhostLists, Links};
-use crate::{Frame, Frames, Op};
+use crate::{Frame, Frames, Op, PageId};
 
 const HIGHEST_FREQUENCY: u8 = 3;
 
@@ -120,7 +120,7 @@ impl S3Fifo {
             let frame = first_unpinned(&self.small, &self.links, frames)?;
             self.small.remove(&mut self.links, frame);
             if self.frequency[frame.index()] < self.move_to_main_threshold {
-                self.ghosts.push(0, frames.page(frame));
+                self.ghosts.push_new(0, frames.page(frame));
                 return Some(frame);
             }
             self.frequency[frame.index()] = 0;
@@ -144,6 +144,13 @@ impl S3Fifo {
 }
 
 impl PagePolicy for S3Fifo {
+    const LOOKS_AHEAD: bool = true;
+
+    #[inline]
+    fn look_ahead(&self, page: PageId) {
+        self.ghosts.look_ahead(page);
+    }
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.any_page_left = true;
         let victim = match self.small.len() >= self.small_pages {

@@ -115,6 +115,14 @@ impl<const LISTS: usize> GhostLists<LISTS> {
     #[inline]
     pub(crate) fn push(&mut self, list: usize, page: PageId) {
         self.remove(list, page);
+        self.push_new(list, page);
+    }
+
+    /// Remembers `page`, which is not in `list`, as its newest ghost. What was known of the page is not read, so that
+    /// nothing waits for it.
+    #[inline]
+    pub(crate) fn push_new(&mut self, list: usize, page: PageId) {
+        debug_assert!(!self.contains(list, page), "the page is a ghost already");
         if self.rings[list].is_full() {
             self.make_place(list);
         }
