@@ -11,7 +11,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture lint wheel release sources clean-dist policy-alone mutants bench capture-tools traces columns man site clean
+.PHONY: help setup demo test torture lint wheel release sources clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -39,6 +39,7 @@ lint: setup .venv/test.stamp ## Check format, lints, types and documentation
 	cargo fmt --all --check
 	cargo clippy --profile quick --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --profile quick --workspace --no-deps --locked --quiet
+	$(BIN)/python site/public_api.py
 	$(BIN)/ruff format --check python benches traces notebooks site
 	$(BIN)/ruff check python benches traces notebooks site
 	$(BIN)/mypy
@@ -107,6 +108,10 @@ site: setup .venv/site.stamp ## Build the site into target/site/html; open its i
 
 man: setup ## Write a manual page for each command into dist/man
 	$(BIN)/python -m clockhand.command.man dist/man
+
+api: setup ## Write what the published crates offer to their public-api.txt, which lint compares
+	cargo doc --profile quick --workspace --no-deps --locked --quiet
+	$(BIN)/python site/public_api.py --write
 
 columns: setup ## Write docs/columns.md from what the engine declares
 	$(BIN)/python -c 'from clockhand.study.columns import page; print(page(), end="")' > docs/columns.md

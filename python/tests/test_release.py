@@ -1,6 +1,8 @@
 """What a release is made of: crates that can be packaged, and locks that name what they mean."""
 
+import importlib
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -57,3 +59,50 @@ def test_what_draws_is_an_extra() -> None:
         "altair", "vl-convert-python",
     }  # fmt: skip
     assert "clockhand[report]" in extras["notebook"]
+
+
+def test_what_a_crate_no_longer_offers_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "site"))
+    public_api = importlib.import_module("public_api")
+    monkeypatch.setattr(public_api, "ROOT", tmp_path)
+    monkeypatch.setattr(public_api, "CRATES", ("one",))
+    monkeypatch.setattr(public_api, "rustdoc_version", lambda: "rustdoc 1.0")
+    pages = tmp_path / "target/doc/clockhand_one"
+    for folder in (pages, tmp_path / "crates/one"):
+        folder.mkdir(parents=True)
+    (pages / "all.html").write_text('<li><a href="struct.A.html">A</a></li>')
+    page = (
+        '<pre class="rust item-decl"><code>pub struct A;</code></pre>'
+        '<h4 class="code-header">pub fn new(size: <a href="x">u32</a>) -&gt; Self</h4>'
+        '<h4 class="code-header">fn clone(&amp;self)</h4>'
+    )
+    (pages / "struct.A.html").write_text(
+        page + '<h2 id="synthetic-implementations"></h2><h3 class="code-header">impl Send</h3>'
+    )
+
+    def run(*options: str) -> None:
+        monkeypatch.setattr(sys, "argv", ["public_api.py", "--pages", str(pages.parent), *options])
+        public_api.main()
+
+    run("--write")
+    listing = (tmp_path / "crates/one/public-api.txt").read_text().splitlines()[1:]
+    assert listing == ["A: pub struct A;", "A: pub fn new(size: u32) -> Self"]
+    run()
+    (pages / "struct.A.html").write_text(page.replace("u32", "u64"))
+    with pytest.raises(SystemExit, match="raise the version if it breaks"):
+        run()
+    assert capsys.readouterr().out.splitlines() == [
+        "one: - A: pub fn new(size: u32) -> Self",
+        "one: + A: pub fn new(size: u64) -> Self",
+    ]
+    monkeypatch.setattr(public_api, "rustdoc_version", lambda: "rustdoc 2.0")
+    run()
+    assert "not compared, since this is rustdoc 2.0" in capsys.readouterr().out
+
+
+def test_every_crate_that_others_build_on_has_a_listing() -> None:
+    for crate in ("policy", "trace", "device", "sim"):
+        listing = (ROOT / "crates" / crate / "public-api.txt").read_text().splitlines()
+        assert listing[0].startswith("# Made by: make api") and len(listing) > 100
