@@ -11,7 +11,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture lint wheel release sources clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
+.PHONY: help setup demo test torture lint wheel release sources committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -54,13 +54,12 @@ wheel: setup .venv/test.stamp .venv/wheel.stamp ## Build the wheel into dist, fo
 		--profile $(PROFILE) --locked --out dist
 	CLOCKHAND_WHEEL=$$(echo dist/*.whl) python -m pytest -q python/tests/test_wheel.py
 
-release: clean-dist wheel sources ## Build a release into dist: wheel, sources, crates, manual pages, checksums
+release: committed clean-dist wheel sources ## Build a release into dist: wheel, sources, crates, manual pages, checksums
 	cd dist && sha256sum *.whl *.tar.gz *.crate > SHA256SUMS && cat SHA256SUMS
 
 # Made of the committed state with the time of its commit, so that they can be made again, byte for byte.
 sources: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null)
-sources: setup ## Build the source distribution, the crates and the manual pages into dist
-	@test -z "$$(git status --porcelain)" || { echo "make: there are changes that are not committed" >&2; exit 1; }
+sources: committed setup ## Build the source distribution, the crates and the manual pages into dist
 	$(BIN)/maturin sdist --out dist
 	rm -rf target/package
 	cargo package --workspace --exclude clockhand-python --exclude clockhand-twins --no-verify --locked
@@ -68,6 +67,10 @@ sources: setup ## Build the source distribution, the crates and the manual pages
 	$(BIN)/python -m clockhand.command.man target/man
 	tar --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-owner --create --directory target man \
 		| gzip --no-name > dist/clockhand-man.tar.gz
+
+# Found out before the wheel is built, which takes minutes.
+committed:
+	@test -z "$$(git status --porcelain)" || { echo "make: there are changes that are not committed" >&2; exit 1; }
 
 clean-dist:
 	rm -rf dist
