@@ -195,6 +195,8 @@ def locality(
     trace: TraceSource,
     options: dict[str, Any],
     *,
+    rankings: bool = True,
+    working_sets: bool = True,
     jobs: int | None = None,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...

@@ -137,6 +137,8 @@ def test_a_sample_of_all_pages_is_exact_and_one_of_some_states_its_error() -> No
     assert beside.height == everything.filter(pl.col("frames") <= 581).height
     assert (beside["misses"] == beside["misses_right"]).all()
     assert (beside["write_ios"] == beside["write_ios_right"]).all()
+    usual = clockhand.locality(COMMITTED, sample="auto").miss_curve
+    assert_frame_equal(usual, clockhand.locality(COMMITTED, sample=0.1).miss_curve)
     some = clockhand.locality(COMMITTED, sample=128, seed=3)
     assert some.summary.is_empty() and some.ranks.is_empty()
     assert (some.miss_curve["misses_standard_error"] > 0).all()

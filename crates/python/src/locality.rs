@@ -1,7 +1,8 @@
 //! `locality`: the analyses of one trace, as facts and columns.
 
 use clockhand_sim::{
-    Kind, LocalityOptions, MemorySize, MissCurve, Ranking, SimError, WholeTrace, WindowStudy,
+    Kind, LocalityOptions, LocalityStudy, MemorySize, MissCurve, Ranking, SimError, Wanted,
+    WholeTrace, WindowStudy,
 };
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -13,14 +14,6 @@ use crate::errors::exception;
 use crate::simulation::{TraceFacts, device_facts};
 use crate::supervision::supervised;
 use crate::trace::TraceSource;
-
-#[derive(Serialize)]
-struct InvertedRangeFacts {
-    first_rank: u64,
-    last_rank: u64,
-    references: u64,
-    displaced_references: f64,
-}
 
 #[derive(Serialize)]
 struct SamplingFacts {
@@ -62,14 +55,13 @@ fn ranking_columns<'py>(
     kind: Kind,
     ranking: &Ranking,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let inverted: Vec<InvertedRangeFacts> = (ranking.inverted_ranges().iter())
-        .map(|range| InvertedRangeFacts {
-            first_rank: range.first_rank,
-            last_rank: range.last_rank,
-            references: range.references,
-            displaced_references: range.displaced_references,
-        })
-        .collect();
+    let ranges = ranking.inverted_ranges();
+    let displaced = ranges.iter().map(|range| range.displaced_references).collect();
+    let inverted = Columns::new(py)
+        .whole("first_rank", ranges.iter().map(|range| range.first_rank).collect())?
+        .whole("last_rank", ranges.iter().map(|range| range.last_rank).collect())?
+        .whole("references", ranges.iter().map(|range| range.references).collect())?
+        .decimal("displaced_references", displaced)?;
     // Python turns what is not a number into null.
     let probabilities = ranking.probabilities().map(|share| share.unwrap_or(f64::NAN)).collect();
     let columns = Columns::new(py)
@@ -77,19 +69,29 @@ fn ranking_columns<'py>(
         .other("op", kind.name())?
         .other("references", ranking.references())?
         .other("pages", ranking.pages())?
-        .other("inverted_ranges", pythonize(py, &inverted)?)?
+        .other("inverted_ranges", inverted.0)?
         .whole("counts", ranking.counts().to_vec())?
         .decimal("probabilities", probabilities)?;
     Ok(columns.0)
 }
 
-fn whole_trace<'py>(py: Python<'py>, whole: WholeTrace) -> PyResult<Bound<'py, PyDict>> {
+fn whole_trace<'py>(
+    py: Python<'py>,
+    whole: WholeTrace,
+    wanted: Wanted,
+) -> PyResult<Bound<'py, PyDict>> {
     let (rankings, working_sets) = (PyList::empty(py), PyList::empty(py));
-    for (kind, ranking) in Kind::EVERY.into_iter().zip(&whole.recency) {
-        rankings.append(ranking_columns(py, "recency", kind, ranking)?)?;
+    let recency = Kind::EVERY.into_iter().zip(&whole.recency);
+    let frequency = ("frequency", (Kind::Write, &whole.write_frequency));
+    for (order, (kind, ranking)) in recency.map(|found| ("recency", found)).chain([frequency]) {
+        if wanted.rankings {
+            rankings.append(ranking_columns(py, order, kind, ranking)?)?;
+        }
     }
-    rankings.append(ranking_columns(py, "frequency", Kind::Write, &whole.write_frequency)?)?;
     for (kind, working_set) in Kind::EVERY.into_iter().zip(whole.working_sets.0) {
+        if !wanted.working_sets {
+            break;
+        }
         let columns = Columns::new(py)
             .other("op", kind.name())?
             .whole("windows", working_set.windows)?
@@ -128,18 +130,23 @@ fn curve_columns<'py>(
     Ok(columns.0)
 }
 
-/// Analyses one trace; a dictionary of facts and of columns, without `whole` where a sample was followed.
+/// Analyses one trace; a dictionary of facts and of columns, without `whole` where a sample was followed, and in it without
+/// the rankings and working sets that are not wanted.
 #[pyfunction]
-#[pyo3(signature = (trace, options, *, jobs=None, watch=None))]
+#[pyo3(signature = (trace, options, *, rankings=true, working_sets=true, jobs=None, watch=None))]
 pub(crate) fn locality<'py>(
     py: Python<'py>,
     trace: PyRef<'py, TraceSource>,
     options: Bound<'py, PyAny>,
+    rankings: bool,
+    working_sets: bool,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options: LocalityOptions = depythonize(&options)?;
+    let wanted = Wanted { rankings, working_sets };
     let study = options.study(trace.0.clone(), jobs).map_err(exception)?;
+    let study = LocalityStudy { wanted, ..study };
     let device = options.device;
     let analysed =
         supervised(py, watch, move |progress| clockhand_sim::analyze_locality(&study, progress))?;
@@ -150,7 +157,7 @@ pub(crate) fn locality<'py>(
         references: sampling.references,
         footprint_standard_error: sampling.footprint_standard_error,
     });
-    let whole = analysed.whole.map(|whole| whole_trace(py, whole)).transpose()?;
+    let whole = analysed.whole.map(|whole| whole_trace(py, whole, wanted)).transpose()?;
     let columns = Columns::new(py)
         .other("trace", pythonize(py, &TraceFacts::from(&analysed.trace))?)?
         .other("device", pythonize(py, &device_facts(&device, &analysed.device, cost))?)?

@@ -11,8 +11,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use clockhand_sim::{
-    LocalityStudy, MemorySize, Progress, Repeats, Sample, Ties, TraceInput, analyze_locality,
-    simulate,
+    LocalityStudy, MemorySize, Progress, Repeats, Sample, Ties, TraceInput, Wanted,
+    analyze_locality, simulate,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -34,6 +34,7 @@ fn locality(criterion: &mut Criterion) {
             repeats: Repeats::Each,
             sample: None,
             seed: 0,
+            wanted: Wanted::default(),
             jobs: None,
         };
         let mut every_size = workload::experiment(path, &table, PAGES, "lru", 1);

@@ -70,6 +70,22 @@ impl Kind {
     }
 }
 
+/// Which analyses are wanted beside the miss curve and the inter-reference recency, which always are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The rankings by recency and by write frequency.
+    pub rankings: bool,
+    /// The working sets.
+    pub working_sets: bool,
+}
+
+impl Default for Wanted {
+    /// All of them.
+    fn default() -> Self {
+        Wanted { rankings: true, working_sets: true }
+    }
+}
+
 /// What to analyse, and how.
 #[derive(Clone, Debug)]
 pub struct LocalityStudy {
@@ -87,6 +103,8 @@ pub struct LocalityStudy {
     pub sample: Option<Sample>,
     /// Seed of the choice of pages.
     pub seed: u64,
+    /// What is analysed, if no sample is followed.
+    pub wanted: Wanted,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -108,7 +126,7 @@ pub struct Locality {
     pub sampling: Option<Sampling>,
 }
 
-/// The analyses that need every reference.
+/// The analyses that need every reference; empty where they were not wanted.
 #[derive(Clone, Debug)]
 pub struct WholeTrace {
     /// References by position on the LRU list of their kind, in the order of [`Kind::EVERY`].
@@ -143,8 +161,10 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
     }
     let (trace, view) = read(&study.trace, study.page_bytes, study.repeats, progress)?;
     let threads = threads(study.jobs, ANALYSES)?;
-    let (counts, whole) = threads.install(|| analyze(&view, study.ties, progress))?;
-    let curve = MissCurve::exact(&counts, view.footprint_pages());
+    let (counts, whole) = threads.install(|| analyze(&view, study.ties, study.wanted, progress))?;
+    let pages = view.footprint_pages();
+    drop(view);
+    let curve = MissCurve::exact(&counts, pages);
     Ok(Locality { trace, device, page_cost, curve, whole: Some(whole), sampling: None })
 }
 
@@ -184,31 +204,36 @@ fn read(
     Ok((trace, view))
 }
 
-/// Each passes over the records: the curve, a ranking per kind, the write frequency, the working sets.
-const ANALYSES: usize = 6;
+/// Each passes over the records: the curve, with which the ranking of all references comes, rankings of reads and of
+/// writes, the write frequency, the working sets.
+const ANALYSES: usize = 5;
 
 fn analyze(
     view: &PageView,
     ties: Ties,
+    wanted: Wanted,
     progress: &Progress,
 ) -> Result<(LruCounts, WholeTrace), SimError> {
-    progress.enter(Phase::Replaying, ANALYSES as u64 * view.records().len() as u64);
-    let recency = |kind| move || recency_ranking(view, kind, progress);
-    let (((counts, all), (read, write)), (write_frequency, working_sets)) = rayon::join(
+    let Wanted { rankings, working_sets } = wanted;
+    let passes = 1 + 3 * u64::from(rankings) + u64::from(working_sets);
+    progress.enter(Phase::Replaying, passes * view.records().len() as u64);
+    let recency = |kind| move || if_wanted(rankings, || recency_ranking(view, kind, progress));
+    let ((counts, (read, write)), (write_frequency, working_sets)) = rayon::join(
         || {
             rayon::join(
-                || rayon::join(|| LruCounts::of(view, progress, 1), recency(Kind::All)),
+                || LruCounts::of(view, progress, 1),
                 || rayon::join(recency(Kind::Read), recency(Kind::Write)),
             )
         },
         || {
             rayon::join(
-                || write_frequency_ranking(view, ties, progress),
-                || WorkingSets::of(view, progress),
+                || if_wanted(rankings, || write_frequency_ranking(view, ties, progress)),
+                || if_wanted(working_sets, || WorkingSets::of(view, progress)),
             )
         },
     );
     let counts = counts?;
+    let all = if_wanted(rankings, || Ok(Ranking::of_distances(&counts, view.references())));
     let whole = WholeTrace {
         recency: [all?, read?, write?],
         write_frequency: write_frequency?,
@@ -216,6 +241,14 @@ fn analyze(
         inter_reference: InterReference::of(&counts, view.footprint_pages()),
     };
     Ok((counts, whole))
+}
+
+/// What an analysis finds, or nothing if it is not wanted.
+fn if_wanted<T: Default>(
+    is_wanted: bool,
+    analyze: impl FnOnce() -> Result<T, SimError>,
+) -> Result<T, SimError> {
+    if is_wanted { analyze() } else { Ok(T::default()) }
 }
 
 /// Records between two checks for a cancellation.

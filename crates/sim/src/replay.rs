@@ -13,7 +13,7 @@ use std::num::NonZeroU64;
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Step};
-use clockhand_trace::{Chunks, Folding, PageView, Record};
+use clockhand_trace::{Chunks, Folding, PageView, Record, RunLengths};
 
 use crate::filecache::{Admission, Everything, Selective};
 use crate::next_use::NextUse;
@@ -136,7 +136,7 @@ pub(crate) struct Cell<'a> {
 struct CellChunk<'a> {
     records: &'a [Record],
     ahead: &'a [Record],
-    run_lengths: Option<&'a [u32]>,
+    run_lengths: Option<RunLengths<'a>>,
     next_use: Option<&'a [u32]>,
 }
 
@@ -400,11 +400,11 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         let mut chunks = cell.chunks::<P>(0);
         while let Some(chunk) = chunks.next()? {
             self.told.enter(chunk.run_lengths, chunk.next_use);
-            let mut lengths = chunk.run_lengths.into_iter().flatten();
+            let mut lengths = chunk.run_lengths.into_iter().flat_map(RunLengths::iter);
             for &record in chunk.records {
                 let misses = self.counts.misses();
                 self.reference(record);
-                let length = lengths.next().map_or(1, |&length| u64::from(length));
+                let length = lengths.next().map_or(1, u64::from);
                 left_in_period -= length;
                 if left_in_period == 0 {
                     let by_miss = length == 1 && self.counts.misses() > misses;

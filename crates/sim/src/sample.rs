@@ -34,7 +34,7 @@ impl Sample {
         };
         sample.ok_or_else(|| {
             SimError::Usage(format!(
-                "--sample {text:?} is neither a rate nor a number of pages; give a rate such as 0.01 or 1%, above 0 and \
+                "--sample {text:?} is neither a rate nor a number of pages; give a rate such as 0.1 or 10%, above 0 and \
                  up to 1, or a whole number of pages from {FEWEST_PAGES}"
             ))
         })

@@ -164,6 +164,8 @@ pub(crate) struct LruCounts {
     dirty_evictions: CountsBeyond,
     /// Of those, the ones that reach the end of the trace.
     last_dirty_evictions: CountsBeyond,
+    /// Entry `i` is the record, from 1, in which page number `i + 1` appears.
+    first_records: Vec<u64>,
     pages: u32,
 }
 
@@ -182,6 +184,17 @@ impl LruCounts {
             }
         }
         Ok(pass.finish())
+    }
+
+    /// How many records have this stack distance, from 1 to the number of pages, by whether they write first.
+    pub(crate) fn at_distance(&self, distance: u32) -> (u64, u64) {
+        let at = |misses: &CountsBeyond| misses.beyond(distance - 1) - misses.beyond(distance);
+        (at(&self.read_misses), at(&self.write_misses))
+    }
+
+    /// Entry `i` is the record, from 1, in which page number `i + 1` appears.
+    pub(crate) fn first_records(&self) -> &[u64] {
+        &self.first_records
     }
 
     /// What a replay with this many frames counts. Where bits come from makes no difference to LRU.
@@ -220,6 +233,7 @@ struct Pass {
     stack: LruStack,
     /// The largest distance since the page's last write, at least 1, or [`CLEAN`] before the first write.
     largest_since_write: Vec<u32>,
+    records: u64,
     counts: LruCounts,
 }
 
@@ -229,11 +243,13 @@ impl Pass {
         Pass {
             stack: LruStack::new(pages),
             largest_since_write: vec![CLEAN; pages as usize],
+            records: 0,
             counts: LruCounts {
                 read_misses: none.clone(),
                 write_misses: none.clone(),
                 dirty_evictions: none.clone(),
                 last_dirty_evictions: none,
+                first_records: Vec::with_capacity(pages as usize),
                 pages,
             },
         }
@@ -241,9 +257,17 @@ impl Pass {
 
     #[inline]
     fn reference(&mut self, record: Record) {
-        let LruCounts { read_misses, write_misses, dirty_evictions, pages, .. } = &mut self.counts;
-        // The first reference misses at every size.
-        let distance = self.stack.reference(record.page()).unwrap_or(*pages + 1);
+        self.records += 1;
+        let LruCounts { read_misses, write_misses, dirty_evictions, first_records, pages, .. } =
+            &mut self.counts;
+        let distance = match self.stack.reference(record.page()) {
+            Some(distance) => distance,
+            None => {
+                first_records.push(self.records);
+                // It misses at every size.
+                *pages + 1
+            }
+        };
         let misses = if record.first_is_write() { write_misses } else { read_misses };
         misses.add(distance);
         let largest = &mut self.largest_since_write[record.page() as usize];

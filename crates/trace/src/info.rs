@@ -205,8 +205,7 @@ impl TraceInfoBuilder {
         for page in request.pages(self.page_shift) {
             self.references[kind] += 1;
             match self.footprint.number((request.stream, page), u32::MAX) {
-                Some(id) if request.op == Op::Write => self.footprint.write(id),
-                Some(_) => {}
+                Some(id) => self.footprint.note(id, request.op == Op::Write),
                 None => self.has_too_many_pages = true,
             }
         }

@@ -62,9 +62,13 @@ use decode::{
     columns, fields, labels, lines, objects, output, panics, parquet_check, parquet_pages, records,
     reorder, scan, time_check, units,
 };
-use pages::{anonymous, event_view, footprint, page_counter, page_view, scratch, view_chunks};
+use pages::{
+    anonymous, event_view, footprint, page_counter, page_view, run_lengths, scratch, view_chunks,
+};
 use processor::{cpu_cache, view};
-use source::{capture, detect, input, request_columns, sample, selection, stored_digest};
+use source::{
+    capture, detect, input, read_ahead, request_columns, sample, selection, stored_digest,
+};
 use write::{
     capture_conversion, conversion, event_writer, parquet_writer, sink, target,
     timeline_conversion, unfinished, writer,
@@ -93,6 +97,7 @@ pub use reader::{OpenOptions, Reader, TraceReader};
 pub use report::{ReadReport, SkippedRecord};
 pub use request::{Access, AccessKind, Op, Request};
 pub use request_columns::{ColumnReader, RequestColumns};
+pub use run_lengths::RunLengths;
 pub use scratch::ScratchColumn;
 pub use selection::{SelectedReader, Selection};
 pub use source::Progress;

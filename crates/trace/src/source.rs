@@ -10,6 +10,7 @@
 pub(crate) mod capture;
 pub(crate) mod detect;
 pub(crate) mod input;
+pub(crate) mod read_ahead;
 pub(crate) mod request_columns;
 pub(crate) mod sample;
 pub(crate) mod selection;

@@ -23,10 +23,11 @@ from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.command.study import run_shown, with_options
 from clockhand.studies.locality.findings import TOP_COLUMNS, knee, write_verdict
-from clockhand.studies.locality.run import LOCALITY, Locality
+from clockhand.studies.locality.run import LOCALITY, Locality, locality_with
 from clockhand.studies.locality.tables import TABLES
 from clockhand.studies.locality.window import predict_window
 from clockhand.study.facts import trace_label
+from clockhand.study.run import Study
 from clockhand.traces import Reading
 
 Rows = Annotated[
@@ -85,13 +86,26 @@ def _locality(
     if name not in TABLES:
         raise UsageError(f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}, window")
     check_outputs(out, report, plots)
-    found: Locality = run_shown(LOCALITY, traces, options, jobs, reading)
+    found: Locality = run_shown(
+        _study_of(rows, name, report, plots), traces, options, jobs, reading
+    )
     table = found.table(name)
     if rows is None:
         print_for_people = partial(print_tables, found)
     else:
         print_for_people = partial(print_table, name, table)
     deliver(table, format, out, print_for_people, found.report_files(report, plots), plots)
+
+
+def _study_of(
+    rows: str | None, name: str, report: Path | None, plots: Path | None
+) -> Study[Locality]:
+    """Return the study with the tables that are shown or written."""
+    if report is not None or plots is not None:
+        return LOCALITY
+    if rows is None:
+        return locality_with(("summary", "miss-curve"))
+    return locality_with((name,) if name == "miss-curve" else (name, "summary"))
 
 
 def _window(
@@ -188,7 +202,7 @@ def knees_sentence(curve: pl.DataFrame) -> str:
         ("write_ios", "write I/Os"),
         ("io_time_us", "I/O time"),
     ):
-        frames = knee(curve["frames"].to_list(), curve[column].to_list())
+        frames = knee(curve["frames"], curve[column])
         if frames is not None:
             share = 100 * frames / curve["footprint_pages"][0]
             texts.append(f"{text} at {frames:,} frames ({share:.1f} %)")

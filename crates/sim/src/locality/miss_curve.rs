@@ -32,7 +32,14 @@ pub struct StandardErrors {
 impl MissCurve {
     /// Every size from one frame to the footprint.
     pub(super) fn exact(counts: &LruCounts, footprint_pages: u32) -> Self {
-        let mut curve = MissCurve::default();
+        let column = || Vec::with_capacity(footprint_pages as usize);
+        let mut curve = MissCurve {
+            frames: column(),
+            read_misses: column(),
+            write_misses: column(),
+            write_backs: column(),
+            errors: None,
+        };
         for frames in 1..=footprint_pages {
             let at = counts.at(frames, ReplayOptions::default());
             curve.frames.push(frames.into());
@@ -56,18 +63,7 @@ pub struct InterReference {
 
 impl InterReference {
     pub(super) fn of(counts: &LruCounts, footprint_pages: u32) -> Self {
-        let misses = |frames| {
-            let at = counts.at(frames, ReplayOptions::default());
-            (at.read_misses, at.write_misses)
-        };
-        let mut result = InterReference::default();
-        let (mut reads, mut writes) = misses(0);
-        for frames in 1..=footprint_pages {
-            let beyond = misses(frames);
-            result.reads.push(reads - beyond.0);
-            result.writes.push(writes - beyond.1);
-            (reads, writes) = beyond;
-        }
-        result
+        let (reads, writes) = (1..=footprint_pages).map(|place| counts.at_distance(place)).unzip();
+        InterReference { reads, writes }
     }
 }

@@ -4,7 +4,7 @@ use clockhand_trace::PageView;
 
 use super::inversion::{InvertedRange, inverted_ranges};
 use super::{Kind, for_each_reference};
-use crate::stack_distance::LruStack;
+use crate::stack_distance::{LruCounts, LruStack};
 use crate::{Progress, SimError};
 
 /// How many references of one kind went to the page at each rank of a list of that kind.
@@ -32,6 +32,17 @@ impl Ranking {
                 self.grown_after.push(self.references);
             }
         }
+    }
+
+    /// The ranking of all references by recency, from their stack distances.
+    pub(super) fn of_distances(counts: &LruCounts, references: u64) -> Self {
+        let grown_after = counts.first_records().to_vec();
+        let both = |distance| {
+            let (reads, writes) = counts.at_distance(distance);
+            reads + writes
+        };
+        let counts = (1..=grown_after.len() as u32).map(both).collect();
+        Ranking { counts, grown_after, references }
     }
 
     /// References of the kind, first ones included.

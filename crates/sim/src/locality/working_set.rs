@@ -14,7 +14,7 @@ const WINDOWS_PER_OCTAVE: u64 = 8;
 /// the beginning (Denning 1968). A reference keeps its page in the window for T references, or until the next one of
 /// the same kind to that page, or until the end of the trace; so the sum over all t is the sum of these times, and
 /// the average is exact.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkingSet {
     /// Window lengths in references of the trace (of every kind), ascending, the last one the whole trace.
     pub windows: Vec<u64>,
@@ -23,7 +23,7 @@ pub struct WorkingSet {
 }
 
 /// The working sets of [`Kind::EVERY`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkingSets(pub [WorkingSet; 3]);
 
 impl WorkingSets {

@@ -2,7 +2,7 @@
 
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
 use clockhand_policy::{Frame, Memory, Op};
-use clockhand_trace::Record;
+use clockhand_trace::{Record, RunLengths};
 
 use crate::next_use::NEVER;
 
@@ -11,7 +11,7 @@ pub(crate) trait Told<P> {
     /// A chunk of records begins: how many references each stands for, if any more than one, and the next use of each,
     /// if it was asked for.
     #[inline]
-    fn enter(&mut self, run_lengths: Option<&[u32]>, next_use: Option<&[u32]>) {
+    fn enter(&mut self, run_lengths: Option<RunLengths<'_>>, next_use: Option<&[u32]>) {
         let _ = (run_lengths, next_use);
     }
     /// Before a record.
@@ -165,9 +165,9 @@ impl<P: AccessDriven> Told<P> for ByAccess {
 }
 
 impl<P: AccessDriven> Told<P> for ByReference {
-    fn enter(&mut self, run_lengths: Option<&[u32]>, _: Option<&[u32]>) {
+    fn enter(&mut self, run_lengths: Option<RunLengths<'_>>, _: Option<&[u32]>) {
         self.run_lengths.clear();
-        self.run_lengths.extend_from_slice(run_lengths.unwrap_or_default());
+        self.run_lengths.extend(run_lengths.into_iter().flat_map(RunLengths::iter));
         self.next = 0;
     }
 
@@ -195,7 +195,7 @@ impl<P: AccessDriven> Told<P> for ByReference {
 }
 
 impl<P: Offline> Told<P> for ByFuture {
-    fn enter(&mut self, _: Option<&[u32]>, next_use: Option<&[u32]>) {
+    fn enter(&mut self, _: Option<RunLengths<'_>>, next_use: Option<&[u32]>) {
         self.next_use.clear();
         self.next_use.extend_from_slice(next_use.expect("the future is known"));
         self.next = 0;

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
 use clockhand_policy::{Frame, Memory};
-use clockhand_trace::{PageView, Record};
+use clockhand_trace::{PageView, Record, RunLengths};
 
 use super::paging::{Paging, PagingCounts, PagingRules, Unwatched, Watcher};
 use super::space::Space;
@@ -77,13 +77,13 @@ impl<'a> Replay<'a> {
     {
         let period = period.map_or(u64::MAX, NonZeroU64::get);
         let mut left_in_period = period;
-        let run_lengths = self.view.run_lengths();
-        let mut lengths = run_lengths.into_iter().flatten();
-        let mut of_chunks = run_lengths.into_iter().flat_map(|all| all.chunks(CHUNK_RECORDS));
+        let mut of_view = self.view.chunks(CHUNK_RECORDS, 0);
         for chunk in self.space.records(self.view).chunks(CHUNK_RECORDS) {
-            paging.told.enter(of_chunks.next(), None);
+            let run_lengths = of_view.next()?.and_then(|of_view| of_view.run_lengths);
+            paging.told.enter(run_lengths, None);
+            let mut lengths = run_lengths.into_iter().flat_map(RunLengths::iter);
             for &record in chunk {
-                let references = lengths.next().map_or(1, |&length| length);
+                let references = lengths.next().unwrap_or(1);
                 paging.reference(record, references);
                 left_in_period -= u64::from(references);
                 if left_in_period == 0 {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use clockhand_sim::{
     Kind, Locality, LocalityStudy, Progress, Repeats, RequestTable, Sample, SimError, Ties,
-    TraceInput, analyze_locality,
+    TraceInput, Wanted, analyze_locality,
 };
 use clockhand_trace::Request;
 use clockhand_twins::Op;
@@ -23,6 +23,7 @@ fn study(trace: TraceInput) -> LocalityStudy {
         ties: Ties::Stable,
         repeats: Repeats::Each,
         sample: None,
+        wanted: Wanted::default(),
         seed: 0,
         jobs: None,
     }

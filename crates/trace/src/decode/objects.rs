@@ -33,6 +33,8 @@ pub(crate) struct ObjectRequest {
 pub(crate) struct Objects {
     /// Stream by owner and high bits of the identifier, in the order of their appearance.
     streams: FxHashMap<(u32, u64), u32>,
+    /// The one that was asked for last, which is often asked for again.
+    last: Option<((u32, u64), u32)>,
     larger_requests: u64,
 }
 
@@ -44,9 +46,11 @@ impl Objects {
         request: ObjectRequest,
         output: &mut Output,
     ) -> Result<(), Fault> {
-        let next = self.streams.len() as u32;
         let key = (request.owner, request.id >> ADDRESS_ID_BITS);
-        let stream = *self.streams.entry(key).or_insert(next);
+        let stream = match self.last {
+            Some((last, stream)) if last == key => stream,
+            _ => self.number(key),
+        };
         self.larger_requests += u64::from(request.size_bytes > u64::from(OBJECT_BYTES));
         output.request(Request {
             op: request.op,
@@ -56,6 +60,14 @@ impl Objects {
             time_ns: Some(u64::from(request.time_s) * 1_000_000_000),
             class: None,
         })
+    }
+
+    #[inline(never)]
+    fn number(&mut self, key: (u32, u64)) -> u32 {
+        let next = self.streams.len() as u32;
+        let stream = *self.streams.entry(key).or_insert(next);
+        self.last = Some((key, stream));
+        stream
     }
 
     /// Reports how the sizes were taken.

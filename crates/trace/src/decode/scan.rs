@@ -104,6 +104,17 @@ pub(crate) fn without_hex_prefix(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// A field up to a comma or the end, and the rest from the comma on; `None` if it has a quote, or a blank at either end.
+#[inline]
+pub(crate) fn leading_plain_field(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|&byte| byte == b',' || byte == b'"').unwrap_or(bytes.len());
+    let (field, rest) = bytes.split_at(end);
+    let is_blank = |byte: Option<&u8>| byte.is_some_and(|&byte| byte == b' ' || byte == b'\t');
+    let is_quoted = rest.first() == Some(&b'"');
+    let is_plain = !is_quoted && !is_blank(field.first()) && !is_blank(field.last());
+    is_plain.then_some((field, rest))
+}
+
 /// A time such as `12.000345` in a unit of `unit_ns` nanoseconds, a power of ten, as nanoseconds;
 /// digits below one nanosecond are cut.
 #[inline]
@@ -162,6 +173,15 @@ mod tests {
         assert_eq!(hex(b"ffffffffffffffff"), Some(u64::MAX));
         for malformed in [&b""[..], b"0ffffffffffffffff", b"12g", b"-1", b" 1", b"0x1"] {
             assert_eq!(hex(malformed), None);
+        }
+    }
+
+    #[test]
+    fn plain_fields_end_at_a_comma_and_have_neither_quotes_nor_blanks_around_them() {
+        assert_eq!(leading_plain_field(b"a b,c"), Some((&b"a b"[..], &b",c"[..])));
+        assert_eq!(leading_plain_field(b""), Some((&b""[..], &b""[..])));
+        for other in [&b"\"a\",c"[..], b" a,c", b"a\t,c", b"a\"b"] {
+            assert_eq!(leading_plain_field(other), None);
         }
     }
 

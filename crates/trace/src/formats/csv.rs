@@ -39,7 +39,7 @@ use crate::format::{Confidence, Format};
 use crate::labels;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
-use crate::request::Request;
+use crate::request::{Op, Request};
 use crate::sample::{Sample, quoted};
 use crate::scan;
 use crate::target::{Entry, Head, StreamField, Target, TimeField, append, letter};
@@ -86,12 +86,88 @@ fn sniff(sample: &Sample) -> Confidence {
 #[derive(Default)]
 struct Csv {
     columns: Option<Columns>,
+    /// What the fields of a line are for, in their order; none if lines are not taken as plain.
+    plain: Vec<Use>,
     fields: Fields,
     streams: Streams,
 }
 
+/// What a field is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Op,
+    Address,
+    Size,
+    Time { unit_ns: u64 },
+    Stream,
+    Nothing,
+}
+
+impl Use {
+    /// Of each column of a header; none if there are classes.
+    fn of_columns(columns: &Columns) -> Vec<Use> {
+        let mut uses = vec![Use::Nothing; columns.count];
+        uses[columns.op] = Use::Op;
+        uses[columns.address] = Use::Address;
+        columns.size.into_iter().for_each(|index| uses[index] = Use::Size);
+        columns.stream.into_iter().for_each(|index| uses[index] = Use::Stream);
+        if let Some(TimeColumn { index, unit_ns: Some(unit_ns) }) = columns.time {
+            uses[index] = Use::Time { unit_ns };
+        }
+        if columns.class.is_some() { Vec::new() } else { uses }
+    }
+}
+
+/// The request of a plain line, without its stream, and the field of the stream; `None` for a line that is not plain.
+///
+/// Nearly all lines are: no quotes, no blanks, R or W, decimal numbers. They are read in one go, field by field, in a
+/// third of the time.
+#[inline]
+fn plain_request<'a>(uses: &[Use], line: &'a [u8]) -> Option<(Request, Option<&'a [u8]>)> {
+    let mut request = Request::new(Op::Read, 0, 1);
+    let mut stream = None;
+    let mut rest = line;
+    for (index, &wanted) in uses.iter().enumerate() {
+        if index > 0 {
+            rest = rest.strip_prefix(b",")?;
+        }
+        match wanted {
+            Use::Op => match rest {
+                [b'R', after @ ..] => rest = after,
+                [b'W', after @ ..] => (request.op, rest) = (Op::Write, after),
+                _ => return None,
+            },
+            Use::Address => (request.address, rest) = scan::leading_decimal(rest)?,
+            Use::Size => {
+                let (size, after) = scan::leading_decimal(rest)?;
+                (request.bytes, rest) = (u32::try_from(size).ok()?, after);
+            }
+            Use::Time { unit_ns } => {
+                let (time, after) = scan::leading_decimal(rest)?;
+                (request.time_ns, rest) = (Some(time.checked_mul(unit_ns)?), after);
+            }
+            Use::Stream | Use::Nothing => {
+                let field;
+                (field, rest) = scan::leading_plain_field(rest)?;
+                stream = if wanted == Use::Stream { Some(field) } else { stream };
+            }
+        }
+    }
+    rest.is_empty().then_some((request, stream))
+}
+
 impl LineFormat for Csv {
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if !self.plain.is_empty()
+            && let Some((request, stream)) = plain_request(&self.plain, line)
+        {
+            let stream = match stream {
+                Some(field) => self.streams.number(field, &mut output.report)?,
+                None => 0,
+            };
+            output.request(Request { stream, ..request })?;
+            return Ok(Line::Taken);
+        }
         if scan::trimmed(line).is_empty() {
             return Ok(Line::Passed);
         }
@@ -103,7 +179,9 @@ impl LineFormat for Csv {
         }
         self.fields.split(line);
         let Some(columns) = &self.columns else {
-            self.columns = Some(header(&self.fields, output)?);
+            let columns = header(&self.fields, output)?;
+            self.plain = Use::of_columns(&columns);
+            self.columns = Some(columns);
             return Ok(Line::Passed);
         };
         if self.fields.len() != columns.count {

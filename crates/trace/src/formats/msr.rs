@@ -64,11 +64,67 @@ struct Msr {
     volumes: Streams,
     /// The name of the volume of one line; kept from line to line.
     volume: Vec<u8>,
+    /// Host and disk as they were found last, and their number.
+    last: (Vec<u8>, u32),
 }
 
 impl Default for Msr {
     fn default() -> Self {
-        Self { volumes: Streams::of_names(), volume: Vec::new() }
+        Self { volumes: Streams::of_names(), volume: Vec::new(), last: (Vec::new(), 0) }
+    }
+}
+
+/// A line without blanks, with the field of each thing, whose volume is not numbered yet.
+struct PlainLine<'a> {
+    ticks: u64,
+    host: &'a [u8],
+    /// Host, comma and disk.
+    volume: &'a [u8],
+    request: Request,
+}
+
+impl<'a> PlainLine<'a> {
+    /// Reads a line in one go; `None` for one that is not plain, which few are.
+    #[inline]
+    fn of(line: &'a [u8]) -> Option<Self> {
+        let (ticks, rest) = scan::leading_decimal(line)?;
+        let from_host = rest.strip_prefix(b",")?;
+        let (host, rest) = scan::leading_plain_field(from_host)?;
+        let (_, rest) = scan::leading_decimal(rest.strip_prefix(b",")?)?;
+        let volume = &from_host[..from_host.len() - rest.len()];
+        let (op, rest) = match rest {
+            [b',', b'R', b'e', b'a', b'd', b',', rest @ ..] => (Op::Read, rest),
+            [b',', b'W', b'r', b'i', b't', b'e', b',', rest @ ..] => (Op::Write, rest),
+            _ => return None,
+        };
+        let (address, rest) = scan::leading_decimal(rest)?;
+        let (size_bytes, rest) = scan::leading_decimal(rest.strip_prefix(b",")?)?;
+        let (_, rest) = scan::leading_decimal(rest.strip_prefix(b",")?)?;
+        let request = Request::new(op, address, u32::try_from(size_bytes).ok()?);
+        (rest.is_empty() && !host.is_empty()).then_some(PlainLine { ticks, host, volume, request })
+    }
+}
+
+impl Msr {
+    /// The number of a volume, of which a line has host and disk in one piece.
+    #[inline]
+    fn number(&mut self, line: &PlainLine<'_>, output: &mut Output) -> Result<u32, Fault> {
+        if self.last.0 != line.volume {
+            let disk = &line.volume[line.host.len() + 1..];
+            let number = self.number_of(line.host, disk, output)?;
+            self.last.0.clear();
+            self.last.0.extend_from_slice(line.volume);
+            self.last.1 = number;
+        }
+        Ok(self.last.1)
+    }
+
+    fn number_of(&mut self, host: &[u8], disk: &[u8], output: &mut Output) -> Result<u32, Fault> {
+        self.volume.clear();
+        self.volume.extend_from_slice(host);
+        self.volume.push(b'_');
+        self.volume.extend_from_slice(disk);
+        self.volumes.number(&self.volume, &mut output.report)
     }
 }
 
@@ -76,6 +132,13 @@ impl LineFormat for Msr {
     const TIME_UNIT: Option<TimeUnit> = Some(TimeUnit::of_recordings("units of 100 ns"));
 
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        if let Some(plain) = PlainLine::of(line)
+            && let Some(time_ns) = plain.ticks.checked_mul(TICK_NS)
+        {
+            let stream = self.number(&plain, output)?;
+            output.request(plain.request.in_stream(stream).at(time_ns))?;
+            return Ok(Line::Taken);
+        }
         if scan::after_blanks(line).is_empty() {
             return Ok(Line::Passed);
         }
@@ -97,11 +160,7 @@ impl LineFormat for Msr {
             return Err("does not end after a response time in field 7".into());
         }
         let time_ns = ticks.checked_mul(TICK_NS).ok_or("has a file time after the year 2185")?;
-        self.volume.clear();
-        self.volume.extend_from_slice(host);
-        self.volume.push(b'_');
-        self.volume.extend_from_slice(disk);
-        let stream = self.volumes.number(&self.volume, &mut output.report)?;
+        let stream = self.number_of(host, disk, output)?;
         let bytes = units::request_bytes(size_bytes)?;
         output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)

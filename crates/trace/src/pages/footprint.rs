@@ -14,8 +14,18 @@ const REGION_PAGES: u64 = LINE_PAGES * REGION_LINES;
 const MIN_PAGES_PER_REGION: usize = 64;
 /// Regions that a trace may have before the number of pages in them is checked.
 const FREE_REGIONS: usize = 256;
+/// Places for regions that were found last: more than most traces have regions.
+const FOUND_REGIONS: usize = 1024;
+/// Streams with equal addresses have their regions this far apart.
+const STREAM_STEP: usize = 61;
+/// No page has such a number, so that the region is none.
+const NO_REGION: PageKey = (0, u64::MAX);
+/// Pages whose bits share a word.
+const WORD_PAGES: usize = u64::BITS as usize;
+/// Pages that are looked up together.
+pub(crate) const GROUP_PAGES: usize = 64;
 /// There is no number, line or table.
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// Numbers pages in the order of their first touch and remembers which were written.
 ///
@@ -25,28 +35,28 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Footprint {
     /// The table of each region, or [`NONE`] if its pages are in `single_pages`.
     tables: FxHashMap<PageKey, u32>,
-    last_region: PageKey,
-    last_table: u32,
+    /// Regions that were found last, with their tables, each in the one place that its number leads to.
+    found: Box<[(PageKey, u32)]>,
     /// Numbers of lines, [`REGION_LINES`] for each table.
     lines_of_tables: Vec<u32>,
     /// Numbers of pages, [`LINE_PAGES`] for each line.
     pages_of_lines: Vec<u32>,
     single_pages: FxHashMap<PageKey, u32>,
-    dirty: Vec<bool>,
-    dirty_pages: u32,
+    pages: u32,
+    /// A bit for each page.
+    written: Vec<u64>,
 }
 
 impl Default for Footprint {
     fn default() -> Self {
         Footprint {
             tables: FxHashMap::default(),
-            last_region: (0, u64::MAX),
-            last_table: NONE,
+            found: vec![(NO_REGION, NONE); FOUND_REGIONS].into(),
             lines_of_tables: Vec::new(),
             pages_of_lines: Vec::new(),
             single_pages: FxHashMap::default(),
-            dirty: Vec::new(),
-            dirty_pages: 0,
+            pages: 0,
+            written: Vec::new(),
         }
     }
 }
@@ -55,33 +65,94 @@ impl Footprint {
     /// The number of a page, given now if it is new; `None` when it would be number `limit_pages`.
     #[inline]
     pub(crate) fn number(&mut self, key: PageKey, limit_pages: u32) -> Option<u32> {
+        let id = self.find(key);
+        if id != NONE { Some(id) } else { self.add_page(key, limit_pages) }
+    }
+
+    /// The number of a page, or [`NONE`] if it is new.
+    #[inline]
+    fn find(&mut self, key: PageKey) -> u32 {
+        let place = self.place_of(key);
+        let id = self.pages_of_lines.get(place).copied().unwrap_or(NONE);
+        if id == NONE && !self.single_pages.is_empty() {
+            return self.single_pages.get(&key).copied().unwrap_or(NONE);
+        }
+        id
+    }
+
+    /// The numbers of the pages of a group, so far as they have any and are in tables; the others are [`NONE`]. First
+    /// all lines are found and then all numbers, so that the processor waits for many places in memory at once.
+    #[inline]
+    pub(crate) fn find_group(
+        &mut self,
+        keys: impl Iterator<Item = PageKey>,
+        ids: &mut [u32; GROUP_PAGES],
+    ) {
+        let mut places = [usize::MAX; GROUP_PAGES];
+        for (place, key) in places.iter_mut().zip(keys) {
+            *place = self.place_of(key);
+        }
+        for (id, place) in ids.iter_mut().zip(places) {
+            *id = self.pages_of_lines.get(place).copied().unwrap_or(NONE);
+        }
+    }
+
+    /// Where the number of a page stands among those of lines; beyond the end if it is not there.
+    #[inline]
+    fn place_of(&mut self, key: PageKey) -> usize {
+        let table = self.table_of((key.0, key.1 / REGION_PAGES));
+        if table == NONE {
+            return usize::MAX;
+        }
+        match self.lines_of_tables[in_tables(table, key)] {
+            NONE => usize::MAX,
+            line => (u64::from(line) * LINE_PAGES + key.1 % LINE_PAGES) as usize,
+        }
+    }
+
+    /// The table of a region, or [`NONE`] if its pages are single or there are none yet.
+    #[inline]
+    fn table_of(&mut self, region: PageKey) -> u32 {
+        let place = (region.1 as usize ^ (region.0 as usize * STREAM_STEP)) % FOUND_REGIONS;
+        let (found, table) = self.found[place];
+        if found == region {
+            return table;
+        }
+        let Some(&table) = self.tables.get(&region) else { return NONE };
+        self.found[place] = (region, table);
+        table
+    }
+
+    #[inline(never)]
+    fn add_page(&mut self, key: PageKey, limit_pages: u32) -> Option<u32> {
+        if self.pages >= limit_pages {
+            return None;
+        }
+        let id = self.pages;
         let region = (key.0, key.1 / REGION_PAGES);
-        if region != self.last_region {
-            self.last_region = region;
-            self.last_table = self.tables.get(&region).copied().unwrap_or_else(|| self.add(region));
-        }
-        if self.last_table == NONE {
-            return self.number_single(key, limit_pages);
-        }
-        let in_tables =
-            u64::from(self.last_table) * REGION_LINES + key.1 / LINE_PAGES % REGION_LINES;
-        let line = self.lines_of_tables[in_tables as usize];
-        if line != NONE {
-            let in_lines = u64::from(line) * LINE_PAGES + key.1 % LINE_PAGES;
-            let id = self.pages_of_lines[in_lines as usize];
-            if id != NONE {
-                return Some(id);
+        let known = self.tables.get(&region).copied();
+        let table = known.unwrap_or_else(|| self.add_region(region));
+        if table == NONE {
+            self.single_pages.insert(key, id);
+        } else {
+            let line = &mut self.lines_of_tables[in_tables(table, key)];
+            if *line == NONE {
+                *line = (self.pages_of_lines.len() / LINE_PAGES as usize) as u32;
+                self.pages_of_lines.extend([NONE; LINE_PAGES as usize]);
             }
+            let in_lines = u64::from(*line) * LINE_PAGES + key.1 % LINE_PAGES;
+            self.pages_of_lines[in_lines as usize] = id;
         }
-        self.add_to_table(in_tables as usize, key.1 % LINE_PAGES, limit_pages)
+        self.pages += 1;
+        self.written.resize((self.pages as usize).div_ceil(WORD_PAGES), 0);
+        Some(id)
     }
 
     /// Gives a region that is new a table, unless there are too many with few pages.
-    #[cold]
-    fn add(&mut self, region: PageKey) -> u32 {
+    fn add_region(&mut self, region: PageKey) -> u32 {
         let tables = self.lines_of_tables.len() / REGION_LINES as usize;
         let mut table = NONE;
-        if tables < FREE_REGIONS + self.dirty.len() / MIN_PAGES_PER_REGION {
+        if tables < FREE_REGIONS + self.pages as usize / MIN_PAGES_PER_REGION {
             table = tables as u32;
             self.lines_of_tables.resize(self.lines_of_tables.len() + REGION_LINES as usize, NONE);
         }
@@ -89,46 +160,15 @@ impl Footprint {
         table
     }
 
-    #[inline(never)]
-    fn add_to_table(&mut self, in_tables: usize, in_line: u64, limit_pages: u32) -> Option<u32> {
-        let id = self.next_number(limit_pages)?;
-        let mut line = self.lines_of_tables[in_tables];
-        if line == NONE {
-            line = (self.pages_of_lines.len() / LINE_PAGES as usize) as u32;
-            self.lines_of_tables[in_tables] = line;
-            self.pages_of_lines.extend([NONE; LINE_PAGES as usize]);
-        }
-        self.pages_of_lines[(u64::from(line) * LINE_PAGES + in_line) as usize] = id;
-        Some(id)
-    }
-
-    fn number_single(&mut self, key: PageKey, limit_pages: u32) -> Option<u32> {
-        if let Some(&id) = self.single_pages.get(&key) {
-            return Some(id);
-        }
-        let id = self.next_number(limit_pages)?;
-        self.single_pages.insert(key, id);
-        Some(id)
-    }
-
-    fn next_number(&mut self, limit_pages: u32) -> Option<u32> {
-        let id = self.pages();
-        (id < limit_pages).then(|| {
-            self.dirty.push(false);
-            id
-        })
-    }
-
-    /// Remembers that the page was written.
+    /// Remembers whether the page was written, beside what is known of it.
     #[inline]
-    pub(crate) fn write(&mut self, id: u32) {
-        let dirty = &mut self.dirty[id as usize];
-        self.dirty_pages += u32::from(!*dirty);
-        *dirty = true;
+    pub(crate) fn note(&mut self, id: u32, is_write: bool) {
+        let id = id as usize;
+        self.written[id / WORD_PAGES] |= u64::from(is_write) << (id % WORD_PAGES);
     }
 
     pub(crate) fn pages(&self) -> u32 {
-        self.dirty.len() as u32
+        self.pages
     }
 
     /// What it takes in memory, about.
@@ -136,16 +176,16 @@ impl Footprint {
         const SINGLE_PAGE_BYTES: usize = 2 * size_of::<(PageKey, u32)>();
         let tables = self.lines_of_tables.len() + self.pages_of_lines.len();
         let singles = (self.single_pages.len() + self.tables.len()) * SINGLE_PAGE_BYTES;
-        (tables * size_of::<u32>() + singles + self.dirty.len()) as u64
+        (tables * size_of::<u32>() + singles + self.written.len() * size_of::<u64>()) as u64
     }
 
     pub(crate) fn dirty_pages(&self) -> u32 {
-        self.dirty_pages
+        self.written.iter().map(|word| word.count_ones()).sum()
     }
 
     /// All pages with their numbers, ascending by stream and page.
     pub(crate) fn into_pages_by_address(self) -> Vec<(PageKey, u32)> {
-        let mut pages = Vec::with_capacity(self.dirty.len());
+        let mut pages = Vec::with_capacity(self.pages as usize);
         let mut regions: Vec<(PageKey, u32)> =
             self.tables.iter().map(|(&region, &table)| (region, table)).collect();
         regions.retain(|&(_, table)| table != NONE);
@@ -168,6 +208,12 @@ impl Footprint {
         }
         pages
     }
+}
+
+/// Where the line of a page stands in the tables.
+#[inline]
+fn in_tables(table: u32, key: PageKey) -> usize {
+    (u64::from(table) * REGION_LINES + key.1 / LINE_PAGES % REGION_LINES) as usize
 }
 
 #[cfg(test)]

@@ -61,9 +61,7 @@ impl PageCounter {
                 number
             }
         };
-        if op == Op::Write {
-            self.footprint.write(number);
-        }
+        self.footprint.note(number, op == Op::Write);
     }
 
     /// What was counted.

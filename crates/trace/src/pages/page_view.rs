@@ -5,16 +5,17 @@
 //! reference at all, except that it may be the first write. So a run of consecutive references to
 //! one page becomes one [`Record`] that keeps the first operation and whether the rest reads and
 //! writes; no policy's result changes. Policies that count references find the length of each run
-//! beside it, and policies with a period have runs split at its borders ([`Folding::RunsWithin`]).
+//! elsewhere, and policies with a period have runs split at its borders ([`Folding::RunsWithin`]).
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
-use crate::footprint::{Footprint, PageKey};
+use crate::footprint::{Footprint, GROUP_PAGES, NONE, PageKey};
 use crate::memory_limit::default_memory_limit_bytes;
 use crate::progress::{Phase, Progress};
 use crate::request::{Op, Request};
+use crate::run_lengths::{BLOCK_RECORDS, RunLengths, RunPlaces};
 use crate::scratch::ScratchColumn;
 use crate::view_chunks::Chunks;
 
@@ -80,6 +81,12 @@ impl Record {
         self.0 & REST_WRITES != 0
     }
 
+    /// Whether it stands for more than one reference.
+    #[inline]
+    pub(crate) fn is_run(self) -> bool {
+        self.0 & (REST_READS | REST_WRITES) != 0
+    }
+
     /// The three flags as a number below 8, bit for bit as in the record.
     #[inline]
     pub fn flags(self) -> usize {
@@ -120,6 +127,7 @@ pub enum Numbering {
 #[derive(Debug)]
 pub struct PageView {
     pub(crate) runs: Runs,
+    pub(crate) run_places: RunPlaces,
     references: u64,
     write_references: u64,
     dirty_footprint_pages: u32,
@@ -129,11 +137,11 @@ pub struct PageView {
     folding: Folding,
 }
 
-/// Where the runs of a view are: their records, and the length of each if any is longer than 1.
+/// Where the runs of a view are: their records, and the lengths of those that are longer than 1.
 #[derive(Debug)]
 pub(crate) enum Runs {
-    InMemory { records: Vec<Record>, run_lengths: Option<Vec<u32>> },
-    OnScratch { records: ScratchColumn, run_lengths: Option<ScratchColumn> },
+    InMemory { records: Vec<Record>, of_runs: Vec<u32> },
+    OnScratch { records: ScratchColumn, of_runs: ScratchColumn },
 }
 
 impl PageView {
@@ -155,11 +163,11 @@ impl PageView {
     ///
     /// # Panics
     /// As [`records`](Self::records).
-    pub fn run_lengths(&self) -> Option<&[u32]> {
-        let Runs::InMemory { run_lengths, .. } = &self.runs else {
+    pub fn run_lengths(&self) -> Option<RunLengths<'_>> {
+        let Runs::InMemory { records, of_runs } = &self.runs else {
             panic!("the run lengths of this view are in a file");
         };
-        run_lengths.as_deref()
+        (!of_runs.is_empty()).then(|| RunLengths::new(records, of_runs))
     }
 
     /// The runs in the order of the trace, `records` at a time, wherever they are; with each chunk come the records that
@@ -184,13 +192,12 @@ impl PageView {
     /// The memory that the view takes, without what is in a file.
     pub fn memory_bytes(&self) -> u64 {
         let numbers = match &self.runs {
-            Runs::InMemory { records, run_lengths } => {
-                records.len() + run_lengths.as_ref().map_or(0, Vec::len)
-            }
+            Runs::InMemory { records, of_runs } => records.len() + of_runs.len(),
             Runs::OnScratch { .. } => 0,
         };
         let numbers = numbers + self.places_by_address.as_ref().map_or(0, Vec::len);
-        (numbers * size_of::<u32>() + self.page_keys.len() * size_of::<PageKey>()) as u64
+        let keys = self.page_keys.len() * size_of::<PageKey>();
+        (numbers * size_of::<u32>() + self.run_places.memory_bytes() + keys) as u64
     }
 
     /// The folder in which the records are in a file, if they are.
@@ -257,10 +264,15 @@ pub struct PageViewBuilder {
     footprint: Footprint,
     /// The records, those that are not in a file yet.
     records: Vec<Record>,
-    run_lengths: Vec<u32>,
+    /// The lengths of those that are runs.
+    of_runs: Vec<u32>,
+    /// Runs whose lengths are in a file.
+    moved_runs: u64,
+    /// For each block of records, the runs before it.
+    runs_before_blocks: Vec<u64>,
     scratch: Option<Scratch>,
-    longest_run: u32,
-    last_page: Option<PageKey>,
+    /// The page whose run may go on, or [`NONE`].
+    last_page: u32,
     references: u64,
     write_references: u64,
     /// References until the next border that no run may cross.
@@ -281,26 +293,26 @@ struct Scratch {
 
 impl Scratch {
     /// Moves records to the file; after a failure they are only forgotten.
-    fn take(&mut self, records: &mut Vec<Record>, run_lengths: &mut Vec<u32>) {
+    fn take(&mut self, records: &mut Vec<Record>, of_runs: &mut Vec<u32>) {
         if self.failure.is_none() {
-            self.failure = self.append(records, run_lengths).err();
+            self.failure = self.append(records, of_runs).err();
         }
         records.clear();
-        run_lengths.clear();
+        of_runs.clear();
     }
 
-    fn append(&mut self, records: &[Record], run_lengths: &[u32]) -> Result<(), TraceError> {
+    fn append(&mut self, records: &[Record], of_runs: &[u32]) -> Result<(), TraceError> {
         if self.columns.is_none() {
             let column = || ScratchColumn::create(&self.folder);
             self.columns = Some((column()?, column()?));
         }
         let (column, lengths) = self.columns.as_mut().expect("they were created");
         column.append(records.iter().map(|record| record.0))?;
-        lengths.append(run_lengths.iter().copied())
+        lengths.append(of_runs.iter().copied())
     }
 }
 
-/// Records that a builder on scratch keeps in memory, and that are renumbered at a time.
+/// Records that a builder on scratch keeps in memory, and that are renumbered at a time; whole blocks.
 const BUFFERED_RECORDS: usize = 256 * 1024;
 
 /// Records between two checks of the memory they take.
@@ -318,10 +330,11 @@ impl PageViewBuilder {
             numbering: Numbering::default(),
             footprint: Footprint::default(),
             records: Vec::new(),
-            run_lengths: Vec::new(),
+            of_runs: Vec::new(),
+            moved_runs: 0,
+            runs_before_blocks: Vec::new(),
             scratch: None,
-            longest_run: 0,
-            last_page: None,
+            last_page: NONE,
             references: 0,
             write_references: 0,
             until_border: period(folding),
@@ -345,7 +358,7 @@ impl PageViewBuilder {
     }
 
     /// The same builder for a view whose records are in a file without a name in this folder: 4 bytes a record, and 4
-    /// more where runs are folded. In memory are 4 bytes and more per page.
+    /// more for a run. In memory are 4 bytes and more per page.
     #[must_use]
     pub fn on_scratch(self, folder: &Path) -> Self {
         let scratch = Scratch { folder: folder.to_owned(), columns: None, failure: None };
@@ -356,6 +369,24 @@ impl PageViewBuilder {
     /// touches none.
     #[inline]
     pub fn push(&mut self, request: &Request) {
+        self.push_found(request, NONE);
+    }
+
+    /// Adds the references of all these requests.
+    pub fn extend(&mut self, requests: &[Request]) {
+        let (page_shift, mut found) = (self.page_shift, [NONE; GROUP_PAGES]);
+        for group in requests.chunks(GROUP_PAGES) {
+            let first_page = |request: &Request| (request.stream, request.address >> page_shift);
+            self.footprint.find_group(group.iter().map(first_page), &mut found);
+            for (&found, request) in found.iter().zip(group) {
+                self.push_found(request, found);
+            }
+        }
+    }
+
+    /// As [`push`](Self::push); the number of the first page is `found`, or [`NONE`] if it had none.
+    #[inline]
+    fn push_found(&mut self, request: &Request, mut found: u32) {
         if self.records.len() >= self.records_until_check {
             self.check_memory();
         }
@@ -363,7 +394,14 @@ impl PageViewBuilder {
             return;
         }
         for page in request.pages(self.page_shift) {
-            self.reference((request.stream, page), request.op);
+            let mut number =
+                || self.footprint.number((request.stream, page), PageView::LIMIT_PAGES);
+            let id = if found == NONE { number() } else { Some(found) };
+            found = NONE;
+            match id {
+                Some(id) => self.reference(id, request.op),
+                None => self.has_too_many_pages = true,
+            }
         }
     }
 
@@ -371,63 +409,50 @@ impl PageViewBuilder {
     #[cold]
     fn check_memory(&mut self) {
         const FINISHING_PAGE_BYTES: u64 = 32;
-        let records = (self.records.len() + self.run_lengths.len()) * size_of::<u32>();
+        let records = (self.records.len() + self.of_runs.len()) * size_of::<u32>();
         let pages = u64::from(self.footprint.pages()) * FINISHING_PAGE_BYTES;
         let taken_bytes = records as u64 + self.footprint.memory_bytes() + pages;
         self.is_too_large |= taken_bytes > self.memory_limit_bytes;
         self.records_until_check = self.records.len() + CHECK_RECORDS;
     }
 
-    /// Adds the references of all these requests.
-    pub fn extend(&mut self, requests: &[Request]) {
-        for request in requests {
-            self.push(request);
-        }
-    }
-
     #[inline]
-    fn reference(&mut self, key: PageKey, op: Op) {
+    fn reference(&mut self, id: u32, op: Op) {
+        let is_write = op == Op::Write;
         self.references += 1;
-        self.write_references += u64::from(op == Op::Write);
-        if self.last_page == Some(key) && self.continue_run(op) {
-            self.count_down();
-            return;
+        self.write_references += u64::from(is_write);
+        self.footprint.note(id, is_write);
+        if id != self.last_page || !self.continue_run(op) {
+            if self.records.len() >= BUFFERED_RECORDS
+                && let Some(scratch) = &mut self.scratch
+            {
+                self.moved_runs += self.of_runs.len() as u64;
+                scratch.take(&mut self.records, &mut self.of_runs);
+                self.records_until_check = 0;
+            }
+            if self.records.len().is_multiple_of(BLOCK_RECORDS) {
+                self.runs_before_blocks.push(self.moved_runs + self.of_runs.len() as u64);
+            }
+            self.records.push(Record::first(id, op));
+            if self.folding != Folding::None {
+                self.last_page = id;
+            }
         }
-        let Some(id) = self.footprint.number(key, PageView::LIMIT_PAGES) else {
-            self.has_too_many_pages = true;
-            return;
-        };
-        if op == Op::Write {
-            self.footprint.write(id);
-        }
-        if self.records.len() >= BUFFERED_RECORDS
-            && let Some(scratch) = &mut self.scratch
-        {
-            scratch.take(&mut self.records, &mut self.run_lengths);
-            self.records_until_check = 0;
-        }
-        self.records.push(Record::first(id, op));
-        if self.folding != Folding::None {
-            self.run_lengths.push(1);
-        }
-        self.last_page = Some(key);
         self.count_down();
     }
 
     /// Adds a reference to the last run; false when the run is as long as it can be.
     #[inline]
     fn continue_run(&mut self, op: Op) -> bool {
-        let (Some(record), Some(length)) = (self.records.last_mut(), self.run_lengths.last_mut())
-        else {
-            return false;
-        };
-        let Some(longer) = length.checked_add(1) else { return false };
-        *length = longer;
-        self.longest_run = self.longest_run.max(longer);
-        record.add(op);
-        if op == Op::Write {
-            self.footprint.write(record.page());
+        let record = self.records.last_mut().expect("the page of the last record goes on");
+        if record.is_run() {
+            let length = self.of_runs.last_mut().expect("each run has a length");
+            let Some(longer) = length.checked_add(1) else { return false };
+            *length = longer;
+        } else {
+            self.of_runs.push(2);
         }
+        record.add(op);
         true
     }
 
@@ -435,7 +460,7 @@ impl PageViewBuilder {
     fn count_down(&mut self) {
         self.until_border -= 1;
         if self.until_border == 0 {
-            self.last_page = None;
+            self.last_page = NONE;
             self.until_border = period(self.folding);
         }
     }
@@ -476,7 +501,6 @@ impl PageViewBuilder {
         let dirty_footprint_pages = self.footprint.dirty_pages();
         let (page_keys, places) = places_by_address(self.footprint);
         let by_address = self.numbering == Numbering::ByAddress;
-        let has_lengths = self.longest_run > 1;
         let runs = match self.scratch {
             None => {
                 if by_address {
@@ -485,16 +509,16 @@ impl PageViewBuilder {
                         renumber(chunk, &places, progress)?;
                     }
                 }
-                let run_lengths = has_lengths.then_some(self.run_lengths);
-                Runs::InMemory { records: self.records, run_lengths }
+                Runs::InMemory { records: self.records, of_runs: self.of_runs }
             }
             Some(mut scratch) => {
-                scratch.take(&mut self.records, &mut self.run_lengths);
-                runs_on_scratch(scratch, has_lengths, by_address.then_some(&places), progress)?
+                scratch.take(&mut self.records, &mut self.of_runs);
+                runs_on_scratch(scratch, by_address.then_some(&places), progress)?
             }
         };
         Ok(PageView {
             runs,
+            run_places: RunPlaces::new(self.runs_before_blocks),
             references: self.references,
             write_references: self.write_references,
             dirty_footprint_pages,
@@ -531,14 +555,13 @@ fn renumber(records: &mut [Record], ids: &[u32], progress: &Progress) -> Result<
 /// The runs in a file, after a second pass over them if their pages get other numbers.
 fn runs_on_scratch(
     scratch: Scratch,
-    has_lengths: bool,
     ids: Option<&Vec<u32>>,
     progress: &Progress,
 ) -> Result<Runs, TraceError> {
     if let Some(failure) = scratch.failure {
         return Err(failure);
     }
-    let (mut records, run_lengths) = scratch.columns.expect("the last records were moved there");
+    let (mut records, of_runs) = scratch.columns.expect("the last records were moved there");
     if let Some(ids) = ids {
         progress.enter(Phase::Numbering, records.count());
         let (mut bytes, mut chunk) = (Vec::new(), Vec::new());
@@ -548,7 +571,7 @@ fn runs_on_scratch(
             records.put(first, chunk.iter().map(|record| record.0))?;
         }
     }
-    Ok(Runs::OnScratch { records, run_lengths: has_lengths.then_some(run_lengths) })
+    Ok(Runs::OnScratch { records, of_runs })
 }
 
 fn period(folding: Folding) -> u64 {
@@ -574,10 +597,10 @@ mod tests {
     #[test]
     fn a_run_of_more_references_than_fit_is_split() {
         let mut builder = PageViewBuilder::new(4096, Folding::Runs).unwrap();
-        builder.push(&Request::new(Op::Read, 0, 1));
-        builder.run_lengths[0] = u32::MAX - 1;
+        builder.extend(&[Request::new(Op::Read, 0, 1), Request::new(Op::Write, 0, 1)]);
+        builder.of_runs[0] = u32::MAX - 1;
         builder.extend(&[Request::new(Op::Write, 0, 1), Request::new(Op::Read, 0, 1)]);
-        assert_eq!(builder.run_lengths, [u32::MAX, 1]);
+        assert_eq!(builder.of_runs, [u32::MAX]);
         assert!(builder.records[0].rest_writes() && !builder.records[0].rest_reads());
         assert!(!builder.records[1].first_is_write() && builder.records[1].rest_flags() == 0);
     }

@@ -2,6 +2,7 @@
 
 use crate::error::TraceError;
 use crate::page_view::{PageView, Record, Runs};
+use crate::run_lengths::{RunLengths, runs_among};
 
 /// Consecutive runs of a view.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +12,7 @@ pub struct Chunk<'a> {
     /// The runs.
     pub records: &'a [Record],
     /// How many references each stands for; `None` if each is one.
-    pub run_lengths: Option<&'a [u32]>,
+    pub run_lengths: Option<RunLengths<'a>>,
     /// As many records of the view, but from a place that is so far behind, as was asked for; fewer at the end.
     pub ahead: &'a [Record],
 }
@@ -51,22 +52,33 @@ impl<'a> Chunks<'a> {
             return Ok(None);
         }
         self.next += count;
-        let (records, run_lengths) = match &self.view.runs {
-            Runs::InMemory { records, run_lengths } => {
+        // The block of the first record, from its beginning on, tells how many runs came before.
+        let (block, runs_before_block) = self.view.run_places.block_of(first);
+        let (all, of_runs, has_runs) = match &self.view.runs {
+            Runs::InMemory { records, of_runs } => {
+                let runs = runs_before_block as usize + runs_among(&records[block..first]) as usize;
                 let end = records.len().min(first + count + self.ahead);
-                let lengths = run_lengths.as_ref().map(|all| &all[first..first + count]);
-                (&records[first..end], lengths)
+                (&records[block..end], &of_runs[runs..], !of_runs.is_empty())
             }
-            Runs::OnScratch { records, run_lengths } => {
+            Runs::OnScratch { records, of_runs } => {
                 let (bytes, read) = (&mut self.bytes, &mut self.read);
-                records.get(first as u64, count + self.ahead, Record::of_bits, bytes, read)?;
-                if let Some(all) = run_lengths {
-                    all.get(first as u64, count, |length| length, bytes, &mut self.lengths)?;
-                }
-                (&*self.read, run_lengths.as_ref().map(|_| &*self.lengths))
+                let wanted = first - block + count + self.ahead;
+                records.get(block as u64, wanted, Record::of_bits, bytes, read)?;
+                let (before, chunk) = read.split_at(first - block);
+                let runs = runs_before_block + u64::from(runs_among(before));
+                let most = runs_among(&chunk[..count]) as usize;
+                of_runs.get(runs, most, |length| length, bytes, &mut self.lengths)?;
+                (&**read, &*self.lengths, of_runs.count() > 0)
             }
         };
-        let ahead = records.get(self.ahead..).unwrap_or_default();
-        Ok(Some(Chunk { first, records: &records[..count], run_lengths, ahead }))
+        let chunk = &all[first - block..];
+        let records = &chunk[..count];
+        let run_lengths = has_runs.then(|| RunLengths::new(records, of_runs));
+        Ok(Some(Chunk {
+            first,
+            records,
+            run_lengths,
+            ahead: chunk.get(self.ahead..).unwrap_or_default(),
+        }))
     }
 }

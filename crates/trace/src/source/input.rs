@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::info::{TraceInfo, TraceInfoBuilder};
 use crate::memory_limit::default_memory_limit_bytes;
 use crate::progress::{Phase, Progress};
+use crate::read_ahead::overlapped;
 use crate::reader::{OpenOptions, Reader, TraceReader};
 use crate::report::ReadReport;
 use crate::request::Request;
@@ -218,7 +219,8 @@ impl TraceInput {
         }
     }
 
-    /// Hands all requests to `take`, batch by batch, and says what was found on the way.
+    /// Hands all requests to `take`, batch by batch, and says what was found on the way. While `take` works on a batch,
+    /// the next ones are read by another thread.
     ///
     /// # Errors
     ///
@@ -228,7 +230,21 @@ impl TraceInput {
         progress: &Progress,
         take: &mut dyn FnMut(&[Request]) -> Result<(), TraceError>,
     ) -> Result<ReadReport, TraceError> {
-        self.for_each_reported_batch(progress, &mut |batch, _| take(batch))
+        let (mut reader, stored) = self.open()?;
+        self.begin(progress, &stored);
+        let mut take = |batch: &[Request]| {
+            self.advance(progress, &stored, batch.len());
+            take(batch)?;
+            if progress.is_cancelled() { Err(TraceError::Interrupted) } else { Ok(()) }
+        };
+        if let Some(read) = overlapped(&mut *reader, &mut take) {
+            return read;
+        }
+        let mut batch = Vec::new();
+        while reader.next_batch(&mut batch)? {
+            take(&batch)?;
+        }
+        Ok(reader.report().clone())
     }
 
     /// The same, with what was found so far beside each batch: labels, and the names of its streams.
@@ -291,10 +307,7 @@ impl TraceInput {
         wanted: Wanted,
     ) -> Result<ReadReport, TraceError> {
         let (mut reader, stored) = self.open()?;
-        match self.requests_to_make() {
-            Some(requests) => progress.enter(Phase::Synthesizing, requests),
-            None => progress.enter(Phase::Reading, stored.total_bytes().unwrap_or(0)),
-        }
+        self.begin(progress, &stored);
         let takes_events = match wanted {
             Wanted::Requests => false,
             Wanted::Events => true,
@@ -310,16 +323,29 @@ impl TraceInput {
             if !is_more {
                 return Ok(reader.report().clone());
             }
-            match self.requests_to_make() {
-                Some(_) => progress.add_done((requests.len() + events.len()) as u64),
-                None => progress.set_done(stored.read_bytes()),
-            }
+            self.advance(progress, &stored, requests.len() + events.len());
             let batch =
                 if takes_events { Batch::Events(&events) } else { Batch::Requests(&requests) };
             take(batch, reader.report())?;
             if progress.is_cancelled() {
                 return Err(TraceError::Interrupted);
             }
+        }
+    }
+
+    /// Begins the phase in which the trace is read.
+    fn begin(&self, progress: &Progress, stored: &StoredProgress) {
+        match self.requests_to_make() {
+            Some(requests) => progress.enter(Phase::Synthesizing, requests),
+            None => progress.enter(Phase::Reading, stored.total_bytes().unwrap_or(0)),
+        }
+    }
+
+    /// Tells of a batch with this number of requests or events.
+    fn advance(&self, progress: &Progress, stored: &StoredProgress, taken: usize) {
+        match self.requests_to_make() {
+            Some(_) => progress.add_done(taken as u64),
+            None => progress.set_done(stored.read_bytes()),
         }
     }
 

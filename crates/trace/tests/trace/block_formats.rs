@@ -275,3 +275,25 @@ fn malformed_lines_are_counted_with_their_reasons() {
         assert!(found.starts_with(reason), "{format}: {line}: {found}");
     }
 }
+
+/// Lines of msr without blanks are read in a shorter way; what they say must not depend on it.
+#[test]
+fn blanks_around_the_fields_of_msr_change_nothing() {
+    let lines = [
+        "128166372003061629,hm,0,Read,383496192,32768,1331",
+        "128166372003061630,hm,1,Write,0,512,0",
+        "128166372003061631,hm,0,Read,18446744073709551104,512,7",
+        "128166372003061632,src1,0,Write,512,0,7",
+        "128166372003061633,hm,0,Read,18446744073709551615,512,7",
+        "128166372003061634,hm,0,Trim,512,512,7",
+        "128166372003061635,hm,0,Read,512,512",
+        "128166372003061636,hm,0,Read,512,512,7,8",
+    ];
+    let plain = read("msr", &(lines.join("\n") + "\n"));
+    assert_eq!((plain.0.len(), plain.1.skipped_records), (3, 4));
+    assert_eq!(plain.1.stream_names, ["hm_0", "hm_1", "src1_0"]);
+    let spaced = lines.join("\n").replace(',', " , ") + "\n";
+    let spaced = read("msr", &spaced);
+    assert_eq!((&plain.0, &plain.1.stream_names), (&spaced.0, &spaced.1.stream_names));
+    assert_eq!(plain.1.skipped_records, spaced.1.skipped_records);
+}

@@ -92,3 +92,35 @@ fn long_and_many_fields_are_read() {
     let (requests, report) = read_bytes(text.as_bytes(), None).unwrap();
     assert_eq!((requests.len(), report.ignored_columns.len()), (1, 100));
 }
+
+/// Lines without quotes and blanks are read in a shorter way; what they say must not depend on it.
+#[test]
+fn quotes_and_blanks_around_fields_change_nothing() {
+    let rows = [
+        ["R", "4096", "512", "0", "sda", "x"],
+        ["W", "18446744073709551615", "1", "7", "", "y z"],
+        ["R", "0", "0", "18446744073", "sdb", ""],
+        ["W", "0012", "4294967295", "3", "sda", "1"],
+        ["R", "1", "4294967296", "3", "sda", "too large"],
+        ["R", "18446744073709551615", "2", "3", "sda", "past the end"],
+        ["X", "1", "1", "3", "sda", "no operation"],
+        ["R", "1", "1", "-3", "sda", "no time"],
+    ];
+    let written = |pad: &str, quote: &str| {
+        let mut text = "op,address,size,time_us,stream,note\n".to_owned();
+        for row in rows {
+            let fields = row.map(|field| format!("{pad}{quote}{field}{quote}{pad}"));
+            text += &fields.join(",");
+            text.push('\n');
+        }
+        text
+    };
+    let (plain, report) = read_bytes(written("", "").as_bytes(), Some("csv")).unwrap();
+    assert_eq!((plain.len(), report.skipped_records, report.zero_size_requests), (3, 4, 1));
+    for text in [written(" ", ""), written("", "\""), written("\t", "")] {
+        let (requests, other) = read_bytes(text.as_bytes(), Some("csv")).unwrap();
+        assert_eq!(requests, plain);
+        assert_eq!(other.stream_names, report.stream_names);
+        assert_eq!(other.skipped_records, report.skipped_records);
+    }
+}

@@ -83,7 +83,7 @@ fn check_against_twin(requests: &[Request], page_bytes: u64, folding: Folding) {
     }
     let lengths: Vec<_> = runs.iter().map(|(_, ops)| ops.len() as u32).collect();
     match view.run_lengths() {
-        Some(run_lengths) => assert_eq!(run_lengths, lengths),
+        Some(run_lengths) => assert!(run_lengths.iter().eq(lengths.iter().copied())),
         None => assert!(lengths.iter().all(|&length| length == 1)),
     }
     assert_eq!(view.run_lengths().is_some(), lengths.iter().any(|&length| length > 1));
@@ -106,7 +106,8 @@ fn check_by_first_touch(requests: &[Request], page_bytes: u64, by_address: &Page
     assert_eq!(touched, view.footprint_pages());
     assert_eq!(view.records().len(), by_address.records().len());
     assert_eq!(view.page_keys(), by_address.page_keys());
-    assert_eq!(view.run_lengths(), by_address.run_lengths());
+    let lengths = |view: &PageView| view.run_lengths().map(|all| all.iter().collect::<Vec<u32>>());
+    assert_eq!(lengths(&view), lengths(by_address));
     assert_eq!(by_address.places_by_address(), None);
 }
 
@@ -142,7 +143,7 @@ fn a_request_refers_to_every_page_it_touches_ascending() {
     let view = view_of(&[Request::new(Op::Write, 4095, 4098)], 4096, Folding::Runs);
     let pages: Vec<_> = view.records().iter().map(|record| record.page()).collect();
     assert_eq!((pages, view.page_keys()), (vec![0, 1, 2], &[(0, 0), (0, 1), (0, 2)][..]));
-    assert_eq!(view.run_lengths(), None);
+    assert!(view.run_lengths().is_none());
 }
 
 #[test]

@@ -27,7 +27,7 @@ class Verdict:
     detail: str
 
 
-def knee(frames: Sequence[int], values: Sequence[float]) -> int | None:
+def knee(frames: Sequence[int] | pl.Series, values: Sequence[float] | pl.Series) -> int | None:
     """Return the memory size at which a falling curve bends most.
 
     It is the size at which the curve lies farthest below the straight line between its ends, on

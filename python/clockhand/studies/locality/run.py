@@ -1,8 +1,9 @@
 """Locality: how a program uses its pages, separately for reads and writes."""
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Unpack
 
 import polars as pl
@@ -16,8 +17,11 @@ from clockhand.studies.locality.tables import (
     TABLES,
     cell_of,
     column_of,
+    joined,
+    lists_of,
     sampling_notes,
     table_of,
+    tables_of,
 )
 from clockhand.study.calls import in_python
 from clockhand.study.facts import Facts
@@ -105,24 +109,46 @@ def _analysed(
     watch: Watch | None = None,
     cells: Sequence[int] | None = None,
     on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
+    tables: Collection[str] = tuple(TABLES),
 ) -> dict[str, Any]:
-    """Analyse traces one by one, as the engine's functions of other studies do: a cell for each."""
+    """Analyse traces one by one, as the engine's functions of other studies do: a cell for each.
+
+    A dataset keeps the tables in its cells; otherwise they stand beside the rows.
+    """
     if not sources:
         raise _engine.UsageError("no trace is given; add a file")
     page_bytes = _engine.parse_page_bytes(options["page_size"])
-    rows, traces, devices = [], [], []
+    rows, traces, devices, of_traces = [], [], [], []
     for source in sources:
-        result = _engine.locality(source, options, jobs=jobs, watch=watch)
+        result = _engine.locality(
+            source,
+            options,
+            rankings=bool({"summary", "ranks", "inversions"}.intersection(tables)),
+            working_sets="working-set" in tables,
+            jobs=jobs,
+            watch=watch,
+        )
         rows.append(cell_of(result, page_bytes))
+        if on_rows is None:
+            of_traces.append(tables_of(result, page_bytes, tables))
+        else:
+            rows[-1] |= lists_of(result, page_bytes)
         traces.append({**result["trace"], "study_notes": sampling_notes(result["sampling"])})
         devices.append(result["device"])
     if on_rows is not None and cells:
         on_rows(list(enumerate(rows)))
-    return {"rows": rows, "traces": traces, "devices": devices, "policies": []}
+    facts = {"traces": traces, "devices": devices, "policies": []}
+    return {"rows": rows, **facts, "tables": of_traces}
 
 
 def _made(ran: Ran) -> Locality:
-    tables = {column_of(name): table_of(ran.rows, name) for name in TABLES}
+    of_traces = ran.result.get("tables")
+    tables = {
+        column_of(name): table_of(ran.rows, name)
+        if of_traces is None
+        else joined([of_trace[name] for of_trace in of_traces], schema)
+        for name, schema in TABLES.items()
+    }
     return Locality(**tables, facts=ran.facts, warnings=ran.warnings)
 
 
@@ -136,6 +162,11 @@ LOCALITY = Study(
     own_schema={**OF_CELL, **LISTS},
     beside=LISTS,
 )
+
+
+def locality_with(tables: Collection[str]) -> Study[Locality]:
+    """Return the study of which only these tables have rows, which takes less time and memory."""
+    return replace(LOCALITY, engine=partial(_analysed, tables=tables))
 
 
 @in_python(*READING)
@@ -163,8 +194,9 @@ def locality(
             first ranks first), ``"recent"`` (who reached it last) or ``"best"``.
         repeats: How consecutive references to one page count: ``"each"``, or ``"collapsed"`` to
             the first read and the first write among them.
-        sample: Follow only some pages, and give only the miss curve: a rate above 0 and up to 1 as
-            a float or as text (``"1%"``), or the most pages as a whole number from 32.
+        sample: Follow only some pages, and give only the miss curve: ``"auto"``, which is 10 % of
+            them, a rate above 0 and up to 1 as a float or as text (``"1%"``), or the most pages as
+            a whole number from 32.
         seed: Seed of the choice of pages.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with

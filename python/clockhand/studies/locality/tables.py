@@ -1,6 +1,6 @@
 """The tables of a locality analysis: made of what the engine counts, kept as lists in a row."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -122,27 +122,58 @@ LISTS: Mapping[str, pl.DataType] = {
 
 
 def cell_of(result: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
-    """Return what the engine found in one trace as a row with the columns of :data:`OF_CELL` and
-    :data:`LISTS`.
+    """Return what the engine found in one trace as a row with the columns of :data:`OF_CELL`.
 
     Args:
         result: What the engine gave.
         page_bytes: Bytes of a page.
     """
     trace = result["trace"]
-    row = {
+    return {
         "trace": trace["name"],
         "page_bytes": page_bytes,
         "device": result["device"]["name"],
         **{name: trace[name] for name in list(OF_CELL)[3:]},
     }
+
+
+def lists_of(result: Mapping[str, Any], page_bytes: int) -> dict[str, pl.Series]:
+    """Return the tables as a row has them, with the columns of :data:`LISTS`.
+
+    Args:
+        result: What the engine gave.
+        page_bytes: Bytes of a page.
+    """
+    tables = tables_of(result, page_bytes, TABLES)
+    return {
+        column_of(name): table.drop(IDENTITY).to_struct(column_of(name))
+        for name, table in tables.items()
+    }
+
+
+def tables_of(
+    result: Mapping[str, Any], page_bytes: int, wanted: Collection[str]
+) -> dict[str, pl.DataFrame]:
+    """Return the tables of what the engine found in one trace, by their names in :data:`TABLES`.
+
+    Args:
+        result: What the engine gave.
+        page_bytes: Bytes of a page.
+        wanted: The names of those that are to have rows.
+    """
+    tables = {}
     for name, made in _MADE.items():
-        schema = TABLES[name]
-        columns = [pl.col(column).cast(kind) for column, kind in schema.items()]
-        listed = [part.select(columns) for part in made(result, page_bytes)]
-        table = pl.concat([pl.DataFrame(schema=schema), *listed]).drop(IDENTITY)
-        row[column_of(name)] = table.to_struct(column_of(name))
-    return row
+        columns = [pl.col(column).cast(kind) for column, kind in TABLES[name].items()]
+        parts = made(result, page_bytes) if name in wanted else []
+        tables[name] = joined([part.select(columns) for part in parts], TABLES[name])
+    return tables
+
+
+def joined(parts: Sequence[pl.DataFrame], schema: Schema) -> pl.DataFrame:
+    """Return the rows of all parts; one part as it is, whose constant columns take no memory."""
+    if len(parts) == 1:
+        return parts[0]
+    return pl.concat([pl.DataFrame(schema=schema), *parts])
 
 
 def table_of(cells: pl.DataFrame, table: str, beside: Sequence[str] = ()) -> pl.DataFrame:
@@ -191,13 +222,15 @@ def _summary(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
 def _shares(ranking: Mapping[str, Any]) -> dict[str, Any]:
     references, pages = ranking["references"], ranking["pages"]
     re_references = references - pages
-    up_to = [0, *pl.Series(ranking["counts"], dtype=pl.UInt64).cum_sum()]
+    up_to = pl.Series(ranking["counts"], dtype=pl.UInt64).cum_sum()
 
     def share(ranks: int) -> float | None:
-        return up_to[min(ranks, pages)] / references if references else None
+        last = min(ranks, pages)
+        return (up_to[last - 1] if last else 0) / references if references else None
 
-    ranges = ranking["inverted_ranges"]
-    displaced = sum(found["displaced_references"] for found in ranges)
+    ranges = pl.DataFrame(ranking["inverted_ranges"])
+    # One by one, in order: a sum of decimals depends on it.
+    displaced = sum(ranges["displaced_references"])
     return {
         "ranking": ranking["ranking"],
         "op": ranking["op"],
@@ -210,7 +243,7 @@ def _shares(ranking: Mapping[str, Any]) -> dict[str, Any]:
             for percentage in TOP_PERCENTAGES
         },
         "inversion_share": displaced / re_references if re_references else None,
-        "inverted_ranks": sum(found["last_rank"] - found["first_rank"] + 1 for found in ranges),
+        "inverted_ranks": (ranges["last_rank"] - ranges["first_rank"] + 1).sum(),
     }
 
 
@@ -233,14 +266,13 @@ def _ranks(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
 
 def _inversions(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
     return [
-        _labelled(result, page_bytes, **found).with_columns(
+        _labelled(result, page_bytes, **ranking["inverted_ranges"]).with_columns(
             ranking=pl.lit(ranking["ranking"]),
             op=pl.lit(ranking["op"]),
             displaced_share=pl.col("displaced_references")
             / (ranking["references"] - ranking["pages"]),
         )
         for ranking in _rankings(result)
-        for found in ranking["inverted_ranges"]
     ]
 
 

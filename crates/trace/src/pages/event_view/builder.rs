@@ -236,7 +236,7 @@ impl EventViewBuilder {
             let mut flags = flags | if page == first { BEGINS_EVENT } else { 0 };
             if op == Op::Write {
                 self.write_references += 1;
-                self.footprint.write(id);
+                self.footprint.note(id, true);
                 let is_covered = flags & CALL != 0 && self.covers(page, address..end, length);
                 flags |= if is_covered { COVERED } else { 0 };
             }
