@@ -61,6 +61,43 @@ for step in range(250):
         parts[first] = bytearray(reversed(parts[second]))
 print(*(hashlib.sha256(part).hexdigest() for part in parts), sep="\\n")
 """
+# Takes turns with its pager, starts a thread and a process, and says on how many processors each may
+# run; then it chooses one processor, and all again.
+PROCESSORS = """
+import os, subprocess, sys, threading, time
+parts = [bytearray(65536) for _ in range(100)]
+def work():
+    for part in parts:
+        part[::4096] = os.urandom(16)
+def processors(process, thread):
+    with open(f"/proc/{process}/task/{thread}/status") as status:
+        (mask,) = [line.split()[1] for line in status if line.startswith("Cpus_allowed:")]
+    return int(mask.replace(",", ""), 16).bit_count()
+for _ in range(3):
+    work()
+    asked = len(os.sched_getaffinity(0))
+    print(asked)
+may_end = threading.Event()
+thread = threading.Thread(target=may_end.wait)
+thread.start()
+child = subprocess.Popen(["sleep", "600"])
+def started():
+    return processors(os.getpid(), thread.native_id), processors(child.pid, child.pid)
+until = time.monotonic() + 60
+while started() != (asked, asked) and time.monotonic() < until:
+    work()
+print(*started())
+everywhere = os.sched_getaffinity(0)
+os.sched_setaffinity(0, {min(everywhere)})
+work()
+print(*os.sched_getaffinity(0) ^ {min(everywhere)}, processors(os.getpid(), os.getpid()))
+os.sched_setaffinity(0, everywhere)
+for _ in range(3):
+    work()
+    print(processors(os.getpid(), os.getpid()))
+may_end.set()
+child.kill()
+"""
 # Children by fork and by fork of children change their copies of 2 MiB; all must see their own.
 FORKS = """
 import os, sys, zlib
@@ -330,6 +367,20 @@ def test_hundreds_of_short_programs_on_busy_processors_all_end(
     assert run.out == b"60\n" * 150
     assert "has waited" not in run.err
     assert len(json.loads((tmp_path / "rows.json").read_text())) > 600
+
+
+def test_a_program_sees_the_processors_that_it_may_use_and_so_does_what_it_starts(
+    clockhand: Clockhand,
+) -> None:
+    processors = len(os.sched_getaffinity(0))
+    if processors == 1:
+        pytest.skip("there is one processor, so that none can be left")
+    words = ["--policy", "clock", "--memory", "2MiB", "--swap-in-ram", "--no-simulate"]
+    run = clockhand("run", *words, "--", PYTHON, "-c", PROCESSORS)
+    assert run.code == 0, run.err
+    often = [str(processors)] * 3
+    started = f"{processors} {processors}"
+    assert run.out.decode().splitlines() == [*often, started, "1", *often]
 
 
 @pytest.mark.parametrize("program", ["zstd", "python3"])

@@ -13,7 +13,7 @@
 //!   the mapping and answers with a second [`Reply`]. From then on the pager sends [`Unmap`] and the program answers
 //!   each with [`UNMAPPED`]. The connection lasts as long as the program's memory: when it ends for the program, the
 //!   pager is gone; when it ends for the pager, the program has ended, or has been replaced by exec.
-//! * [`RequestKind::Discard`]: answered with one [`Reply`].
+//! * [`RequestKind::Discard`] and [`RequestKind::Part`]: answered with one [`Reply`].
 //! * [`RequestKind::BeginFork`]: answered with one [`Reply`]. From then on no page changes until the program sends
 //!   [`RequestKind::EndFork`] over the same connection, which is answered with another [`Reply`], or closes it. The
 //!   copy for the child lasts as long as the connection is open, for parent or child.
@@ -40,7 +40,7 @@ pub const NO_TOKEN: Token = [0; 2];
 pub const PAGE_BYTES: usize = 4096;
 
 /// Changes whenever a structure or its meaning changes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What a program wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,9 @@ pub enum RequestKind {
     BeginFork = 3,
     /// The child has been forked, or could not be.
     EndFork = 4,
+    /// The program is about to ask where it may run, or to choose it: its threads are let go from the pager's processor,
+    /// if it chooses for good.
+    Part = 5,
 }
 
 /// The first packet of a connection.
@@ -75,7 +78,7 @@ pub struct Request {
     pub fork: Token,
     /// Discard: the first page, counted from the start of the memory.
     pub first_page: u64,
-    /// Discard: how many pages.
+    /// Discard: how many pages. Part: 1 if the program chooses where it runs, 0 if it asks.
     pub pages: u64,
     /// Attach: the program's name, filled up with zeros.
     pub name: [u8; 32],

@@ -1,12 +1,15 @@
-//! Where the pager's thread runs: beside the thread that faults, as long as they take turns.
+//! Where the pager's thread and the program's run: on one processor, as long as they take turns.
 //!
 //! A thread that faults goes to sleep and frees its processor, where the pager's thread can take over at once. On
 //! another, idle processor the pager's thread would first have to be woken, which in a virtual machine takes longer
-//! than everything else that a fault does. So the pager's thread goes to the processor of the program; the program's own
-//! threads are left alone. If several threads fault and run at the same time, the scheduler decides.
+//! than everything else that a fault does. So the pager's thread goes to the processor of the program. The scheduler would
+//! send the program, when it is woken, to the idle one, which takes as long; so it is held where it is until there has been no
+//! fault for a while, several threads fault and run at the same time, or the program forks, asks where it may run or
+//! chooses it. What it starts meanwhile, threads and processes, inherits where it may run, and is freed soon after.
 
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::{Mutex, MutexGuard};
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -14,7 +17,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// The faulting thread's processor is looked up again after this many faults.
 const FAULTS_BETWEEN_LOOKS: u32 = 32;
 
-/// The name of the thread that drops translations in the program, with which those of the pager's threads begin.
+/// The name of the thread that drops translations in the program.
 const HELPER_NAME: &str = "clockhand";
 
 /// The most threads of a program that are looked at.
@@ -22,43 +25,55 @@ const MOST_THREADS: usize = 64;
 
 pub(crate) struct Affinity {
     process: i32,
-    /// Where this thread may run, and the one that wakes; none if that is a single processor or not known.
+    /// Where this thread may run; none if that is a single processor or not known.
     own: Option<CpuSet>,
-    waker: Option<Pid>,
     faults_until_look: u32,
     /// The thread that faulted last, and whether another one has faulted since the last look.
     thread: Option<i32>,
     have_several_faulted: bool,
     /// The processor that this thread shares with the program.
     processor: Option<usize>,
+    held: Option<Held>,
+    /// Whether threads of the program may be held: a program whose pager is a part of it is left alone.
+    holds: bool,
+}
+
+/// Processes that chose where they run, under any pager of this process. What they start has their choice.
+static CHOOSING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn choosing() -> MutexGuard<'static, BTreeSet<i32>> {
+    CHOOSING.lock().expect("the lock is never poisoned")
+}
+
+/// A thread of the program that is held on this thread's processor, and where it may run otherwise.
+struct Held {
+    thread: Pid,
+    here: CpuSet,
+    elsewhere: CpuSet,
 }
 
 impl Affinity {
-    /// Follows the threads of a process with this thread and the one that wakes.
-    pub(crate) fn new(process: i32, waker: Option<Pid>) -> Self {
+    /// Follows the threads of a process, and holds them or does not.
+    pub(crate) fn new(process: i32, holds: bool) -> Self {
         Affinity {
             process,
             own: sched_getaffinity(None).ok().filter(|own| own.count() > 1),
-            waker,
             faults_until_look: 0,
             thread: None,
             have_several_faulted: false,
             processor: None,
+            held: None,
+            holds,
         }
     }
 
-    /// Whether this thread shares a processor with the program, and could run elsewhere.
-    pub(crate) fn is_beside(&self) -> bool {
-        self.processor.is_some()
-    }
-
-    /// `thread` has faulted; returns whether this thread has looked where it runs.
-    pub(crate) fn follow(&mut self, thread: i32) -> bool {
-        let Some(own) = self.own else { return false };
+    /// `thread` has faulted.
+    pub(crate) fn follow(&mut self, thread: i32) {
+        let Some(own) = self.own else { return };
         self.have_several_faulted |= self.thread.replace(thread).is_some_and(|last| last != thread);
         if self.faults_until_look > 0 {
             self.faults_until_look -= 1;
-            return false;
+            return;
         }
         self.faults_until_look = FAULTS_BETWEEN_LOOKS;
         let have_several_faulted = std::mem::take(&mut self.have_several_faulted);
@@ -66,53 +81,94 @@ impl Affinity {
         let of_thread =
             || processor_of(self.process, thread).filter(|&number| number < CpuSet::MAX_CPU);
         let processor = if is_parted { None } else { of_thread() };
+        self.hold(processor, thread);
         if processor == self.processor {
-            return true;
+            return;
         }
-        let set = processor.map_or(own, |number| {
-            let mut set = CpuSet::new();
-            set.set(number);
-            set
-        });
+        let set = processor.map_or(own, only);
         // Only an optimisation: if it is refused, faults take longer.
         let _ = sched_setaffinity(None, &set);
-        for other in [helper_of(self.process), self.waker].into_iter().flatten() {
-            let _ = sched_setaffinity(Some(other), &set);
+        if let Some(helper) = helper_of(self.process) {
+            let _ = sched_setaffinity(Some(helper), &set);
         }
         self.processor = processor;
-        true
     }
-}
 
-/// Tells whether the machine has processors without work.
-pub(crate) struct Load {
-    average: Option<File>,
-    processors: usize,
-}
-
-impl Load {
-    pub(crate) fn new() -> Self {
-        // SAFETY: the call takes a number and returns one.
-        let processors = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-        Load {
-            average: File::open("/proc/loadavg").ok(),
-            processors: usize::try_from(processors).unwrap_or(1),
+    fn hold(&mut self, processor: Option<usize>, thread: i32) {
+        let processor = processor.filter(|_| self.holds);
+        let thread = Pid::from_raw(thread);
+        if self.held.as_ref().map(|held| held.thread) == thread && processor.is_some() {
+            return;
+        }
+        self.release();
+        let (Some(processor), Some(thread)) = (processor, thread) else { return };
+        let Ok(elsewhere) = sched_getaffinity(Some(thread)) else { return };
+        let here = only(processor);
+        if elsewhere.count() > 1 && sched_setaffinity(Some(thread), &here).is_ok() {
+            self.held = Some(Held { thread, here, elsewhere });
         }
     }
 
-    /// Whether a processor has no work while `own` threads of ours have; false if that is not known.
-    pub(crate) fn leaves_a_processor_idle(&self, own: usize) -> bool {
-        let Some(running) = self.average.as_ref().and_then(running) else { return false };
-        running.saturating_sub(own) + 1 < self.processors
+    /// Lets the program's thread, and what it has started, run where it may. It is held again after some more faults.
+    pub(crate) fn release(&mut self) {
+        self.free_heirs();
+        if let Some(held) = self.held.take() {
+            held.free(held.thread);
+            self.faults_until_look = FAULTS_BETWEEN_LOOKS;
+        }
+    }
+
+    /// Never holds a thread again: the program chooses where it runs.
+    pub(crate) fn part(&mut self) {
+        self.holds = false;
+        choosing().insert(self.process);
+    }
+
+    /// Lets threads and processes that the held thread has started run where it may when it is not held.
+    pub(crate) fn free_heirs(&self) {
+        let Some(held) = &self.held else { return };
+        let mut processes = vec![self.process];
+        let mut seen = 0;
+        while let Some(process) = processes.pop() {
+            if choosing().contains(&process) {
+                continue;
+            }
+            for (thread, name) in threads_of(process) {
+                seen += 1;
+                if seen > MOST_THREADS {
+                    return;
+                }
+                let children =
+                    fs::read_to_string(format!("/proc/{process}/task/{thread}/children"));
+                let children = children.unwrap_or_default();
+                processes.extend(
+                    children.split_ascii_whitespace().filter_map(|child| child.parse::<i32>().ok()),
+                );
+                match Pid::from_raw(thread) {
+                    Some(thread) if thread != held.thread && name != HELPER_NAME => {
+                        held.free(thread)
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 }
 
-/// How many threads run or wait for a processor: the number before the slash in `0.20 0.18 0.12 1/80 11206`.
-fn running(average: &File) -> Option<usize> {
-    let mut text = [0; 64];
-    let length = average.read_at(&mut text, 0).ok()?;
-    let text = std::str::from_utf8(&text[..length]).ok()?;
-    text.split_once('/')?.0.rsplit_once(' ')?.1.parse().ok()
+impl Held {
+    /// Lets a thread run elsewhere too, unless it has been sent to other processors meanwhile.
+    fn free(&self, thread: Pid) {
+        if sched_getaffinity(Some(thread)).is_ok_and(|set| set == self.here) {
+            // Only an optimisation.
+            let _ = sched_setaffinity(Some(thread), &self.elsewhere);
+        }
+    }
+}
+
+fn only(processor: usize) -> CpuSet {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    set
 }
 
 /// The threads of a process, with their names.
@@ -134,7 +190,7 @@ fn runs_beside(process: i32, thread: i32) -> bool {
     let mut others = threads_of(process).take(MOST_THREADS);
     others.any(|(other, name)| {
         other != thread
-            && !name.starts_with(HELPER_NAME)
+            && name != HELPER_NAME
             && field_of(process, other, STATE).is_some_and(|state| state == "R")
     })
 }
@@ -157,33 +213,15 @@ fn field_of(process: i32, thread: i32, field: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
-
-    #[test]
-    fn a_processor_is_idle_if_fewer_threads_run_than_there_are_processors() {
-        let mut average = tempfile::tempfile().expect("a temporary file");
-        average.write_all(b"0.20 0.18 0.12 3/80 11206\n").expect("it can be written");
-        let mut load = Load { average: Some(average), processors: 2 };
-        assert!(load.leaves_a_processor_idle(3), "all that run are ours, and take turns");
-        assert!(!load.leaves_a_processor_idle(2));
-        assert!(!load.leaves_a_processor_idle(1));
-        load.processors = 4;
-        assert!(load.leaves_a_processor_idle(1));
-        load.processors = 1;
-        assert!(!load.leaves_a_processor_idle(3), "there is no other one");
-        load.average = None;
-        assert!(!load.leaves_a_processor_idle(3));
-    }
 
     #[test]
     fn a_program_whose_threads_are_gone_is_neither_found_nor_followed() {
         let nobody = i32::MAX;
         assert_eq!(processor_of(nobody, nobody), None);
         assert!(!runs_beside(nobody, nobody));
-        let mut affinity = Affinity::new(nobody, None);
+        let mut affinity = Affinity::new(nobody, true);
         affinity.follow(nobody);
-        assert!(!affinity.is_beside());
+        assert!(affinity.held.is_none());
     }
 }

@@ -99,6 +99,10 @@ fn answer(
             discard(shared, &control()?, request)?;
             Ok(Some(Reply::ZERO))
         }
+        kind if kind == RequestKind::Part as u32 => {
+            part(&control()?, request.pages != 0)?;
+            Ok(Some(Reply::ZERO))
+        }
         kind if kind == RequestKind::BeginFork as u32 => {
             let control = control()?;
             let copies = begin_fork(&control)?;
@@ -156,6 +160,13 @@ fn discard(shared: &Shared, control: &Control, request: &Request) -> Result<(), 
     let ended = || "the paged memory has ended".to_owned();
     control.command(Command::Discard { first, pages, done }).map_err(|_| ended())?;
     is_done.recv().map_err(|_| ended())?.map_err(|error| error.to_string())
+}
+
+fn part(control: &Control, for_good: bool) -> Result<(), String> {
+    let (done, is_done) = channel();
+    let ended = |_| "the paged memory has ended".to_owned();
+    control.command(Command::Part { for_good, done }).map_err(|_| ended(()))?;
+    is_done.recv().map_err(|_| ended(()))
 }
 
 fn begin_fork(control: &Control) -> Result<InitialPages, String> {

@@ -13,7 +13,7 @@ use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::{Op, PageId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use crate::beside::Beside;
+use crate::affinity::Affinity;
 use crate::pager::{FrameShares, Pager};
 use crate::paging::{InitialPages, PagerError, Paging, Parts};
 use crate::statistics::{Counts, Times};
@@ -139,6 +139,8 @@ impl Visitor for Build {
 pub(crate) enum Command {
     /// Forget these pages.
     Discard { first: PageId, pages: u32, done: Sender<Result<(), PagerError>> },
+    /// Let the program's threads run where they may, for good or for now.
+    Part { for_good: bool, done: Sender<()> },
     /// Copy all pages and let none change.
     BeginFork { done: Sender<Result<InitialPages, PagerError>> },
     /// Let pages change again.
@@ -236,20 +238,22 @@ impl Driver {
     /// Serves until the program has ended, the pager is stopped, or the store fails for too long.
     pub(crate) fn run(mut self) -> Progress {
         self.channel.activity.follow_this_thread();
-        let mut beside = Beside::new(&self.userfault, self.process);
+        let mut affinity = Affinity::new(self.process, self.program.is_some());
         let mut faults = Vec::new();
         let mut published = Instant::now();
         let failure = loop {
-            match self.turn(&mut faults, &mut beside) {
+            match self.turn(&mut faults, &mut affinity) {
                 Ok(true) => {}
                 Ok(false) => break None,
                 Err(error) => break self.failure(error),
             }
             if published.elapsed() >= PUBLISH_EVERY {
+                affinity.free_heirs();
                 self.publish();
                 published = Instant::now();
             }
         };
+        affinity.release();
         if failure.is_none() {
             // Errors are expected here when the program has ended.
             let _ = self.paging.end();
@@ -277,31 +281,30 @@ impl Driver {
     fn turn(
         &mut self,
         faults: &mut Vec<FaultMessage>,
-        beside: &mut Beside,
+        affinity: &mut Affinity,
     ) -> Result<bool, PagerError> {
         let program = self.program.as_ref().map(AsFd::as_fd);
         let [has_faults, has_commands, has_ended] =
-            wait(self.userfault.as_fd(), self.channel.wake.as_fd(), program, beside.patience())?;
-        if has_commands || !has_faults {
-            beside.settle();
-        }
-        if has_commands && !self.obey()? {
+            wait(self.userfault.as_fd(), self.channel.wake.as_fd(), program)?;
+        if has_commands && !self.obey(affinity)? {
             return Ok(false);
         }
         if has_faults {
             let learned = Instant::now();
             self.userfault.read(faults)?;
-            let is_only = faults.len() == 1;
             for fault in faults.drain(..) {
-                beside.begin(fault.thread, is_only);
+                affinity.follow(fault.thread);
                 let page = PageId(((fault.address - self.base) / PAGE_BYTES as u64) as u32);
                 self.channel.activity.begin(Asked::Page(page.0));
                 self.serve(page, fault.op)?;
                 self.channel.activity.end();
                 self.paging.fault_served(learned.elapsed());
-                beside.end(&fault);
             }
         } else {
+            // The program does not take turns with this thread, or has ended, which exec does too.
+            if !has_commands {
+                affinity.release();
+            }
             match self.paging.collect_finished_writes() {
                 Err(error @ PagerError::Store { .. }) => self.store_failed(&error),
                 result => result?,
@@ -334,7 +337,7 @@ impl Driver {
     }
 
     /// Carries out commands; returns whether to go on.
-    fn obey(&mut self) -> Result<bool, PagerError> {
+    fn obey(&mut self, affinity: &mut Affinity) -> Result<bool, PagerError> {
         let mut count = [0; 8];
         // The event only wakes this thread: what to do is in the channel.
         let _ = rustix::io::read(&*self.channel.wake, &mut count);
@@ -355,7 +358,16 @@ impl Driver {
                 Some(Command::Discard { first, pages, done }) => {
                     let _ = done.send(self.paging.discard(first, pages));
                 }
+                Some(Command::Part { for_good, done }) => {
+                    affinity.release();
+                    if for_good {
+                        affinity.part();
+                    }
+                    let _ = done.send(());
+                }
                 Some(Command::BeginFork { done }) => {
+                    // The child is to run wherever the program may.
+                    affinity.release();
                     self.channel.activity.begin(Asked::Fork);
                     let copies = self.paging.copy_for_fork();
                     is_frozen = copies.is_ok();
@@ -384,12 +396,11 @@ impl Driver {
 /// How often to check whether a forking program is still there.
 const FORK_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Waits for faults, for commands, or for the program's end, and not for long; returns which of the three happened.
+/// Waits for faults, for commands, or for the program's end; returns which of the three happened.
 fn wait(
     faults: BorrowedFd<'_>,
     commands: BorrowedFd<'_>,
     program: Option<BorrowedFd<'_>>,
-    patience: Duration,
 ) -> io::Result<[bool; 3]> {
     // The program's socket is polled for no events: an unread answer of the program would keep it ready and make this a
     // busy loop. A hang-up is reported regardless. Without a program, its entry repeats another descriptor.
@@ -398,7 +409,7 @@ fn wait(
         PollFd::from_borrowed_fd(commands, PollFlags::IN),
         PollFd::from_borrowed_fd(program.unwrap_or(commands), PollFlags::empty()),
     ];
-    let timeout = Timespec { tv_sec: 0, tv_nsec: patience.min(PUBLISH_EVERY).as_nanos() as i64 };
+    let timeout = Timespec { tv_sec: 0, tv_nsec: PUBLISH_EVERY.as_nanos() as i64 };
     match poll(&mut polled, Some(&timeout)) {
         Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
         result => result?,

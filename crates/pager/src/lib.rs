@@ -36,7 +36,6 @@
 //! ```
 
 mod affinity;
-mod beside;
 mod connection;
 mod driver;
 mod frames;
@@ -52,7 +51,6 @@ pub mod store;
 mod translations;
 mod userfault;
 mod userfault_memory;
-mod waker;
 mod watchdog;
 
 pub use clockhand_pager_protocol::{PAGE_BYTES, SOCKET_VARIABLE};

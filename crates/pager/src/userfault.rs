@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clockhand_policy::Op;
 
@@ -27,10 +26,7 @@ const REGISTER_WRITE_PROTECT: u64 = 1 << 1;
 const REGISTER_MINOR: u64 = 1 << 2;
 
 const WRITE_PROTECT: u64 = 1 << 0;
-const WRITE_PROTECT_DONT_WAKE: u64 = 1 << 1;
-const CONTINUE_DONT_WAKE: u64 = 1 << 0;
 const CONTINUE_WRITE_PROTECTED: u64 = 1 << 1;
-const COPY_DONT_WAKE: u64 = 1 << 0;
 const COPY_WRITE_PROTECTED: u64 = 1 << 1;
 
 const EVENT_PAGEFAULT: u8 = 0x12;
@@ -123,8 +119,6 @@ const MESSAGES: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Userfault {
     descriptor: OwnedFd,
-    /// Whether answers let threads wait on, until they are woken.
-    holds_wakes: AtomicBool,
 }
 
 impl AsFd for Userfault {
@@ -165,7 +159,7 @@ impl Userfault {
 
     /// A userfaultfd that another process made and that has not been initialised yet.
     pub(crate) fn from_descriptor(descriptor: OwnedFd) -> io::Result<Self> {
-        let userfault = Userfault { descriptor, holds_wakes: AtomicBool::new(false) };
+        let userfault = Userfault { descriptor };
         let mut argument = ApiArgument { api: API, features: FEATURES, ioctls: 0 };
         userfault.ioctl(IOCTL_API, &mut argument)?;
         Ok(userfault)
@@ -180,16 +174,6 @@ impl Userfault {
         self.ioctl(IOCTL_REGISTER, &mut RegisterArgument { range, mode, ioctls: 0 })
     }
 
-    /// From now on answers leave threads waiting, which [`Userfault::wake`] lets go; or they do not.
-    pub(crate) fn hold_wakes(&self, holds: bool) {
-        self.holds_wakes.store(holds, Ordering::Relaxed);
-    }
-
-    /// A flag, if threads are to wait on.
-    fn held(&self, flag: u64) -> u64 {
-        if self.holds_wakes.load(Ordering::Relaxed) { flag } else { 0 }
-    }
-
     /// Makes a translation for a page whose content is in the memory file.
     pub(crate) fn continue_fault(
         &self,
@@ -198,8 +182,7 @@ impl Userfault {
         writable: bool,
     ) -> io::Result<()> {
         let range = Range { start: address, length: bytes };
-        let protect = if writable { 0 } else { CONTINUE_WRITE_PROTECTED };
-        let mode = protect | self.held(CONTINUE_DONT_WAKE);
+        let mode = if writable { 0 } else { CONTINUE_WRITE_PROTECTED };
         match self.ioctl(IOCTL_CONTINUE, &mut ContinueArgument { range, mode, mapped: 0 }) {
             // There is a translation already: the waiting threads only need to be woken.
             Err(error) if error.raw_os_error() == Some(libc::EEXIST) => self.wake(address, bytes),
@@ -209,8 +192,7 @@ impl Userfault {
 
     /// Gives a page that has no content this one, makes a translation, and wakes the threads that wait.
     pub(crate) fn copy(&self, address: u64, content: &mut Page, writable: bool) -> io::Result<()> {
-        let protect = if writable { 0 } else { COPY_WRITE_PROTECTED };
-        let mode = protect | self.held(COPY_DONT_WAKE);
+        let mode = if writable { 0 } else { COPY_WRITE_PROTECTED };
         let (source, length) = (content.0.as_ptr() as u64, content.0.len() as u64);
         self.ioctl(
             IOCTL_COPY,
@@ -221,7 +203,7 @@ impl Userfault {
     /// Makes translations read-only, or writable again.
     pub(crate) fn write_protect(&self, address: u64, bytes: u64, protect: bool) -> io::Result<()> {
         let range = Range { start: address, length: bytes };
-        let mode = if protect { WRITE_PROTECT } else { self.held(WRITE_PROTECT_DONT_WAKE) };
+        let mode = if protect { WRITE_PROTECT } else { 0 };
         self.ioctl(IOCTL_WRITE_PROTECT, &mut WriteProtectArgument { range, mode })
     }
 

@@ -4,6 +4,7 @@ mod blocks;
 mod descriptors;
 mod direct_reads;
 mod mappings;
+mod processors;
 
 use crate::attach;
 

@@ -240,6 +240,13 @@ pub fn ask_over(
     Ok(reply)
 }
 
+/// Has the program's threads let go from the processor that they share with the pager; for good if it `chooses` its own.
+pub fn part(chooses: bool) {
+    let request = Request { pages: u64::from(chooses), ..request(RequestKind::Part) };
+    // A pager that cannot be reached holds no thread.
+    let _ = Connection::open().map(|connection| ask_over(&connection, &request));
+}
+
 /// Has the contents of pages forgotten: they read as zeros from now on. False if they still are what they were.
 pub fn discard(first_page: u32, pages: u32) -> bool {
     let request = Request {

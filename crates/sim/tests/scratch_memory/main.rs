@@ -9,9 +9,9 @@ use clockhand_trace::{Overrides, Recipe};
 
 const REQUESTS: u64 = 6_000_000;
 const RECIPE: &str = "zipf:skew=0.8,footprint=256MiB";
-/// Each reference takes 8 bytes in memory, nearly all being runs of their own.
-const IN_MEMORY_BYTES: u64 = 7 * REQUESTS;
-const ON_SCRATCH_BYTES: u64 = 24 << 20;
+/// Each reference takes 4 bytes in memory, as nearly all are runs of their own.
+const IN_MEMORY_BYTES: u64 = 4 * REQUESTS;
+const ON_SCRATCH_BYTES: u64 = 16 << 20;
 
 /// The most memory that this process has had, in bytes; `None` where the kernel does not say.
 fn peak_bytes() -> Option<u64> {
