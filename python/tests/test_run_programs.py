@@ -61,8 +61,8 @@ for step in range(250):
         parts[first] = bytearray(reversed(parts[second]))
 print(*(hashlib.sha256(part).hexdigest() for part in parts), sep="\\n")
 """
-# Takes turns with its pager, starts a thread and a process, and says on how many processors each may
-# run; then it chooses one processor, and all again.
+# Takes turns with its pager, starts a thread and a process, and says on how many processors each
+# may run; then it chooses one processor, and all again.
 PROCESSORS = """
 import os, subprocess, sys, threading, time
 parts = [bytearray(65536) for _ in range(100)]
