@@ -98,6 +98,8 @@ def framed(
     else:
         figure |= {"width": PICTURE_WIDTH, "data": {"values": list(records)}}
         figure["title"] = {"text": title, "subtitle": label, "anchor": "start"}
+        # Fonts of viewers are wider than the one that the picture is measured with.
+        figure["padding"] = {"left": 20, "top": 6, "bottom": 6, "right": 20}
     return figure
 
 

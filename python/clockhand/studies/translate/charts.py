@@ -142,7 +142,7 @@ def _times_by_page(rows: pl.DataFrame, number: int) -> Panel:
     return Panel(
         f"access-time-{number}", f"Access time, {where}",
         f"{_at(first, tlb=True)} Lower is better.",
-        "Page size", "Mean time of a reference (ns)", ",", [DATA, ADDRESS], _sizes(rows), True,
+        "Page size", "Mean time of a reference (ns)", ",~r", [DATA, ADDRESS], _sizes(rows), True,
         records,
     )  # fmt: skip
 
