@@ -14,11 +14,11 @@ import io
 import os
 import re
 import subprocess
-import tarfile
 from pathlib import Path
 from statistics import median
 
-ROOT = Path(__file__).resolve().parent.parent
+from versions import ROOT, unpacked
+
 SOURCES = ["crates", "Cargo.toml", "Cargo.lock"]
 CLAIMED_IN_PROGRAMS = "bplru"
 MANIFEST = """
@@ -57,21 +57,12 @@ def main() -> None:
     parser.add_argument("--instructions", action="store_true")
     options = parser.parse_args()
     folder = ROOT / "target" / "buffer-ab"
-    sources = {"before": unpacked(folder / "commit", options.commit), "after": ROOT}
+    sources = {"before": unpacked(folder / "commit", options.commit, SOURCES), "after": ROOT}
     programs = {name: build(folder / name, source) for name, source in sources.items()}
     if options.instructions:
         print_instructions(programs, options)
     else:
         print_speeds(programs, options)
-
-
-def unpacked(folder: Path, commit: str) -> Path:
-    """Write the sources of a commit into a folder and return it."""
-    command = ["git", "-C", str(ROOT), "archive", commit, *SOURCES]
-    archive = subprocess.run(command, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(folder, filter="data")
-    return folder
 
 
 def build(folder: Path, sources: Path) -> Path:

@@ -7,13 +7,12 @@ reference (medians) at 10,000 and 100,000 frames, and the ratio of both (median,
 """
 
 import argparse
-import io
 import os
 import subprocess
-import tarfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from versions import ROOT, unpacked
+
 POLICIES = "crates/policy/src"
 MANIFEST = """
 [package]
@@ -62,7 +61,10 @@ def main() -> None:
 
 def build(folder: Path, commit: str) -> Path:
     """Return a program with the policies of a commit and those of the working tree."""
-    sources = {"before": unpacked(folder / "commit", commit), "after": ROOT / POLICIES}
+    sources = {
+        "before": unpacked(folder / "commit", commit, [POLICIES]) / POLICIES,
+        "after": ROOT / POLICIES,
+    }
     for version, source in sources.items():
         crate = folder / version
         crate.mkdir(parents=True, exist_ok=True)
@@ -80,15 +82,6 @@ def build(folder: Path, commit: str) -> Path:
     environment = {**os.environ, "RUSTFLAGS": " ".join(flags)}
     subprocess.run([*command, str(folder / "Cargo.toml")], check=True, env=environment)
     return folder / "target" / "release" / "policy-ab"
-
-
-def unpacked(folder: Path, commit: str) -> Path:
-    """Write the policies of a commit into a folder; return where their sources are."""
-    command = ["git", "-C", str(ROOT), "archive", commit, POLICIES]
-    archive = subprocess.run(command, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(folder, filter="data")
-    return folder / POLICIES
 
 
 if __name__ == "__main__":
