@@ -26,20 +26,19 @@ use alloc::vec::Vec;
 use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
-use crate::parts::{FrameList, GhostLists, Links};
+use crate::parts::{FrameQueue, GhostLists};
 use crate::{Frame, Frames, HitBits, PageId};
 
 /// Numbers of the ghost lists.
 const B1: usize = 0;
 const B2: usize = 1;
 
-/// The two clocks share their links: a page is in one of them.
+/// The two clocks, their ghosts and `T1`'s target size.
 #[derive(Clone, Debug)]
 pub struct Car {
     frames: u32,
-    links: Links,
-    t1: FrameList,
-    t2: FrameList,
+    t1: FrameQueue,
+    t2: FrameQueue,
     /// `B1` and `B2`.
     ghosts: GhostLists<2>,
     is_in_t2: Vec<bool>,
@@ -58,9 +57,8 @@ impl Cataloged for Car {
     fn build(_: &Settings, size: Size) -> Self {
         Car {
             frames: size.frames,
-            links: Links::new(size.frames),
-            t1: FrameList::EMPTY,
-            t2: FrameList::EMPTY,
+            t1: FrameQueue::new(),
+            t2: FrameQueue::new(),
             ghosts: GhostLists::new(size.pages),
             is_in_t2: vec![false; size.frames as usize],
             p: 0.0,
@@ -82,20 +80,19 @@ impl Car {
                 true => (&mut self.t1, B1, &mut pinned_in_t1),
                 false => (&mut self.t2, B2, &mut pinned_in_t2),
             };
-            let frame = clock.head();
+            let frame = clock.pop_head();
             if frames.is_pinned(frame) {
-                clock.move_to_tail(&mut self.links, frame);
+                clock.push_tail(frame);
                 *pinned += 1;
                 continue;
             }
-            clock.remove(&mut self.links, frame);
             if !frames.is_referenced(frame) {
                 self.ghosts.push_new(ghosts, frames.page(frame));
                 return frame;
             }
             frames.clear_bits(frame);
             self.is_in_t2[frame.index()] = true;
-            self.t2.push_tail(&mut self.links, frame);
+            self.t2.push_tail(frame);
             pinned_in_t2 = 0;
         }
     }
@@ -134,24 +131,24 @@ impl PagePolicy for Car {
         self.is_in_t2[frame.index()] = true;
         if self.ghosts.remove(B1, fault.page) {
             self.p = (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into());
-            self.t2.push_tail(&mut self.links, frame);
+            self.t2.push_tail(frame);
         } else if self.ghosts.remove(B2, fault.page) {
             self.p = (self.p - (len_b1 / len_b2).max(1.0)).max(0.0);
-            self.t2.push_tail(&mut self.links, frame);
+            self.t2.push_tail(frame);
         } else {
             self.is_in_t2[frame.index()] = false;
-            self.t1.push_tail(&mut self.links, frame);
+            self.t1.push_tail(frame);
         }
     }
 
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
-        let list = if self.is_in_t2[frame.index()] { &mut self.t2 } else { &mut self.t1 };
-        list.remove(&mut self.links, frame);
+        let clock = if self.is_in_t2[frame.index()] { &mut self.t2 } else { &mut self.t1 };
+        clock.remove(frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.ring("T1", &mut self.t1.iter(&self.links));
-        inspector.ring("T2", &mut self.t2.iter(&self.links));
+        inspector.ring("T1", &mut self.t1.iter());
+        inspector.ring("T2", &mut self.t2.iter());
         inspector.ghosts("B1", &mut self.ghosts.iter(B1));
         inspector.ghosts("B2", &mut self.ghosts.iter(B2));
         inspector.value("p", self.p);
@@ -166,13 +163,13 @@ impl PagePolicy for Car {
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
-        self.t1.check_invariants(&self.links);
-        self.t2.check_invariants(&self.links);
+        self.t1.check_invariants();
+        self.t2.check_invariants();
         self.ghosts.check_invariants();
         assert!(self.t1.len() + self.t2.len() <= self.frames, "more pages than frames");
         assert!(self.t1.len() + self.ghosts.len(B1) <= self.frames, "T1 and B1 exceed the frames");
         assert!((0.0..=f64::from(self.frames)).contains(&self.p), "p is out of range");
-        for frame in self.t1.iter(&self.links).chain(self.t2.iter(&self.links)) {
+        for frame in self.t1.iter().chain(self.t2.iter()) {
             let page = frames.page(frame);
             assert!(
                 !self.ghosts.contains(B1, page) && !self.ghosts.contains(B2, page),

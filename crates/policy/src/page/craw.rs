@@ -21,7 +21,7 @@
 //! `lazy` (default), or at once, `eager`.
 //!
 //! **Cost per hit and per victim.** One OR; constant on average, at most six steps per frame. 12 bytes per
-//! page of the footprint and up to 66 per frame.
+//! page of the footprint and up to 73 per frame.
 //!
 //! **Deviations from the paper.** The figure's 0/0 would end in an endless loop: an empty area has ratio 0. If
 //! a scan empties `W1`, `RECLAIM` returns without a page. Sizes are exact rationals. The dirty state belongs
@@ -36,7 +36,7 @@ use alloc::vec::Vec;
 use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::{DesiredSizes, FrameList, GhostLists, Links};
+use crate::parts::{DesiredSizes, FrameQueue, GhostLists};
 use crate::{Frame, Frames, HitBits, Op, PageId, Ratio};
 
 /// The parameters of CRAW and CRAW-A.
@@ -74,15 +74,32 @@ enum Area {
 
 const AREAS: [Area; 3] = [Area::R, Area::W1, Area::W2];
 
+/// A set of areas that are in memory at once for a page: bit `area`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Membership(u8);
+
+impl Membership {
+    const NONE: Membership = Membership(0);
+    const WRITE_AREAS: Membership = Membership(1 << Area::W1 as u8 | 1 << Area::W2 as u8);
+
+    #[inline]
+    fn of(area: Area) -> Membership {
+        Membership(1 << area as u8)
+    }
+
+    #[inline]
+    fn is_in_any(self, areas: Membership) -> bool {
+        self.0 & areas.0 != 0
+    }
+}
+
 /// CRAW's areas, ghosts and desired sizes.
 #[derive(Clone, Debug)]
 pub struct Craw {
     frames: u32,
-    read_links: Links,
-    write_links: Links,
-    lists: [FrameList; 3],
-    in_read_area: Vec<bool>,
-    write_area: Vec<Option<Area>>,
+    areas: [FrameQueue; 3],
+    /// The areas that a page is in: `R`, one of `W1` and `W2`, or both.
+    memberships: Vec<Membership>,
     ghosts: GhostLists<3>,
     sizes: DesiredSizes,
     read_ghost_hits: u64,
@@ -105,11 +122,8 @@ impl Cataloged for Craw {
         let c = settings.ratio("c").expect("c has a default");
         Craw {
             frames: size.frames,
-            read_links: Links::new(size.frames),
-            write_links: Links::new(size.frames),
-            lists: [FrameList::EMPTY; 3],
-            in_read_area: vec![false; size.frames as usize],
-            write_area: vec![None; size.frames as usize],
+            areas: core::array::from_fn(|_| FrameQueue::new()),
+            memberships: vec![Membership::NONE; size.frames as usize],
             ghosts: GhostLists::new(size.pages),
             sizes: DesiredSizes::new(size.frames, c),
             read_ghost_hits: 0,
@@ -135,7 +149,7 @@ impl Craw {
     /// The area to reclaim from, among those that are not `barred`.
     fn victim_area(&self, barred: [bool; 3]) -> Area {
         let ratio = |area: Area| {
-            let len = if barred[area as usize] { 0 } else { self.lists[area as usize].len() };
+            let len = if barred[area as usize] { 0 } else { self.areas[area as usize].len() };
             (area as usize, len)
         };
         let [r, w1, w2] = AREAS.map(ratio);
@@ -152,16 +166,17 @@ impl Craw {
     fn reclaim<F: Frames>(&mut self, area: Area, frames: &mut F) -> Reclaimed {
         let (mut pinned, mut scanned) = (0, false);
         loop {
-            if self.lists[area as usize].len() == 0 {
+            let queue = &mut self.areas[area as usize];
+            if queue.len() == 0 {
                 return Reclaimed::Nothing;
             }
-            if pinned == self.lists[area as usize].len() {
+            if pinned == queue.len() {
                 // What the scan has moved from W1 to W2 may be all that can leave.
                 return if scanned { Reclaimed::Nothing } else { Reclaimed::AllPinned };
             }
-            let frame = self.lists[area as usize].head();
+            let frame = queue.pop_head();
             if frames.is_pinned(frame) {
-                self.move_to_tail(area, area, frame);
+                queue.push_tail(frame);
                 pinned += 1;
                 continue;
             }
@@ -171,85 +186,72 @@ impl Craw {
                 Area::W1 | Area::W2 => self.scan_write_area(area, frame, frames),
             };
             if !stays {
-                return self.remove_from_area(area, frame, frames);
+                return self.leave_area(area, frame, frames);
             }
         }
     }
 
-    /// Whether the page under the hand of `R` stays in `R`.
+    /// Whether the page that the hand has taken from `R` stays there, at the tail.
     fn scan_read_area<F: Frames>(&mut self, frame: Frame, frames: &mut F) -> bool {
-        if frames.write_bit(frame) && self.write_area[frame.index()].is_none() {
+        if frames.write_bit(frame) && !self.is_in_any(frame, Membership::WRITE_AREAS) {
             self.link_again(Area::W1, frame, frames.page(frame));
             frames.clear_write_bit(frame);
         }
         let stays = frames.read_bit(frame);
         if stays {
             frames.clear_read_bit(frame);
-            self.move_to_tail(Area::R, Area::R, frame);
+            self.areas[Area::R as usize].push_tail(frame);
         }
         stays
     }
 
-    /// Whether the page under the hand of `W1` or `W2` stays in a write area.
+    /// Whether the page that the hand has taken from `W1` or `W2` stays in a write area, at the tail of `W2`.
     fn scan_write_area<F: Frames>(&mut self, area: Area, frame: Frame, frames: &mut F) -> bool {
-        if frames.read_bit(frame) && !self.in_read_area[frame.index()] {
+        if frames.read_bit(frame) && !self.is_in_any(frame, Membership::of(Area::R)) {
             self.link_again(Area::R, frame, frames.page(frame));
             frames.clear_read_bit(frame);
         }
         let stays = frames.write_bit(frame);
         if stays {
             frames.clear_write_bit(frame);
-            self.move_to_tail(area, Area::W2, frame);
+            self.forget_membership(area, frame);
+            self.link(Area::W2, frame);
         }
         stays
     }
 
-    fn remove_from_area<F: Frames>(
-        &mut self,
-        area: Area,
-        frame: Frame,
-        frames: &mut F,
-    ) -> Reclaimed {
-        self.unlink(area, frame);
+    /// The page that the hand has taken from `area` becomes its ghost.
+    fn leave_area<F: Frames>(&mut self, area: Area, frame: Frame, frames: &mut F) -> Reclaimed {
+        self.forget_membership(area, frame);
         match self.ghosts_are_exclusive {
             true => self.ghosts.push_new(area as usize, frames.page(frame)),
             false => self.ghosts.push(area as usize, frames.page(frame)),
         }
-        if self.in_read_area[frame.index()] {
-            if self.writes_back_eagerly {
-                frames.request_write_back(frame);
-            }
-            return Reclaimed::Nothing;
+        if self.memberships[frame.index()] == Membership::NONE {
+            return Reclaimed::Page(frame);
         }
-        match self.write_area[frame.index()] {
-            Some(_) => Reclaimed::Nothing,
-            None => Reclaimed::Page(frame),
+        if self.writes_back_eagerly && area != Area::R {
+            frames.request_write_back(frame);
         }
+        Reclaimed::Nothing
     }
 
-    fn links(&mut self, area: Area) -> (&mut FrameList, &mut Links) {
-        let links = if area == Area::R { &mut self.read_links } else { &mut self.write_links };
-        (&mut self.lists[area as usize], links)
+    #[inline]
+    fn is_in_any(&self, frame: Frame, areas: Membership) -> bool {
+        self.memberships[frame.index()].is_in_any(areas)
     }
 
-    fn unlink(&mut self, area: Area, frame: Frame) {
-        let (list, links) = self.links(area);
-        list.remove(links, frame);
-        match area {
-            Area::R => self.in_read_area[frame.index()] = false,
-            Area::W1 | Area::W2 => self.write_area[frame.index()] = None,
-        }
+    #[inline]
+    fn forget_membership(&mut self, area: Area, frame: Frame) {
+        self.memberships[frame.index()].0 &= !Membership::of(area).0;
     }
 
     /// Links a page, which is in no area of this side, at the tail of `area`. On a fault this is all: the
     /// ghost entry has been tested, and so removed, before.
+    #[inline]
     fn link(&mut self, area: Area, frame: Frame) {
-        let (list, links) = self.links(area);
-        list.push_tail(links, frame);
-        match area {
-            Area::R => self.in_read_area[frame.index()] = true,
-            Area::W1 | Area::W2 => self.write_area[frame.index()] = Some(area),
-        }
+        self.areas[area as usize].push_tail(frame);
+        self.memberships[frame.index()].0 |= Membership::of(area).0;
     }
 
     /// Links a page that a scan met on the other side, where it stays.
@@ -263,17 +265,6 @@ impl Craw {
                     self.ghosts.remove(Area::W2 as usize, page);
                 }
             }
-        }
-    }
-
-    /// Moves a page to the tail of an area of the same side.
-    fn move_to_tail(&mut self, from: Area, to: Area, frame: Frame) {
-        let (list, links) = self.links(from);
-        list.remove(links, frame);
-        let (list, links) = self.links(to);
-        list.push_tail(links, frame);
-        if to != Area::R {
-            self.write_area[frame.index()] = Some(to);
         }
     }
 
@@ -305,7 +296,7 @@ impl Craw {
     /// Drops the oldest ghosts until each side, with its ghosts, has no more entries than there are frames.
     pub(super) fn trim_ghosts(&mut self) {
         let entries = |craw: &Craw, area: Area| {
-            u64::from(craw.lists[area as usize].len()) + u64::from(craw.ghosts.len(area as usize))
+            u64::from(craw.areas[area as usize].len()) + u64::from(craw.ghosts.len(area as usize))
         };
         let frames = u64::from(self.frames);
         while entries(self, Area::R) > frames && self.ghosts.len(Area::R as usize) > 0 {
@@ -355,18 +346,17 @@ impl PagePolicy for Craw {
     }
 
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
-        if self.in_read_area[frame.index()] {
-            self.unlink(Area::R, frame);
+        for area in AREAS {
+            if self.is_in_any(frame, Membership::of(area)) {
+                self.areas[area as usize].remove(frame);
+            }
         }
-        if let Some(area) = self.write_area[frame.index()] {
-            self.unlink(area, frame);
-        }
+        self.memberships[frame.index()] = Membership::NONE;
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
         for (area, name) in AREAS.into_iter().zip(["R", "W1", "W2"]) {
-            let links = if area == Area::R { &self.read_links } else { &self.write_links };
-            inspector.ring(name, &mut self.lists[area as usize].iter(links));
+            inspector.ring(name, &mut self.areas[area as usize].iter());
         }
         for (area, name) in AREAS.into_iter().zip(["gR", "gW1", "gW2"]) {
             inspector.ghosts(name, &mut self.ghosts.iter(area as usize));
@@ -383,7 +373,7 @@ impl PagePolicy for Craw {
         for (name, size) in desired.into_iter().zip(self.sizes.in_pages()) {
             show(name, size);
         }
-        for (name, list) in ["R_pages", "W1_pages", "W2_pages"].into_iter().zip(&self.lists) {
+        for (name, list) in ["R_pages", "W1_pages", "W2_pages"].into_iter().zip(&self.areas) {
             show(name, list.len().into());
         }
         for (area, name) in AREAS.into_iter().zip(["R_ghosts", "W1_ghosts", "W2_ghosts"]) {
@@ -395,14 +385,12 @@ impl PagePolicy for Craw {
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.ghosts.check_invariants();
         for area in AREAS {
-            let links = if area == Area::R { &self.read_links } else { &self.write_links };
-            let list = &self.lists[area as usize];
-            list.check_invariants(links);
-            for frame in list.iter(links) {
-                let member = match area {
-                    Area::R => self.in_read_area[frame.index()],
-                    _ => self.write_area[frame.index()] == Some(area),
-                };
+            let queue = &self.areas[area as usize];
+            queue.check_invariants();
+            for frame in queue.iter() {
+                let side =
+                    if area == Area::R { Membership::of(area) } else { Membership::WRITE_AREAS };
+                let member = self.memberships[frame.index()].0 & side.0 == Membership::of(area).0;
                 assert!(member, "a page is linked in an area that it is not a member of");
                 let ghost = self.ghosts.contains(area as usize, frames.page(frame));
                 assert!(
@@ -411,7 +399,7 @@ impl PagePolicy for Craw {
                 );
             }
         }
-        let [r, w1, w2] = self.lists.map(|list| list.len());
+        let [r, w1, w2] = AREAS.map(|area| self.areas[area as usize].len());
         assert!(r <= self.frames && w1 + w2 <= self.frames, "an area has more pages than frames");
         self.sizes.check_invariants();
     }

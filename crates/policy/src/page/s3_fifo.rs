@@ -38,15 +38,15 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share};
+use super::{AccessDriven, Fault, Inspector, PagePolicy, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::{FrameList, GhostLists, Links};
+use crate::parts::{FrameQueue, GhostLists};
 use crate::{Frame, Frames, Op, PageId};
 
 const HIGHEST_FREQUENCY: u8 = 3;
 
-/// The two queues share their links: a page is in one of them.
+/// The two queues and the ghosts.
 #[derive(Clone, Debug)]
 pub struct S3Fifo {
     small_pages: u32,
@@ -56,9 +56,8 @@ pub struct S3Fifo {
     any_page_left: bool,
     /// Whether a page is in the main queue.
     is_in_main: Vec<bool>,
-    links: Links,
-    small: FrameList,
-    main: FrameList,
+    small: FrameQueue,
+    main: FrameQueue,
     ghosts: GhostLists<1>,
     frequency: Vec<u8>,
 }
@@ -104,9 +103,8 @@ impl Cataloged for S3Fifo {
             fills_main: settings.choice("fill") == "main",
             any_page_left: false,
             is_in_main: vec![false; size.frames as usize],
-            links: Links::new(size.frames),
-            small: FrameList::EMPTY,
-            main: FrameList::EMPTY,
+            small: FrameQueue::new(),
+            main: FrameQueue::new(),
             ghosts: GhostLists::new(size.pages),
             frequency: vec![0; size.frames as usize],
         }
@@ -117,28 +115,26 @@ impl S3Fifo {
     /// Algorithm 1's `EVICTS`; `None` if no page that can leave is left in the small queue.
     fn evict_from_small<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
         loop {
-            let frame = first_unpinned(&self.small, &self.links, frames)?;
-            self.small.remove(&mut self.links, frame);
+            let frame = self.small.pop_first(|frame| !frames.is_pinned(frame))?;
             if self.frequency[frame.index()] < self.move_to_main_threshold {
                 self.ghosts.push_new(0, frames.page(frame));
                 return Some(frame);
             }
             self.frequency[frame.index()] = 0;
             self.is_in_main[frame.index()] = true;
-            self.main.push_tail(&mut self.links, frame);
+            self.main.push_tail(frame);
         }
     }
 
     /// Algorithm 1's `EVICTM`; `None` if no page that can leave is in the main queue.
     fn evict_from_main<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
         loop {
-            let frame = first_unpinned(&self.main, &self.links, frames)?;
+            let frame = self.main.pop_first(|frame| !frames.is_pinned(frame))?;
             if self.frequency[frame.index()] == 0 {
-                self.main.remove(&mut self.links, frame);
                 return Some(frame);
             }
             self.frequency[frame.index()] -= 1;
-            self.main.move_to_tail(&mut self.links, frame);
+            self.main.push_tail(frame);
         }
     }
 }
@@ -172,39 +168,39 @@ impl PagePolicy for S3Fifo {
         let to_main = was_ghost || (small_is_filled && !self.any_page_left);
         self.is_in_main[frame.index()] = to_main;
         let queue = if to_main { &mut self.main } else { &mut self.small };
-        queue.push_tail(&mut self.links, frame);
+        queue.push_tail(frame);
     }
 
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
         let is_in_main = self.is_in_main[frame.index()];
         let queue = if is_in_main { &mut self.main } else { &mut self.small };
-        queue.remove(&mut self.links, frame);
+        queue.remove(frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.list("S", &mut self.small.iter(&self.links));
-        inspector.list("M", &mut self.main.iter(&self.links));
+        inspector.list("S", &mut self.small.iter());
+        inspector.list("M", &mut self.main.iter());
         inspector.ghosts("G", &mut self.ghosts.iter(0));
         for (frequency, name) in (1..).zip(["frequency_1", "frequency_2", "frequency_3"]) {
-            let pages = self.small.iter(&self.links).chain(self.main.iter(&self.links));
+            let pages = self.small.iter().chain(self.main.iter());
             let mut pages = pages.filter(|frame| self.frequency[frame.index()] == frequency);
             inspector.list(name, &mut pages);
         }
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
-        self.small.check_invariants(&self.links);
-        self.main.check_invariants(&self.links);
+        self.small.check_invariants();
+        self.main.check_invariants();
         self.ghosts.check_invariants();
         assert!(self.ghosts.len(0) <= self.most_ghosts, "too many ghosts");
-        let in_main = self.main.iter(&self.links);
+        let in_main = self.main.iter();
         assert!({ in_main }.all(|frame| self.is_in_main[frame.index()]), "a page's queue is wrong");
-        let in_small = self.small.iter(&self.links);
+        let in_small = self.small.iter();
         assert!(
             !{ in_small }.any(|frame| self.is_in_main[frame.index()]),
             "a page's queue is wrong"
         );
-        for frame in self.small.iter(&self.links).chain(self.main.iter(&self.links)) {
+        for frame in self.small.iter().chain(self.main.iter()) {
             assert!(!self.ghosts.contains(0, frames.page(frame)), "a page in memory is a ghost");
             assert!(self.frequency[frame.index()] <= HIGHEST_FREQUENCY, "a frequency is too high");
         }
