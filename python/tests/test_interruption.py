@@ -121,6 +121,25 @@ def test_words_are_completed_without_loading_the_libraries(words: str, expected:
     assert "tomllib" not in modules, "what commands import of our own library is empty as well"
 
 
+@pytest.mark.parametrize(
+    ("words", "files"),
+    [
+        ("clockhand ", set(FILES)),
+        ("clockhand --", set(FILES)),
+        ("clockhand s", {"pages", "ssd", "sweeps"}),
+        ("clockhand trace", {"traces"}),
+        ("clockhand trace convert --", {"traces"}),
+    ],
+)
+@pytest.mark.parametrize("variable", ["COMP_WORDS", "_TYPER_COMPLETE_ARGS"])
+def test_a_word_that_is_completed_loads_the_commands_that_begin_with_it(
+    variable: str, words: str, files: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_CLOCKHAND_COMPLETE", "complete")
+    monkeypatch.setenv(variable, words)
+    assert {file.__name__.rpartition(".")[2] for file in command.load()} == files
+
+
 def test_descriptions_of_words_are_whole() -> None:
     environment = {
         "_CLOCKHAND_COMPLETE": "complete_fish", "_TYPER_COMPLETE_ARGS": "clockhand simulate --se",

@@ -21,7 +21,7 @@ from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.command.help import laid_out
 from clockhand.command.output import be_quiet, tell
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
-from clockhand.command.shells import install_for_named_shell
+from clockhand.command.shells import COMPLETION, begun_command, install_for_named_shell
 from clockhand.study.calls import serve_the_command
 from clockhand.study.own_policies import raised_by
 
@@ -103,8 +103,16 @@ def whole_command(words: Sequence[str] = ()) -> Any:
 
 
 def load(words: Sequence[str] = ()) -> list[Any]:
-    """Import the files whose commands the words need, all if they name none."""
-    named = [name for name, commands in FILES.items() if words and words[0] in commands]
+    """Import the files whose commands the words need, all if they name none.
+
+    A shell that completes words needs the commands that begin as its word does.
+    """
+    if COMPLETION in os.environ:
+        begun = begun_command()
+        names = {name for names in FILES.values() for name in names if name.startswith(begun)}
+    else:
+        names = set(words[:1])
+    named = [file for file, commands in FILES.items() if names.intersection(commands)]
     return [import_module(f"{__name__}.{name}") for name in named or FILES]
 
 

@@ -69,11 +69,12 @@ def with_options(
 
         # Parameters without a default come first, as Python wants them.
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        unordered = list(parameters())
         ordered = [
             parameter
             for kind in kinds
             for is_optional in (False, True)
-            for parameter in parameters()
+            for parameter in unordered
             if parameter.kind is kind
             and (parameter.default is not inspect.Parameter.empty) is is_optional
         ]
