@@ -160,16 +160,25 @@ def test_a_policy_spelled_out_is_the_same_cell(experiment: Path) -> None:
 def test_each_trace_is_read_once_for_all_its_settings(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[object] = []
-    sources = running.sources
+    read: list[str] = []
+    reading = running._Reading
 
-    def counted(trace: str, *options: Any, **more: Any) -> list[_engine.TraceSource]:
-        opened.append(trace)
-        return sources(trace, *options, **more)
+    def counted(name: str) -> None:
+        original = getattr(reading, name)
 
-    monkeypatch.setattr(running, "sources", counted)
-    run_sweep(read_experiment(experiment))
-    assert len(opened) == 2
+        def noted(self: Any, *given: Any) -> Any:
+            read.append(name)
+            return original(self, *given)
+
+        monkeypatch.setattr(reading, name, noted)
+
+    counted("read")
+    counted("read_beside")
+    run_sweep(read_experiment(experiment), jobs=2)
+    assert read == ["read", "read_beside"], "the second one beside the cells of the first"
+    read.clear()
+    run_sweep(read_experiment(experiment), jobs=1, dataset=experiment.parent / "of-one-thread")
+    assert read == ["read", "read"]
 
 
 def test_another_version_of_the_numbers_is_another_cell(
