@@ -63,6 +63,15 @@ class PreparedTrace:
         page_sizes_bytes: list[int],
         watch: Callable[[str, int, int], None] | None = None,
     ) -> PreparedTrace: ...
+    def read_beside(
+        self,
+        /,
+        trace: TraceSource,
+        policies: list[str],
+        devices: list[str],
+        page_sizes_bytes: list[int],
+        watch: Callable[[str, int, int], None] | None = None,
+    ) -> PreparedTrace | None: ...
     @property
     def traces(self) -> list[dict[str, Any]]: ...
     def simulate(

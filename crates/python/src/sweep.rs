@@ -94,6 +94,25 @@ impl PreparedTrace {
         Ok(PreparedTrace(Arc::new(prepared)))
     }
 
+    /// Reads the next trace, in a thread of its own, beside the cells of this one; none if there is no memory for both.
+    #[pyo3(signature = (trace, policies, devices, page_sizes_bytes, watch=None))]
+    fn read_beside(
+        &self,
+        py: Python<'_>,
+        trace: PyRef<'_, TraceSource>,
+        policies: Vec<String>,
+        devices: Vec<String>,
+        page_sizes_bytes: Vec<u64>,
+        watch: Option<Py<PyAny>>,
+    ) -> PyResult<Option<Self>> {
+        let policies = Contestant::parse_all(&policies).map_err(exception)?;
+        let (present, input) = (Arc::clone(&self.0), trace.0.clone());
+        let read = supervised(py, watch, move |progress| {
+            present.read_beside(&input, &policies, &devices, &page_sizes_bytes, progress)
+        })?;
+        Ok(read.map(|prepared| PreparedTrace(Arc::new(prepared))))
+    }
+
     /// What the trace is at each page size, as dictionaries.
     #[getter]
     fn traces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -30,6 +30,7 @@
 //! # Ok::<(), clockhand_sim::SimError>(())
 //! ```
 
+mod ahead;
 mod columns;
 mod conformance;
 mod contestant;

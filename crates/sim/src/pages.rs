@@ -244,8 +244,8 @@ impl<'a> Study for PagesStudy<'a> {
         (views.records() * replays) as u64
     }
 
-    fn memory_left_bytes(&self, views: &Views) -> u64 {
-        views.memory_left_bytes()
+    fn prepared_bytes(&self, views: &Views) -> Option<u64> {
+        Some(views.memory_bytes())
     }
 
     fn memory_bytes(&self, views: &Views, task: &[&PagesCell<'a>]) -> u64 {

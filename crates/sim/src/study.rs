@@ -4,6 +4,7 @@
 //! ```text
 //! plan      prepare            tasks                     run
 //! options → trace → Prepared → cells → cells together → rows, in the order of the cells
+//!           next trace → Prepared, meanwhile
 //! ```
 
 use std::sync::OnceLock;
@@ -11,13 +12,14 @@ use std::sync::OnceLock;
 use clockhand_trace::ReadReport;
 use rayon::prelude::*;
 
+use crate::ahead::{Beside, ahead, unless_too_large};
 use crate::room::Room;
 use crate::{Phase, Progress, SimError, TraceInput};
 
 /// One question asked of traces. What can be checked before a trace is read is checked when it is made.
 pub(crate) trait Study: Sync {
     /// What the cells of one trace share: page views, placed requests.
-    type Prepared: Sync;
+    type Prepared: Send + Sync;
     /// A cell before it is run.
     type Cell: Sync;
     /// What a cell gives: its row, and what does not fit into one.
@@ -37,9 +39,10 @@ pub(crate) trait Study: Sync {
     /// How many steps a task has, for the display of progress; the replay adds them to the progress.
     fn steps(&self, prepared: &Self::Prepared, task: &[&Self::Cell]) -> u64;
 
-    /// How much memory all tasks that run at the same time may take together.
-    fn memory_left_bytes(&self, _prepared: &Self::Prepared) -> u64 {
-        u64::MAX
+    /// How much memory what was prepared takes; `None` if that is unknown. Then tasks are not kept waiting for memory, and
+    /// the next trace is not prepared beside them.
+    fn prepared_bytes(&self, _prepared: &Self::Prepared) -> Option<u64> {
+        None
     }
 
     /// How much memory a task takes while it runs, at most.
@@ -74,6 +77,16 @@ impl<F> Default for Selection<'_, F> {
     }
 }
 
+/// With what the cells of a trace are run.
+#[derive(Clone, Copy)]
+pub(crate) struct Means<'a> {
+    /// Threads; all cores if `None`.
+    pub(crate) jobs: Option<usize>,
+    /// How much memory what is made of the trace may take, cells included.
+    pub(crate) memory_bytes: u64,
+    pub(crate) progress: &'a Progress,
+}
+
 /// Runs a study on each trace in turn; `take` gets what was prepared from it and the results of the selected
 /// cells.
 pub(crate) fn run_study<S: Study>(
@@ -84,32 +97,55 @@ pub(crate) fn run_study<S: Study>(
     selection: &Selection<'_, S::Finished>,
     mut take: impl FnMut(S::Prepared, Vec<S::Finished>),
 ) -> Result<(), SimError> {
-    for input in inputs {
-        let prepared = study.prepare(input, progress)?;
+    let mut read_ahead = None;
+    for (position, input) in inputs.iter().enumerate() {
+        let prepared = match read_ahead.take() {
+            Some(prepared) => prepared?,
+            None => study.prepare(input, progress)?,
+        };
         let cells = study.cells(&prepared)?;
-        let finished = run_cells(study, &prepared, &cells, jobs, progress, selection)?;
+        let ahead_progress = progress.beside();
+        let next = study
+            .prepared_bytes(&prepared)
+            .zip(inputs.get(position + 1))
+            .and_then(|(taken_bytes, next)| ahead(input.memory_limit_bytes(), taken_bytes, next));
+        let beside = next.map(|(next, bytes)| Beside {
+            bytes,
+            progress: &ahead_progress,
+            work: Box::new(move |progress: &Progress| study.prepare(&next, progress)),
+        });
+        let means = Means { jobs, memory_bytes: input.memory_limit_bytes(), progress };
+        let (finished, read) =
+            run_cells_beside(study, &prepared, &cells, means, selection, beside)?;
+        read_ahead = read.and_then(unless_too_large);
         take(prepared, finished);
     }
     Ok(())
 }
 
-/// Runs the selected ones of cells over `jobs` threads, all cores if `None`; returns the result of each, in their
-/// order.
+/// Runs the selected ones of cells; returns the result of each, in their order.
 pub(crate) fn run_cells<S: Study>(
     study: &S,
     prepared: &S::Prepared,
     cells: &[S::Cell],
-    jobs: Option<usize>,
-    progress: &Progress,
+    means: Means<'_>,
     selection: &Selection<'_, S::Finished>,
 ) -> Result<Vec<S::Finished>, SimError> {
-    let mut tasks = study.tasks(prepared, cells);
-    if let Some(wanted) = selection.cells {
-        check_positions(wanted, cells.len())?;
-        let is_wanted = wanted.iter().copied().collect::<rustc_hash::FxHashSet<usize>>();
-        tasks.iter_mut().for_each(|task| task.retain(|position| is_wanted.contains(position)));
-        tasks.retain(|task| !task.is_empty());
-    }
+    let nothing: Option<Beside<'_, ()>> = None;
+    Ok(run_cells_beside(study, prepared, cells, means, selection, nothing)?.0)
+}
+
+/// The same, and some work beside them if there is a second thread; gives its result too.
+fn run_cells_beside<S: Study, T: Send>(
+    study: &S,
+    prepared: &S::Prepared,
+    cells: &[S::Cell],
+    means: Means<'_>,
+    selection: &Selection<'_, S::Finished>,
+    beside: Option<Beside<'_, T>>,
+) -> Result<(Vec<S::Finished>, Option<T>), SimError> {
+    let progress = means.progress;
+    let tasks = selected_tasks(study, prepared, cells, selection)?;
     let chosen = |task: &[usize]| task.iter().map(|&position| &cells[position]).collect::<Vec<_>>();
     let steps = tasks.iter().map(|task| study.steps(prepared, &chosen(task))).sum();
     progress.enter(Phase::Replaying, steps);
@@ -123,7 +159,9 @@ pub(crate) fn run_cells<S: Study>(
         }
         other => other,
     };
-    let room = Room::of(study.memory_left_bytes(prepared));
+    let threads = threads(means.jobs, tasks.len() + usize::from(beside.is_some()))?;
+    let beside = beside.filter(|_| threads.current_num_threads() > 1);
+    let room = room(study, prepared, means, beside.as_ref().map_or(0, |beside| beside.bytes));
     let run = |task: &Vec<usize>| {
         let cells = chosen(task);
         let _place = room.place(study.memory_bytes(prepared, &cells), progress)?;
@@ -131,14 +169,60 @@ pub(crate) fn run_cells<S: Study>(
         task.iter().zip(&finished).for_each(|(&position, cell)| (selection.told)(position, cell));
         Ok(task.iter().copied().zip(finished).collect::<Vec<_>>())
     };
-    let threads = threads(jobs, tasks.len())?;
-    let done: Result<Vec<_>, SimError> = threads.install(|| tasks.par_iter().map(run).collect());
+    // One by one, since a thread that worked beside the cells may come back for few of them.
+    let run_all =
+        || tasks.par_iter().with_max_len(1).map(run).collect::<Result<Vec<_>, SimError>>();
+    let (worked, done) = threads.install(|| with_work(beside, run_all));
     if let Some(failure) = failed_policy.into_inner() {
         return Err(SimError::OwnPolicy(failure));
     }
     let mut all: Vec<(usize, S::Finished)> = done?.into_iter().flatten().collect();
     all.sort_unstable_by_key(|(position, _)| *position);
-    Ok(all.into_iter().map(|(_, finished)| finished).collect())
+    Ok((all.into_iter().map(|(_, finished)| finished).collect(), worked))
+}
+
+/// Does some work beside the cells, which is ended where they fail.
+fn with_work<T: Send, R: Send>(
+    beside: Option<Beside<'_, T>>,
+    run_all: impl FnOnce() -> Result<R, SimError> + Send,
+) -> (Option<T>, Result<R, SimError>) {
+    let Some(Beside { progress, work, .. }) = beside else { return (None, run_all()) };
+    let run_all = || {
+        let done = run_all();
+        if done.is_err() {
+            progress.cancel();
+        }
+        done
+    };
+    let (worked, done) = rayon::join(|| work(progress), run_all);
+    (Some(worked), done)
+}
+
+/// The room for tasks, beside what was prepared and work that takes so much.
+fn room<S: Study>(study: &S, prepared: &S::Prepared, means: Means<'_>, beside_bytes: u64) -> Room {
+    Room::of(match study.prepared_bytes(prepared) {
+        Some(taken_bytes) => {
+            means.memory_bytes.saturating_sub(taken_bytes).saturating_sub(beside_bytes)
+        }
+        None => u64::MAX,
+    })
+}
+
+/// The tasks of the selected cells.
+fn selected_tasks<S: Study>(
+    study: &S,
+    prepared: &S::Prepared,
+    cells: &[S::Cell],
+    selection: &Selection<'_, S::Finished>,
+) -> Result<Vec<Vec<usize>>, SimError> {
+    let mut tasks = study.tasks(prepared, cells);
+    if let Some(wanted) = selection.cells {
+        check_positions(wanted, cells.len())?;
+        let is_wanted = wanted.iter().copied().collect::<rustc_hash::FxHashSet<usize>>();
+        tasks.iter_mut().for_each(|task| task.retain(|position| is_wanted.contains(position)));
+        tasks.retain(|task| !task.is_empty());
+    }
+    Ok(tasks)
 }
 
 fn check_positions(wanted: &[usize], cells: usize) -> Result<(), SimError> {
@@ -182,4 +266,134 @@ pub struct ReadTrace {
     pub footprint_pages: u32,
     /// Distinct pages that were written.
     pub dirty_footprint_pages: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use clockhand_trace::{Folding, Op, PageViewBuilder, Request, TraceError};
+
+    use super::*;
+
+    const LIMIT_BYTES: u64 = 1 << 30;
+
+    /// A study of two cells for each trace, which notes what it does.
+    struct Watched {
+        events: Mutex<Vec<String>>,
+        b_begins: Sender<()>,
+        /// What a cell of `a` waits for, if it is to.
+        b_began: Option<Mutex<Receiver<()>>>,
+        taken_bytes: u64,
+        /// How `b` fails to be prepared.
+        failure: Option<fn(bool) -> Option<SimError>>,
+    }
+
+    impl Watched {
+        fn new(waits: bool) -> Self {
+            let (b_begins, b_began) = channel();
+            let b_began = waits.then_some(Mutex::new(b_began));
+            Watched { events: Mutex::default(), b_begins, b_began, taken_bytes: 0, failure: None }
+        }
+
+        fn note(&self, event: String) {
+            self.events.lock().unwrap().push(event);
+        }
+
+        /// The rows of both traces, or the error, and what was done; the rows come as events too, when they are taken.
+        fn run(&self, jobs: usize) -> (Option<SimError>, Vec<String>) {
+            let inputs = ["a", "b"].map(|name| TraceInput::file(name).within(LIMIT_BYTES).unwrap());
+            let (progress, selection) = (Progress::default(), Selection::default());
+            let done = run_study(self, &inputs, Some(jobs), &progress, &selection, |_, rows| {
+                self.note(format!("take {}", rows.join(" ")));
+            });
+            (done.err(), std::mem::take(&mut *self.events.lock().unwrap()))
+        }
+    }
+
+    impl Study for Watched {
+        type Prepared = String;
+        type Cell = String;
+        type Finished = String;
+
+        fn prepare(&self, input: &TraceInput, _: &Progress) -> Result<String, SimError> {
+            let name = input.name();
+            self.note(format!("prepare {name}"));
+            if name == "b" {
+                // Where no cell waits, there is no receiver.
+                _ = self.b_begins.send(());
+                let is_ahead = input.memory_limit_bytes() < LIMIT_BYTES;
+                if let Some(error) = self.failure.and_then(|failure| failure(is_ahead)) {
+                    return Err(error);
+                }
+            }
+            Ok(name)
+        }
+
+        fn cells(&self, name: &String) -> Result<Vec<String>, SimError> {
+            Ok(vec![format!("{name}0"), format!("{name}1")])
+        }
+
+        fn steps(&self, _: &String, _: &[&String]) -> u64 {
+            1
+        }
+
+        fn prepared_bytes(&self, _: &String) -> Option<u64> {
+            Some(self.taken_bytes)
+        }
+
+        fn run(&self, _: &String, task: &[&String], _: &Progress) -> Result<Vec<String>, SimError> {
+            if let (Some(b_began), "a0") = (&self.b_began, task[0].as_str()) {
+                let waited = b_began.lock().unwrap().recv_timeout(Duration::from_secs(60));
+                waited.expect("b is begun while a cell of a runs");
+            }
+            self.note("run".to_owned());
+            Ok(vec![task[0].clone()])
+        }
+    }
+
+    const IN_TURN: [&str; 8] =
+        ["prepare a", "run", "run", "take a0 a1", "prepare b", "run", "run", "take b0 b1"];
+
+    #[test]
+    fn the_next_trace_is_prepared_beside_the_cells_of_the_one_before() {
+        let (error, events) = Watched::new(true).run(2);
+        assert!(error.is_none());
+        assert_eq!(events.iter().filter(|event| *event == "prepare b").count(), 1, "{events:?}");
+        assert_eq!(events.last().unwrap(), "take b0 b1");
+    }
+
+    #[test]
+    fn traces_are_prepared_in_turn_with_one_thread_or_without_memory_for_two() {
+        assert_eq!(Watched::new(false).run(1).1, IN_TURN);
+        let large = Watched { taken_bytes: LIMIT_BYTES / 4 + 1, ..Watched::new(false) };
+        assert_eq!(large.run(2).1, IN_TURN);
+    }
+
+    fn too_large(is_ahead: bool) -> Option<SimError> {
+        let mut builder = PageViewBuilder::new(4096, Folding::Runs).unwrap().within(0);
+        builder.push(&Request::new(Op::Read, 0, 1));
+        let too_large = builder.finish().unwrap_err();
+        assert!(matches!(too_large, TraceError::TooMuchMemory { .. }));
+        is_ahead.then_some(too_large.into())
+    }
+
+    #[test]
+    fn a_trace_that_is_too_large_for_its_share_is_prepared_again_in_its_turn() {
+        let (error, events) = Watched { failure: Some(too_large), ..Watched::new(true) }.run(2);
+        assert!(error.is_none());
+        assert_eq!(events.iter().filter(|event| *event == "prepare b").count(), 2, "{events:?}");
+        assert_eq!(events[events.len() - 4..], IN_TURN[4..]);
+    }
+
+    #[test]
+    fn a_trace_that_cannot_be_read_is_told_of_when_it_is_its_turn() {
+        let failure = |_| Some(SimError::Interrupted);
+        let (error, events) = Watched { failure: Some(failure), ..Watched::new(true) }.run(2);
+        assert!(matches!(error, Some(SimError::Interrupted)));
+        assert_eq!(events.last().unwrap(), "take a0 a1");
+        assert_eq!(events.iter().filter(|event| *event == "prepare b").count(), 1, "{events:?}");
+    }
 }

@@ -120,8 +120,6 @@ impl View {
 pub(crate) struct Views {
     pub(crate) trace: ReadTrace,
     views: Vec<View>,
-    /// How much memory they and all that is made of them may take.
-    memory_limit_bytes: u64,
 }
 
 impl Views {
@@ -146,10 +144,9 @@ impl Views {
         self.views[0].pages.scratch_folder().is_some()
     }
 
-    /// The memory that is left for what is made of these views.
-    pub(crate) fn memory_left_bytes(&self) -> u64 {
-        let taken = self.views.iter().map(|view| view.pages.memory_bytes()).sum();
-        self.memory_limit_bytes.saturating_sub(taken)
+    /// The memory that they take.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.views.iter().map(|view| view.pages.memory_bytes()).sum()
     }
 
     /// Records of a view; all have about as many.
@@ -194,7 +191,7 @@ pub(crate) fn read_at(
     }
     let report = input.for_each_batch(progress, &mut |batch| {
         builders.iter_mut().for_each(|builder| builder.extend(batch));
-        Ok(())
+        builders.iter().try_for_each(PageViewBuilder::check_room)
     })?;
     let mut read = Vec::new();
     let mut builders = builders.into_iter();
@@ -204,7 +201,7 @@ pub(crate) fn read_at(
             views.push(View::new(builder.finish_watched(progress)?));
         }
         let trace = read_trace(input, &report, Some(&views[0].pages));
-        read.push(Views { trace, views, memory_limit_bytes: input.memory_limit_bytes() });
+        read.push(Views { trace, views });
     }
     Ok(read)
 }

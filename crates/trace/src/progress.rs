@@ -1,5 +1,6 @@
 //! How a long run reports its progress, and how it is stopped.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// What a run is doing.
@@ -30,10 +31,18 @@ pub struct Progress {
     phase: AtomicU8,
     done: AtomicU64,
     total: AtomicU64,
-    cancelled: AtomicBool,
+    cancelled: Arc<AtomicBool>,
+    /// The work beside which this one is done.
+    main_cancelled: Option<Arc<AtomicBool>>,
 }
 
 impl Progress {
+    /// The progress of work beside this one, which is not shown, and is cancelled with it.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self { main_cancelled: Some(Arc::clone(&self.cancelled)), ..Self::default() }
+    }
+
     /// Asks the run to end soon, with [`TraceError::Interrupted`](crate::TraceError::Interrupted) or the like.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
@@ -41,7 +50,8 @@ impl Progress {
 
     /// Whether the run is to end.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+        is_set(&self.cancelled) || self.main_cancelled.as_ref().is_some_and(is_set)
     }
 
     /// What the run is doing, how many units of it are done, and of how many (0: unknown).

@@ -24,6 +24,7 @@ from clockhand.sweep.experiment import (
     in_keys,
 )
 from clockhand.sweep.layout import Cell, Layout, files_of
+from clockhand.sweep.reading import LastTrace
 from clockhand.sweep.settings import with_settings_named
 from clockhand.sweep.task import Computed, Key, Run, Task, trace_sha256
 
@@ -227,6 +228,8 @@ class _Run:
         self._facts: dict[str, Any] = {}
         self._has_new_facts = False
         self._last_write_s = time.monotonic()
+        self._last = LastTrace()
+        self._digests: dict[str, str] = {}
 
     def fill(self, cluster: str) -> None:
         """Have a cluster compute what is missing; then :meth:`run` finds everything kept."""
@@ -275,11 +278,15 @@ class _Run:
     def run(self) -> Sweep:
         """Compute what is missing, trace by trace, and collect all rows."""
         groups: list[_Group] = []
-        for trace in self.experiment.traces:
-            self._trace = trace
-            self._show()
-            groups += self._run_trace(trace, trace_sha256(trace, self._show_download))
-            self.flush()
+        traces = self.experiment.traces
+        try:
+            for trace, following in zip(traces, [*traces[1:], None], strict=True):
+                self._trace = trace
+                self._show()
+                groups += self._run_trace(trace, following)
+                self.flush()
+        finally:
+            self._last.forget()
         return self._collect(groups)
 
     def flush(self) -> None:
@@ -305,7 +312,22 @@ class _Run:
             told = f"{self._trace}, {described(phase, done, total)}"
             self._watch(told, self.done + self._unwritten_cells, self.total)
 
-    def _run_trace(self, trace: str, digest: str) -> list[_Group]:
+    def _run_trace(self, trace: str, following: str | None) -> list[_Group]:
+        """Compute what a trace lacks, and read the following one meanwhile."""
+        digest = self._digests.pop(trace, None) or trace_sha256(trace, self._show_download)
+        groups, tasks = self._divided(trace, digest)
+        self.done += sum(len(group.cells) for group in groups.values())
+        self._show()
+        for task, positions in tasks:
+            is_last = task is tasks[-1][0]
+            done = self._run_task(task, positions, following if is_last else None)
+            groups |= zip(positions, done, strict=True)
+        return [group for _, group in sorted(groups.items())]
+
+    def _divided(
+        self, trace: str, digest: str
+    ) -> tuple[dict[int, _Group], list[tuple[Task, list[int]]]]:
+        """The settings of which all is kept, by position, and a task per view for the others."""
         known = self._known(digest)
         keys = _keys(known, self.layout)
         settings = self.experiment.settings
@@ -316,19 +338,29 @@ class _Run:
             is_kept = cells is not None and not task.missing(cells)
             if cells is not None and is_kept and self._has_facts(setting, digest):
                 groups[position] = _Group(task, setting, cells)
-                self.done += len(cells)
-        self._show()
-        for view in dict.fromkeys(setting.view for setting in settings):
-            positions = [
-                position
-                for position, setting in enumerate(settings)
-                if setting.view == view and position not in groups
-            ]
-            if positions:
-                seen_so = [settings[position] for position in positions]
-                task = task_of(self.experiment, trace, digest, view, seen_so, keys)
-                groups |= zip(positions, self._run_task(task, seen_so), strict=True)
-        return [group for _, group in sorted(groups.items())]
+        of_views: dict[str, list[int]] = {}
+        for position, setting in enumerate(settings):
+            if position not in groups:
+                of_views.setdefault(setting.view, []).append(position)
+        seen_so = {view: [settings[it] for it in of_views[view]] for view in of_views}
+        tasks = [
+            (task_of(self.experiment, trace, digest, view, seen_so[view], keys), positions)
+            for view, positions in of_views.items()
+        ]
+        return groups, tasks
+
+    def _read_beside(self, run: Run, trace: str | None) -> None:
+        """Begin to read the following trace, if it is a file of this machine."""
+        if trace is None or self._jobs == 1 or not os.path.isfile(trace):
+            return
+        try:
+            digest = self._digests[trace] = trace_sha256(trace)
+        except ClockhandError:
+            # It is told of when it is its turn.
+            return
+        _, tasks = self._divided(trace, digest)
+        if tasks:
+            run.read_beside(tasks[0][0])
 
     def _known(self, digest: str) -> pl.DataFrame:
         """What is kept of a trace."""
@@ -369,11 +401,14 @@ class _Run:
             and told[study.contenders].issuperset(compared)
         )
 
-    def _run_task(self, task: Task, settings: Sequence[Setting]) -> list[_Group]:
-        run = Run(task, self._jobs, lambda *_: self._show())
+    def _run_task(
+        self, task: Task, positions: Sequence[int], following: str | None
+    ) -> list[_Group]:
+        run = Run(task, self._jobs, lambda *_: self._show(), self._last)
         groups = []
         told = 0
-        for position, setting in enumerate(settings):
+        for position, of_all in enumerate(positions):
+            setting = self.experiment.settings[of_all]
             self._facts = self._facts_of({})
             cells = self._checked_cells(run, position)
             planned: dict[Key, int] = {}
@@ -395,6 +430,8 @@ class _Run:
                 if time.monotonic() - self._last_write_s >= SECONDS_BETWEEN_PARTS:
                     self.flush()
 
+            if position == 0:
+                self._read_beside(run, following)
             run.setting(position, keep, self._know)
             self.flush()
             self._warnings += run.notes[told:]

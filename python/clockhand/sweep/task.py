@@ -1,7 +1,6 @@
 """Computing a task of a sweep: what a scheduler may call, in this process or another."""
 
 import os
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,6 +12,7 @@ from clockhand.study.remote import fetched, is_address
 from clockhand.study.run import Options, trace_facts
 from clockhand.study.windows import predicted_windows
 from clockhand.sweep.layout import LAYOUTS, Cell, Layout, sha256_of
+from clockhand.sweep.reading import LastTrace
 from clockhand.traces import Reading, Trace, Traces, reading_notes, sources
 
 Key = tuple[Any, ...]
@@ -118,6 +118,10 @@ class Task:
         """How its cells are laid out."""
         return LAYOUTS[self.study]
 
+    def source(self, scratch: str | None) -> _engine.TraceSource:
+        """Return its trace; what is made of it is kept in files in ``scratch``, if given."""
+        return trace_source(self.trace, self.trace_format, self.view, scratch, self.memory_limit)
+
     def key(self, cell: Cell) -> dict[str, Any]:
         """Return the key columns of a cell."""
         return {
@@ -144,6 +148,41 @@ class Task:
         return lacking if self.part is None else self.part.of(lacking)
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """How a trace is read once for all settings of a task but those that follow samples."""
+
+    trace: tuple[str | None, ...]
+    policies: tuple[str, ...]
+    devices: tuple[str, ...]
+    page_sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, task: Task) -> "_Reading":
+        settings = [it for it in task.read_for or task.settings if it.get("sample") is None]
+        if not task.layout.depends_on_footprint:
+            settings = []
+        return cls(
+            (task.trace, task.trace_sha256, task.trace_format, task.view),
+            tuple(dict.fromkeys(name for setting in settings for name in setting["policy"])),
+            tuple(dict.fromkeys(setting["device"] for setting in settings)),
+            tuple(dict.fromkeys(int(setting["page_size"]) for setting in settings)),
+        )
+
+    def read(self, source: _engine.TraceSource, watch: Watch) -> _engine.PreparedTrace:
+        """Read the trace."""
+        return _engine.PreparedTrace.read(source, *self._wanted(), watch)
+
+    def read_beside(
+        self, present: _engine.PreparedTrace, source: _engine.TraceSource, watch: Watch
+    ) -> _engine.PreparedTrace | None:
+        """Read the trace beside the cells of another; none if there is no memory for both."""
+        return present.read_beside(source, *self._wanted(), watch)
+
+    def _wanted(self) -> tuple[list[str], list[str], list[int]]:
+        return list(self.policies), list(self.devices), list(self.page_sizes)
+
+
 @dataclass
 class Computed:
     """What a task gave.
@@ -161,25 +200,7 @@ class Computed:
     numbers: int = _engine.NUMBERS_VERSION
 
 
-class _LastTrace:
-    """The trace that this process read last, for further tasks of it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._key: object = None
-        self._prepared: _engine.PreparedTrace | None = None
-
-    def get(self, key: object, read: Callable[[], _engine.PreparedTrace]) -> _engine.PreparedTrace:
-        """Return what was read under this key; another trace is forgotten before it is read."""
-        with self._lock:
-            if self._prepared is None or self._key != key:
-                self._prepared = None
-                self._prepared = read()
-                self._key = key
-            return self._prepared
-
-
-_LAST_TRACE = _LastTrace()
+_LAST_TRACE = LastTrace()
 
 
 Told = Callable[[Sequence[tuple[Cell, dict[str, Any]]]], None]
@@ -220,20 +241,25 @@ class Run:
     """A task at work: its settings are run one by one, and rows told of as they are finished."""
 
     def __init__(
-        self, task: Task, jobs: int | None, watch: Watch, last: _LastTrace | None = None
+        self, task: Task, jobs: int | None, watch: Watch, last: LastTrace | None = None
     ) -> None:
         self._task = task
-        self._last = last or _LastTrace()
+        self._last = last or LastTrace()
         self._jobs = jobs
         self._watch = watch
         self.notes: list[str] = []
-        self._source = self._opened(task.scratch)
+        self._source = task.source(task.scratch)
         self._prepared: _engine.PreparedTrace | None = None
         self._counted: dict[int, Mapping[str, Any]] = {}
 
-    def _opened(self, scratch: str | None) -> _engine.TraceSource:
-        task = self._task
-        return trace_source(task.trace, task.trace_format, task.view, scratch, task.memory_limit)
+    def read_beside(self, task: Task) -> None:
+        """Begin to read the trace of the next task, if there is memory for two."""
+        reading = _Reading.of(task)
+        if task.layout.depends_on_footprint and reading.policies:
+            source = task.source(task.scratch)
+            self._last.read_beside(
+                reading, lambda present, watch: reading.read_beside(present, source, watch)
+            )
 
     def with_kept(self, more: Iterable[Key]) -> Task:
         """Go on with a task that has more cells; the task."""
@@ -326,7 +352,7 @@ class Run:
         if options["sample"] is not None:
             # Samples are small: they are kept in memory, whatever there is for whole traces.
             _engine.simulate_sampled(
-                self._opened(None),
+                self._task.source(None),
                 places,
                 options,
                 jobs=self._jobs,
@@ -361,17 +387,9 @@ class Run:
         if options["sample"] is not None:
             return self._count(int(options["page_size"]))
         if self._prepared is None:
-            task = self._task
-            settings = [it for it in task.read_for or task.settings if it["sample"] is None]
-            policies = dict.fromkeys(name for setting in settings for name in setting["policy"])
-            devices = dict.fromkeys(setting["device"] for setting in settings)
-            page_sizes = dict.fromkeys(int(setting["page_size"]) for setting in settings)
-            read_as = (task.trace, task.trace_sha256, task.trace_format, task.view)
+            reading = _Reading.of(self._task)
             self._prepared = self._last.get(
-                (*read_as, *map(tuple, (policies, devices, page_sizes))),
-                lambda: _engine.PreparedTrace.read(
-                    self._source, list(policies), list(devices), list(page_sizes), self._watch
-                ),
+                reading, lambda: reading.read(self._source, self._watch), self._watch
             )
             self._check(self._prepared.traces[0])
         at = {facts["page_bytes"]: facts for facts in self._prepared.traces}
@@ -379,7 +397,7 @@ class Run:
 
     def _count(self, page_bytes: int) -> Mapping[str, Any]:
         if page_bytes not in self._counted:
-            counted = _engine.count_trace(self._opened(None), page_bytes, self._watch)
+            counted = _engine.count_trace(self._task.source(None), page_bytes, self._watch)
             self._check(counted)
             self._counted[page_bytes] = counted
         return self._counted[page_bytes]

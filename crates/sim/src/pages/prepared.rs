@@ -1,14 +1,16 @@
 //! A trace that is read once and simulated many times: what a sweep works with.
 
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use clockhand_device::{Device, PageCost};
 use clockhand_trace::{Folding, PageView};
 
+use crate::ahead::{ahead, unless_too_large};
 use crate::memory_size::check_reserve;
 use crate::pages::{FinishedCell, PagesCell, PagesStudy, sampled};
 use crate::pricing::Pricing;
-use crate::study::{ReadTrace, Selection, run_cells};
+use crate::study::{Means, ReadTrace, Selection, run_cells};
 use crate::views::{Views, foldings, numbering, read_at};
 use crate::{Contestant, Experiment, Progress, Row, SimError, TraceInput};
 
@@ -71,6 +73,10 @@ pub fn plan_cells(experiment: &Experiment, footprint_pages: Option<u32>) -> Resu
 pub struct PreparedTrace {
     /// By page size in bytes.
     at: Vec<(u64, Views)>,
+    /// How much memory what is made of the trace may take.
+    memory_limit_bytes: u64,
+    /// What a trace that is read beside the cells may take.
+    beside_bytes: AtomicU64,
 }
 
 impl PreparedTrace {
@@ -97,10 +103,36 @@ impl PreparedTrace {
                 }
             }
         }
+        let memory_limit_bytes = input.memory_limit_bytes();
         let (input, scratch) = input.scratch();
         let numbering = numbering(policies);
         let read = read_at(input, scratch, page_sizes_bytes, &needed, numbering, progress)?;
-        Ok(PreparedTrace { at: page_sizes_bytes.iter().copied().zip(read).collect() })
+        let at = page_sizes_bytes.iter().copied().zip(read).collect();
+        Ok(PreparedTrace { at, memory_limit_bytes, beside_bytes: AtomicU64::new(0) })
+    }
+
+    /// Reads the next trace beside the cells of this one, which are given less memory then; the rest is as in
+    /// [`read`](Self::read). `None` if there is no memory for both: it has to wait until this one is dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_beside(
+        &self,
+        input: &TraceInput,
+        policies: &[Contestant],
+        devices: &[String],
+        page_sizes_bytes: &[u64],
+        progress: &Progress,
+    ) -> Result<Option<Self>, SimError> {
+        let taken_bytes = self.at.iter().map(|(_, views)| views.memory_bytes()).sum();
+        let next = ahead(self.memory_limit_bytes, taken_bytes, input);
+        let Some((next, share_bytes)) = next else { return Ok(None) };
+        self.beside_bytes.store(share_bytes, Ordering::Relaxed);
+        let read = Self::read(&next, policies, devices, page_sizes_bytes, progress);
+        let memory_limit_bytes = input.memory_limit_bytes();
+        let whole = |read| PreparedTrace { memory_limit_bytes, ..read };
+        unless_too_large(read).transpose().map(|read| read.map(whole))
     }
 
     /// What the trace is at each page size, in bytes.
@@ -147,6 +179,9 @@ impl PreparedTrace {
         check_reserve(experiment.reserve, cells.iter().map(|cell| cell.frames))?;
         let told = |position, cell: &FinishedCell| finished(position, &cell.row);
         let selection = Selection { cells: None, told: &told };
-        run_cells(&study, views, &cells, experiment.jobs, progress, &selection).map(drop)
+        let beside_bytes = self.beside_bytes.load(Ordering::Relaxed);
+        let memory_bytes = self.memory_limit_bytes.saturating_sub(beside_bytes);
+        let means = Means { jobs: experiment.jobs, memory_bytes, progress };
+        run_cells(&study, views, &cells, means, &selection).map(drop)
     }
 }

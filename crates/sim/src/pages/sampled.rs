@@ -24,7 +24,7 @@ use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
 use crate::replay::Cell;
 use crate::sample::Sample;
-use crate::study::{Selection, Study, Told, run_cells};
+use crate::study::{Means, Selection, Study, Told, run_cells};
 use crate::views::{folding_for, foldings};
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 use estimate::{Replica, Replicas, estimated};
@@ -319,7 +319,8 @@ impl<'a> SampledStudy<'a> {
         told: Told<'_, Row>,
     ) -> Result<Vec<Row>, SimError> {
         let selection = Selection { cells: None, told };
-        run_cells(self, sampled, cells, self.experiment.jobs, progress, &selection)
+        let means = Means { jobs: self.experiment.jobs, memory_bytes: u64::MAX, progress };
+        run_cells(self, sampled, cells, means, &selection)
     }
 
     fn cells_of(&self, trace: &ReadTrace) -> Result<Vec<PagesCell<'a>>, SimError> {

@@ -465,6 +465,22 @@ impl PageViewBuilder {
         }
     }
 
+    /// Refuses a trace as soon as [`finish`](Self::finish) would have to: the rest need not be read.
+    ///
+    /// # Errors
+    /// [`TraceError::TooMuchMemory`].
+    pub fn check_room(&self) -> Result<(), TraceError> {
+        match self.is_too_large {
+            false => Ok(()),
+            true => Err(TraceError::too_much_memory(
+                "the trace",
+                &format!("its references to pages of {} bytes take", 1_u64 << self.page_shift),
+                "take a part with --limit or larger pages",
+                self.memory_limit_bytes,
+            )),
+        }
+    }
+
     /// The view of all references so far.
     ///
     /// # Errors
@@ -481,14 +497,7 @@ impl PageViewBuilder {
     pub fn finish_watched(mut self, progress: &Progress) -> Result<PageView, TraceError> {
         let page_bytes = 1 << self.page_shift;
         self.check_memory();
-        if self.is_too_large {
-            return Err(TraceError::too_much_memory(
-                "the trace",
-                &format!("its references to pages of {page_bytes} bytes take"),
-                "take a part with --limit or larger pages",
-                self.memory_limit_bytes,
-            ));
-        }
+        self.check_room()?;
         if self.has_too_many_pages {
             return Err(TraceError::TooManyPages {
                 limit_pages: u64::from(PageView::LIMIT_PAGES),

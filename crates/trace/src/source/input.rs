@@ -190,6 +190,22 @@ impl TraceInput {
         }
     }
 
+    /// The same trace, of which no more than this may be made; `None` for one in memory, which takes its own already.
+    pub fn within(&self, limit_bytes: u64) -> Option<Self> {
+        let mut input = self.clone();
+        match &mut input {
+            TraceInput::File { options, .. } => options.memory_limit_bytes = Some(limit_bytes),
+            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
+                **whole = whole.within(limit_bytes)?;
+            }
+            TraceInput::Synthetic { memory_limit_bytes, .. } => {
+                *memory_limit_bytes = Some(limit_bytes)
+            }
+            TraceInput::Table { .. } => return None,
+        }
+        Some(input)
+    }
+
     /// Whether it gives the same requests when it is read a second time: standard input and pipes do not.
     pub fn can_be_read_again(&self) -> bool {
         match self {
