@@ -37,6 +37,8 @@ unexpected_cfgs = {{ level = "allow" }}
 lto = "fat"
 codegen-units = 1
 """
+# What a version can do, with the function of its memory.
+USED_IF_THERE = {"looks_ahead": "look_ahead", "replaces": "replace"}
 POLICIES_MANIFEST = """
 [package]
 name = "policies-{version}"
@@ -74,9 +76,10 @@ def build(folder: Path, commit: str) -> Path:
         link.symlink_to(source)
     (folder / "Cargo.toml").write_text(MANIFEST.format(main=ROOT / "benches/policy_ab/main.rs"))
     flags = [
-        f"--cfg {version}_looks_ahead"
+        f"--cfg {version}_{can}"
         for version, source in sources.items()
-        if "fn look_ahead" in (source / "memory.rs").read_text()
+        for can, function in USED_IF_THERE.items()
+        if f"fn {function}(" in (source / "memory.rs").read_text()
     ]
     command = ["cargo", "build", "--release", "--quiet", "--offline", "--manifest-path"]
     environment = {**os.environ, "RUSTFLAGS": " ".join(flags)}

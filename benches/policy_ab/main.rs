@@ -14,7 +14,7 @@ const MEMORY_FRAMES: [u32; 2] = [10_000, 100_000];
 
 /// A replay of one version: misses and page writes of a policy. Whether the version looks ahead is set by the script.
 macro_rules! version {
-    ($module:ident, $version:ident, $looks_ahead:meta) => {
+    ($module:ident, $version:ident, $looks_ahead:meta, $replaces:meta) => {
         mod $module {
             use $version::catalog::{PolicySpec, Size, Visitor};
             use $version::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
@@ -61,6 +61,30 @@ macro_rules! version {
                 memory.load(Fault::new(page, op(writes)));
             }
 
+            #[inline(never)]
+            fn references<P: PagePolicy>(
+                memory: &mut Memory<P>,
+                references: &[u32],
+                hit: &impl Fn(&mut Memory<P>, bool, Frame),
+                counts: &mut Counts,
+            ) {
+                for &reference in references {
+                    let (writes, page) = (reference & 1 == 1, PageId(reference >> 1));
+                    let frame = memory.frame_of(page);
+                    if frame != Frame::NONE {
+                        hit(memory, writes, frame);
+                        continue;
+                    }
+                    #[cfg($replaces)]
+                    if let Some(replaced) = memory.replace(Fault::new(page, op(writes))) {
+                        counts.misses += 1;
+                        counts.writes += u64::from(replaced.was_dirty);
+                        continue;
+                    }
+                    fault(memory, writes, page, counts);
+                }
+            }
+
             impl Replay<'_> {
                 #[inline(always)]
                 fn run<P: PagePolicy>(
@@ -79,13 +103,7 @@ macro_rules! version {
                             soon.iter().for_each(|soon| memory.look_ahead(PageId(soon >> 1)));
                         }
                         let _ = soon;
-                        for &reference in block {
-                            let (writes, page) = (reference & 1 == 1, PageId(reference >> 1));
-                            match memory.frame_of(page) {
-                                Frame::NONE => fault(&mut memory, writes, page, &mut counts),
-                                frame => hit(&mut memory, writes, frame),
-                            }
-                        }
+                        references(&mut memory, block, &hit, &mut counts);
                     }
                     (counts.misses, counts.writes)
                 }
@@ -117,8 +135,8 @@ macro_rules! version {
     };
 }
 
-version!(before, policies_before, before_looks_ahead);
-version!(after, policies_after, after_looks_ahead);
+version!(before, policies_before, before_looks_ahead, before_replaces);
+version!(after, policies_after, after_looks_ahead, after_replaces);
 
 /// Zipf popularity with exponent 1, three of ten references write; pages are numbered by first touch, as the simulator
 /// does.

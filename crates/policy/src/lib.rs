@@ -62,11 +62,12 @@ pub mod page;
 pub mod parameters;
 mod parts;
 mod ratio;
+mod residents;
 #[cfg(test)]
 mod worked_examples;
 
 pub use frames::{FrameTable, Frames, HitBits, PageTable};
 pub use ids::{Frame, LogicalPage, Op, PageId};
-pub use memory::{AllPinned, Memory, PinRefused, Step};
+pub use memory::{AllPinned, Memory, PinRefused, Replaced, Step};
 pub use parts::SplitMix64;
 pub use ratio::{Ratio, RatioError};

@@ -5,12 +5,12 @@
 //! because the policy's hand has moved and the policy must not be asked twice.
 
 use alloc::collections::VecDeque;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::counting::CountingFrames;
 use crate::page::{AccessDriven, BitDriven, Fault, PagePolicy};
+use crate::residents::Residents;
 use crate::{Frame, FrameTable, Op, PageId, PageTable};
 
 /// No page can leave: every frame is pinned.
@@ -47,11 +47,22 @@ pub enum Step {
     Evict(Frame),
 }
 
+/// A page took the frame of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The frame.
+    pub frame: Frame,
+    /// The page that left.
+    pub page: PageId,
+    /// Whether it was dirty, and so was written back.
+    pub was_dirty: bool,
+}
+
 /// A memory of a fixed number of frames under one policy. `T` is where the frames' bits come from.
 #[derive(Clone, Debug)]
 pub struct Memory<P, T = FrameTable> {
     policy: P,
-    frame_of_page: Vec<Frame>,
+    residents: Residents,
     frames: T,
     /// Frames from here on have never held a page.
     used_frames: u32,
@@ -86,7 +97,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         assert!(frames.frames() > 0, "a memory has at least one frame");
         Memory {
             policy,
-            frame_of_page: vec![Frame::NONE; pages as usize],
+            residents: Residents::new(pages),
             frames,
             used_frames: 0,
             free: Vec::new(),
@@ -100,14 +111,14 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     /// The frame that holds `page`, or [`Frame::NONE`].
     #[inline]
     pub fn frame_of(&self, page: PageId) -> Frame {
-        self.frame_of_page[page.index()]
+        self.residents.get(page).unwrap_or(Frame::NONE)
     }
 
     /// Reads what memory and policy know of a page that is referenced soon, so that the processor has it at hand by
     /// then. Worth its time for policies that [say so](PagePolicy::LOOKS_AHEAD); changes nothing.
     #[inline]
     pub fn look_ahead(&self, page: PageId) {
-        core::hint::black_box(self.frame_of(page));
+        self.residents.look_ahead(page);
         self.policy.look_ahead(page);
     }
 
@@ -315,7 +326,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         assert!(!self.frames.is_dirty(frame), "a dirty page is written back before it leaves");
         assert!(self.frames.has_no_write_back_request(), "requested write-backs are taken first");
         let page = self.frames.page(frame);
-        self.frame_of_page[page.index()] = Frame::NONE;
+        self.residents.remove(page);
         self.free.push(frame);
         page
     }
@@ -336,7 +347,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.policy.dropped(frame, &self.frames);
         self.frames.clear_dirty(frame);
         self.frames.clear_bits(frame);
-        self.frame_of_page[self.frames.page(frame).index()] = Frame::NONE;
+        self.residents.remove(self.frames.page(frame));
         self.free.push(frame);
         was_dirty
     }
@@ -348,6 +359,38 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.policy.made_dirty(frame, &self.frames);
     }
 
+    /// Serves a fault in the ordinary case at once, as the steps one by one do: a page leaves, is written back first if it
+    /// is dirty, and the page of `fault` takes its frame.
+    ///
+    /// `None` if a driver has to go step by step: frames are free, a page is pinned or pending, pages leave in batches, or
+    /// the policy has chosen a victim, which is pending now, and asks for write-backs of pages that stay.
+    ///
+    /// # Panics
+    ///
+    /// If the page is in memory already.
+    #[inline(always)]
+    pub fn replace(&mut self, fault: Fault) -> Option<Replaced> {
+        let evictable_pages = self.resident_pages() - self.pinned_frames;
+        let is_ordinary = evictable_pages == self.frames.frames() && self.victim.is_none();
+        if P::RECLAIMS_IN_BATCHES || !is_ordinary {
+            return None;
+        }
+        self.policy.make_room_for(fault.page);
+        let frame = self.policy.choose_victim(&mut self.frames);
+        if !self.frames.has_no_write_back_request() {
+            self.victim = Some(frame);
+            self.is_between_pages = true;
+            return None;
+        }
+        let (page, was_dirty) = (self.frames.page(frame), self.frames.is_dirty(frame));
+        if was_dirty {
+            self.written_back(frame);
+        }
+        self.residents.remove(page);
+        self.install(fault, frame);
+        Some(Replaced { frame, page, was_dirty })
+    }
+
     /// Loads the page of `fault` into a free frame; a write makes it dirty.
     ///
     /// # Panics
@@ -355,17 +398,22 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     /// If memory is full or the page is in memory already.
     #[inline]
     pub fn load(&mut self, fault: Fault) -> Frame {
-        assert_eq!(self.frame_of(fault.page), Frame::NONE, "the page is in memory already");
         debug_assert!(self.steps.is_empty(), "the steps of a batch are taken first");
         let frame = self.take_free_frame();
-        self.frame_of_page[fault.page.index()] = frame;
+        self.install(fault, frame);
+        self.is_between_pages = false;
+        frame
+    }
+
+    #[inline(always)]
+    fn install(&mut self, fault: Fault, frame: Frame) {
+        let was_absent = self.residents.insert(fault.page, frame);
+        assert!(was_absent, "the page is in memory already");
         self.frames.install(frame, fault.page);
         self.policy.loaded(fault, frame, &mut self.frames);
-        self.is_between_pages = false;
         if fault.op == Op::Write {
             self.frames.set_dirty(frame);
         }
-        frame
     }
 
     #[inline]
@@ -443,12 +491,10 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     /// If they disagree.
     pub fn check_invariants(&self) {
         let mut resident = 0;
-        for (page, &frame) in self.frame_of_page.iter().enumerate() {
-            if frame != Frame::NONE {
-                resident += 1;
-                assert!(self.holds_page(frame), "a page is mapped to a free frame");
-                assert_eq!(self.frames.page(frame).index(), page, "page table and frame disagree");
-            }
+        for (page, frame) in self.residents.iter() {
+            resident += 1;
+            assert!(self.holds_page(frame), "a page is mapped to a free frame");
+            assert_eq!(self.frames.page(frame), page, "page table and frame disagree");
         }
         assert_eq!(
             resident,
@@ -481,7 +527,7 @@ impl<P: BitDriven> Memory<P> {
 
     /// A run of references to a page in memory: one OR. Bit 0 of `run` says that the first is a write, bit
     /// 1 that a later one reads, bit 2 that a later one writes.
-    #[inline]
+    #[inline(always)]
     pub fn hit(&mut self, run: usize, frame: Frame) {
         self.tell_first_access(frame);
         self.frames.set(frame, Self::HIT_MASKS[run & 7]);
@@ -540,7 +586,7 @@ impl<P: BitDriven, T: PageTable> Memory<P, T> {
 
 impl<P: AccessDriven> Memory<P> {
     /// A reference to a page in memory, of which the policy is told.
-    #[inline]
+    #[inline(always)]
     pub fn access(&mut self, op: Op, frame: Frame) {
         debug_assert_ne!(self.victim, Some(frame), "the policy has forgotten the pending victim");
         self.policy.hit(op, frame, &self.frames);

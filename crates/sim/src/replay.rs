@@ -12,7 +12,7 @@ use std::num::NonZeroU64;
 
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
-use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Step};
+use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Replaced, Step};
 use clockhand_trace::{Chunks, Folding, PageView, Record, RunLengths};
 
 use crate::filecache::{Admission, Everything, Selective};
@@ -293,7 +293,8 @@ struct Replay<P, T, O, A> {
 }
 
 impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
-    #[inline]
+    /// Inlined with the ordinary fault in it, since calls, and what they save and restore, take longer than what is called.
+    #[inline(always)]
     fn reference(&mut self, record: Record) {
         let page = PageId(record.page());
         self.told.before(&mut self.memory);
@@ -303,10 +304,33 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         if hit {
             self.admission.hit(page);
             self.told.hit(&mut self.memory, record, frame);
-        } else {
+        } else if !self.replace(record) {
             self.fault(record);
         }
         self.observer.referenced(&self.memory, hit);
+    }
+
+    /// Serves an ordinary fault; says whether it was one.
+    #[inline(always)]
+    fn replace(&mut self, record: Record) -> bool {
+        if O::OBSERVES || A::REFUSES {
+            return false;
+        }
+        let fault = self.fault_of(record);
+        let Some(Replaced { frame, was_dirty, .. }) = self.memory.replace(fault) else {
+            return false;
+        };
+        self.counts.dirty_evictions += u64::from(was_dirty);
+        self.counts.clean_evictions += u64::from(!was_dirty);
+        self.faulted(record, fault, frame);
+        true
+    }
+
+    #[inline]
+    fn fault_of(&self, record: Record) -> Fault {
+        let op = first_op(record);
+        let fetched = op == Op::Read || self.options.write_miss == WriteMiss::Fetch;
+        Fault { fetched, ..Fault::new(PageId(record.page()), op) }
     }
 
     #[inline(never)]
@@ -324,14 +348,19 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                 self.evict(record);
             }
         }
-        let fetched = op == Op::Read || self.options.write_miss == WriteMiss::Fetch;
-        self.counts.read_misses += u64::from(op == Op::Read);
-        self.counts.write_misses += u64::from(op == Op::Write);
-        self.counts.read_ios += u64::from(fetched);
-        let fault = Fault { fetched, ..Fault::new(PageId(record.page()), op) };
+        let fault = self.fault_of(record);
         let frame = self.memory.load(fault);
-        self.told.rest(&mut self.memory, record, frame);
+        self.faulted(record, fault, frame);
         self.observer.faulted(&self.memory);
+    }
+
+    /// The page of the record has been loaded into `frame`.
+    #[inline(always)]
+    fn faulted(&mut self, record: Record, fault: Fault, frame: Frame) {
+        self.counts.read_misses += u64::from(fault.op == Op::Read);
+        self.counts.write_misses += u64::from(fault.op == Op::Write);
+        self.counts.read_ios += u64::from(fault.fetched);
+        self.told.rest(&mut self.memory, record, frame);
     }
 
     fn evict(&mut self, incoming: Record) {

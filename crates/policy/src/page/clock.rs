@@ -53,7 +53,7 @@ impl Cataloged for Clock {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn take_unreferenced<F: Frames>(ring: &mut impl Turn, frames: &mut F) -> Frame {
     loop {
         let frame = ring.pass();
@@ -69,7 +69,7 @@ fn take_unreferenced<F: Frames>(ring: &mut impl Turn, frames: &mut F) -> Frame {
 }
 
 impl PagePolicy for Clock {
-    #[inline]
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.ring.before_victim();
         match &mut self.ring {
@@ -78,7 +78,7 @@ impl PagePolicy for Clock {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
         self.ring.loaded(frame);
         if self.insert_referenced && !fault.is_ahead() {

@@ -41,7 +41,7 @@ impl Cataloged for Fifo {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn take_oldest<F: Frames>(ring: &mut impl Turn, frames: &F) -> Frame {
     loop {
         let frame = ring.pass();
@@ -55,7 +55,7 @@ fn take_oldest<F: Frames>(ring: &mut impl Turn, frames: &F) -> Frame {
 impl PagePolicy for Fifo {
     const CAN_PEEK: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.ring.before_victim();
         match &mut self.ring {
@@ -68,7 +68,7 @@ impl PagePolicy for Fifo {
         self.ring.first(|frame| !frames.is_pinned(frame))
     }
 
-    #[inline]
+    #[inline(always)]
     fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, _: &mut F) {
         self.ring.loaded(frame);
     }

@@ -43,10 +43,9 @@ impl Cataloged for Lru {
 }
 
 impl PagePolicy for Lru {
-    const LOOKS_AHEAD: bool = true;
-
     const CAN_PEEK: bool = true;
 
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut frame = self.list.head();
         while frames.is_pinned(frame) {
@@ -56,6 +55,7 @@ impl PagePolicy for Lru {
         frame
     }
 
+    #[inline(always)]
     fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, _: &mut F) {
         self.list.push_tail(&mut self.links, frame);
     }
@@ -78,7 +78,7 @@ impl PagePolicy for Lru {
 }
 
 impl AccessDriven for Lru {
-    #[inline]
+    #[inline(always)]
     fn hit<F: Frames>(&mut self, _: Op, frame: Frame, _: &F) {
         self.list.move_to_tail(&mut self.links, frame);
     }

@@ -280,8 +280,6 @@ impl Nru {
 }
 
 impl PagePolicy for Nru {
-    const LOOKS_AHEAD: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         if let Order::InPlace(in_place) = &self.order
             && !in_place.ring.is_whole()

@@ -54,6 +54,7 @@ impl Cataloged for Sieve {
 }
 
 impl PagePolicy for Sieve {
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut frame = self.hand;
         loop {
@@ -73,6 +74,7 @@ impl PagePolicy for Sieve {
         }
     }
 
+    #[inline(always)]
     fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, _: &mut F) {
         self.oldest_to_newest.push_tail(&mut self.links, frame);
     }

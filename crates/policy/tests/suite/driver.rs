@@ -4,7 +4,7 @@ use clockhand_policy::catalog::{PolicySpec, Size, Visitor};
 use clockhand_policy::page::{
     AccessDriven, BitDriven, Cause, Fault, Inspector, Offline, PageKind, PagePolicy,
 };
-use clockhand_policy::{AllPinned, Frame, Frames, Memory, Op, PageId, Ratio, Step};
+use clockhand_policy::{AllPinned, Frame, Frames, Memory, Op, PageId, Ratio, Replaced, Step};
 use serde_json::{Map, Value, json};
 
 /// What one reference did. Pages are dense ids.
@@ -353,9 +353,16 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
         if event.hit {
             self.told.hit(&mut self.memory, ops, frame);
         } else {
-            self.make_room(page, 1, &mut event)?;
             let fault = Fault::new(PageId(page), ops[0]);
-            let frame = self.memory.load(fault);
+            // Faults on pages with even numbers are served at once where that is possible.
+            let replaced = if page.is_multiple_of(2) { self.memory.replace(fault) } else { None };
+            let frame = if let Some(Replaced { frame, page, was_dirty }) = replaced {
+                event.evicted.push((page.0, was_dirty));
+                frame
+            } else {
+                self.make_room(page, 1, &mut event)?;
+                self.memory.load(fault)
+            };
             self.told.faulted(&mut self.memory, ops, frame);
         }
         self.count(ops.len(), event.hit);

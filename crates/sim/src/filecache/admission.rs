@@ -87,6 +87,9 @@ impl SecondTouch {
 
 /// What decides on admission to a memory.
 pub(crate) trait Admission {
+    /// Whether there are pages that it may refuse.
+    const REFUSES: bool;
+
     /// A reference to a block, before it is known whether the block is in the cache.
     fn referenced(&mut self, block: PageId);
     /// The block is in the cache.
@@ -99,6 +102,8 @@ pub(crate) trait Admission {
 pub(crate) struct Everything;
 
 impl Admission for Everything {
+    const REFUSES: bool = false;
+
     #[inline]
     fn referenced(&mut self, _: PageId) {}
 
@@ -142,6 +147,8 @@ impl<'a> Selective<'a> {
 }
 
 impl Admission for Selective<'_> {
+    const REFUSES: bool = true;
+
     #[inline]
     fn referenced(&mut self, block: PageId) {
         if let Selective::TinyLfu { sketch, keys } = self {

@@ -9,6 +9,9 @@ use crate::watch::Recording;
 
 /// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
 pub(super) trait Observer {
+    /// Whether it wants to be told; else only the choice of a victim is asked of it.
+    const OBSERVES: bool;
+
     /// Asks for the page that is to leave for `incoming`.
     fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame;
     /// Asks a policy that reclaims in batches for the next step to a free frame.
@@ -35,6 +38,8 @@ pub(super) trait Observer {
 pub(super) struct Unobserved;
 
 impl Observer for Unobserved {
+    const OBSERVES: bool = false;
+
     #[inline]
     fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
         memory.propose_victim_for(incoming).expect("the simulator pins nothing")
@@ -73,6 +78,8 @@ pub(crate) struct Observed {
 }
 
 impl Observer for Observed {
+    const OBSERVES: bool = true;
+
     fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
         let (frame, examined) =
             memory.propose_victim_counted(incoming).expect("the simulator pins nothing");

@@ -76,7 +76,7 @@ pub(crate) fn first_op(record: Record) -> Op {
 }
 
 impl<P: BitDriven> Told<P> for ByExactBits {
-    #[inline]
+    #[inline(always)]
     fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
         memory.hit(record.flags(), frame);
     }
@@ -150,7 +150,7 @@ impl<P: BitDriven> Told<P> for BySensedBits {
 }
 
 impl<P: AccessDriven> Told<P> for ByAccess {
-    #[inline]
+    #[inline(always)]
     fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
         let writes = record.first_is_write() || record.rest_writes();
         memory.access(if writes { Op::Write } else { Op::Read }, frame);

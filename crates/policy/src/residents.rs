@@ -1,0 +1,69 @@
+//! The page table: which pages are in memory, and in which frames.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::{Frame, PageId};
+
+/// Whether a page is in memory is one bit, and so it is found out in a table that the processor's cache holds, for pages
+/// that are not in memory without a look at anything else: their entries are out of date.
+#[derive(Clone, Debug)]
+pub(crate) struct Residents {
+    is_resident: Vec<u64>,
+    frame_of_page: Vec<Frame>,
+}
+
+impl Residents {
+    /// None of the pages numbered below `pages`.
+    pub(crate) fn new(pages: u32) -> Self {
+        Residents {
+            is_resident: vec![0; pages.div_ceil(u64::BITS) as usize],
+            frame_of_page: vec![Frame(0); pages as usize],
+        }
+    }
+
+    #[inline]
+    fn word(page: PageId) -> usize {
+        page.index() / u64::BITS as usize
+    }
+
+    #[inline]
+    fn bit(page: PageId) -> u64 {
+        1 << (page.0 % u64::BITS)
+    }
+
+    /// The frame of `page`, if it is in memory.
+    #[inline]
+    pub(crate) fn get(&self, page: PageId) -> Option<Frame> {
+        let is_resident = self.is_resident[Self::word(page)] & Self::bit(page) != 0;
+        is_resident.then(|| self.frame_of_page[page.index()])
+    }
+
+    /// Reads what is known of a page that is referenced soon.
+    #[inline]
+    pub(crate) fn look_ahead(&self, page: PageId) {
+        core::hint::black_box(self.frame_of_page[page.index()]);
+    }
+
+    /// `page` is in `frame` from now on. Says whether it was in no frame before.
+    #[inline]
+    pub(crate) fn insert(&mut self, page: PageId, frame: Frame) -> bool {
+        let word = &mut self.is_resident[Self::word(page)];
+        let was_absent = *word & Self::bit(page) == 0;
+        *word |= Self::bit(page);
+        self.frame_of_page[page.index()] = frame;
+        was_absent
+    }
+
+    /// `page` leaves.
+    #[inline]
+    pub(crate) fn remove(&mut self, page: PageId) {
+        self.is_resident[Self::word(page)] &= !Self::bit(page);
+    }
+
+    /// All pages in memory with their frames, for tests.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (PageId, Frame)> + '_ {
+        let pages = (0..self.frame_of_page.len() as u32).map(PageId);
+        pages.filter_map(|page| Some((page, self.get(page)?)))
+    }
+}
