@@ -46,7 +46,7 @@ pub struct TwoQ {
     links: Links,
     a1in: FrameList,
     am: FrameList,
-    a1out: GhostLists<1>,
+    a1out: GhostLists<1, 1>,
     is_in_am: Vec<bool>,
 }
 

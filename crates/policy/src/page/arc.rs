@@ -53,7 +53,7 @@ pub struct Arc {
     t2: FrameList,
     is_in_t2: Vec<bool>,
     /// `B1` and `B2`.
-    ghosts: GhostLists<2>,
+    ghosts: GhostLists<1, 2>,
     p: f64,
     /// The page that comes, between the word of it and the choice of a victim.
     incoming: Option<PageId>,

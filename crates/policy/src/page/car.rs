@@ -40,7 +40,7 @@ pub struct Car {
     t1: FrameQueue,
     t2: FrameQueue,
     /// `B1` and `B2`.
-    ghosts: GhostLists<2>,
+    ghosts: GhostLists<1, 2>,
     is_in_t2: Vec<bool>,
     p: f64,
 }
@@ -97,17 +97,15 @@ impl Car {
         }
     }
 
-    fn trim_ghosts(&mut self, incoming: PageId) {
-        if self.ghosts.contains(B1, incoming) || self.ghosts.contains(B2, incoming) {
-            return;
-        }
-        let frames = u64::from(self.frames);
-        let in_t1_and_b1 = |car: &Car| u64::from(car.t1.len()) + u64::from(car.ghosts.len(B1));
-        while in_t1_and_b1(self) >= frames && self.ghosts.len(B1) > 0 {
+    /// Makes room in the lists for a page that is in none of them.
+    fn trim_ghosts(&mut self) {
+        let (frames, in_t1) = (u64::from(self.frames), u64::from(self.t1.len()));
+        while in_t1 + u64::from(self.ghosts.len(B1)) >= frames && self.ghosts.len(B1) > 0 {
             self.ghosts.drop_oldest(B1);
         }
-        let in_t2_and_b2 = |car: &Car| u64::from(car.t2.len()) + u64::from(car.ghosts.len(B2));
-        while in_t1_and_b1(self) + in_t2_and_b2(self) >= 2 * frames && self.ghosts.len(B2) > 0 {
+        let most_ghosts = 2 * frames - in_t1 - u64::from(self.t2.len());
+        let ghosts = |car: &Car| u64::from(car.ghosts.len(B1)) + u64::from(car.ghosts.len(B2));
+        while ghosts(self) >= most_ghosts && self.ghosts.len(B2) > 0 {
             self.ghosts.drop_oldest(B2);
         }
     }
@@ -126,19 +124,19 @@ impl PagePolicy for Car {
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        self.trim_ghosts(fault.page);
-        let (len_b1, len_b2) = (f64::from(self.ghosts.len(B1)), f64::from(self.ghosts.len(B2)));
-        self.is_in_t2[frame.index()] = true;
-        if self.ghosts.remove(B1, fault.page) {
-            self.p = (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into());
-            self.t2.push_tail(frame);
-        } else if self.ghosts.remove(B2, fault.page) {
-            self.p = (self.p - (len_b1 / len_b2).max(1.0)).max(0.0);
-            self.t2.push_tail(frame);
-        } else {
+        let Some(list) = self.ghosts.list_of(fault.page) else {
+            self.trim_ghosts();
             self.is_in_t2[frame.index()] = false;
-            self.t1.push_tail(frame);
-        }
+            return self.t1.push_tail(frame);
+        };
+        let (len_b1, len_b2) = (f64::from(self.ghosts.len(B1)), f64::from(self.ghosts.len(B2)));
+        self.p = match list {
+            B1 => (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into()),
+            _ => (self.p - (len_b1 / len_b2).max(1.0)).max(0.0),
+        };
+        self.ghosts.remove(list, fault.page);
+        self.is_in_t2[frame.index()] = true;
+        self.t2.push_tail(frame);
     }
 
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {

@@ -75,7 +75,7 @@ pub struct ClockPro {
     cold_links: Links,
     hand_cold: Frame,
     /// Its oldest page is the one at `HAND_test`.
-    in_test: GhostLists<1>,
+    in_test: GhostLists<1, 1>,
     nonresident_pages: u32,
     /// `m_c`.
     cold_target: u32,

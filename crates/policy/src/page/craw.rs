@@ -20,8 +20,8 @@
 //! keeps it. `write_back`: a page that leaves `W1` or `W2` but stays in `R` is written when it leaves memory,
 //! `lazy` (default), or at once, `eager`.
 //!
-//! **Cost per hit and per victim.** One OR; constant on average, at most six steps per frame. 12 bytes per
-//! page of the footprint and up to 73 per frame.
+//! **Cost per hit and per victim.** One OR; constant on average, at most six steps per frame. 8 bytes per
+//! page of the footprint (12 with literal ghosts) and up to 73 per frame.
 //!
 //! **Deviations from the paper.** The figure's 0/0 would end in an endless loop: an empty area has ratio 0. If
 //! a scan empties `W1`, `RECLAIM` returns without a page. Sizes are exact rationals. The dirty state belongs
@@ -100,7 +100,7 @@ pub struct Craw {
     areas: [FrameQueue; 3],
     /// The areas that a page is in: `R`, one of `W1` and `W2`, or both.
     memberships: Vec<Membership>,
-    ghosts: GhostLists<3>,
+    ghosts: GhostLists<2, 3>,
     sizes: DesiredSizes,
     read_ghost_hits: u64,
     read_ghost_hits_needed: u64,
@@ -120,16 +120,19 @@ impl Cataloged for Craw {
 
     fn build(settings: &Settings, size: Size) -> Self {
         let c = settings.ratio("c").expect("c has a default");
+        let ghosts_are_exclusive = settings.choice("ghosts") == "exclusive";
+        let ghosts = GhostLists::new(size.pages);
         Craw {
             frames: size.frames,
             areas: core::array::from_fn(|_| FrameQueue::new()),
             memberships: vec![Membership::NONE; size.frames as usize],
-            ghosts: GhostLists::new(size.pages),
+            // Exclusive ghosts of W1' and W2' share a word, since no page can be in both.
+            ghosts: if ghosts_are_exclusive { ghosts } else { ghosts.with_last_list_apart() },
             sizes: DesiredSizes::new(size.frames, c),
             read_ghost_hits: 0,
             read_ghost_hits_needed: c.ceil(),
             trim_next: Area::W1,
-            ghosts_are_exclusive: settings.choice("ghosts") == "exclusive",
+            ghosts_are_exclusive,
             writes_back_eagerly: settings.choice("write_back") == "eager",
         }
     }

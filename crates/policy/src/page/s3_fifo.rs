@@ -58,7 +58,7 @@ pub struct S3Fifo {
     is_in_main: Vec<bool>,
     small: FrameQueue,
     main: FrameQueue,
-    ghosts: GhostLists<1>,
+    ghosts: GhostLists<1, 1>,
     frequency: Vec<u8>,
 }
 

@@ -5,23 +5,29 @@ use alloc::vec::Vec;
 
 use crate::PageId;
 
-/// No ghost has this turn.
+/// Bits of a word that say which list the page is in.
+const LIST_BITS: u32 = 2;
+/// No ghost has this word.
 const NONE: u32 = u32::MAX;
+/// Turns that a word can hold.
+const TURNS: u32 = u32::MAX >> LIST_BITS;
 /// The ghost that stood here has been removed.
 const REMOVED: PageId = PageId(u32::MAX);
 
 /// First-in, first-out lists of pages with constant-time look-up and removal; a page may be in several of them.
 ///
 /// The ghosts of a list are in a ring in the order in which their pages left. One that is removed leaves a hole, so that
-/// no other ghost is touched; there are never holes at the oldest end. What all lists know of a page is side by side, so
-/// that asking them costs one cache line, and the oldest ghost is dropped without touching what is known of its page. Costs 4
-/// bytes per list and page of the footprint and on average 8, at most 16, per ghost that was ever remembered at the same
-/// time.
+/// no other ghost is touched; there are never holes at the oldest end. What the lists know of a page is side by side, so
+/// that asking them costs one cache line, and the oldest ghost is dropped without touching what is known of its page. There is
+/// a word for each of the first lists, and the others, of which a page is in one at most, share the last word. Costs 4 bytes
+/// per word and page of the footprint and on average 8, at most 16, per ghost that was ever remembered at the same time.
 #[derive(Clone, Debug)]
-pub(crate) struct GhostLists<const LISTS: usize> {
-    /// For each list, when the page left, counted from 0. It is no ghost, and has been dropped, if that is older than the
-    /// oldest ghost.
-    turns_of_page: Vec<[u32; LISTS]>,
+pub(crate) struct GhostLists<const WORDS: usize, const LISTS: usize> {
+    /// Each word has a list's number and when the page left, counted from 0. The page is no ghost, and has been dropped, if
+    /// that is older than the list's oldest ghost.
+    words_of_page: Vec<[u32; WORDS]>,
+    /// The words of the last list, if it shares none.
+    words_of_last_list: Vec<u32>,
     rings: [Ring; LISTS],
 }
 
@@ -33,6 +39,11 @@ struct Ring {
     oldest_turn: u32,
     next_turn: u32,
     len: u32,
+}
+
+#[inline]
+fn word_of(list: usize, turn: u32) -> u32 {
+    turn << LIST_BITS | list as u32
 }
 
 /// Places of the smallest ring.
@@ -48,15 +59,17 @@ impl Ring {
         turn as usize & (self.places.len() - 1)
     }
 
-    /// Whether a page that was remembered in this turn has not been dropped since.
+    /// Whether a page with this word is in this list, and has not been dropped since it was remembered.
     #[inline]
-    fn reaches(&self, turn: u32) -> bool {
-        turn.wrapping_sub(self.oldest_turn) < self.next_turn - self.oldest_turn
+    fn reaches(&self, list: usize, word: u32) -> bool {
+        // A word of another list is far off.
+        let age = word.wrapping_sub(word_of(list, self.oldest_turn)).rotate_right(LIST_BITS);
+        age < self.next_turn - self.oldest_turn
     }
 
     #[inline]
     fn is_full(&self) -> bool {
-        (self.next_turn - self.oldest_turn) as usize == self.places.len() || self.next_turn == NONE
+        (self.next_turn - self.oldest_turn) as usize == self.places.len() || self.next_turn == TURNS
     }
 
     /// The ghost of this turn leaves the ring.
@@ -87,18 +100,46 @@ impl Ring {
     }
 }
 
-impl<const LISTS: usize> GhostLists<LISTS> {
+impl<const WORDS: usize, const LISTS: usize> GhostLists<WORDS, LISTS> {
     pub(crate) fn new(pages: u32) -> Self {
         GhostLists {
-            turns_of_page: vec![[NONE; LISTS]; pages as usize],
+            words_of_page: vec![[NONE; WORDS]; pages as usize],
+            words_of_last_list: Vec::new(),
             rings: core::array::from_fn(|_| Ring::new()),
+        }
+    }
+
+    /// The last list shares its word no more: a page may be in it whatever other lists it is in.
+    pub(crate) fn with_last_list_apart(mut self) -> Self {
+        self.words_of_last_list = vec![NONE; self.words_of_page.len()];
+        self
+    }
+
+    #[inline]
+    fn is_apart(&self, list: usize) -> bool {
+        WORDS > 1 && list == LISTS - 1 && !self.words_of_last_list.is_empty()
+    }
+
+    #[inline]
+    fn word(&self, list: usize, page: PageId) -> u32 {
+        match self.is_apart(list) {
+            true => self.words_of_last_list[page.index()],
+            false => self.words_of_page[page.index()][list.min(WORDS - 1)],
+        }
+    }
+
+    #[inline]
+    fn word_mut(&mut self, list: usize, page: PageId) -> &mut u32 {
+        match self.is_apart(list) {
+            true => &mut self.words_of_last_list[page.index()],
+            false => &mut self.words_of_page[page.index()][list.min(WORDS - 1)],
         }
     }
 
     /// Reads what is known of `page`, so that the processor has it at hand soon.
     #[inline]
     pub(crate) fn look_ahead(&self, page: PageId) {
-        core::hint::black_box(self.turns_of_page[page.index()][0]);
+        core::hint::black_box(self.words_of_page[page.index()][0]);
     }
 
     #[inline]
@@ -106,9 +147,17 @@ impl<const LISTS: usize> GhostLists<LISTS> {
         self.rings[list].len
     }
 
+    /// The list that `page` is in, of those that share the last word.
+    #[inline]
+    pub(crate) fn list_of(&self, page: PageId) -> Option<usize> {
+        let word = self.words_of_page[page.index()][WORDS - 1];
+        let list = (word % (1 << LIST_BITS)) as usize;
+        (list < LISTS && self.rings[list].reaches(list, word)).then_some(list)
+    }
+
     #[inline]
     pub(crate) fn contains(&self, list: usize, page: PageId) -> bool {
-        self.rings[list].reaches(self.turns_of_page[page.index()][list])
+        self.rings[list].reaches(list, self.word(list, page))
     }
 
     /// Remembers `page` as the newest ghost of `list`; one that is already there moves to the newest end.
@@ -129,43 +178,49 @@ impl<const LISTS: usize> GhostLists<LISTS> {
         let ring = &mut self.rings[list];
         let place = ring.place(ring.next_turn);
         ring.places[place] = page;
-        self.turns_of_page[page.index()][list] = ring.next_turn;
+        let word = word_of(list, ring.next_turn);
         ring.next_turn += 1;
         ring.len += 1;
+        *self.word_mut(list, page) = word;
     }
 
     /// Closes the holes, in a larger ring if more than half of the places are taken.
     #[cold]
     fn make_place(&mut self, list: usize) {
         let ring = &mut self.rings[list];
-        if ring.next_turn == NONE {
+        if ring.next_turn == TURNS {
             // Turns of dropped ghosts would be taken for new ones.
-            self.turns_of_page.iter_mut().for_each(|turns| turns[list] = NONE);
+            let words = self.words_of_page.as_flattened_mut().iter_mut();
+            let words = words.chain(&mut self.words_of_last_list);
+            let words = words.filter(|word| **word % (1 << LIST_BITS) == list as u32);
+            words.for_each(|word| *word = NONE);
             ring.grow(0);
         } else if 2 * ring.len as usize > ring.places.len() {
             ring.grow(ring.oldest_turn);
         }
-        let mut next_turn = ring.oldest_turn;
-        for turn in ring.oldest_turn..ring.next_turn {
+        let (mut next_turn, turns) = (ring.oldest_turn, ring.oldest_turn..ring.next_turn);
+        for turn in turns {
+            let ring = &mut self.rings[list];
             let page = ring.places[ring.place(turn)];
             if page != REMOVED {
                 let place = ring.place(next_turn);
                 ring.places[place] = page;
-                self.turns_of_page[page.index()][list] = next_turn;
+                *self.word_mut(list, page) = word_of(list, next_turn);
                 next_turn += 1;
             }
         }
-        ring.next_turn = next_turn;
+        self.rings[list].next_turn = next_turn;
     }
 
     /// Forgets `page`; says whether it was in `list`.
     #[inline]
     pub(crate) fn remove(&mut self, list: usize, page: PageId) -> bool {
-        let turn = core::mem::replace(&mut self.turns_of_page[page.index()][list], NONE);
+        let word = self.word(list, page);
         let ring = &mut self.rings[list];
-        let was_here = ring.reaches(turn);
+        let was_here = ring.reaches(list, word);
         if was_here {
-            ring.empty(turn);
+            ring.empty(word >> LIST_BITS);
+            *self.word_mut(list, page) = NONE;
         }
         was_here
     }
@@ -203,7 +258,7 @@ impl<const LISTS: usize> GhostLists<LISTS> {
             );
             for page in self.iter(list) {
                 assert!(self.contains(list, page), "a ghost has been dropped");
-                let place = ring.place(self.turns_of_page[page.index()][list]);
+                let place = ring.place(self.word(list, page) >> LIST_BITS);
                 assert_eq!(ring.places[place], page, "a ghost's place belongs to another page");
             }
             let (oldest, next) = (ring.oldest_turn, ring.next_turn);
@@ -220,23 +275,22 @@ mod tests {
     use super::*;
 
     /// Steps over two lists and over plain vectors, which must hold the same.
-    fn follow(steps: u32, first_turn: u32) {
-        let pages = 40;
-        let mut ghosts = GhostLists::<2>::new(pages);
+    fn follow<const WORDS: usize>(mut ghosts: GhostLists<WORDS, 2>, first_turn: u32) {
         for ring in &mut ghosts.rings {
             (ring.oldest_turn, ring.next_turn) = (first_turn, first_turn);
         }
         let mut expected_lists: [Vec<PageId>; 2] = Default::default();
         let mut number = 1_u64;
-        for _ in 0..steps {
+        for _ in 0..5_000 {
             number = number.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let page = PageId((number >> 33) as u32 % pages);
+            let page = PageId((number >> 33) as u32 % PAGES);
             let list = (number >> 20) as usize & 1;
+            let may_push = WORDS == 2 || !expected_lists[1 - list].contains(&page);
             let expected = &mut expected_lists[list];
             let was_here = expected.contains(&page);
             assert_eq!(ghosts.contains(list, page), was_here);
             match number >> 60 {
-                0..8 => {
+                0..8 if may_push => {
                     ghosts.push(list, page);
                     expected.retain(|&other| other != page);
                     expected.push(page);
@@ -245,26 +299,41 @@ mod tests {
                     assert_eq!(ghosts.remove(list, page), was_here);
                     expected.retain(|&other| other != page);
                 }
-                _ => {
+                12.. => {
                     assert_eq!(ghosts.oldest(list), expected.first().copied());
                     ghosts.drop_oldest(list);
                     expected.drain(..expected.len().min(1));
                 }
+                _ => {}
             }
             for (list, expected) in expected_lists.iter().enumerate() {
                 assert_eq!(&ghosts.iter(list).collect::<Vec<_>>(), expected);
+            }
+            if WORDS == 1 {
+                let list = expected_lists.iter().position(|list| list.contains(&page));
+                assert_eq!(ghosts.list_of(page), list);
             }
             ghosts.check_invariants();
         }
     }
 
+    const PAGES: u32 = 40;
+
     #[test]
-    fn ghosts_are_those_of_a_plain_vector() {
-        follow(5_000, 0);
+    fn ghosts_are_those_of_plain_vectors() {
+        follow(GhostLists::<2, 2>::new(PAGES), 0);
+        follow(GhostLists::<2, 2>::new(PAGES).with_last_list_apart(), 0);
+    }
+
+    #[test]
+    fn lists_that_share_a_word_keep_their_pages_apart() {
+        follow(GhostLists::<1, 2>::new(PAGES), 0);
     }
 
     #[test]
     fn turns_are_counted_anew_before_they_run_out() {
-        follow(5_000, u32::MAX - 100);
+        follow(GhostLists::<2, 2>::new(PAGES), TURNS - 100);
+        follow(GhostLists::<2, 2>::new(PAGES).with_last_list_apart(), TURNS - 100);
+        follow(GhostLists::<1, 2>::new(PAGES), TURNS - 100);
     }
 }
