@@ -172,7 +172,7 @@ fn only(processor: usize) -> CpuSet {
 }
 
 /// The threads of a process, with their names.
-fn threads_of(process: i32) -> impl Iterator<Item = (i32, String)> {
+pub(crate) fn threads_of(process: i32) -> impl Iterator<Item = (i32, String)> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     tasks.filter_map(|task| {
         let name = fs::read_to_string(task.path().join("comm")).ok()?;

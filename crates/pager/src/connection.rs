@@ -19,10 +19,10 @@ use rustix::net::{
 
 use crate::driver::{Bits, Command, Control, Driver, channel_of_control};
 use crate::inherited_socket::{Peer, random_token};
-use crate::memory_file::MemoryFile;
+use crate::memory_file::{MemoryFile, are_pages_single};
 use crate::paging::{Event, EventSink, InitialPages, Parts};
 use crate::server::{Member, Shared};
-use crate::translations::page_map;
+use crate::translations::PageMap;
 use crate::userfault::{Userfault, explained};
 use crate::userfault_memory::{Unmapper, UserfaultMemory};
 
@@ -201,14 +201,17 @@ fn serve_memory(
     let Some(descriptor) = descriptor else {
         return Err(explained(&io::Error::from_raw_os_error(request.error)));
     };
-    let userfault =
-        Arc::new(Userfault::from_descriptor(descriptor).map_err(|error| explained(&error))?);
+    let process = peer.process;
+    let map = PageMap::of_process(shared.settings.bits, process);
+    let bits = if map.is_some() { Bits::Sensed } else { Bits::Mapped };
+    let sees_writes = bits == Bits::Sensed && are_pages_single();
+    let userfault = Userfault::from_descriptor(descriptor, sees_writes);
+    let userfault = Arc::new(userfault.map_err(|error| explained(&error))?);
     let store = shared.swap.store().map_err(|error| error.to_string())?;
     let file = MemoryFile::new(shared.memory_pages).map_err(kernel)?;
     let (control, channel) = channel_of_control().map_err(kernel)?;
-    let (started, process) = (Instant::now(), peer.process);
+    let started = Instant::now();
     let (name, token) = (name_of(request), random_token());
-    let bits = Bits::Mapped;
     let member = Member { process, token, name, is_fork, bits, started, lifetime: None, control };
     let memory = shared.join(member);
     let ends = Ends { shared, memory };
@@ -220,11 +223,9 @@ fn serve_memory(
     let base = mapped.address;
     let socket = connection.try_clone().map_err(kernel)?;
     let unmapper = Unmapper::InProgram { socket, unanswered: 0 };
-    let translations = page_map(shared.settings.bits, process, base);
-    let bits = if translations.is_some() { Bits::Sensed } else { Bits::Mapped };
-    shared.set_bits(memory, bits);
-    let program =
-        UserfaultMemory::new(file, userfault.clone(), base, unmapper, bits).map_err(kernel)?;
+    let translations = map.map(|map| map.at(base, userfault.lets_writes_go_on()));
+    let program = UserfaultMemory::new(file, userfault.clone(), base, process, unmapper, bits)
+        .map_err(kernel)?;
     let events: Box<dyn EventSink> = match &shared.log {
         Some(log) => log.sink(memory as u32, base),
         None => Box::new(|_: Event| {}),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use clockhand_policy::{Frame, FrameTable, Frames, HitBits, Op, PageId, PageTable};
 
-use crate::translations::Translations;
+use crate::translations::{Seen, Translations};
 
 /// The frames of a paged memory, whose bits are set by faults, or by looking.
 ///
@@ -13,7 +13,7 @@ use crate::translations::Translations;
 /// faults at the next access, and a page with a read-only translation at the next write. To clear a bit is to drop the
 /// translation. Then either the fault of the next access is a message to the pager and sets the bit (*mapped* bits), or the
 /// kernel makes the translation again by itself and the pager looks whether it is back when the policy asks (*sensed*
-/// bits).
+/// bits). With sensed bits the kernel may also let writes go on that are forbidden, and show them when the pager looks.
 #[derive(Debug)]
 pub(crate) struct UnmappingFrames {
     /// In a cell, since a policy that asks for a bit may set it.
@@ -49,10 +49,10 @@ struct Sensing {
     dropping: Vec<Dropping>,
     listed: Vec<Frame>,
     ordered: Vec<Frame>,
-    /// Pages that were found to have been accessed, in the order in which they were.
-    found: RefCell<Vec<PageId>>,
-    /// For looks at one page.
-    one: RefCell<Vec<PageId>>,
+    /// Pages that were found to have been accessed, and how, in the order in which they were found.
+    found: RefCell<Vec<(PageId, Op)>>,
+    /// What the last look showed.
+    seen: RefCell<Vec<Seen>>,
 }
 
 impl std::fmt::Debug for Sensing {
@@ -73,7 +73,7 @@ impl Sensing {
             listed: Vec::new(),
             ordered: Vec::new(),
             found: RefCell::default(),
-            one: RefCell::default(),
+            seen: RefCell::default(),
         }
     }
 
@@ -89,12 +89,30 @@ impl Sensing {
         is_open
     }
 
-    fn is_translated(&self, page: PageId) -> bool {
-        let mut one = self.one.borrow_mut();
-        one.clear();
-        one.push(page);
-        self.translations.borrow_mut().keep_translated(&mut one);
-        !one.is_empty()
+    /// What is seen of one page.
+    fn look(&self, page: PageId) -> Seen {
+        let mut seen = self.seen.borrow_mut();
+        seen.clear();
+        self.translations.borrow_mut().look(&[page], &mut seen);
+        seen[0]
+    }
+
+    fn sees_writes(&self) -> bool {
+        self.translations.borrow().sees_writes()
+    }
+
+    /// Whether another write to the page in a frame would change nothing.
+    fn knows_writes(&self, table: &FrameTable, frame: Frame) -> bool {
+        !self.sees_writes()
+            || table.is_dirty(frame) && (self.bits == HitBits::Reference || table.write_bit(frame))
+    }
+
+    /// The access that something seen of the page in a frame tells of, if it tells of one.
+    fn access(&self, table: &FrameTable, frame: Frame, seen: Seen) -> Option<Op> {
+        if seen.is_written && !self.knows_writes(table, frame) {
+            return Some(Op::Write);
+        }
+        (seen.is_translated && !table.is_mapped(frame)).then_some(Op::Read)
     }
 }
 
@@ -134,22 +152,44 @@ impl UnmappingFrames {
         }
     }
 
-    /// Takes out the pages that were found to have been accessed.
-    pub(crate) fn found(&mut self) -> Vec<PageId> {
+    /// Takes out the pages that were found to have been accessed, and how.
+    pub(crate) fn found(&mut self) -> Vec<(PageId, Op)> {
         self.sensing
             .as_mut()
             .map_or_else(Vec::new, |sensing| std::mem::take(sensing.found.get_mut()))
     }
 
-    /// All pages, of those in these frames, that have been accessed and are not known to have been, in ascending order.
-    pub(crate) fn look_at_all(&mut self, frames: impl Iterator<Item = Frame>) -> Vec<PageId> {
+    /// All pages, of those in these frames, that have been accessed and are not known to have been, in ascending order, and
+    /// how.
+    pub(crate) fn look_at_all(&mut self, frames: impl Iterator<Item = Frame>) -> Vec<(PageId, Op)> {
         let Some(sensing) = &mut self.sensing else { return Vec::new() };
         let table = self.table.get_mut();
-        let open = frames.filter(|&frame| !table.is_mapped(frame) && sensing.settle(frame));
-        let mut pages: Vec<_> = open.map(|frame| table.page(frame)).collect();
-        pages.sort_unstable();
-        sensing.translations.get_mut().keep_translated(&mut pages);
-        pages
+        let is_known = |frame| table.is_mapped(frame) && sensing.knows_writes(table, frame);
+        let open = frames.filter(|&frame| !is_known(frame) && sensing.settle(frame));
+        let mut places: Vec<_> = open.map(|frame| (table.page(frame), frame)).collect();
+        places.sort_unstable();
+        let pages: Vec<_> = places.iter().map(|&(page, _)| page).collect();
+        let mut seen = Vec::with_capacity(pages.len());
+        sensing.translations.borrow_mut().look(&pages, &mut seen);
+        let found = places.iter().zip(seen);
+        found
+            .filter_map(|(&(page, frame), seen)| Some((page, sensing.access(table, frame, seen)?)))
+            .collect()
+    }
+
+    /// Sensed bits: what is seen of pages, which are in ascending order, apart from what the policy asks.
+    pub(crate) fn look_at(&mut self, pages: &[PageId]) -> Vec<Seen> {
+        let mut seen = Vec::with_capacity(pages.len());
+        if let Some(sensing) = &mut self.sensing {
+            sensing.translations.get_mut().look(pages, &mut seen);
+        }
+        seen
+    }
+
+    /// Whether a write to the page in this frame, which has been seen, is news.
+    pub(crate) fn is_news(&self, frame: Frame) -> bool {
+        let table = self.table.borrow();
+        self.sensing.as_ref().is_some_and(|sensing| !sensing.knows_writes(&table, frame))
     }
 
     /// Sensed bits: about how many translations are to be dropped.
@@ -185,6 +225,8 @@ impl UnmappingFrames {
 
     /// Drops the translation of a page of which a bit is cleared.
     fn unmap(&mut self, frame: Frame) {
+        // What was written before is known from now on, since it is not looked for in the rest of the decision.
+        self.look_for_writes(frame);
         let table = self.table.get_mut();
         match &mut self.sensing {
             None if table.is_mapped(frame) => self.unmapped.push(table.page(frame)),
@@ -201,16 +243,32 @@ impl UnmappingFrames {
 
     /// Sets the bits of a page whose translation is back, if it is worth a look.
     fn look(&self, frame: Frame) {
+        if !self.table.borrow().is_mapped(frame) {
+            self.look_now(frame);
+        }
+    }
+
+    /// The same for a policy that asks about writes.
+    fn look_for_writes(&self, frame: Frame) {
         let Some(sensing) = &self.sensing else { return };
-        if self.table.borrow().is_mapped(frame) || !sensing.settle(frame) {
+        if sensing.sees_writes() && !sensing.knows_writes(&self.table.borrow(), frame) {
+            self.look_now(frame);
+        }
+    }
+
+    fn look_now(&self, frame: Frame) {
+        let Some(sensing) = &self.sensing else { return };
+        if !sensing.settle(frame) {
             return;
         }
         let mut table = self.table.borrow_mut();
         let page = table.page(frame);
-        if sensing.is_translated(page) {
-            table.touch_mapped(frame, Op::Read, sensing.bits);
-            sensing.found.borrow_mut().push(page);
+        let Some(op) = sensing.access(&table, frame, sensing.look(page)) else { return };
+        table.touch_mapped(frame, Op::Read, sensing.bits);
+        if op == Op::Write {
+            table.touch_mapped(frame, op, sensing.bits);
         }
+        sensing.found.borrow_mut().push((page, op));
     }
 
     /// The page in a frame has been accessed, or another is in it: its translation need not be dropped any more.
@@ -234,10 +292,12 @@ impl Frames for UnmappingFrames {
     }
 
     fn write_bit(&self, frame: Frame) -> bool {
+        self.look_for_writes(frame);
         self.table.borrow().write_bit(frame)
     }
 
     fn is_dirty(&self, frame: Frame) -> bool {
+        self.look_for_writes(frame);
         self.table.borrow().is_dirty(frame)
     }
 
@@ -300,6 +360,10 @@ impl PageTable for UnmappingFrames {
     }
 
     fn clear_dirty(&mut self, frame: Frame) {
+        if let Some(sensing) = &mut self.sensing {
+            // What is written from now on does not change what has been decided.
+            sensing.settled.get_mut()[frame.index()] = sensing.decision;
+        }
         self.table.get_mut().clear_dirty(frame);
     }
 

@@ -60,5 +60,5 @@ pub use program_memory::ProgramMemory;
 pub use region::{PagedRegion, RegionError};
 pub use server::{EventLog, PagedProcess, Server, Swap};
 pub use statistics::{Counts, Times};
-pub use translations::Translations;
+pub use translations::{Seen, Translations};
 pub use userfault::obstacle;

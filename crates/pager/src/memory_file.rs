@@ -1,13 +1,16 @@
 //! The file in memory that holds a program's pages, and the pager's own view of it.
 
-use std::io;
+use std::fs;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use clockhand_pager_protocol::PAGE_BYTES;
 use clockhand_policy::PageId;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
 use crate::store::{Page, PageAddress};
 
@@ -57,6 +60,35 @@ impl MemoryFile {
         Ok(fallocate(&self.descriptor, FallocateFlags::empty(), offset as u64, PAGE_BYTES as u64)?)
     }
 
+    /// Writes the contents of pages in a row, from `first` on.
+    pub(crate) fn write(&self, first: PageId, contents: &[&Page]) -> io::Result<()> {
+        let offset = (first.index() * PAGE_BYTES) as u64;
+        let parts: Vec<_> = contents.iter().map(|page| IoSlice::new(&page.0)).collect();
+        let write = || rustix::io::pwritev(&self.descriptor, &parts, offset);
+        if rustix::io::retry_on_intr(write)? != contents.len() * PAGE_BYTES {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        Ok(())
+    }
+
+    /// Moves a page out of the file. The pipe, which is empty, keeps the page itself while it is removed, so that nothing is
+    /// lost that a program writes to its mapping until then.
+    pub(crate) fn take(&self, page: PageId, pipe: &Pipe, into: &mut Page) -> io::Result<()> {
+        let mut offset = (page.index() * PAGE_BYTES) as u64;
+        let from = self.descriptor.as_fd();
+        let held = rustix::io::retry_on_intr(|| {
+            let flags = SpliceFlags::empty();
+            splice(from, Some(&mut offset), &pipe.entry, None, PAGE_BYTES, flags)
+        })?;
+        self.forget(page, 1)?;
+        let read =
+            rustix::io::retry_on_intr(|| rustix::io::read(&pipe.exit, into.0.as_mut_slice()))?;
+        match (held, read) {
+            (PAGE_BYTES, PAGE_BYTES) => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
     pub(crate) fn read(&self, page: PageId, into: &mut Page) -> io::Result<()> {
         // Not through the view, which would cost a translation and its end.
         let offset = page.index() * PAGE_BYTES;
@@ -72,6 +104,34 @@ impl MemoryFile {
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let (offset, bytes) = (first.index() * PAGE_BYTES, pages as usize * PAGE_BYTES);
         Ok(fallocate(&self.descriptor, punch, offset as u64, bytes as u64)?)
+    }
+}
+
+/// Whether the kernel keeps each page of such a file by itself, so that one can be taken out as it is. Part of a huge page
+/// would be cleared instead.
+pub(crate) fn are_pages_single() -> bool {
+    let folder = Path::new("/sys/kernel/mm/transparent_hugepage");
+    let sizes = fs::read_dir(folder).into_iter().flatten().flatten().map(|size| size.path());
+    let settings = sizes.chain([folder.to_owned()]).map(|size| size.join("shmem_enabled"));
+    // A kernel without huge pages has none of these files.
+    let mut chosen = settings.filter_map(|setting| fs::read_to_string(setting).ok());
+    !chosen.any(|words| HUGE_WITHOUT_ADVICE.iter().any(|word| words.contains(word)))
+}
+
+/// Settings with which files in memory may have huge pages that were not asked for.
+const HUGE_WITHOUT_ADVICE: [&str; 3] = ["[always]", "[within_size]", "[force]"];
+
+/// Holds pages that are being taken out of a memory file.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    exit: OwnedFd,
+    entry: OwnedFd,
+}
+
+impl Pipe {
+    pub(crate) fn new() -> io::Result<Self> {
+        let (exit, entry) = pipe_with(PipeFlags::CLOEXEC)?;
+        Ok(Pipe { exit, entry })
     }
 }
 

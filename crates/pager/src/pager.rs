@@ -1,6 +1,8 @@
 //! One paged memory: the policy decides as in the simulator, and its decisions are carried out on real pages.
 
 mod aside;
+mod invariants;
+mod offers;
 mod page_states;
 mod read_ahead;
 mod sensing;
@@ -12,17 +14,18 @@ use clockhand_policy::page::{BitDriven, Fault, Inspector};
 use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId, Step};
 
 use self::aside::Aside;
+use self::offers::Offers;
 use self::page_states::{
     ASIDE, IN_FLIGHT, MAPPED, PRESENT, PageStates, READ_AHEAD, UNMAPPING, WRITABLE,
 };
 use self::read_ahead::ReadAhead;
 use self::sensing::Decision;
-use self::write_back::WriteQueue;
+use self::write_back::{Then, WriteQueue};
 use crate::frames::UnmappingFrames;
 use crate::paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
 use crate::program_memory::ProgramMemory;
 use crate::statistics::{Counts, Times};
-use crate::store::Store;
+use crate::store::{PageAddress, Store};
 use crate::watchdog::{Waits, during};
 
 /// How the page frames are divided.
@@ -50,6 +53,8 @@ pub(crate) struct Pager<P> {
     aside: Aside,
     /// `None` with mapped bits.
     decision: Option<Decision>,
+    /// `None` if the program waits for each page and for each first write.
+    offers: Option<Offers>,
     /// Pages whose translations the program has been told to drop, without an answer yet.
     unmapping: Vec<PageId>,
     /// The page whose write is being prepared, which may fail and be tried again.
@@ -72,6 +77,7 @@ impl<P: BitDriven> Pager<P> {
             pages.touch(page);
         }
         let decision = parts.translations.is_some().then(|| Decision::new(frames.policy));
+        let sees_writes = parts.translations.as_ref().is_some_and(|seen| seen.sees_writes());
         let table = UnmappingFrames::new(frames.policy, P::HIT_BITS, parts.translations);
         Pager {
             references_until_tick: policy.period().map_or(0, |period| period.get()),
@@ -85,6 +91,7 @@ impl<P: BitDriven> Pager<P> {
             read_ahead: ReadAhead::new(frames.read_ahead),
             aside: Aside::default(),
             decision,
+            offers: sees_writes.then(Offers::default),
             period_has_ended: false,
             unmapping: Vec::new(),
             preparing: None,
@@ -151,18 +158,21 @@ impl<P: BitDriven> Pager<P> {
     /// The page is in memory: a bit that was cleared is set again, or the first write is seen.
     fn hit(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
         // With sensed bits a page that has content faults only if it is written.
-        let accessible = if self.is_sensed() { PRESENT } else { MAPPED };
-        let needed = if op == Op::Write { WRITABLE } else { accessible };
-        if self.pages.has(page, needed) && self.is_sensed() {
+        let is_accessible = match self.is_sensed() {
+            true => self.pages.has(page, PRESENT) && !self.pages.has(page, ASIDE),
+            false => self.pages.has(page, MAPPED),
+        };
+        let is_allowed = is_accessible && (op == Op::Read || self.pages.has(page, WRITABLE));
+        if is_allowed && self.is_sensed() {
             return self.let_retry(page);
         }
-        if self.pages.has(page, needed) {
+        if is_allowed {
             // Another thread faulted on the page at the same time, and its fault has been served. Or the kernel has dropped
             // the translation by itself, as it does when it reclaims memory: a thread that is only woken would then fault
             // again forever.
             return Ok(self.program.map_again(page, self.pages.has(page, WRITABLE))?);
         }
-        match self.pages.has(page, accessible) {
+        match is_accessible {
             true => self.counts.write_protect_faults += 1,
             false => self.counts.minor_faults += 1,
         }
@@ -181,7 +191,9 @@ impl<P: BitDriven> Pager<P> {
         self.reference_done(false)
     }
 
-    fn miss(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
+    /// The page is loaded; its access waits for that, or has gone on.
+    fn miss(&mut self, page: PageId, op: Op, waits: bool) -> Result<(), PagerError> {
+        self.begin_miss(page);
         self.reap(false)?;
         self.make_room(page)?;
         self.keep_reserve()?;
@@ -198,8 +210,14 @@ impl<P: BitDriven> Pager<P> {
         let frame = self.memory.load(Fault::new(page, op));
         self.memory.hit_mapped(op, frame);
         self.begin_unmapping()?;
-        self.map(page, op, frame)?;
-        self.reference_done(true)
+        match waits || self.pages.has(page, ASIDE) {
+            true => self.map(page, op, frame)?,
+            false if op == Op::Write => self.pages.set(page, WRITABLE),
+            false => {}
+        }
+        self.reference_done(true)?;
+        self.end_miss(page);
+        Ok(())
     }
 
     /// Counts a reference towards the policy's period, if it has one.
@@ -240,15 +258,14 @@ impl<P: BitDriven> Pager<P> {
             return Ok(());
         }
         if self.pages.has(page, READ_AHEAD) {
-            self.pages.clear(page, READ_AHEAD);
-            self.read_ahead.take(page);
-            self.counts.pages_read += 1;
+            self.use_read_ahead(page);
             return Ok(());
         }
         match self.pages.slot(page) {
             None => {
                 self.bring_zeros(page)?;
                 self.counts.pages_zero_filled += 1;
+                self.offer_zeros_after(page)?;
             }
             Some(slot) => {
                 let started = Instant::now();
@@ -296,10 +313,19 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
+    /// Where the content of a page is that has some.
+    fn address(&mut self, page: PageId) -> PageAddress {
+        match self.pages.has(page, ASIDE) {
+            true => self.aside.address(page),
+            false => self.program.address(page),
+        }
+    }
+
     fn forbid_writes(&mut self, page: PageId) -> Result<(), PagerError> {
         self.finish_unmapping(page)?;
-        if self.pages.has(page, WRITABLE) {
-            self.program.forbid_writes(page)?;
+        // A write may have been allowed and not been seen yet.
+        if self.pages.has(page, WRITABLE) || self.offers.is_some() {
+            self.program.forbid_writes(page, 1)?;
             self.pages.clear(page, WRITABLE);
         }
         Ok(())
@@ -333,15 +359,23 @@ impl<P: BitDriven> Pager<P> {
     fn evict(&mut self, victim: Frame) -> Result<(), PagerError> {
         let page = self.memory.frames().page(victim);
         let is_dirty = self.memory.frames().is_dirty(victim);
+        // Looked at just now, if the policy has not asked.
+        self.sensed();
+        let mut is_late = false;
         if is_dirty {
-            self.write(page)?;
+            self.write(page, Then::Leaves)?;
             self.memory.written_back(victim);
             self.counts.dirty_evictions += 1;
         } else {
+            is_late = self.take_clean(page)?;
             self.counts.clean_evictions += 1;
         }
         self.memory.commit_eviction();
         self.decided(Event::Eviction { page, is_dirty });
+        if is_late {
+            self.keep_late(page);
+            return Ok(());
+        }
         // A clean page may be in flight too: it was rescued, or its write-back has not finished.
         if self.pages.has(page, IN_FLIGHT) {
             self.write_queue.evicted += 1;
@@ -370,8 +404,9 @@ const PAGE_BYTES: u64 = clockhand_pager_protocol::PAGE_BYTES as u64;
 
 impl<P: BitDriven> Paging for Pager<P> {
     fn serve(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
+        let op = self.discover_before(page, op)?;
         match self.memory.frame_of(page) {
-            Frame::NONE => self.miss(page, op),
+            Frame::NONE => self.miss(page, op, true),
             frame => self.hit(page, op, frame),
         }
     }
@@ -394,25 +429,28 @@ impl<P: BitDriven> Paging for Pager<P> {
             self.pages.clear(page, PRESENT | MAPPED | WRITABLE | READ_AHEAD | ASIDE);
         }
         self.read_ahead.waiting.retain(|&page| !is_discarded(page));
+        self.forget_discovered(is_discarded);
+        self.forbid_writes_of_freed(first.0..end)?;
         self.counts.discarded_pages += u64::from(pages);
         Ok(self.program.forget(first, pages)?)
     }
 
     fn copy_for_fork(&mut self) -> Result<InitialPages, PagerError> {
+        self.end_offers()?;
         self.write_all()?;
         let mut changed = Vec::new();
         let mut copies = InitialPages::new();
         for index in 0..self.pages.footprint.len() {
             let page = self.pages.footprint[index];
-            self.forbid_writes(page)?;
+            self.freeze(page)?;
             let frame = self.memory.frame_of(page);
             let is_dirty = frame != Frame::NONE && self.memory.frames().is_dirty(frame);
             match self.pages.slot(page) {
                 // Without a slot a page reads as zeros.
-                // SAFETY: the page has content, and no writes are allowed.
+                // SAFETY: the page has content, which does not change.
                 _ if is_dirty
                     && self.pages.has(page, PRESENT)
-                    && !unsafe { self.program.address(page).is_zeros() } =>
+                    && !unsafe { self.address(page).is_zeros() } =>
                 {
                     changed.push(page);
                 }
@@ -466,49 +504,6 @@ impl<P: BitDriven> Paging for Pager<P> {
     }
 
     fn check_invariants(&self) {
-        self.memory.check_invariants();
-        let mut present = 0;
-        let mut evicted = 0;
-        let mut ahead = 0;
-        let mut in_flight = 0;
-        for page in (0..self.program.pages()).map(PageId) {
-            let is_resident = self.memory.frame_of(page) != Frame::NONE;
-            let is_present = self.pages.has(page, PRESENT);
-            present += u64::from(is_present);
-            let is_ahead = self.pages.has(page, READ_AHEAD);
-            assert!(!is_ahead || is_present && !is_resident);
-            ahead += usize::from(is_ahead);
-            evicted += usize::from(is_present && !is_resident && !is_ahead);
-            in_flight += usize::from(self.pages.has(page, IN_FLIGHT));
-            assert!(
-                is_present || !self.pages.has(page, IN_FLIGHT),
-                "what is to be written is gone"
-            );
-            let accessible = if self.is_sensed() { PRESENT } else { MAPPED };
-            assert!(!self.pages.has(page, WRITABLE) || self.pages.has(page, accessible));
-            assert!(!self.pages.has(page, MAPPED | WRITABLE) || is_present && is_resident);
-            let is_aside = self.is_sensed() && is_present && !is_resident;
-            assert_eq!(self.pages.has(page, ASIDE), is_aside, "the program must not reach a page");
-            assert_eq!(
-                self.aside.has(page),
-                is_aside || self.is_sensed() && self.pages.has(page, IN_FLIGHT)
-            );
-            assert!(!is_present || is_resident || self.pages.has(page, IN_FLIGHT | READ_AHEAD));
-            if is_resident && self.pages.has(page, WRITABLE) {
-                let frame = self.memory.frame_of(page);
-                assert!(self.memory.frames().is_dirty(frame), "a clean page can be written unseen");
-            }
-        }
-        let under_way = self.write_queue.under_way.iter().flat_map(|(_, pages)| pages);
-        let mut listed: Vec<_> = self.write_queue.waiting.iter().chain(under_way).collect();
-        assert!(listed.iter().all(|&&page| self.pages.has(page, IN_FLIGHT)));
-        listed.sort_unstable();
-        listed.dedup();
-        assert_eq!(listed.len(), in_flight, "a page in flight is listed once");
-        assert_eq!(present, self.counts.resident_pages, "the number of resident pages is wrong");
-        assert_eq!(ahead, self.read_ahead.waiting.len(), "the number of pages read ahead is wrong");
-        assert!(ahead <= self.read_ahead.capacity(), "more is read ahead than there is room for");
-        assert_eq!(evicted, self.write_queue.evicted, "the number of evicted pages is wrong");
-        assert!(evicted <= self.reserve, "more pages are under way than the reserve holds");
+        self.check();
     }
 }

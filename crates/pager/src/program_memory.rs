@@ -21,7 +21,7 @@ pub trait ProgramMemory: Send {
     /// what the program finds.
     fn address(&self, page: PageId) -> PageAddress;
 
-    /// Gives a page without content zeros.
+    /// Mapped bits: gives a page without content zeros.
     ///
     /// # Errors
     ///
@@ -42,12 +42,13 @@ pub trait ProgramMemory: Send {
     /// If the program has ended.
     fn allow_writes(&mut self, page: PageId) -> io::Result<()>;
 
-    /// Makes the translation of a page, if there is one, read-only.
+    /// Makes the translations of `pages` pages from `first` on, if there are any, read-only; with sensed bits also those
+    /// that will come back. A write then waits, or goes on and [is seen](crate::Translations::sees_writes).
     ///
     /// # Errors
     ///
     /// If the program has ended.
-    fn forbid_writes(&mut self, page: PageId) -> io::Result<()>;
+    fn forbid_writes(&mut self, first: PageId, pages: u32) -> io::Result<()>;
 
     /// Drops content and translations of `pages` pages from `first` on.
     ///
@@ -76,6 +77,25 @@ pub trait ProgramMemory: Send {
     ///
     /// If the program has ended, or there is no memory for the page.
     fn fill(&mut self, page: PageId, content: &mut Page, writable: bool) -> io::Result<()>;
+
+    /// Sensed bits that show writes: gives pages in a row, from `first` on, which have no content, these, and makes no
+    /// translations. A write to one will be seen.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended, or there is no memory for the pages.
+    fn offer(&mut self, first: PageId, contents: &[&Page]) -> io::Result<()>;
+
+    /// Sensed bits that show writes: takes a page away, with what the program has written until it was gone. Whether it has
+    /// can be seen afterwards.
+    ///
+    /// # Errors
+    ///
+    /// If the program has ended.
+    fn take(&mut self, page: PageId, into: &mut Page) -> io::Result<()>;
+
+    /// Whether threads of a program that waits for a fork may go on.
+    fn has_other_threads(&self) -> bool;
 
     /// Sensed bits: copies the content of a page that has some.
     ///

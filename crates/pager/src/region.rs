@@ -11,10 +11,10 @@ use clockhand_policy::PageId;
 use rustix::mm::munmap;
 
 use crate::driver::{Bits, Command, Control, Driver, Progress, Settings, channel_of_control};
-use crate::memory_file::MemoryFile;
+use crate::memory_file::{MemoryFile, are_pages_single};
 use crate::paging::{EventSink, InitialPages, Parts};
 use crate::store::Store;
-use crate::translations::page_map;
+use crate::translations::PageMap;
 use crate::userfault::{Userfault, obstacle};
 use crate::userfault_memory::{Unmapper, UserfaultMemory};
 
@@ -94,14 +94,17 @@ impl PagedRegion {
         if let Some(obstacle) = obstacle() {
             return Err(RegionError::Refused(obstacle));
         }
-        let userfault = Arc::new(Userfault::new()?);
+        let process = std::process::id() as i32;
+        let map = PageMap::of_process(settings.bits, process);
+        let bits = if map.is_some() { Bits::Sensed } else { Bits::Mapped };
+        let userfault = Arc::new(Userfault::new(bits == Bits::Sensed && are_pages_single())?);
         let file = MemoryFile::new(pages)?;
         let base = file.map_again()?;
         let address = base.as_ptr() as u64;
-        let translations = page_map(settings.bits, std::process::id() as i32, address);
-        let bits = if translations.is_some() { Bits::Sensed } else { Bits::Mapped };
+        let translations = map.map(|map| map.at(address, userfault.lets_writes_go_on()));
         let unmapper = Unmapper::Here(base);
-        let program = UserfaultMemory::new(file, userfault.clone(), address, unmapper, bits)?;
+        let program =
+            UserfaultMemory::new(file, userfault.clone(), address, process, unmapper, bits)?;
         let (control, channel) = channel_of_control()?;
         let (program, initial) = (Box::new(program), InitialPages::new());
         let parts = Parts { program, translations, store, events, initial };
@@ -118,7 +121,7 @@ impl PagedRegion {
                     channel,
                     program: None,
                     patience,
-                    process: std::process::id() as i32,
+                    process,
                 };
                 if let Some(failure) = driver.run().failure {
                     watch.end_process(&failure);

@@ -124,13 +124,6 @@ impl Shared {
         members.len() - 1
     }
 
-    /// It is known where the bits of the memory with this number come from.
-    pub(crate) fn set_bits(&self, memory: usize, bits: Bits) {
-        if let Some(member) = self.members().get_mut(memory) {
-            member.bits = bits;
-        }
-    }
-
     /// The memory with this number has ended.
     pub(crate) fn leave(&self, memory: usize) {
         if let Some(member) = self.members().get_mut(memory) {

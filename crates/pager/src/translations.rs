@@ -9,30 +9,35 @@ use clockhand_policy::PageId;
 
 use crate::driver::Bits;
 
-/// Tells which pages of a program have a translation.
+/// What is seen of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The program has a translation for it.
+    pub is_translated: bool,
+    /// It may have been written since writes were last forbidden. Never, if each first write is a fault.
+    pub is_written: bool,
+}
+
+/// Shows which pages of a program have a translation, and which have been written.
 ///
 /// A translation that was dropped comes back with the next access, so that one which is back says that its page was
 /// accessed. A kernel that clears and shows accesses itself (`UFFDIO_REGISTER_MODE_RWP`, `PAGE_IS_ACCESSED`) would be
 /// another source.
 pub trait Translations: Send {
-    /// Keeps those of the pages, which are in ascending order, that have a translation. If the program has ended, none has.
-    fn keep_translated(&mut self, pages: &mut Vec<PageId>);
+    /// Whether a write to a page whose writes are forbidden goes on and is seen here; else it waits as a fault.
+    fn sees_writes(&self) -> bool;
+
+    /// Adds what is seen of each of the pages, which are in ascending order. Of a program that has ended nothing is known,
+    /// so that its pages may have been written.
+    fn look(&mut self, pages: &[PageId], seen: &mut Vec<Seen>);
 }
 
-/// The page map of a process whose memory begins at `base`, if bits are to be sensed and the kernel lets this process look
-/// at it; else bits are mapped.
-pub(crate) fn page_map(bits: Bits, process: i32, base: u64) -> Option<Box<dyn Translations>> {
-    if bits == Bits::Mapped {
-        return None;
-    }
-    let map = PageMap::open(process, base).ok()?;
-    Some(Box::new(map))
-}
-
-/// Bytes of an entry of the page map, and the bit which says that the page has a translation; see
-/// Documentation/admin-guide/mm/pagemap.rst of Linux.
+/// Bytes of an entry of the page map, and the bits which say that the page has a translation and that it is
+/// write-protected; see Documentation/admin-guide/mm/pagemap.rst of Linux. The kernel keeps the protection of a page whose
+/// translation is dropped.
 const ENTRY_BYTES: usize = 8;
 const IS_PRESENT: u64 = 1 << 63;
+const IS_WRITE_PROTECTED: u64 = 1 << 57;
 
 /// Entries that are read at once: reading 64 takes the kernel little longer than reading one, many more do not.
 const MOST_AT_ONCE: usize = 64;
@@ -42,19 +47,24 @@ pub(crate) struct PageMap {
     file: File,
     /// Where the program sees the first page.
     base: u64,
+    sees_writes: bool,
 }
 
 impl PageMap {
-    /// The page map of a process whose memory begins at `base`.
-    ///
-    /// # Errors
-    ///
-    /// If the kernel does not let this process look at it.
-    pub(crate) fn open(process: i32, base: u64) -> io::Result<Self> {
-        let file = File::open(format!("/proc/{process}/pagemap"))?;
-        let map = PageMap { file, base };
-        map.read(PageId(0), &mut [0; ENTRY_BYTES])?;
-        Ok(map)
+    /// The page map of a process, if bits are to be sensed and the kernel lets this process look at it; else bits are mapped.
+    pub(crate) fn of_process(bits: Bits, process: i32) -> Option<Self> {
+        if bits == Bits::Mapped {
+            return None;
+        }
+        let file = File::open(format!("/proc/{process}/pagemap")).ok()?;
+        let map = PageMap { file, base: 0, sees_writes: false };
+        map.read(PageId(0), &mut [0; ENTRY_BYTES]).ok()?;
+        Some(map)
+    }
+
+    /// Shows the memory that begins at `base`, and writes if they are not faults.
+    pub(crate) fn at(self, base: u64, sees_writes: bool) -> Box<dyn Translations> {
+        Box::new(PageMap { base, sees_writes, ..self })
     }
 
     fn read(&self, first: PageId, entries: &mut [u8]) -> io::Result<()> {
@@ -64,28 +74,32 @@ impl PageMap {
 }
 
 impl Translations for PageMap {
-    fn keep_translated(&mut self, pages: &mut Vec<PageId>) {
+    fn sees_writes(&self) -> bool {
+        self.sees_writes
+    }
+
+    fn look(&mut self, pages: &[PageId], seen: &mut Vec<Seen>) {
         let mut entries = [0; ENTRY_BYTES * MOST_AT_ONCE];
-        // The entries read last: of pages from the first up to, and without, the second.
-        let mut read = (0, 0);
-        let after = |page: u32| page.saturating_add(MOST_AT_ONCE as u32);
-        let mut position = 0;
-        let ahead = pages.clone();
-        pages.retain(|&page| {
-            if page.0 >= read.1 {
-                let together = ahead[position..].iter().take_while(|other| other.0 < after(page.0));
-                let last = together.last().map_or(page.0, |last| last.0);
-                read = (page.0, last + 1);
-                let bytes = &mut entries[..(last + 1 - page.0) as usize * ENTRY_BYTES];
-                if self.read(page, bytes).is_err() {
-                    bytes.fill(0);
-                }
+        let mut rest = pages;
+        while let [first, ..] = *rest {
+            let is_near = |page: &&PageId| ((page.0 - first.0) as usize) < MOST_AT_ONCE;
+            let near = rest.iter().take_while(is_near).count();
+            let (together, others) = rest.split_at(near);
+            rest = others;
+            let last = together[near - 1];
+            let entries = &mut entries[..(last.0 - first.0 + 1) as usize * ENTRY_BYTES];
+            if self.read(first, entries).is_err() {
+                entries.fill(0);
             }
-            position += 1;
-            let offset = (page.0 - read.0) as usize * ENTRY_BYTES;
-            let entry = entries[offset..offset + ENTRY_BYTES].try_into().expect("an entry");
-            u64::from_ne_bytes(entry) & IS_PRESENT != 0
-        });
+            seen.extend(together.iter().map(|page| {
+                let entry = &entries[(page.0 - first.0) as usize * ENTRY_BYTES..][..ENTRY_BYTES];
+                let entry = u64::from_ne_bytes(entry.try_into().expect("an entry"));
+                Seen {
+                    is_translated: entry & IS_PRESENT != 0,
+                    is_written: self.sees_writes && entry & IS_WRITE_PROTECTED == 0,
+                }
+            }));
+        }
     }
 }
 
@@ -119,12 +133,15 @@ mod tests {
             unsafe { memory.cast::<u8>().add(page.index() * PAGE_BYTES).write_volatile(1) };
         }
         let process = std::process::id() as i32;
-        let mut map = PageMap::open(process, memory as u64).expect("a process sees its own");
+        let map = PageMap::of_process(Bits::Sensed, process).expect("a process sees its own");
+        let mut map = map.at(memory as u64, false);
         for step in [1, 2, 3, 70] {
-            let mut pages: Vec<_> = (0..PAGES as u32).step_by(step).map(PageId).collect();
-            let expected: Vec<_> = pages.iter().copied().filter(|p| touched.contains(p)).collect();
-            map.keep_translated(&mut pages);
-            assert_eq!(pages, expected, "every {step}th page");
+            let pages: Vec<_> = (0..PAGES as u32).step_by(step).map(PageId).collect();
+            let mut seen = Vec::new();
+            map.look(&pages, &mut seen);
+            let expected = pages.iter().map(|page| touched.contains(page));
+            assert!(seen.iter().map(|seen| seen.is_translated).eq(expected), "every {step}th page");
+            assert!(!seen.iter().any(|seen| seen.is_written));
         }
         // SAFETY: nothing uses the range any more.
         unsafe { munmap(memory, bytes) }.expect("the range was mapped");

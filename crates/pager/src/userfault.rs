@@ -21,6 +21,9 @@ const FEATURE_THREAD_ID: u64 = 1 << 8;
 const FEATURE_MINOR_SHMEM: u64 = 1 << 10;
 const FEATURE_WP_HUGETLBFS_SHMEM: u64 = 1 << 12;
 
+/// Writes to write-protected pages go on, and lift the protection: Linux 6.7 and newer.
+const FEATURE_WP_ASYNC: u64 = 1 << 15;
+
 const REGISTER_MISSING: u64 = 1 << 0;
 const REGISTER_WRITE_PROTECT: u64 = 1 << 1;
 const REGISTER_MINOR: u64 = 1 << 2;
@@ -119,6 +122,7 @@ const MESSAGES: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Userfault {
     descriptor: OwnedFd,
+    lets_writes_go_on: bool,
 }
 
 impl AsFd for Userfault {
@@ -128,8 +132,9 @@ impl AsFd for Userfault {
 }
 
 impl Userfault {
-    /// A userfaultfd of this process that also reports the kernel's own accesses, as in read(2).
-    pub(crate) fn new() -> io::Result<Self> {
+    /// A userfaultfd of this process that also reports the kernel's own accesses, as in read(2); see
+    /// [`Userfault::from_descriptor`].
+    pub(crate) fn new(wants_writes_to_go_on: bool) -> io::Result<Self> {
         // SAFETY: the call takes flags and returns a descriptor or an error.
         let number =
             unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | libc::O_NONBLOCK) };
@@ -140,7 +145,7 @@ impl Userfault {
             let refusal = io::Error::last_os_error();
             Self::from_device().map_err(|_| refusal)?
         };
-        Userfault::from_descriptor(descriptor)
+        Userfault::from_descriptor(descriptor, wants_writes_to_go_on)
     }
 
     /// Through `/dev/userfaultfd`, whose permissions decide who may.
@@ -157,12 +162,27 @@ impl Userfault {
         Ok(unsafe { OwnedFd::from_raw_fd(number) })
     }
 
-    /// A userfaultfd that another process made and that has not been initialised yet.
-    pub(crate) fn from_descriptor(descriptor: OwnedFd) -> io::Result<Self> {
-        let userfault = Userfault { descriptor };
-        let mut argument = ApiArgument { api: API, features: FEATURES, ioctls: 0 };
-        userfault.ioctl(IOCTL_API, &mut argument)?;
+    /// A userfaultfd that another process made and that has not been initialised yet. If writes to write-protected pages
+    /// are to go on, they do where the kernel can let them.
+    pub(crate) fn from_descriptor(
+        descriptor: OwnedFd,
+        wants_writes_to_go_on: bool,
+    ) -> io::Result<Self> {
+        let mut userfault = Userfault { descriptor, lets_writes_go_on: wants_writes_to_go_on };
+        let begin = |features| {
+            userfault.ioctl(IOCTL_API, &mut ApiArgument { api: API, features, ioctls: 0 })
+        };
+        if wants_writes_to_go_on && begin(FEATURES | FEATURE_WP_ASYNC).is_ok() {
+            return Ok(userfault);
+        }
+        begin(FEATURES)?;
+        userfault.lets_writes_go_on = false;
         Ok(userfault)
+    }
+
+    /// Whether writes to write-protected pages go on, and lift the protection; else they are faults.
+    pub(crate) fn lets_writes_go_on(&self) -> bool {
+        self.lets_writes_go_on
     }
 
     /// Watches `bytes` bytes from `address` on for missing pages, write-protected writes and, if `minor` is set, missing
@@ -260,7 +280,7 @@ impl Userfault {
 
 /// Why this machine cannot page programs, in a sentence that says what to do; `None` if it can.
 pub fn obstacle() -> Option<String> {
-    Userfault::new().err().map(|error| explained(&error))
+    Userfault::new(false).err().map(|error| explained(&error))
 }
 
 /// Why there is no userfaultfd, in a sentence that says what to do.

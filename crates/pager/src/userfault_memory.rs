@@ -10,8 +10,9 @@ use rustix::io::retry_on_intr;
 use rustix::mm::{Advice, madvise};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use crate::affinity::threads_of;
 use crate::driver::Bits;
-use crate::memory_file::MemoryFile;
+use crate::memory_file::{MemoryFile, Pipe};
 use crate::program_memory::ProgramMemory;
 use crate::store::{Page, PageAddress};
 use crate::userfault::Userfault;
@@ -38,8 +39,12 @@ pub(crate) struct UserfaultMemory {
     userfault: std::sync::Arc<Userfault>,
     /// Where the program sees the first page.
     base: u64,
+    /// The program's process id.
+    process: i32,
     unmapper: Unmapper,
     ranges: Vec<PageRange>,
+    /// For pages that are taken away, if writes are not faults.
+    pipe: Option<Pipe>,
 }
 
 impl UserfaultMemory {
@@ -49,11 +54,13 @@ impl UserfaultMemory {
         file: MemoryFile,
         userfault: std::sync::Arc<Userfault>,
         base: u64,
+        process: i32,
         unmapper: Unmapper,
         bits: Bits,
     ) -> io::Result<Self> {
         userfault.register(base, file.bytes() as u64, bits == Bits::Mapped)?;
-        Ok(UserfaultMemory { file, userfault, base, unmapper, ranges: Vec::new() })
+        let pipe = userfault.lets_writes_go_on().then(Pipe::new).transpose()?;
+        Ok(UserfaultMemory { file, userfault, base, process, unmapper, ranges: Vec::new(), pipe })
     }
 
     fn program_address(&self, page: PageId) -> u64 {
@@ -82,8 +89,9 @@ impl ProgramMemory for UserfaultMemory {
         self.userfault.write_protect(self.program_address(page), PAGE_BYTES as u64, false)
     }
 
-    fn forbid_writes(&mut self, page: PageId) -> io::Result<()> {
-        self.userfault.write_protect(self.program_address(page), PAGE_BYTES as u64, true)
+    fn forbid_writes(&mut self, first: PageId, pages: u32) -> io::Result<()> {
+        let bytes = u64::from(pages) * PAGE_BYTES as u64;
+        self.userfault.write_protect(self.program_address(first), bytes, true)
     }
 
     fn forget(&mut self, first: PageId, pages: u32) -> io::Result<()> {
@@ -136,6 +144,21 @@ impl ProgramMemory for UserfaultMemory {
 
     fn fill(&mut self, page: PageId, content: &mut Page, writable: bool) -> io::Result<()> {
         self.userfault.copy(self.program_address(page), content, writable)
+    }
+
+    fn offer(&mut self, first: PageId, contents: &[&Page]) -> io::Result<()> {
+        self.forbid_writes(first, contents.len() as u32)?;
+        self.file.write(first, contents)
+    }
+
+    fn take(&mut self, page: PageId, into: &mut Page) -> io::Result<()> {
+        let pipe = self.pipe.as_ref().expect("writes are not faults");
+        self.file.take(page, pipe, into)
+    }
+
+    fn has_other_threads(&self) -> bool {
+        // Beside the thread that forks there is the one that drops translations.
+        threads_of(self.process).nth(2).is_some()
     }
 
     fn copy_content(&mut self, page: PageId, into: &mut Page) -> io::Result<()> {

@@ -33,9 +33,14 @@ impl Aside {
         self.content(page).address()
     }
 
-    /// The content of a page that has some here.
+    /// The same, to change it.
     pub(super) fn content(&mut self, page: PageId) -> &mut Page {
         self.contents.get_mut(&page).expect("the page has content aside")
+    }
+
+    /// The content of a page that has some here.
+    pub(super) fn at(&self, page: PageId) -> &Page {
+        self.contents.get(&page).expect("the page has content aside")
     }
 
     /// Whether a page has content here.

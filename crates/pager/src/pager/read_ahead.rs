@@ -19,18 +19,47 @@ use crate::store::{PageAddress, Slot};
 /// The most pages that are read together.
 const MOST_TOGETHER: u32 = 16;
 
-/// Pages that have been read ahead and not been accessed yet.
+/// Pages that have been read ahead and not been accessed yet. Pages of zeros may be among them.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     /// How many pages there may be.
     capacity: usize,
     /// The pages, in the order in which they were read.
     pub(super) waiting: VecDeque<PageId>,
+    slots: Window,
+    zeros: Window,
+}
+
+/// How many pages are read together.
+#[derive(Debug)]
+struct Window {
     /// Pages that were accessed since the last time pages were read ahead.
     used: u32,
     /// How many were read together the last time.
     last_together: u32,
-    last_slot: Slot,
+    /// Where the last page was that the program waited for.
+    last_place: u32,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Window { used: 0, last_together: 1, last_place: u32::MAX }
+    }
+}
+
+impl Window {
+    /// How many pages to read together, the one at `place` included: a power of two, and no more than there is room for.
+    fn pages_together(&mut self, place: u32, capacity: usize) -> usize {
+        let is_neighbour = place.abs_diff(self.last_place) == 1;
+        let by_use = match self.used {
+            0 if !is_neighbour => 1,
+            used => (used + 2).next_power_of_two(),
+        };
+        let most = MOST_TOGETHER.min(capacity as u32 + 1);
+        let together = by_use.max(self.last_together / 2).min(1 << most.ilog2());
+        *self = Window { used: 0, last_together: together, last_place: place };
+        together as usize
+    }
 }
 
 impl ReadAhead {
@@ -38,9 +67,8 @@ impl ReadAhead {
         ReadAhead {
             capacity: capacity as usize,
             waiting: VecDeque::new(),
-            used: 0,
-            last_together: 1,
-            last_slot: Slot(u32::MAX),
+            slots: Window::default(),
+            zeros: Window::default(),
         }
     }
 
@@ -48,22 +76,25 @@ impl ReadAhead {
         self.capacity
     }
 
-    /// How many pages to read together, the one in `slot` included: a power of two, and no more than there is room for.
-    fn pages_together(&mut self, slot: Slot) -> u32 {
-        let is_neighbour = slot.0.abs_diff(self.last_slot.0) == 1;
-        let by_use = match self.used {
-            0 if !is_neighbour => 1,
-            used => (used + 2).next_power_of_two(),
-        };
-        let most = MOST_TOGETHER.min(self.capacity as u32 + 1);
-        let together = by_use.max(self.last_together / 2).min(1 << most.ilog2());
-        (self.used, self.last_together, self.last_slot) = (0, together, slot);
-        together
+    /// The pages that are worth a look before others are read: the newest, which say whether reading ahead pays, and the
+    /// oldest, which are about to be dropped.
+    pub(super) fn newest_and_oldest(&self) -> Vec<PageId> {
+        let most = MOST_TOGETHER as usize - 1;
+        let waiting = self.waiting.len();
+        let oldest = (waiting + most).saturating_sub(self.capacity).min(waiting);
+        let newest = waiting.saturating_sub(most).max(oldest);
+        self.waiting.range(..oldest).chain(self.waiting.range(newest..)).copied().collect()
+    }
+
+    /// How many pages of zeros to offer together, the one that the program waits for included.
+    pub(super) fn zeros_together(&mut self, page: PageId) -> usize {
+        self.zeros.pages_together(page.0, self.capacity)
     }
 
     /// Takes out a page that is accessed.
-    pub(super) fn take(&mut self, page: PageId) {
-        self.used += 1;
+    fn take(&mut self, page: PageId, is_zeros: bool) {
+        let window = if is_zeros { &mut self.zeros } else { &mut self.slots };
+        window.used += 1;
         self.waiting.retain(|&waiting| waiting != page);
     }
 }
@@ -71,8 +102,9 @@ impl ReadAhead {
 impl<P: BitDriven> Pager<P> {
     /// Reads the page that the program waits for, and others beside it.
     pub(super) fn read(&mut self, page: PageId, slot: Slot) -> Result<(), PagerError> {
-        let together = self.read_ahead.pages_together(slot);
-        let others = self.beside(slot, together as usize - 1);
+        let capacity = self.read_ahead.capacity;
+        let together = self.read_ahead.slots.pages_together(slot.0, capacity);
+        let others = self.beside(slot, together - 1);
         self.make_room_to_read_ahead(others.len())?;
         if !others.is_empty() && self.read_all(page, slot, &others)? {
             return Ok(());
@@ -145,19 +177,41 @@ impl<P: BitDriven> Pager<P> {
             self.pages.set(other, READ_AHEAD);
             self.read_ahead.waiting.push_back(other);
         }
+        self.offer(others.iter().map(|&(other, _)| other).collect())?;
         self.counts.read_operations += 1;
         self.counts.pages_read_ahead += others.len() as u64;
         self.counts.bytes_read += PAGE_BYTES * reads.len() as u64;
         Ok(true)
     }
 
+    /// A page that was read ahead, or was otherwise at hand, is accessed.
+    pub(super) fn use_read_ahead(&mut self, page: PageId) {
+        self.pages.clear(page, READ_AHEAD);
+        let is_zeros = self.pages.slot(page).is_none();
+        if self.offers.is_some() && self.pages.has(page, ASIDE) {
+            self.counts.pages_rescued += 1;
+            return;
+        }
+        self.read_ahead.take(page, is_zeros);
+        match is_zeros {
+            true => self.counts.pages_zero_filled += 1,
+            false => self.counts.pages_read += 1,
+        }
+    }
+
     /// Drops the pages that have waited longest without being accessed.
-    fn make_room_to_read_ahead(&mut self, pages: usize) -> Result<(), PagerError> {
+    pub(super) fn make_room_to_read_ahead(&mut self, pages: usize) -> Result<(), PagerError> {
         while self.read_ahead.waiting.len() + pages > self.read_ahead.capacity {
-            let Some(page) = self.read_ahead.waiting.pop_front() else { break };
+            let Some(&page) = self.read_ahead.waiting.front() else { break };
+            let is_late = self.take_clean(page)?;
+            self.read_ahead.waiting.pop_front();
+            if is_late {
+                self.keep_late(page);
+                continue;
+            }
+            self.counts.pages_read_in_vain += u64::from(self.pages.slot(page).is_some());
             self.pages.clear(page, READ_AHEAD);
             self.leave(page)?;
-            self.counts.pages_read_in_vain += 1;
         }
         Ok(())
     }

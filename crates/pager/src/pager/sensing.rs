@@ -4,7 +4,7 @@
 //! logged before that miss, and the evictions that were decided after them.
 
 use clockhand_policy::page::BitDriven;
-use clockhand_policy::{Frame, HitBits, Op, PageId};
+use clockhand_policy::{Frame, Frames, HitBits, Op, PageId};
 
 use super::Pager;
 use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, WRITABLE};
@@ -51,9 +51,9 @@ impl<P: BitDriven> Pager<P> {
         if P::SEES_FIRST_ACCESSES && is_new {
             // A policy that is to be told of accesses cannot be told while it decides.
             let frames: Vec<Frame> = self.memory.resident_frames().collect();
-            for page in self.memory.frames_mut().look_at_all(frames.into_iter()) {
-                self.found(page);
-                self.memory.hit_sensed(Op::Read, self.memory.frame_of(page));
+            for (page, op) in self.memory.frames_mut().look_at_all(frames.into_iter()) {
+                self.found(page, op);
+                self.memory.hit_sensed(op, self.memory.frame_of(page));
             }
         }
         Ok(())
@@ -82,16 +82,19 @@ impl<P: BitDriven> Pager<P> {
 
     /// Tells of the accesses that the policy has just been shown.
     pub(super) fn sensed(&mut self) {
-        for page in self.memory.frames_mut().found() {
-            self.found(page);
+        for (page, op) in self.memory.frames_mut().found() {
+            self.found(page, op);
         }
     }
 
-    fn found(&mut self, page: PageId) {
+    /// An access was found. Of one that is not known to have written, how it was made is not known.
+    pub(super) fn found(&mut self, page: PageId, op: Op) {
         self.counts.sensed_references += 1;
-        // How the page was accessed is not known.
-        self.seen(page, Op::Read, false);
+        self.seen(page, op, false);
         self.count_in_period();
+        if op == Op::Write {
+            self.pages.set(page, WRITABLE);
+        }
     }
 
     /// Lets the program reach a page, and go on.
@@ -126,6 +129,9 @@ impl<P: BitDriven> Pager<P> {
     /// A page that is being written leaves: only the copy that is written stays.
     pub(super) fn put_aside(&mut self, page: PageId) -> Result<(), PagerError> {
         debug_assert!(self.pages.has(page, PRESENT), "what is written has content");
+        if self.pages.has(page, ASIDE) {
+            return Ok(());
+        }
         self.program.forget(page, 1)?;
         self.pages.clear(page, WRITABLE);
         self.pages.set(page, ASIDE);
@@ -143,9 +149,15 @@ impl<P: BitDriven> Pager<P> {
         let mut pages = self.memory.frames_mut().order_drops();
         pages.retain(|&page| self.pages.has(page, PRESENT) && !self.pages.has(page, ASIDE));
         if P::HIT_BITS != HitBits::Reference {
-            // The next write is to be seen.
-            for &page in &pages {
-                self.forbid_writes(page)?;
+            // The next write is to be seen. Those to a clean page are forbidden already, and one that has gone on
+            // nevertheless must not be forgotten.
+            let table = &self.memory;
+            let is_dirty = |page: &PageId| table.frames().is_dirty(table.frame_of(*page));
+            let mut dirty: Vec<_> = pages.iter().copied().filter(is_dirty).collect();
+            dirty.sort_unstable();
+            for row in dirty.chunk_by(|page, next| page.0 + 1 == next.0) {
+                self.program.forbid_writes(row[0], row.len() as u32)?;
+                row.iter().for_each(|&page| self.pages.clear(page, WRITABLE));
             }
         }
         self.program.begin_unmapping(&mut pages)?;

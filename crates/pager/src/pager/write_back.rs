@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clockhand_policy::page::BitDriven;
 use clockhand_policy::{Frame, Frames, Memory, PageId};
 
-use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, PageStates};
+use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, PageStates, WRITABLE};
 use super::{PAGE_BYTES, Pager};
 use crate::frames::UnmappingFrames;
 use crate::paging::{Event, InitialPages, PagerError};
@@ -27,13 +27,20 @@ pub(super) struct WriteQueue {
     pub(super) evicted: usize,
 }
 
+/// What becomes of a page that is to be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    Stays,
+    Leaves,
+}
+
 impl<P: BitDriven> Pager<P> {
     /// Writes a page that is in memory; with a reserve, queues it.
     ///
     /// After a failure the page is not lost, and the caller asks again.
-    pub(super) fn write(&mut self, page: PageId) -> Result<(), PagerError> {
+    pub(super) fn write(&mut self, page: PageId, then: Then) -> Result<(), PagerError> {
         if self.pages.has(page, PRESENT) {
-            self.enqueue(page)?;
+            self.enqueue(page, then)?;
             if self.reserve == 0 {
                 self.write_all()?;
             }
@@ -47,7 +54,7 @@ impl<P: BitDriven> Pager<P> {
     /// Writes a page that stays.
     pub(super) fn write_back(&mut self, frame: Frame) -> Result<(), PagerError> {
         let page = self.memory.frames().page(frame);
-        self.write(page)?;
+        self.write(page, Then::Stays)?;
         self.memory.written_back(frame);
         self.counts.write_backs += 1;
         self.decided(Event::WriteBack { page });
@@ -55,16 +62,15 @@ impl<P: BitDriven> Pager<P> {
     }
 
     /// Queues a page to be written, and keeps room in the reserve for one more eviction.
-    fn enqueue(&mut self, page: PageId) -> Result<(), PagerError> {
+    fn enqueue(&mut self, page: PageId, then: Then) -> Result<(), PagerError> {
         // If the page is queued already, one write serves both.
         self.withdraw_page(page);
         // A write under way holds the page's content from before it was changed.
         while self.pages.has(page, IN_FLIGHT) {
             self.reap(true)?;
         }
-        // The page does not change from here until its write has been started.
-        self.forbid_writes(page)?;
-        if self.take_content(page)? {
+        // What is written does not change from here until its write has been started.
+        if self.take_content(page, then)? {
             self.spare(page);
             return Ok(());
         }
@@ -90,9 +96,21 @@ impl<P: BitDriven> Pager<P> {
         self.counts.zero_pages_not_written += 1;
     }
 
-    /// Takes the content of a page that is to be written and does not change now; returns whether it is zeros. With sensed
-    /// bits a copy is written, since the page may leave at once.
-    fn take_content(&mut self, page: PageId) -> Result<bool, PagerError> {
+    /// Takes the content of a page that is to be written; returns whether it is zeros. With sensed bits a copy is written,
+    /// since the page may leave at once.
+    fn take_content(&mut self, page: PageId, then: Then) -> Result<bool, PagerError> {
+        if self.pages.has(page, ASIDE) {
+            self.forbid_writes(page)?;
+            return Ok(self.aside.content(page).is_zeros());
+        }
+        if self.offers.is_some() && then == Then::Leaves {
+            // Writes cannot be held up, so that only the page that has gone is what was written last.
+            self.program.take(page, self.aside.place(page))?;
+            self.pages.clear(page, WRITABLE);
+            self.pages.set(page, ASIDE);
+            return Ok(self.aside.content(page).is_zeros());
+        }
+        self.forbid_writes(page)?;
         if !self.is_sensed() {
             // SAFETY: the page has content.
             return Ok(unsafe { self.program.address(page).is_zeros() });
@@ -106,7 +124,7 @@ impl<P: BitDriven> Pager<P> {
         Ok(is_zeros)
     }
 
-    fn withdraw_page(&mut self, page: PageId) {
+    pub(super) fn withdraw_page(&mut self, page: PageId) {
         if self.pages.has(page, IN_FLIGHT) {
             self.withdraw(|waiting, _| waiting == page);
         }
@@ -215,7 +233,9 @@ impl<P: BitDriven> Pager<P> {
                 self.write_queue.evicted -= 1;
                 self.leave(page)?;
             }
-            self.aside.remove(page);
+            if !self.pages.has(page, ASIDE) {
+                self.aside.remove(page);
+            }
         }
         Ok(())
     }
@@ -268,11 +288,9 @@ impl<P: BitDriven> Pager<P> {
                 .allocate(pages.len(), &mut slots)
                 .map_err(|source| written_to(pages[0], source))?;
             copies.extend(pages.iter().copied().zip(slots.iter().copied()));
-            let writes: Vec<_> = slots
-                .into_iter()
-                .zip(pages.iter().map(|&page| self.program.address(page)))
-                .collect();
-            // SAFETY: writes are forbidden and no page is evicted until this function has waited for the write.
+            let writes: Vec<_> =
+                slots.into_iter().zip(pages.iter().map(|&page| self.address(page))).collect();
+            // SAFETY: the pages are frozen and none is evicted until this function has waited for the write.
             unsafe { self.store.start_write(&writes) }
                 .map_err(|source| written_to(pages[0], source))?;
             let (_, result) = self.store.finished_write(true).expect("one write is under way");

@@ -14,7 +14,7 @@ use clockhand_policy::{Op, PageId, Ratio};
 use clockhand_twins::Twin;
 use proptest::prelude::*;
 
-use crate::model::{ModelMemory, ModelStore};
+use crate::model::{ModelMemory, ModelStore, Source};
 
 /// What the program does.
 #[derive(Clone, Copy, Debug)]
@@ -63,11 +63,11 @@ pub fn with_bits(settings: Settings, bits: Bits) -> Settings {
     Settings { bits, ..settings }
 }
 
-/// Where bits can come from.
+/// Where bits of real memory can come from.
 pub const SOURCES: [Bits; 2] = [Bits::Mapped, Bits::Sensed];
 
-fn bits() -> impl Strategy<Value = Bits> {
-    prop::sample::select(&SOURCES[..])
+fn sources() -> impl Strategy<Value = Source> {
+    prop::sample::select(&Source::ALL[..])
 }
 
 /// The same, with additional frames for pages that are read ahead.
@@ -187,6 +187,27 @@ impl<S: Store> Store for BusyProgram<S> {
     }
 }
 
+/// Another thread of the program, which writes to about every third page at the moment at which it is taken away.
+struct WritesAtTheLastMoment {
+    memory: ModelMemory,
+    expected: Arc<Mutex<Expected>>,
+    state: u64,
+}
+
+impl WritesAtTheLastMoment {
+    fn acts(mut self) -> impl FnMut(PageId) + Send + 'static {
+        move |page| {
+            self.state = self.state.wrapping_mul(6364136223846793005).wrapping_add(1);
+            if (self.state >> 33).is_multiple_of(3) && self.memory.allows(page, Op::Write) {
+                let mut expected = self.expected.lock().expect("no test panics with this lock");
+                expected.written += 1;
+                expected.contents[page.index()] = expected.written;
+                self.memory.write(page, expected.written);
+            }
+        }
+    }
+}
+
 /// What goes wrong in a store, before a step of a program.
 #[derive(Clone, Copy, Debug)]
 enum Mishap {
@@ -225,13 +246,21 @@ fn befall(script: &FaultScript, mishap: Mishap) {
 }
 
 impl Program {
-    fn new(settings: &Settings, store: impl Store + 'static, initial: InitialPages) -> Self {
-        let memory = ModelMemory::new(PAGES, settings.bits);
+    fn new(
+        settings: &Settings,
+        source: Source,
+        store: impl Store + 'static,
+        initial: InitialPages,
+    ) -> Self {
+        let memory = ModelMemory::new(PAGES, source);
         let contents = vec![0; PAGES as usize];
         let expected = Arc::new(Mutex::new(Expected { contents, written: 0 }));
         let events = Arc::new(Mutex::new(Vec::new()));
         let log = events.clone();
         let store = BusyProgram { store, memory: memory.clone(), expected: expected.clone() };
+        let thread =
+            WritesAtTheLastMoment { memory: memory.clone(), expected: expected.clone(), state: 1 };
+        memory.before_a_page_is_taken(thread.acts());
         let parts = Parts {
             program: Box::new(memory.clone()),
             translations: memory.translations(),
@@ -304,13 +333,14 @@ impl Program {
 /// A program over a store that fails where the mishaps say so, one for each step at most.
 fn run_with_mishaps(
     settings: &Settings,
+    source: Source,
     pace: u64,
     steps: &[Step],
     mishaps: &[Option<Mishap>],
 ) -> Program {
     let script = FaultScript::default();
     let store = FaultyStore::new(ModelStore::new(pace), &script);
-    let mut program = Program::new(settings, store, InitialPages::new());
+    let mut program = Program::new(settings, source, store, InitialPages::new());
     for (&step, &mishap) in steps.iter().zip(mishaps) {
         mishap.into_iter().for_each(|mishap| befall(&script, mishap));
         program.step(step);
@@ -325,40 +355,40 @@ proptest! {
     #[test]
     fn the_pager_does_what_the_twin_does(
         steps in steps(300), frames in 2u32..12, reserve in 0u32..5, ahead in 0u32..10, pace in any::<u64>(),
-        bits in bits(),
+        source in sources(),
     ) {
         for policy in policies() {
-            let settings = with_bits(settings(&policy, frames + reserve, reserve), bits);
+            let settings = with_bits(settings(&policy, frames + reserve, reserve), source.bits());
             let settings = reading_ahead(settings, ahead);
-            let mut program = Program::new(&settings, ModelStore::new(pace), InitialPages::new());
+            let mut program = Program::new(&settings, source, ModelStore::new(pace), InitialPages::new());
             for &step in &steps {
                 program.step(step);
                 program.paging.check_invariants();
                 prop_assert!(program.memory.present_pages() <= settings.frames as usize);
             }
             let log = program.log();
-            let expected = events_of_twin(&mut *twin(&policy, frames, bits), &log);
+            let expected = events_of_twin(&mut *twin(&policy, frames, source.bits()), &log);
             prop_assert_eq!(writes_first(&log), expected, "{}", policy);
             let counts = program.paging.counts();
             let served = counts.pages_read + counts.pages_zero_filled + counts.pages_rescued;
             prop_assert_eq!(served, counts.misses, "{}", policy);
             let hits = counts.minor_faults + counts.write_protect_faults + counts.sensed_references;
             prop_assert_eq!(counts.references, counts.misses + hits);
-            prop_assert!(bits == Bits::Sensed || counts.sensed_references == 0);
+            prop_assert!(source != Source::Mapped || counts.sensed_references == 0);
         }
     }
 
     #[test]
     fn a_store_that_fails_now_and_then_loses_no_page_and_changes_no_decision(
         steps in steps(200), mishaps in mishaps(), frames in 2u32..8, reserve in 0u32..5, ahead in 0u32..6,
-        pace in any::<u64>(), bits in bits(),
+        pace in any::<u64>(), source in sources(),
     ) {
         for policy in policies() {
-            let settings = with_bits(settings(&policy, frames + reserve, reserve), bits);
+            let settings = with_bits(settings(&policy, frames + reserve, reserve), source.bits());
             let settings = reading_ahead(settings, ahead);
-            let program = run_with_mishaps(&settings, pace, &steps, &mishaps);
+            let program = run_with_mishaps(&settings, source, pace, &steps, &mishaps);
             let log = program.log();
-            let expected = events_of_twin(&mut *twin(&policy, frames, bits), &log);
+            let expected = events_of_twin(&mut *twin(&policy, frames, source.bits()), &log);
             prop_assert_eq!(writes_first(&log), expected, "{}", policy);
         }
     }
@@ -366,21 +396,21 @@ proptest! {
     #[test]
     fn a_forked_child_has_what_its_parent_had_and_neither_sees_what_the_other_writes(
         before in steps(150), parents in steps(80), childs in steps(80), reserve in 0u32..3, ahead in 0u32..6,
-        pace in any::<u64>(), bits in bits(),
+        pace in any::<u64>(), source in sources(),
         mishaps in mishaps(),
     ) {
-        let settings = reading_ahead(with_bits(settings("craw", 6 + reserve, reserve), bits), ahead);
+        let settings = reading_ahead(with_bits(settings("craw", 6 + reserve, reserve), source.bits()), ahead);
         let store = ModelStore::new(pace);
         let script = FaultScript::default();
         let mut parent =
-            Program::new(&settings, FaultyStore::new(store.clone(), &script), InitialPages::new());
+            Program::new(&settings, source, FaultyStore::new(store.clone(), &script), InitialPages::new());
         before.iter().for_each(|&step| parent.step(step));
         mishaps[..8].iter().flatten().for_each(|&mishap| befall(&script, mishap));
         let copies = parent.until_it_works(|paging| paging.copy_for_fork());
         for page in (0..PAGES).map(PageId) {
             prop_assert!(!parent.memory.allows(page, Op::Write), "a page changes while the child is forked");
         }
-        let mut child = Program::new(&settings, store.another(), copies);
+        let mut child = Program::new(&settings, source, store.another(), copies);
         *child.expected() = Expected { written: 1_000_000, ..parent.expected().clone() };
         for index in 0..parents.len().max(childs.len()) {
             parents.get(index).into_iter().for_each(|&step| parent.step(step));
@@ -393,7 +423,7 @@ proptest! {
         parent.paging.check_invariants();
         child.paging.check_invariants();
         let log = child.log();
-        prop_assert_eq!(&log, &events_of_twin(&mut *twin("craw", 6, bits), &log));
+        prop_assert_eq!(&log, &events_of_twin(&mut *twin("craw", 6, source.bits()), &log));
         drop((parent, child));
         prop_assert_eq!(store.occupied_bytes(), 0, "a slot was not given back");
     }
@@ -401,11 +431,11 @@ proptest! {
     #[test]
     fn every_dirty_page_that_leaves_is_counted_once_however_often_the_store_fails(
         steps in steps(200), mishaps in mishaps(), reserve in 0u32..5, ahead in 0u32..6, pace in any::<u64>(),
-        is_forked in any::<bool>(), bits in bits(),
+        is_forked in any::<bool>(), source in sources(),
     ) {
         for policy in ["clock", "cfclock", "craw:write_back=eager,c=2"] {
-            let settings = reading_ahead(with_bits(settings(policy, 6 + reserve, reserve), bits), ahead);
-            let mut program = run_with_mishaps(&settings, pace, &steps, &mishaps);
+            let settings = reading_ahead(with_bits(settings(policy, 6 + reserve, reserve), source.bits()), ahead);
+            let mut program = run_with_mishaps(&settings, source, pace, &steps, &mishaps);
             if is_forked {
                 // A copy for a fork waits for all writes.
                 program.until_it_works(|paging| paging.copy_for_fork());
@@ -421,14 +451,16 @@ proptest! {
     #[test]
     fn with_sensed_bits_the_pager_decides_as_if_it_saw_every_access(
         accesses in prop::collection::vec((prop_oneof![3 => 0..6u32, 2 => 0..PAGES], any::<bool>()), 1..300),
-        frames in 2u32..12, reserve in 0u32..5, ahead in 0u32..10, pace in any::<u64>(),
+        frames in 2u32..12, reserve in 0u32..5, ahead in 0u32..10, pace in any::<u64>(), shows_writes in any::<bool>(),
     ) {
+        // What is offered is discovered late, and in the order of the pages.
+        let (source, ahead) = if shows_writes { (Source::SensedWrites, 0) } else { (Source::Sensed, ahead) };
         // A period counts the references that are seen, and these kernels' lists depend on the order in which accesses are.
         let is_left_out = |policy: &String| policy.contains("period=") || policy.starts_with("linux24");
         for policy in policies().into_iter().filter(|policy| !is_left_out(policy)) {
             let settings = with_bits(settings(&policy, frames + reserve, reserve), Bits::Sensed);
             let settings = reading_ahead(settings, ahead);
-            let (memory, events) = (ModelMemory::new(PAGES, Bits::Sensed), Arc::new(Mutex::new(Vec::new())));
+            let (memory, events) = (ModelMemory::new(PAGES, source), Arc::new(Mutex::new(Vec::new())));
             memory.drop_at_once();
             let log = events.clone();
             let mut paging = settings.build(Parts {

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use clockhand_pager::store::{Page, PageAddress, Slot, Store, WriteTicket};
-use clockhand_pager::{Bits, ProgramMemory, Translations};
+use clockhand_pager::{Bits, ProgramMemory, Seen, Translations};
 use clockhand_policy::{Op, PageId};
 
 const PAGE_BYTES: usize = 4096;
@@ -26,29 +26,59 @@ pub struct Mmu {
     /// Sensed bits: whether a translation that comes back forbids writes.
     is_protected: Vec<bool>,
     is_sensed: bool,
+    /// Whether a write that is forbidden goes on, and lifts the protection.
+    shows_writes: bool,
     /// Whether translations are dropped as soon as that is ordered.
     drops_at_once: bool,
     /// Translations that are to be dropped and still work.
     unmapping: Vec<PageId>,
 }
 
+/// Where the bits of a model's memory come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Mapped,
+    /// The first write to a clean page is a fault.
+    Sensed,
+    /// Writes are seen as well.
+    SensedWrites,
+}
+
+impl Source {
+    pub const ALL: [Source; 3] = [Source::Mapped, Source::Sensed, Source::SensedWrites];
+
+    pub fn bits(self) -> Bits {
+        if self == Source::Mapped { Bits::Mapped } else { Bits::Sensed }
+    }
+}
+
+/// Called with a page that is about to be taken from the program.
+type Taking = Box<dyn FnMut(PageId) + Send>;
+
 /// A program's memory; clones are the same memory.
 #[derive(Clone)]
-pub struct ModelMemory(Arc<Mutex<Mmu>>);
+pub struct ModelMemory(Arc<Mutex<Mmu>>, Arc<Mutex<Option<Taking>>>);
 
 impl ModelMemory {
     /// Memory of pages without content. With sensed bits an access to a page that has content makes a translation.
-    pub fn new(pages: u32, bits: Bits) -> Self {
+    pub fn new(pages: u32, source: Source) -> Self {
         let pages = pages as usize;
-        ModelMemory(Arc::new(Mutex::new(Mmu {
+        let mmu = Mmu {
             contents: (0..pages).map(|_| Box::new(Page([0xAA; PAGE_BYTES]))).collect(),
             is_present: vec![false; pages],
             translations: vec![Translation::None; pages],
             is_protected: vec![false; pages],
-            is_sensed: bits == Bits::Sensed,
+            is_sensed: source != Source::Mapped,
+            shows_writes: source == Source::SensedWrites,
             drops_at_once: false,
             unmapping: Vec::new(),
-        })))
+        };
+        ModelMemory(Arc::new(Mutex::new(mmu)), Arc::default())
+    }
+
+    /// Another thread of the program does this at the last moment before a page is taken.
+    pub fn before_a_page_is_taken(&self, acts: impl FnMut(PageId) + Send + 'static) {
+        *self.1.lock().expect("no test panics with this lock") = Some(Box::new(acts));
     }
 
     fn mmu(&self) -> MutexGuard<'_, Mmu> {
@@ -74,6 +104,11 @@ impl ModelMemory {
             let protected = mmu.is_protected[index];
             mmu.translations[index] =
                 if protected { Translation::ReadOnly } else { Translation::Writable };
+        }
+        let goes_on = mmu.shows_writes && op == Op::Write;
+        if goes_on && mmu.translations[index] == Translation::ReadOnly {
+            mmu.translations[index] = Translation::Writable;
+            mmu.is_protected[index] = false;
         }
         match mmu.translations[index] {
             Translation::None => false,
@@ -144,14 +179,16 @@ impl ProgramMemory for ModelMemory {
         Ok(())
     }
 
-    fn forbid_writes(&mut self, page: PageId) -> io::Result<()> {
+    fn forbid_writes(&mut self, first: PageId, pages: u32) -> io::Result<()> {
         let mut mmu = self.mmu();
-        mmu.is_protected[page.index()] = true;
-        if mmu.is_sensed && mmu.translations[page.index()] == Translation::None {
-            return Ok(());
+        for page in first.index()..first.index() + pages as usize {
+            mmu.is_protected[page] = true;
+            if mmu.is_sensed && mmu.translations[page] == Translation::None {
+                continue;
+            }
+            assert!(mmu.is_sensed || mmu.translations[page] == Translation::Writable);
+            mmu.translations[page] = Translation::ReadOnly;
         }
-        assert!(mmu.translations[page.index()] == Translation::Writable);
-        mmu.translations[page.index()] = Translation::ReadOnly;
         Ok(())
     }
 
@@ -191,10 +228,36 @@ impl ProgramMemory for ModelMemory {
         Ok(())
     }
 
+    fn offer(&mut self, first: PageId, contents: &[&Page]) -> io::Result<()> {
+        self.forbid_writes(first, contents.len() as u32)?;
+        let mut mmu = self.mmu();
+        assert!(mmu.shows_writes, "the access would not be seen");
+        for (page, content) in (first.index()..).zip(contents) {
+            assert!(!mmu.is_present[page], "the content would be lost");
+            mmu.is_present[page] = true;
+            mmu.contents[page].0 = content.0;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, page: PageId, into: &mut Page) -> io::Result<()> {
+        if let Some(acts) = &mut *self.1.lock().expect("no test panics with this lock") {
+            acts(page);
+        }
+        assert!(self.mmu().is_present[page.index()], "there is nothing to take");
+        into.0 = self.mmu().contents[page.index()].0;
+        self.forget(page, 1)
+    }
+
+    fn has_other_threads(&self) -> bool {
+        true
+    }
+
     fn copy_content(&mut self, page: PageId, into: &mut Page) -> io::Result<()> {
         let mmu = self.mmu();
         assert!(mmu.is_present[page.index()], "there is nothing to copy");
-        assert_ne!(mmu.translations[page.index()], Translation::Writable, "the copy may be torn");
+        let is_writable = mmu.translations[page.index()] == Translation::Writable;
+        assert!(!is_writable, "the copy may be torn");
         into.0 = mmu.contents[page.index()].0;
         Ok(())
     }
@@ -212,11 +275,17 @@ impl ProgramMemory for ModelMemory {
 struct ModelTranslations(ModelMemory);
 
 impl Translations for ModelTranslations {
-    fn keep_translated(&mut self, pages: &mut Vec<PageId>) {
+    fn sees_writes(&self) -> bool {
+        self.0.mmu().shows_writes
+    }
+
+    fn look(&mut self, pages: &[PageId], seen: &mut Vec<Seen>) {
         assert!(pages.is_sorted());
         let mmu = self.0.mmu();
-        assert!(!pages.iter().any(|page| mmu.unmapping.contains(page)), "it is being dropped");
-        pages.retain(|page| mmu.translations[page.index()] != Translation::None);
+        seen.extend(pages.iter().map(|page| Seen {
+            is_translated: mmu.translations[page.index()] != Translation::None,
+            is_written: mmu.shows_writes && !mmu.is_protected[page.index()],
+        }));
     }
 }
 

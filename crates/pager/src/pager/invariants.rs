@@ -1,0 +1,61 @@
+//! What must hold between any two calls, for tests.
+
+use clockhand_policy::page::BitDriven;
+use clockhand_policy::{Frame, Frames, PageId};
+
+use super::Pager;
+use super::page_states::{ASIDE, IN_FLIGHT, MAPPED, PRESENT, READ_AHEAD, WRITABLE};
+
+impl<P: BitDriven> Pager<P> {
+    /// Recounts everything.
+    pub(super) fn check(&self) {
+        self.memory.check_invariants();
+        let mut present = 0;
+        let mut evicted = 0;
+        let mut ahead = 0;
+        let mut in_flight = 0;
+        for page in (0..self.program.pages()).map(PageId) {
+            let is_resident = self.memory.frame_of(page) != Frame::NONE;
+            let is_present = self.pages.has(page, PRESENT);
+            present += u64::from(is_present);
+            let is_ahead = self.pages.has(page, READ_AHEAD);
+            let is_late = self.is_discovered(page) && self.pages.has(page, ASIDE);
+            assert!(!is_ahead || is_present && !is_resident);
+            ahead += usize::from(is_ahead && !is_late);
+            evicted += usize::from(is_present && !is_resident && !is_ahead);
+            in_flight += usize::from(self.pages.has(page, IN_FLIGHT));
+            assert!(
+                is_present || !self.pages.has(page, IN_FLIGHT),
+                "what is to be written is gone"
+            );
+            let accessible = if self.is_sensed() { PRESENT } else { MAPPED };
+            assert!(!self.pages.has(page, WRITABLE) || self.pages.has(page, accessible));
+            assert!(!self.pages.has(page, MAPPED | WRITABLE) || is_present && is_resident);
+            let is_offered = self.offers.is_some() && is_ahead && !is_late;
+            let is_aside = self.is_sensed() && is_present && !is_resident && !is_offered;
+            // A page that is in a frame may have been taken from the program for a while.
+            let is_aside = is_aside || self.offers.is_some() && self.pages.has(page, ASIDE);
+            assert_eq!(self.pages.has(page, ASIDE), is_aside, "the program must not reach a page");
+            assert_eq!(
+                self.aside.has(page),
+                is_aside || self.is_sensed() && self.pages.has(page, IN_FLIGHT)
+            );
+            assert!(!is_present || is_resident || self.pages.has(page, IN_FLIGHT | READ_AHEAD));
+            if is_resident && self.pages.has(page, WRITABLE) {
+                let frame = self.memory.frame_of(page);
+                assert!(self.memory.frames().is_dirty(frame), "a clean page can be written unseen");
+            }
+        }
+        let under_way = self.write_queue.under_way.iter().flat_map(|(_, pages)| pages);
+        let mut listed: Vec<_> = self.write_queue.waiting.iter().chain(under_way).collect();
+        assert!(listed.iter().all(|&&page| self.pages.has(page, IN_FLIGHT)));
+        listed.sort_unstable();
+        listed.dedup();
+        assert_eq!(listed.len(), in_flight, "a page in flight is listed once");
+        assert_eq!(present, self.counts.resident_pages, "the number of resident pages is wrong");
+        assert_eq!(ahead, self.read_ahead.waiting.len(), "the number of pages read ahead is wrong");
+        assert!(ahead <= self.read_ahead.capacity(), "more is read ahead than there is room for");
+        assert_eq!(evicted, self.write_queue.evicted, "the number of evicted pages is wrong");
+        assert!(evicted <= self.reserve, "more pages are under way than the reserve holds");
+    }
+}

@@ -1,0 +1,236 @@
+//! Pages that the program may reach unasked, where the kernel shows which pages have been written.
+//!
+//! Then a write to a page whose writes are forbidden goes on, without a message, and so does an access to a page that was
+//! read ahead, or that is offered as zeros: the kernel makes the translation. The pager finds these accesses when it looks.
+//! A page that is accessed and in no frame is *discovered*: it is a miss like any other, for which nobody waits.
+//!
+//! Writes cannot be held up. So a page that leaves is taken away first and looked at afterwards: what the program has written
+//! until it was gone is in the page that was taken, and the kernel remembers whether it has. A clean page that was written
+//! in its last moment is *late*: it has left, as the policy decided, and is a miss at once.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use clockhand_policy::page::BitDriven;
+use clockhand_policy::{Frame, Op, PageId};
+
+use super::Pager;
+use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, READ_AHEAD, WRITABLE};
+use crate::paging::PagerError;
+use crate::store::Page;
+
+/// What is known of accesses for which nobody waits.
+pub(super) struct Offers {
+    /// Pages that were accessed and are to be loaded, in the order in which they will be.
+    discovered: VecDeque<(PageId, Op)>,
+    /// The page whose miss has been begun and has not been finished: a store that fails interrupts it, and it goes on
+    /// before anything else is decided.
+    begun: Option<PageId>,
+    /// The clean page that was taken last.
+    taken: Box<Page>,
+    /// Whether pages must be taken from the program to stay what they are during a fork.
+    takes_to_freeze: bool,
+}
+
+impl Default for Offers {
+    fn default() -> Self {
+        Offers {
+            discovered: VecDeque::new(),
+            begun: None,
+            taken: Box::new(Page::ZEROS),
+            takes_to_freeze: false,
+        }
+    }
+}
+
+impl<P: BitDriven> Pager<P> {
+    /// The decisions for this page begin.
+    pub(super) fn begin_miss(&mut self, page: PageId) {
+        if let Some(offers) = &mut self.offers {
+            offers.begun = Some(page);
+        }
+    }
+
+    /// The page is loaded.
+    pub(super) fn end_miss(&mut self, page: PageId) {
+        if let Some(offers) = &mut self.offers {
+            offers.begun = None;
+            offers.discovered.retain(|&(discovered, _)| discovered != page);
+        }
+    }
+
+    /// Puts pages that were read ahead where the program reaches them.
+    pub(super) fn offer(&mut self, mut pages: Vec<PageId>) -> Result<(), PagerError> {
+        if self.offers.is_none() {
+            return Ok(());
+        }
+        pages.sort_unstable();
+        for row in pages.chunk_by(|page, next| page.0 + 1 == next.0) {
+            let contents: Vec<_> = row.iter().map(|&page| self.aside.at(page)).collect();
+            self.program.offer(row[0], &contents)?;
+        }
+        for page in pages {
+            self.pages.clear(page, ASIDE);
+            self.aside.remove(page);
+        }
+        Ok(())
+    }
+
+    /// Offers pages of zeros that follow this one, which is touched for the first time.
+    pub(super) fn offer_zeros_after(&mut self, page: PageId) -> Result<(), PagerError> {
+        if self.offers.is_none() {
+            return Ok(());
+        }
+        let together = self.read_ahead.zeros_together(page);
+        let is_untouched = |page: &PageId| {
+            !self.pages.has(*page, PRESENT | IN_FLIGHT)
+                && self.pages.slot(*page).is_none()
+                && self.memory.frame_of(*page) == Frame::NONE
+        };
+        let following = (page.0 + 1..self.program.pages()).map(PageId).take(together - 1);
+        let others: Vec<_> = following.take_while(is_untouched).collect();
+        let Some(&first) = others.first() else { return Ok(()) };
+        self.make_room_to_read_ahead(others.len())?;
+        self.program.offer(first, &vec![&Page::ZEROS; others.len()])?;
+        for other in others {
+            self.arrived(other);
+            self.pages.set(other, READ_AHEAD);
+            self.read_ahead.waiting.push_back(other);
+        }
+        Ok(())
+    }
+
+    /// Loads the pages that have been accessed unasked, before an access to `page` is served. Returns what that access then
+    /// is: a write, if the page was discovered to be written. A miss that was interrupted goes first.
+    pub(super) fn discover_before(&mut self, page: PageId, op: Op) -> Result<Op, PagerError> {
+        let Some(offers) = &mut self.offers else { return Ok(op) };
+        let is_discovered = offers.discovered.iter().any(|&(discovered, _)| discovered == page);
+        if offers.begun != Some(page) || is_discovered {
+            if offers.discovered.is_empty() && self.brings_others(page) {
+                let pages = self.read_ahead.newest_and_oldest();
+                self.look_at_offers(pages);
+            }
+            self.load_discovered()?;
+        }
+        let Some(offers) = &mut self.offers else { return Ok(op) };
+        let is_written = offers.discovered.contains(&(page, Op::Write));
+        Ok(if is_written { Op::Write } else { op })
+    }
+
+    /// Whether an access to this page may offer others, in place of those that have been offered longest.
+    fn brings_others(&self, page: PageId) -> bool {
+        self.memory.frame_of(page) == Frame::NONE && !self.pages.has(page, IN_FLIGHT | READ_AHEAD)
+    }
+
+    /// Finds those of the pages that have been accessed unasked.
+    fn look_at_offers(&mut self, mut pages: Vec<PageId>) {
+        let Some(offers) = &mut self.offers else { return };
+        pages.sort_unstable();
+        let seen = self.memory.frames_mut().look_at(&pages);
+        let accessed = pages.into_iter().zip(seen).filter(|(_, seen)| seen.is_translated);
+        let op = |is_written| if is_written { Op::Write } else { Op::Read };
+        offers.discovered.extend(accessed.map(|(page, seen)| (page, op(seen.is_written))));
+    }
+
+    /// Loads the pages that have been discovered. Those that are late because of it wait until the program, which needs
+    /// pages as well, has had its turn.
+    fn load_discovered(&mut self) -> Result<(), PagerError> {
+        let discovered = self.offers.as_ref().map_or(0, |offers| offers.discovered.len());
+        for _ in 0..discovered {
+            let next = self.offers.as_ref().and_then(|offers| offers.discovered.front().copied());
+            let Some((page, op)) = next else { break };
+            self.miss(page, op, false)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_discovered(&self, page: PageId) -> bool {
+        let discovered = self.offers.iter().flat_map(|offers| &offers.discovered);
+        discovered.into_iter().any(|&(discovered, _)| discovered == page)
+    }
+
+    /// The program has freed these pages.
+    pub(super) fn forget_discovered(&mut self, is_freed: impl Fn(PageId) -> bool) {
+        if let Some(offers) = &mut self.offers {
+            offers.discovered.retain(|&(page, _)| !is_freed(page));
+        }
+    }
+
+    /// Pages that the program has freed may be in frames still, and have not been written until they have content.
+    pub(super) fn forbid_writes_of_freed(&mut self, freed: Range<u32>) -> Result<(), PagerError> {
+        if self.offers.is_none() {
+            return Ok(());
+        }
+        let is_in_frame = |page: &PageId| self.memory.frame_of(*page) != Frame::NONE;
+        let pages: Vec<_> = freed.map(PageId).filter(is_in_frame).collect();
+        for row in pages.chunk_by(|page, next| page.0 + 1 == next.0) {
+            self.program.forbid_writes(row[0], row.len() as u32)?;
+        }
+        Ok(())
+    }
+
+    /// Takes away a page that is to leave clean; returns whether it has been written nevertheless, so that its content, which
+    /// was taken last, must be kept.
+    pub(super) fn take_clean(&mut self, page: PageId) -> Result<bool, PagerError> {
+        let Some(offers) = &mut self.offers else { return Ok(false) };
+        if !self.pages.has(page, PRESENT) || self.pages.has(page, ASIDE) {
+            return Ok(false);
+        }
+        self.program.take(page, &mut offers.taken)?;
+        self.pages.clear(page, WRITABLE);
+        self.pages.set(page, ASIDE);
+        let seen = self.memory.frames_mut().look_at(&[page]);
+        let is_late = seen.iter().all(|seen| seen.is_written);
+        if is_late {
+            // What is being written is older.
+            self.withdraw_page(page);
+            self.wait_for_writes_of(|written| written == page)?;
+            self.withdraw_page(page);
+        }
+        Ok(is_late)
+    }
+
+    /// Keeps the page that was taken last, and is to be loaded again.
+    pub(super) fn keep_late(&mut self, page: PageId) {
+        let Some(offers) = &mut self.offers else { return };
+        self.aside.place(page).0 = offers.taken.0;
+        self.pages.set(page, PRESENT | ASIDE | READ_AHEAD);
+        offers.discovered.push_back((page, Op::Write));
+    }
+
+    /// Before a fork: whatever the program may reach unasked is loaded, or dropped.
+    pub(super) fn end_offers(&mut self) -> Result<(), PagerError> {
+        if let Some(offers) = &mut self.offers {
+            offers.takes_to_freeze = self.program.has_other_threads();
+            self.look_at_offers(self.read_ahead.waiting.iter().copied().collect());
+            self.load_discovered()?;
+            self.make_room_to_read_ahead(self.read_ahead.capacity())?;
+            while self.offers.as_ref().is_some_and(|offers| !offers.discovered.is_empty()) {
+                self.load_discovered()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the content of a page stays what it is until the next access is served.
+    pub(super) fn freeze(&mut self, page: PageId) -> Result<(), PagerError> {
+        let Some(Offers { takes_to_freeze, .. }) = self.offers else {
+            return self.forbid_writes(page);
+        };
+        let frame = self.memory.frame_of(page);
+        if frame == Frame::NONE || !self.pages.has(page, PRESENT) || self.pages.has(page, ASIDE) {
+            return Ok(());
+        }
+        if takes_to_freeze {
+            self.program.take(page, self.aside.place(page))?;
+            self.pages.clear(page, WRITABLE);
+            self.pages.set(page, ASIDE);
+        }
+        let seen = self.memory.frames_mut().look_at(&[page]);
+        if seen.iter().all(|seen| seen.is_written) && self.memory.frames().is_news(frame) {
+            self.found(page, Op::Write);
+            self.memory.hit_sensed(Op::Write, frame);
+        }
+        Ok(())
+    }
+}
