@@ -102,6 +102,14 @@ pub trait PageTable: Frames {
     fn install(&mut self, frame: Frame, page: PageId);
     /// The page in `frame` differs from its copy in the backing store from now on.
     fn set_dirty(&mut self, frame: Frame);
+    /// As [`set_dirty`](PageTable::set_dirty), if it `becomes_dirty`. Nobody can tell in advance which references write, so
+    /// a table in the processor's cache better sets a bit or none than branch.
+    #[inline]
+    fn set_dirty_if(&mut self, frame: Frame, becomes_dirty: bool) {
+        if becomes_dirty {
+            self.set_dirty(frame);
+        }
+    }
     /// The page in `frame` has been written to the backing store.
     fn clear_dirty(&mut self, frame: Frame);
     /// Whether the page in `frame` must stay.
@@ -166,6 +174,11 @@ impl PageTable for FrameTable {
     #[inline]
     fn set_dirty(&mut self, frame: Frame) {
         self.states[frame.index()] |= DIRTY;
+    }
+
+    #[inline]
+    fn set_dirty_if(&mut self, frame: Frame, becomes_dirty: bool) {
+        self.states[frame.index()] |= DIRTY * u8::from(becomes_dirty);
     }
 
     #[inline]

@@ -383,8 +383,9 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
             return None;
         }
         let (page, was_dirty) = (self.frames.page(frame), self.frames.is_dirty(frame));
+        self.frames.clear_dirty(frame);
         if was_dirty {
-            self.written_back(frame);
+            self.policy.written_back(frame, &self.frames);
         }
         self.residents.remove(page);
         self.install(fault, frame);
@@ -411,9 +412,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         assert!(was_absent, "the page is in memory already");
         self.frames.install(frame, fault.page);
         self.policy.loaded(fault, frame, &mut self.frames);
-        if fault.op == Op::Write {
-            self.frames.set_dirty(frame);
-        }
+        self.frames.set_dirty_if(frame, fault.op == Op::Write);
     }
 
     #[inline]
@@ -590,8 +589,6 @@ impl<P: AccessDriven> Memory<P> {
     pub fn access(&mut self, op: Op, frame: Frame) {
         debug_assert_ne!(self.victim, Some(frame), "the policy has forgotten the pending victim");
         self.policy.hit(op, frame, &self.frames);
-        if op == Op::Write {
-            self.frames.set_dirty(frame);
-        }
+        self.frames.set_dirty_if(frame, op == Op::Write);
     }
 }
