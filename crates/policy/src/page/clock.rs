@@ -53,19 +53,17 @@ impl Cataloged for Clock {
     }
 }
 
+/// Whether the hand takes the page in `frame`; if not, what its passing changes.
 #[inline(always)]
-fn take_unreferenced<F: Frames>(ring: &mut impl Turn, frames: &mut F) -> Frame {
-    loop {
-        let frame = ring.pass();
-        if frames.is_pinned(frame) {
-            continue;
-        }
-        if !frames.is_referenced(frame) {
-            ring.take(frame);
-            return frame;
-        }
+fn is_taken<F: Frames>(frame: Frame, frames: &mut F) -> bool {
+    if frames.is_pinned(frame) {
+        return false;
+    }
+    let is_unreferenced = !frames.is_referenced(frame);
+    if !is_unreferenced {
         frames.clear_bits(frame);
     }
+    is_unreferenced
 }
 
 impl PagePolicy for Clock {
@@ -73,8 +71,8 @@ impl PagePolicy for Clock {
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.ring.before_victim();
         match &mut self.ring {
-            Ring::InPlace(ring) => take_unreferenced(ring, frames),
-            Ring::Linked(ring) => take_unreferenced(ring, frames),
+            Ring::InPlace(ring) => ring.take_first(|frame| is_taken(frame, frames)),
+            Ring::Linked(ring) => ring.take_first(|frame| is_taken(frame, frames)),
         }
     }
 

@@ -41,17 +41,6 @@ impl Cataloged for Fifo {
     }
 }
 
-#[inline(always)]
-fn take_oldest<F: Frames>(ring: &mut impl Turn, frames: &F) -> Frame {
-    loop {
-        let frame = ring.pass();
-        if !frames.is_pinned(frame) {
-            ring.take(frame);
-            return frame;
-        }
-    }
-}
-
 impl PagePolicy for Fifo {
     const CAN_PEEK: bool = true;
 
@@ -59,8 +48,8 @@ impl PagePolicy for Fifo {
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.ring.before_victim();
         match &mut self.ring {
-            Ring::InPlace(ring) => take_oldest(ring, frames),
-            Ring::Linked(ring) => take_oldest(ring, frames),
+            Ring::InPlace(ring) => ring.take_first(|frame| !frames.is_pinned(frame)),
+            Ring::Linked(ring) => ring.take_first(|frame| !frames.is_pinned(frame)),
         }
     }
 

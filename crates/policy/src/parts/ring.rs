@@ -5,10 +5,8 @@ use crate::Frame;
 
 /// What a hand does on a ring, whichever way the ring is kept.
 pub(crate) trait Turn {
-    /// The page under the hand, which moves on to the next.
-    fn pass(&mut self) -> Frame;
-    /// The page that the hand has just passed leaves.
-    fn take(&mut self, frame: Frame);
+    /// The first page from the hand that `is_taken` leaves; the hand passes it and those before it.
+    fn take_first(&mut self, is_taken: impl FnMut(Frame) -> bool) -> Frame;
 }
 
 /// A ring that is the frames themselves: they are filled in order, and a new page takes its victim's place, which is
@@ -79,16 +77,17 @@ impl FrameRing {
 }
 
 impl Turn for FrameRing {
-    #[inline]
-    fn pass(&mut self) -> Frame {
-        let frame = Frame(self.hand);
-        self.hand = next_position(self.hand, self.frames);
-        frame
-    }
-
-    #[inline]
-    fn take(&mut self, _: Frame) {
-        self.has_gap = true;
+    #[inline(always)]
+    fn take_first(&mut self, mut is_taken: impl FnMut(Frame) -> bool) -> Frame {
+        let mut hand = self.hand;
+        loop {
+            let frame = Frame(hand);
+            hand = next_position(hand, self.frames);
+            if is_taken(frame) {
+                (self.hand, self.has_gap) = (hand, true);
+                return frame;
+            }
+        }
     }
 }
 
@@ -142,16 +141,15 @@ impl LinkedRing {
 }
 
 impl Turn for LinkedRing {
-    #[inline]
-    fn pass(&mut self) -> Frame {
-        let frame = self.list.head();
-        self.list.move_to_tail(&mut self.links, frame);
-        frame
-    }
-
-    #[inline]
-    fn take(&mut self, frame: Frame) {
-        self.list.remove(&mut self.links, frame);
+    fn take_first(&mut self, mut is_taken: impl FnMut(Frame) -> bool) -> Frame {
+        loop {
+            let frame = self.list.head();
+            if is_taken(frame) {
+                self.list.remove(&mut self.links, frame);
+                return frame;
+            }
+            self.list.move_to_tail(&mut self.links, frame);
+        }
     }
 }
 
