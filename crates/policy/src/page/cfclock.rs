@@ -190,6 +190,28 @@ impl InPlace {
         }
     }
 
+    /// The ordinary case: step 1 finds a page before the last frame, and none is ruled out. Otherwise what has been looked
+    /// at is ruled out.
+    #[inline(always)]
+    fn choose_near<F: Frames>(&mut self, window: Window, frames: &mut F) -> Option<Frame> {
+        let hand = self.ring.hand();
+        if self.ruled_out_step > self.hand_step {
+            return None;
+        }
+        let end = (hand + window.pages).min(self.ring.frames());
+        let found = frames.first_clean_unreferenced(hand..end);
+        let passed = found.map_or(end, |frame| frame.0) - hand;
+        self.ruled_out_step = self.hand_step + u64::from(passed);
+        let victim = found.filter(|&frame| !frames.is_pinned(frame))?;
+        if window.clear_passed {
+            frames.clear_bits_of_unpinned(hand..victim.0);
+        }
+        self.hand_step = self.ruled_out_step + 1;
+        self.ring.take_and_stand_behind(victim);
+        Some(victim)
+    }
+
+    #[inline(never)]
     fn choose<F: Frames>(&mut self, window: Window, frames: &mut F) -> Frame {
         let window_end = self.hand_step + u64::from(window.pages);
         let in_window = self
@@ -315,6 +337,7 @@ impl Cfclock {
 }
 
 impl PagePolicy for Cfclock {
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         if let Order::InPlace(in_place) = &self.order
             && !in_place.ring.is_whole()
@@ -322,7 +345,10 @@ impl PagePolicy for Cfclock {
             self.link();
         }
         match &mut self.order {
-            Order::InPlace(in_place) => in_place.choose(self.window, frames),
+            Order::InPlace(in_place) => match in_place.choose_near(self.window, frames) {
+                Some(victim) => victim,
+                None => in_place.choose(self.window, frames),
+            },
             Order::Linked(linked) => linked.choose(self.window, frames),
         }
     }

@@ -49,7 +49,7 @@ enum Order {
 
 /// The ring is the frames themselves, as in CLOCK.
 ///
-/// Each set holds at least the pages of its class. A page can enter a class only by being loaded, by losing
+/// Each set holds at least the pages of its class, and may hold the last victim's frame. A page can enter a class only by being loaded, by losing
 /// its reference bit, by being written back or by being made dirty, all of which pass through here; it leaves a class by
 /// a hit, unseen, and is then dropped from the set when a search meets it.
 #[derive(Clone, Debug)]
@@ -109,6 +109,7 @@ impl Cataloged for Nru {
 }
 
 /// The first member of `set`, once around from `hand`, that is of the class and not pinned.
+#[inline(always)]
 fn first_of_class<F: Frames>(
     set: &mut FrameSet,
     hand: u32,
@@ -130,6 +131,7 @@ fn first_of_class<F: Frames>(
 }
 
 impl InPlace {
+    #[inline(always)]
     fn unreferenced<F: Frames>(&mut self, dirty: bool, frames: &F) -> Option<Frame> {
         let set = if dirty { &mut self.unreferenced_dirty } else { &mut self.unreferenced_clean };
         first_of_class(set, self.ring.hand(), frames, |frames, frame| {
@@ -137,6 +139,7 @@ impl InPlace {
         })
     }
 
+    #[inline(always)]
     fn victim_by_scan<F: Frames>(&mut self, frames: &mut F) -> Frame {
         loop {
             if let Some(victim) = self.unreferenced(false, frames) {
@@ -156,7 +159,7 @@ impl InPlace {
         for frame in all.take_while(|&frame| Some(frame) != victim) {
             if !frames.is_pinned(frame) {
                 frames.clear_bits(frame);
-                self.insert_unreferenced(frame, frames.is_dirty(frame));
+                self.set_unreferenced(frame, frames.is_dirty(frame));
             }
         }
     }
@@ -173,26 +176,29 @@ impl InPlace {
             .expect("a frame is not pinned")
     }
 
-    fn insert_unreferenced(&mut self, frame: Frame, dirty: bool) {
-        match dirty {
-            true => self.unreferenced_dirty.insert(frame),
-            false => self.unreferenced_clean.insert(frame),
+    #[inline(always)]
+    fn set_unreferenced(&mut self, frame: Frame, dirty: bool) {
+        self.unreferenced_clean.set(frame, !dirty);
+        self.unreferenced_dirty.set(frame, dirty);
+    }
+
+    #[inline(always)]
+    fn loaded(&mut self, frame: Frame, dirty: bool) {
+        self.ring.load();
+        self.set_unreferenced(frame, dirty);
+        if let Some(clean) = &mut self.clean {
+            clean.set(frame, !dirty);
         }
     }
 
-    fn insert_clean(&mut self, frame: Frame) {
-        if let Some(clean) = &mut self.clean {
-            clean.insert(frame);
+    fn written_back(&mut self, frame: Frame) {
+        // The victim's frame is searched again only when the next page is in it.
+        if self.ring.gap() != Some(frame) {
+            self.unreferenced_clean.insert(frame);
+            if let Some(clean) = &mut self.clean {
+                clean.insert(frame);
+            }
         }
-    }
-
-    fn take(&mut self, victim: Frame) {
-        self.unreferenced_clean.remove(victim);
-        self.unreferenced_dirty.remove(victim);
-        if let Some(clean) = &mut self.clean {
-            clean.remove(victim);
-        }
-        self.ring.take_and_stand_behind(victim);
     }
 }
 
@@ -280,6 +286,7 @@ impl Nru {
 }
 
 impl PagePolicy for Nru {
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         if let Order::InPlace(in_place) = &self.order
             && !in_place.ring.is_whole()
@@ -293,7 +300,7 @@ impl PagePolicy for Nru {
                     true => in_place.victim_by_scan(frames),
                     false => in_place.victim_by_class(frames),
                 };
-                in_place.take(victim);
+                in_place.ring.take_and_stand_behind(victim);
                 victim
             }
             Order::Linked(linked) => {
@@ -307,16 +314,11 @@ impl PagePolicy for Nru {
         }
     }
 
+    #[inline(always)]
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         let dirty = fault.op == Op::Write;
         match &mut self.order {
-            Order::InPlace(in_place) => {
-                in_place.ring.load();
-                in_place.insert_unreferenced(frame, dirty);
-                if !dirty {
-                    in_place.insert_clean(frame);
-                }
-            }
+            Order::InPlace(in_place) => in_place.loaded(frame, dirty),
             Order::Linked(linked) => {
                 let weight = if dirty { UNREFERENCED_DIRTY } else { UNREFERENCED_CLEAN };
                 linked.circle.push_tail(frame, weight);
@@ -340,10 +342,7 @@ impl PagePolicy for Nru {
 
     fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
         match &mut self.order {
-            Order::InPlace(in_place) => {
-                in_place.unreferenced_clean.insert(frame);
-                in_place.insert_clean(frame);
-            }
+            Order::InPlace(in_place) => in_place.written_back(frame),
             Order::Linked(linked) if linked.leaving != frame => {
                 linked.circle.set_weight(frame, weight(frame, frames));
             }
@@ -360,7 +359,7 @@ impl PagePolicy for Nru {
             Order::InPlace(in_place) => {
                 for frame in in_place.ring.iter() {
                     frames.clear_bits(frame);
-                    in_place.insert_unreferenced(frame, frames.is_dirty(frame));
+                    in_place.set_unreferenced(frame, frames.is_dirty(frame));
                 }
             }
             Order::Linked(linked) => {

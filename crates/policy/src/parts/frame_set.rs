@@ -8,47 +8,56 @@ use core::marker::PhantomData;
 use super::Listed;
 use crate::Frame;
 
-/// A bitmap with summaries: each bit of a level says whether a 64-bit word of the level below has a member.
+/// A bitmap with summaries: each bit of a summary says whether a 64-bit word of the level below has a member.
 #[derive(Clone, Debug)]
 pub(crate) struct FrameSet<T = Frame> {
-    levels: Vec<Vec<u64>>,
+    words: Vec<u64>,
+    summaries: Vec<Vec<u64>>,
     members: PhantomData<T>,
 }
 
 impl<T: Listed> FrameSet<T> {
     /// An empty set of members below `entries`.
     pub(crate) fn new(entries: u32) -> Self {
-        let mut levels = Vec::new();
-        let mut bits = entries.max(1) as usize;
-        loop {
+        let words = vec![0; entries.max(1).div_ceil(64) as usize];
+        let mut summaries = Vec::new();
+        let mut bits = words.len();
+        while bits > 1 {
             bits = bits.div_ceil(64);
-            levels.push(vec![0; bits]);
-            if bits == 1 {
-                return FrameSet { levels, members: PhantomData };
-            }
+            summaries.push(vec![0; bits]);
         }
+        FrameSet { words, summaries, members: PhantomData }
     }
 
     #[inline]
     pub(crate) fn insert(&mut self, entry: T) {
-        let mut index = entry.index();
-        for level in &mut self.levels {
-            let word = &mut level[index / 64];
-            let was_empty = *word == 0;
-            *word |= 1 << (index % 64);
-            if !was_empty {
-                return;
-            }
-            index /= 64;
-        }
+        self.set(entry, true);
     }
 
     #[inline]
     pub(crate) fn remove(&mut self, entry: T) {
-        let mut index = entry.index();
-        for level in &mut self.levels {
-            level[index / 64] &= !(1 << (index % 64));
-            if level[index / 64] != 0 {
+        self.set(entry, false);
+    }
+
+    /// Makes `entry` a member or not, without a branch on which.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, entry: T, is_member: bool) {
+        let index = entry.index();
+        let word = &mut self.words[index / 64];
+        let was_empty = *word == 0;
+        *word = *word & !(1 << (index % 64)) | u64::from(is_member) << (index % 64);
+        if (*word == 0) != was_empty {
+            self.set_in_summaries(index / 64, was_empty);
+        }
+    }
+
+    #[inline(never)]
+    fn set_in_summaries(&mut self, mut index: usize, has_members: bool) {
+        for summary in &mut self.summaries {
+            let word = &mut summary[index / 64];
+            let was_empty = *word == 0;
+            *word = *word & !(1 << (index % 64)) | u64::from(has_members) << (index % 64);
+            if (*word == 0) == was_empty {
                 return;
             }
             index /= 64;
@@ -57,19 +66,27 @@ impl<T: Listed> FrameSet<T> {
 
     #[inline]
     pub(crate) fn contains(&self, entry: T) -> bool {
-        self.levels[0][entry.index() / 64] & (1 << (entry.index() % 64)) != 0
+        self.words[entry.index() / 64] & (1 << (entry.index() % 64)) != 0
     }
 
     /// The smallest member that is not below `start`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_from(&self, start: u32) -> Option<T> {
-        let mut index = start as usize;
-        for (height, level) in self.levels.iter().enumerate() {
-            let word = *level.get(index / 64)? & (u64::MAX << (index % 64));
+        let index = start as usize;
+        let word = *self.words.get(index / 64)? & (u64::MAX << (index % 64));
+        if word == 0 {
+            return self.next_from_word(index / 64 + 1);
+        }
+        Some(T::from_index((start & !63) + word.trailing_zeros()))
+    }
+
+    #[inline(never)]
+    fn next_from_word(&self, mut index: usize) -> Option<T> {
+        for (height, summary) in self.summaries.iter().enumerate() {
+            let word = *summary.get(index / 64)? & (u64::MAX << (index % 64));
             if word != 0 {
-                return Some(
-                    self.descend(height, index / 64 * 64 + word.trailing_zeros() as usize),
-                );
+                let index = index / 64 * 64 + word.trailing_zeros() as usize;
+                return Some(self.descend(height, index));
             }
             index = index / 64 + 1;
         }
@@ -77,10 +94,10 @@ impl<T: Listed> FrameSet<T> {
     }
 
     fn descend(&self, height: usize, mut index: usize) -> T {
-        for level in self.levels[..height].iter().rev() {
-            index = index * 64 + level[index].trailing_zeros() as usize;
+        for summary in self.summaries[..height].iter().rev() {
+            index = index * 64 + summary[index].trailing_zeros() as usize;
         }
-        T::from_index(index as u32)
+        T::from_index((index * 64 + self.words[index].trailing_zeros() as usize) as u32)
     }
 }
 

@@ -68,11 +68,16 @@ impl FrameRing {
         self.has_gap = true;
     }
 
+    /// The last victim's frame, until it is filled.
+    pub(crate) fn gap(&self) -> Option<Frame> {
+        self.has_gap.then(|| Frame(if self.hand == 0 { self.frames } else { self.hand } - 1))
+    }
+
     /// All pages from the hand.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Frame> + use<> {
-        let gap = self.has_gap.then(|| if self.hand == 0 { self.frames } else { self.hand } - 1);
+        let gap = self.gap();
         let all = (self.hand..self.loaded).chain(0..self.hand.min(self.loaded));
-        all.filter(move |&position| Some(position) != gap).map(Frame)
+        all.map(Frame).filter(move |&frame| Some(frame) != gap)
     }
 }
 
