@@ -329,7 +329,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     #[inline]
     fn fault_of(&self, record: Record) -> Fault {
         let op = first_op(record);
-        let fetched = op == Op::Read || self.options.write_miss == WriteMiss::Fetch;
+        let fetched = (op == Op::Read) | (self.options.write_miss == WriteMiss::Fetch);
         Fault { fetched, ..Fault::new(PageId(record.page()), op) }
     }
 
