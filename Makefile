@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 # How the engine is built: release, or quick for work on the code (make setup PROFILE=quick).
 PROFILE ?= release
+WHEEL_PROFILE := $(PROFILE)
+# Where wheels are built: here, and releases from a copy of what is committed.
+TREE = .
 # A wheel is for processors like this machine's, and for Linux with this C library or a newer one.
 WHEEL_TARGET := $(shell uname -m)-unknown-linux-gnu
 WHEEL_GLIBC := 2.28
@@ -11,7 +14,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture lint wheel release sources committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
+.PHONY: help setup demo test torture lint wheel release sources release-tree committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -40,33 +43,44 @@ lint: setup .venv/test.stamp ## Check format, lints, types and documentation
 	cargo clippy --profile quick --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --profile quick --workspace --no-deps --locked --quiet
 	$(BIN)/python site/public_api.py
-	$(BIN)/ruff format --check python benches traces notebooks site
-	$(BIN)/ruff check python benches traces notebooks site
+	$(BIN)/ruff format --check python benches traces notebooks site packaging
+	$(BIN)/ruff check python benches traces notebooks site packaging
 	$(BIN)/mypy
 
 # Zig links against an old C library. The preloaded library of the package is then this one; the installed command can use it as well.
-wheel: export PATH := $(CURDIR)/$(BIN):$(PATH)
+# The engine that makes manual pages and the one that tries the wheel are those of tests. In what is built, folders have other
+# names, so that it is the same wherever it is built.
+wheel release: export PATH := $(CURDIR)/$(BIN):$(PATH)
+wheel sources release: PROFILE = quick
+RENAMED = $(CURDIR)/target=/target $(abspath $(TREE))=/clockhand $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
+BUILD = cd $(TREE) && CARGO_TARGET_DIR=$(CURDIR)/target
+BUILD_WHEEL = $(BUILD) RUSTFLAGS="$(RENAMED:%=--remap-path-prefix=%)" CFLAGS="$(RENAMED:%=-ffile-prefix-map=%)"
 wheel: setup .venv/test.stamp .venv/wheel.stamp ## Build the wheel into dist, for Linux with glibc 2.28 or newer, and try it installed
-	cargo-zigbuild zigbuild --profile $(PROFILE) --locked --package clockhand-preload --target $(WHEEL_TARGET).$(WHEEL_GLIBC)
-	install target/$(WHEEL_TARGET)/$(PROFILE)/libclockhand_preload.so python/clockhand/
+	$(BUILD_WHEEL) cargo-zigbuild zigbuild --profile $(WHEEL_PROFILE) --locked --package clockhand-preload \
+		--target $(WHEEL_TARGET).$(WHEEL_GLIBC)
+	install target/$(WHEEL_TARGET)/$(WHEEL_PROFILE)/libclockhand_preload.so $(TREE)/python/clockhand/
 	rm -f dist/*.whl
-	maturin build --zig --target $(WHEEL_TARGET) --compatibility manylinux_$(subst .,_,$(WHEEL_GLIBC)) \
-		--profile $(PROFILE) --locked --out dist
+	$(BUILD_WHEEL) maturin build --zig --target $(WHEEL_TARGET) --compatibility manylinux_$(subst .,_,$(WHEEL_GLIBC)) \
+		--profile $(WHEEL_PROFILE) --locked --out $(CURDIR)/dist
 	CLOCKHAND_WHEEL=$$(echo dist/*.whl) python -m pytest -q python/tests/test_wheel.py
 
-release: committed clean-dist wheel sources ## Build a release into dist: wheel, sources, crates, manual pages, checksums
+# Made of the committed state with the time of its commit, so that all can be made again, byte for byte.
+release sources: TREE = target/release-tree
+release sources: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null)
+release: committed clean-dist sources wheel ## Build a release into dist: sources, crates, manual pages, wheel, checksums (REPOSITORY=https://...)
 	cd dist && sha256sum *.whl *.tar.gz *.crate > SHA256SUMS && cat SHA256SUMS
 
-# Made of the committed state with the time of its commit, so that they can be made again, byte for byte.
-sources: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null)
-sources: committed setup ## Build the source distribution, the crates and the manual pages into dist
-	$(BIN)/maturin sdist --out dist
+sources: committed release-tree setup ## Build the source distribution, the crates and the manual pages into dist
+	$(BUILD) $(CURDIR)/$(BIN)/maturin sdist --out $(CURDIR)/dist
 	rm -rf target/package
-	cargo package --workspace --exclude clockhand-python --exclude clockhand-twins --no-verify --locked
+	$(BUILD) cargo package --workspace --exclude clockhand-python --exclude clockhand-twins --no-verify --locked
 	cp target/package/*.crate dist/
 	$(BIN)/python -m clockhand.command.man target/man
 	tar --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-owner --create --directory target man \
 		| gzip --no-name > dist/clockhand-man.tar.gz
+
+release-tree: committed
+	$(PYTHON) packaging/release_tree.py target/release-tree $(if $(REPOSITORY),--repository '$(REPOSITORY)')
 
 # Found out before the wheel is built, which takes minutes.
 committed:

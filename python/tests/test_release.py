@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -106,3 +107,51 @@ def test_every_crate_that_others_build_on_has_a_listing() -> None:
     for crate in ("policy", "trace", "device", "sim"):
         listing = (ROOT / "crates" / crate / "public-api.txt").read_text().splitlines()
         assert listing[0].startswith("# Made by: make api") and len(listing) > 100
+
+
+def release_tree(*options: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Copy what is committed, as the recipe of a release does."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no clone: nothing is committed")
+    script = [sys.executable, ROOT / "packaging/release_tree.py", folder]
+    return subprocess.run([*script, *options], capture_output=True, text=True)
+
+
+def test_packages_name_the_repository_that_the_release_is_given(tmp_path: Path) -> None:
+    folder = tmp_path / "tree"
+    done = release_tree("--repository", "https://github.com/us/clockhand.git", folder=folder)
+    assert done.returncode == 0 and done.stderr == "", done
+    address = "https://github.com/us/clockhand"
+    package = tomllib.loads((folder / "Cargo.toml").read_text())["workspace"]["package"]
+    assert package["repository"] == address
+    for manifest in folder.glob("crates/*/Cargo.toml"):
+        own = tomllib.loads(manifest.read_text())["package"]
+        assert own["repository"] == {"workspace": True}, manifest
+    files = f"{address}/blob/v{package['version']}"
+    assert tomllib.loads((folder / "pyproject.toml").read_text())["project"]["urls"] == {
+        "Repository": address,
+        "Documentation": f"{files}/README.md",
+        "Changelog": f"{files}/CHANGELOG.md",
+        "Issues": f"{address}/issues",
+    }
+
+
+def test_packages_name_no_repository_that_others_cannot_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for wrong in (
+        "http://github.com/us/it", "git@github.com:us/it.git", "https://me:secret@github.com/us/it",
+        "https://localhost/us/it", "https://10.0.0.1/us/it", "https://github.com/it",
+        "https://github.com/us/../it", "https://github.com:8443/us/it", "https://git.internal/us/it",
+        'https://github.com/us/it"', "https://github.com/us/it?a=b", "/srv/git/it",
+    ):  # fmt: skip
+        done = release_tree("--repository", wrong, folder=tmp_path / "tree")
+        assert done.returncode == 1 and "is no public address of a repository" in done.stderr, wrong
+        assert done.stderr.count("\n") == 1 and not (tmp_path / "tree").exists()
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "url./nowhere/.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://")
+    done = release_tree(folder=tmp_path / "tree")
+    assert done.returncode == 0
+    assert "urls" not in tomllib.loads((tmp_path / "tree/pyproject.toml").read_text())["project"]
+    assert done.stderr.startswith("release: the packages name no repository; for one, give")

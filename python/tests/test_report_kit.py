@@ -190,6 +190,13 @@ def test_an_outlier_is_told_in_the_caption_and_at_the_edge() -> None:
     assert "beyond it go, at most: lru 150." in text
     figure = figures(rows)["io_time_relative_to_clock"].to_json()
     assert "lru 150 ▲" in figure or "▲ lru 150" in figure
+    # To clip a line takes as long as to draw all others: a picture clips what goes beyond alone.
+    layers = figures(rows)["io_time_relative_to_clock"].to_dict()["layer"]
+    lines = [layer for layer in layers if layer["mark"]["type"] == "line"]
+    clipped = [layer for layer in lines if layer["mark"]["clip"]]
+    assert 0 < len(clipped) < len(lines)
+    for layer in clipped:
+        assert '&& indexof(["lru"], datum.policy) >= 0' in layer["transform"][0]["filter"]
 
 
 def test_a_sweep_over_eight_traces_and_a_hundred_sizes_is_a_report_under_two_megabytes() -> None:

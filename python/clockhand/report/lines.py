@@ -197,8 +197,8 @@ class _Lines:
 
     def figure(self) -> Spec:
         compared, measure = self.compared, self.measure
-        line, point = self._focused()
-        layers = [*self._bound(), *self._grey(), line, *self._errors(), *self._hit(), point]
+        lines, point = self._focused()
+        layers = [*self._bound(), *self._grey(), *lines, *self._errors(), *self._hit(), point]
         layers += [*self._cut(), *self._labels()]
         sizes = compared.sizes.sizes
         names = ", ".join(look.policy for look in compared.looks)
@@ -226,9 +226,27 @@ class _Lines:
             "encoding": {"x": self.compared.sizes.channel(), "y": self._y(), **encoding},
         }
 
+    def _lines(self, test: str, mark: Spec, **encoding: Any) -> list[Spec]:
+        """Lines, a clipped one each for what goes beyond the axes: to clip takes most of a picture.
+
+        On the page, which clips at no cost, they are one layer.
+        """
+        beyond = [name for name, _, _ in _beyond(self.compared, self.measure, self.axis)]
+        if self.canvas.on_page or not beyond:
+            return [self._layer(test, mark, **encoding)]
+        goes = f"indexof({json.dumps(beyond)}, datum.policy) >= 0"
+        return [
+            self._layer(f"({test}) && !({goes})", {**mark, "clip": False}, **encoding),
+            self._layer(f"({test}) && {goes}", mark, **encoding),
+        ]
+
     def _goes_beyond(self) -> bool:
-        """Whether something may lie beyond the axes; to clip all lines takes most of a picture."""
-        return self.axis.is_cut or self.compared.has_bound(self.measure)
+        """Whether something lies beyond the axes: outliers, or the upper end of a bound."""
+        if self.axis.is_cut:
+            return True
+        upper = f"{self.measure.field}_feasible"
+        reached = [bound.get(upper) or 0 for bound in self.compared.bounds]
+        return self.compared.has_bound(self.measure) and max(reached) > self.axis.high
 
     def _y(self) -> Spec:
         return quantity(
@@ -259,7 +277,7 @@ class _Lines:
             "aria": False,
         }
         by_series = {"field": "policy", "type": "nominal"}
-        return [self._layer(test, grey | {"strokeOpacity": GREY_OPACITY}, detail=by_series)]
+        return self._lines(test, grey | {"strokeOpacity": GREY_OPACITY}, detail=by_series)
 
     def _hit(self) -> list[Spec]:
         """Wide invisible lines, which bear their names: the page's script shows them."""
@@ -275,7 +293,7 @@ class _Lines:
         )
         return [layer | {"name": HIT}]
 
-    def _focused(self) -> list[Spec]:
+    def _focused(self) -> tuple[list[Spec], Spec]:
         test = f"!({self._is_bound()}) && ({self._is_focused()})"
         looks = self._looks()
         color = self._scaled([look.color for look in looks], legend=True)
@@ -283,7 +301,7 @@ class _Lines:
         shape = self._scaled([look.shape for look in looks], legend=True)
         tooltip = known_tooltip(self.compared.tooltip, self.compared.records)
         wide = {"type": "line", "strokeWidth": LINE_WIDTH, "aria": False}
-        line = self._layer(test, wide, color=color, strokeDash=dash)
+        lines = self._lines(test, wide, color=color, strokeDash=dash)
         dot = {"type": "point", "filled": True, "size": 48}
         sizes = self.compared.sizes
         if len(sizes.sizes) > MAXIMUM_SHAPED_SIZES:
@@ -293,11 +311,11 @@ class _Lines:
         if not self.canvas.on_page:
             # In a notebook the legend of a picture fades the others.
             chosen = {"param": HIGHLIGHT, "value": 1}
-            for layer in (line, point):
+            for layer in (*lines, point):
                 layer["encoding"]["opacity"] = {"condition": chosen, "value": FADED_OPACITY}
             selected = {"type": "point", "fields": ["policy"]}
             point["params"] = [{"name": HIGHLIGHT, "select": selected, "bind": "legend"}]
-        return [line, point]
+        return lines, point
 
     def _errors(self) -> list[Spec]:
         """Vertical lines over the ranges of estimates."""

@@ -90,9 +90,7 @@ def _ranking(overview: Overview, canvas: Canvas, label: str) -> Spec:
         },
     ]  # fmt: skip
     records = [_ranked(entry, axis.high) for entry in overview.entries]
-    figure = _framed(overview, layers, records, canvas, label)
-    # Fonts of viewers are wider than the one that the picture is measured with.
-    return figure | {"padding": {"left": 6, "top": 6, "bottom": 6, "right": 24}}
+    return _framed(overview, layers, records, canvas, label)
 
 
 def _framed(
