@@ -356,6 +356,7 @@ class _Lines:
             band = {"type": "area", "opacity": BAND_OPACITY, "color": muted}
             layers.append(self._layer(self._is_bound(), band, y2={"field": upper}, tooltip=tooltip))
         line = {"type": "line", "strokeWidth": 1.4, "strokeDash": list(BOUND_DASH), "color": muted}
+        line["clip"] = False  # A lower bound is within whatever the axis has.
         layers.append(self._layer(self._is_bound(), line, tooltip=tooltip))
         if not self.canvas.on_page:
             # The legend of a picture has no entry for it, so the line bears its name.
