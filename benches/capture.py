@@ -1,7 +1,8 @@
 """How much slower a program runs while it is captured: gzip and sqlite3, natively, under both front
 ends, and on a small input under Valgrind's lackey.
 
-Processor seconds of the program, without the conversion to Parquet that follows; see README.md.
+Processor seconds of the program, and seconds on the clock of the whole command, whose conversion to
+Parquet goes on beside the program; see README.md.
 """
 
 import argparse
@@ -10,7 +11,9 @@ import os
 import platform
 import statistics
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +61,14 @@ def captured(front_end: str, command: Sequence[str], output: Path) -> float:
         return cpu_seconds(words, dict(environment), output)
 
 
+def whole_seconds(command: Sequence[str], output: Path) -> float:
+    """Return the seconds on the clock of a command."""
+    with open(output, "wb") as file:
+        begin = time.perf_counter()
+        subprocess.run(command, stdout=file, stderr=subprocess.DEVNULL, check=True)
+        return time.perf_counter() - begin
+
+
 def lackey(command: Sequence[str], output: Path) -> float:
     """Return the processor time of a command under lackey, which writes to a file."""
     log = output.with_name("lackey.log")
@@ -69,8 +80,19 @@ def measure(name: str, large: list[str], small: list[str], rounds: int, folder: 
     """Return one row: medians of interleaved rounds, and ratios of these medians."""
     output = folder / "output"
     seconds: dict[str, list[float]] = {"native": [], **{end: [] for end in FRONT_ENDS}}
+    capture = [
+        str(Path(sys.executable).with_name("clockhand")),
+        "trace",
+        "capture",
+        "--out",
+        str(folder / "captured.parquet"),
+        "--",
+    ]
+    whole: dict[str, list[float]] = {"native": [], "captured": []}
     for _ in range(rounds):
         seconds["native"].append(cpu_seconds(large, {}, output))
+        whole["native"].append(whole_seconds(large, output))
+        whole["captured"].append(whole_seconds([*capture, *large], output))
         for front_end in FRONT_ENDS:
             seconds[front_end].append(captured(front_end, large, output))
     medians = {end: statistics.median(times) for end, times in seconds.items()}
@@ -82,6 +104,8 @@ def measure(name: str, large: list[str], small: list[str], rounds: int, folder: 
         "program": name,
         "native_cpu_seconds": medians["native"],
         **{f"{end}_slowdown": medians[end] / medians["native"] for end in FRONT_ENDS},
+        "native_seconds": statistics.median(whole["native"]),
+        "whole_command_seconds": statistics.median(whole["captured"]),
         "small_valgrind_cpu_seconds": small_seconds["valgrind"],
         "small_lackey_cpu_seconds": small_seconds["lackey"],
     }

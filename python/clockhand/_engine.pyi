@@ -85,6 +85,19 @@ class PreparedTrace:
         watch: Callable[[str, int, int], None] | None = None,
     ) -> None: ...
 
+class CaptureConversion:
+    @staticmethod
+    def begin(
+        folder: str | PathLike[str], prefix: str, out: str | PathLike[str]
+    ) -> CaptureConversion: ...
+    def give_up(self, /) -> None: ...
+    def finish(
+        self,
+        /,
+        labels: list[tuple[str, str]],
+        watch: Callable[[str, int, int], None] | None = None,
+    ) -> list[dict[str, Any]]: ...
+
 class Measurement:
     @staticmethod
     def storage(

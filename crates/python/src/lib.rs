@@ -55,7 +55,8 @@ mod _engine {
     use crate::sweep::{PreparedTrace, count_trace, plan_cells, simulate_sampled};
     #[pymodule_export]
     use crate::trace::{
-        TraceSource, convert_capture, convert_timeline, convert_trace, read_trace, trace_info,
+        CaptureConversion, TraceSource, convert_capture, convert_timeline, convert_trace,
+        read_trace, trace_info,
     };
     #[pymodule_export]
     use crate::tracer::{become_followed, follow};

@@ -1,7 +1,7 @@
 //! Traces: from a file or from NumPy arrays, parts of them, what they are like, and their conversion.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clockhand_sim::SimError;
 use clockhand_trace::{
@@ -450,4 +450,45 @@ pub(crate) fn convert_capture<'py>(
     })?;
     let facts: Vec<ProcessFacts> = streams.iter().map(ProcessFacts::from).collect();
     Ok(pythonize(py, &facts)?)
+}
+
+/// The conversion of a capture beside the captured program.
+#[pyclass(frozen, module = "clockhand._engine")]
+pub(crate) struct CaptureConversion(Mutex<Option<clockhand_trace::CaptureConversion>>);
+
+#[pymethods]
+impl CaptureConversion {
+    /// Begins to convert files in a folder whose names begin with `prefix` and a dot, which need not be there yet.
+    #[staticmethod]
+    fn begin(folder: PathBuf, prefix: &str, out: PathBuf) -> PyResult<Self> {
+        let conversion = clockhand_trace::CaptureConversion::begin(&folder, prefix, &out);
+        let conversion = conversion.map_err(exception)?;
+        Ok(CaptureConversion(Mutex::new(Some(conversion))))
+    }
+
+    /// Gives it up: nothing is left of the trace, and the files are not looked at any more.
+    fn give_up(&self, py: Python<'_>) {
+        let conversion = self.taken();
+        py.detach(|| drop(conversion));
+    }
+
+    /// Completes the trace when the program has ended; a list with a dictionary for each process.
+    #[pyo3(signature = (labels, watch=None))]
+    fn finish<'py>(
+        &self,
+        py: Python<'py>,
+        labels: Vec<(String, String)>,
+        watch: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let conversion = self.taken().expect("a capture is finished once");
+        let streams = supervised(py, watch, move |progress| conversion.finish(&labels, progress))?;
+        let facts: Vec<ProcessFacts> = streams.iter().map(ProcessFacts::from).collect();
+        Ok(pythonize(py, &facts)?)
+    }
+}
+
+impl CaptureConversion {
+    fn taken(&self) -> Option<clockhand_trace::CaptureConversion> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }

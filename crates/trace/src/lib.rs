@@ -70,13 +70,13 @@ use source::{
     capture, detect, input, read_ahead, request_columns, sample, selection, stored_digest,
 };
 use write::{
-    capture_conversion, conversion, event_writer, parquet_writer, sink, target,
+    capture_conversion, coded_columns, conversion, event_writer, parquet_writer, sink, target,
     timeline_conversion, unfinished, writer,
 };
 
 pub use anonymous::AnonymousPages;
 pub use capture::{CaptureReader, CapturedStream, StreamEnd};
-pub use capture_conversion::convert_capture;
+pub use capture_conversion::{CaptureConversion, convert_capture};
 use clockhand_quantity as quantity;
 pub use clockhand_quantity::{bytes_text, bytes_with_unit, size_bytes};
 pub use conversion::{Conversion, Converted, convert};

@@ -1,6 +1,7 @@
 //! Writing traces: targets, files that are either complete or absent, and conversion.
 
 pub(crate) mod capture_conversion;
+pub(crate) mod coded_columns;
 pub(crate) mod conversion;
 pub(crate) mod event_writer;
 pub(crate) mod parquet_writer;

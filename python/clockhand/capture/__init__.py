@@ -129,20 +129,22 @@ def capture(
     with folder_beside(path) as folder:
         tool.prepare()
         run = Run(folder, caches, children, included)
-        exit_code, interrupted = _run(tool, program, run)
-        streams = run.streams()
-        if not any(stream.stat().st_size for stream in streams):
-            raise _engine.ClockhandError(tool.complaint(folder, program))
         facts = {
             "made by": made_by or _equivalent_command(path, tool, command),
             "command": shlex.join(command),
             "capture": f"{tool.version()}, clockhand {_engine.__version__}",
             "cpu cache": str(caches),
             "memory touched by system calls": "included" if included else "not included",
-            "ended": ended(exit_code, interrupted),
         }
-        paths: list[str | os.PathLike[str]] = list(streams)
-        rows = _engine.convert_capture(paths, path, [*facts.items(), *labels], watch)
+        conversion = _engine.CaptureConversion.begin(folder, run.prefix.name, path)
+        try:
+            exit_code, interrupted = _run(tool, program, run)
+            if not any(stream.stat().st_size for stream in run.streams()):
+                raise _engine.ClockhandError(tool.complaint(folder, program))
+            facts["ended"] = ended(exit_code, interrupted)
+            rows = conversion.finish([*facts.items(), *labels], watch)
+        finally:
+            conversion.give_up()
     processes = [_process(row) for row in rows]
     return Capture(path, processes, exit_code, interrupted, str(caches))
 

@@ -21,7 +21,7 @@ const SEAL_BYTES: usize = SEAL_MARK.len() + 4;
 /// The length of the index and the mark of the format.
 const FOOTER_BYTES: usize = 8;
 
-fn crc32(bytes: &[u8]) -> u32 {
+pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = Crc::new();
     crc.update(bytes);
     crc.sum()

@@ -4,7 +4,12 @@
 //! The files of one capture are read as one timeline. Each becomes a stream; blocks come in the
 //! order of their first records' times, so that processes that ran at the same time are interleaved
 //! block by block. A file without its footer was cut off, and all its whole records count.
+//!
+//! They can be read while they grow: a block is given as soon as no process can write an earlier one. The next block of a
+//! process is later than its last one, and a process that is not known yet is later than all that was written before. So
+//! a process that waits with a block begun holds the timeline up, until it writes the block or the capture ends.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -85,11 +90,14 @@ struct Block {
 
 /// Reads the files of one capture as one timeline.
 pub struct CaptureReader {
-    paths: Vec<PathBuf>,
+    files: Vec<StreamFile>,
     streams: Vec<CapturedStream>,
-    /// In the order of the timeline.
-    blocks: Vec<Block>,
-    next_block: usize,
+    /// Those that were found and not given yet, in the order of the timeline.
+    blocks: BTreeSet<Block>,
+    /// No block before this time is to come any more.
+    settled_ns: u64,
+    given_blocks: u64,
+    last_written: Option<(u32, u64)>,
     written_pages: FxHashSet<(u32, u64)>,
 }
 
@@ -101,25 +109,108 @@ impl CaptureReader {
     /// [`TraceError::Io`] when a file cannot be read, [`TraceError::Content`] when it is not a file of
     /// a front end.
     pub fn open(paths: Vec<PathBuf>) -> Result<Self, TraceError> {
-        let (mut streams, mut blocks) = (Vec::new(), Vec::new());
-        for (stream, path) in paths.iter().enumerate() {
-            streams.push(StreamFile::open(path)?.index(stream as u32, &mut blocks)?);
+        let mut reader = Self::of_no_file();
+        paths.into_iter().for_each(|path| reader.add(path));
+        reader.index(true)?;
+        reader.settled_ns = u64::MAX;
+        Ok(reader)
+    }
+
+    /// A reader for files that are still to be written.
+    pub(crate) fn of_no_file() -> Self {
+        Self {
+            files: Vec::new(),
+            streams: Vec::new(),
+            blocks: BTreeSet::new(),
+            settled_ns: 0,
+            given_blocks: 0,
+            last_written: None,
+            written_pages: FxHashSet::default(),
         }
-        blocks.sort_unstable();
-        let written_pages = FxHashSet::default();
-        Ok(Self { paths, streams, blocks, next_block: 0, written_pages })
+    }
+
+    fn add(&mut self, path: PathBuf) {
+        self.files.push(StreamFile { path, at_byte: 0, next_block_ns: 0, is_ended: false });
+        self.streams.push(CapturedStream {
+            process: 0,
+            command: Vec::new(),
+            end: StreamEnd::Cut,
+            classes: ClassCounts::default(),
+            line_bytes: 1,
+            segments: Vec::new(),
+        });
+    }
+
+    /// Finds what was added to the files.
+    fn index(&mut self, is_complete: bool) -> Result<(), TraceError> {
+        for (number, (file, stream)) in self.files.iter_mut().zip(&mut self.streams).enumerate() {
+            file.index(number as u32, stream, &mut self.blocks, is_complete)?;
+        }
+        Ok(())
+    }
+
+    /// Finds what was added since the last time: to the files that are known, and the files that `list` gives now, which
+    /// become streams in the order in which their processes began. Nothing is added any more if it `is_complete`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and those of `list`.
+    pub(crate) fn follow(
+        &mut self,
+        list: impl FnOnce() -> Result<Vec<PathBuf>, TraceError>,
+        is_complete: bool,
+    ) -> Result<(), TraceError> {
+        let last_found_ns = self.blocks.last().map_or(0, |block| block.time_ns);
+        let known: FxHashSet<&Path> = self.files.iter().map(|file| file.path.as_path()).collect();
+        let is_new = |path: &PathBuf| !known.contains(path.as_path());
+        let began = |path: PathBuf| Ok((began_ns(&path)?, path));
+        let mut new: Vec<(Option<u64>, PathBuf)> =
+            list()?.into_iter().filter(is_new).map(began).collect::<Result<_, TraceError>>()?;
+        // What has not even a header may still turn out to have begun before the others, unless it was killed at once.
+        let is_known = is_complete || new.iter().all(|(began_ns, _)| began_ns.is_some());
+        if is_known {
+            new.sort_by_key(|(began_ns, _)| began_ns.unwrap_or(u64::MAX));
+            new.into_iter().for_each(|(_, path)| self.add(path));
+        }
+        self.index(is_complete)?;
+        if is_complete {
+            self.settled_ns = u64::MAX;
+        } else if is_known {
+            // Whoever was not listed began after the blocks that were found before.
+            let numbers = 0..self.files.len();
+            let least = numbers.map(|number| self.next_block_ns(number)).min();
+            let settled_ns = least.unwrap_or(0).min(last_found_ns.saturating_add(1));
+            self.settled_ns = self.settled_ns.max(settled_ns);
+        }
+        Ok(())
+    }
+
+    /// The earliest time that the next block of a stream can have.
+    fn next_block_ns(&self, number: usize) -> u64 {
+        let (file, stream) = (&self.files[number], &self.streams[number]);
+        // A process that has become another program writes to another file; unless that failed, and it goes on.
+        let is_followed =
+            || self.streams[number + 1..].iter().any(|later| later.process == stream.process);
+        match stream.end {
+            StreamEnd::Exit(_) | StreamEnd::Signal if file.is_ended => u64::MAX,
+            StreamEnd::Exec if file.is_ended && is_followed() => u64::MAX,
+            _ => file.next_block_ns,
+        }
     }
 
     /// Replaces the contents of `batch` by the records of the next block, with their classes; their
-    /// operation is that of the memory bus. False at the end.
+    /// operation is that of the memory bus. False at the end, or if the next block may not be known yet.
     ///
     /// # Errors
     /// [`TraceError::Io`] when a file cannot be read.
     pub fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, TraceError> {
         batch.clear();
-        let Some(block) = self.blocks.get(self.next_block).copied() else { return Ok(false) };
-        self.next_block += 1;
-        let path = &self.paths[block.stream as usize];
+        let is_settled = |block: &Block| block.time_ns < self.settled_ns;
+        if !self.blocks.first().is_some_and(is_settled) {
+            return Ok(false);
+        }
+        let block = self.blocks.pop_first().expect("it was looked at");
+        self.given_blocks += 1;
+        let path = &self.files[block.stream as usize].path;
         let payload = read_payload(path, block)
             .map_err(|source| io_error(path, "reading", block.at_byte, source))?;
         let stream = &mut self.streams[block.stream as usize];
@@ -127,7 +218,11 @@ impl CaptureReader {
             stream.classes.add(class);
             let address = line.wrapping_mul(u64::from(stream.line_bytes));
             if matches!(class, RecordClass::StoreFill | RecordClass::WriteBack) {
-                self.written_pages.insert((block.stream, address / SYSTEM_PAGE_BYTES));
+                let page = (block.stream, address / SYSTEM_PAGE_BYTES);
+                if self.last_written != Some(page) {
+                    self.last_written = Some(page);
+                    self.written_pages.insert(page);
+                }
             }
             let request = Request::new(class.bus_op(), address, stream.line_bytes);
             batch.push(Request { stream: block.stream, class: Some(class), ..request });
@@ -137,12 +232,12 @@ impl CaptureReader {
 
     /// The time of the first record of the next block, and its stream.
     pub(crate) fn next_block(&self) -> Option<(u64, u32)> {
-        self.blocks.get(self.next_block).map(|block| (block.time_ns, block.stream))
+        self.blocks.first().map(|block| (block.time_ns, block.stream))
     }
 
-    /// Blocks that were read, and all blocks.
+    /// Blocks that were read, and all blocks that were found.
     pub fn progress(&self) -> (u64, u64) {
-        (self.next_block as u64, self.blocks.len() as u64)
+        (self.given_blocks, self.given_blocks + self.blocks.len() as u64)
     }
 
     /// The processes; complete once the records have been read.
@@ -218,76 +313,102 @@ fn decode(payload: &[u8], mut take: impl FnMut(RecordClass, u64)) {
     }
 }
 
-/// A file while its blocks are found.
-struct StreamFile<'a> {
-    path: &'a Path,
-    file: File,
-    bytes: u64,
+/// When the process of a file began; `None` while it has no header.
+fn began_ns(path: &Path) -> Result<Option<u64>, TraceError> {
+    let mut head = Vec::new();
+    File::open(path)
+        .and_then(|file| {
+            file.take((MAGIC.len() + BLOCK_HEADER_BYTES) as u64).read_to_end(&mut head)
+        })
+        .map_err(|source| io_error(path, "reading", 0, source))?;
+    let header = head.get(MAGIC.len()..).and_then(|header| header.try_into().ok());
+    Ok(header.map(|header| block_header(header).1))
 }
 
-impl<'a> StreamFile<'a> {
-    fn open(path: &'a Path) -> Result<Self, TraceError> {
-        let failed = |source| io_error(path, "opening", 0, source);
-        let file = File::open(path).map_err(failed)?;
-        let bytes = file.metadata().map_err(failed)?.len();
-        Ok(Self { path, file, bytes })
-    }
+/// The payload's bytes and the time of a block.
+fn block_header(header: &[u8; BLOCK_HEADER_BYTES]) -> (u32, u64) {
+    let payload_bytes = u32::from_le_bytes([header[1], header[2], header[3], header[4]]);
+    let time_ns = header[5..].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+    (payload_bytes, time_ns)
+}
 
-    /// Reads everything except the records, and adds the positions of those.
-    fn index(mut self, number: u32, blocks: &mut Vec<Block>) -> Result<CapturedStream, TraceError> {
-        let mut stream = CapturedStream {
-            process: 0,
-            command: Vec::new(),
-            end: StreamEnd::Cut,
-            classes: ClassCounts::default(),
-            line_bytes: 1,
-            segments: Vec::new(),
-        };
-        if self.bytes < MAGIC.len() as u64 {
-            return Ok(stream);
+/// A file, and how far its blocks have been found.
+struct StreamFile {
+    path: PathBuf,
+    at_byte: u64,
+    /// The next block is not earlier.
+    next_block_ns: u64,
+    /// Whether the last block is a footer.
+    is_ended: bool,
+}
+
+impl StreamFile {
+    /// Reads everything except the records that was added, and adds the positions of those; of a file that is complete also
+    /// of a block that was cut off.
+    fn index(
+        &mut self,
+        number: u32,
+        stream: &mut CapturedStream,
+        blocks: &mut BTreeSet<Block>,
+        is_complete: bool,
+    ) -> Result<(), TraceError> {
+        let bytes = self.path.metadata().map_err(|source| self.failed(source))?.len();
+        if bytes < (self.at_byte + BLOCK_HEADER_BYTES as u64).max(MAGIC.len() as u64) {
+            return Ok(());
         }
-        if self.take_bytes(0, MAGIC.len())? != MAGIC {
-            return Err(self.content(0, "there is no mark of a capture; capture again"));
-        }
-        let mut at_byte = MAGIC.len() as u64;
-        while at_byte + BLOCK_HEADER_BYTES as u64 <= self.bytes {
-            let header = self.take_bytes(at_byte, BLOCK_HEADER_BYTES)?;
-            let payload_bytes = u32::from_le_bytes([header[1], header[2], header[3], header[4]]);
-            let time_ns = header[5..].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
-            if payload_bytes > LONGEST_BLOCK_BYTES {
-                return Err(self.content(at_byte, "no block is as long; capture again"));
+        let mut file = File::open(&self.path).map_err(|source| self.failed(source))?;
+        if self.at_byte == 0 {
+            if self.take_bytes(&mut file, MAGIC.len())? != MAGIC {
+                return Err(self.content("there is no mark of a capture; capture again"));
             }
-            at_byte += BLOCK_HEADER_BYTES as u64;
-            let is_whole = at_byte + u64::from(payload_bytes) <= self.bytes;
+            self.at_byte = MAGIC.len() as u64;
+        }
+        while self.at_byte + BLOCK_HEADER_BYTES as u64 <= bytes {
+            let header = self.take_bytes(&mut file, BLOCK_HEADER_BYTES)?;
+            let header = header.try_into().expect("so many bytes were read");
+            let (payload_bytes, time_ns) = block_header(&header);
+            if payload_bytes > LONGEST_BLOCK_BYTES {
+                return Err(self.content("no block is as long; capture again"));
+            }
+            let at_byte = self.at_byte + BLOCK_HEADER_BYTES as u64;
+            let is_whole = at_byte + u64::from(payload_bytes) <= bytes;
+            if !is_whole && !is_complete {
+                break;
+            }
+            self.at_byte = at_byte;
             match header[0] {
                 b'R' => {
                     stream.end = StreamEnd::Cut;
-                    blocks.push(Block { time_ns, stream: number, at_byte, payload_bytes });
+                    blocks.insert(Block { time_ns, stream: number, at_byte, payload_bytes });
                 }
                 tag if is_whole => {
-                    let payload = self.take_bytes(at_byte, payload_bytes as usize)?;
-                    take_text(&mut stream, tag, &String::from_utf8_lossy(&payload));
+                    let payload = self.take_bytes(&mut file, payload_bytes as usize)?;
+                    take_text(stream, tag, &String::from_utf8_lossy(&payload));
                 }
                 _ => {}
             }
-            at_byte += u64::from(payload_bytes);
+            self.at_byte = at_byte + u64::from(payload_bytes);
+            (self.next_block_ns, self.is_ended) = (time_ns, header[0] == b'F');
         }
-        Ok(stream)
+        Ok(())
     }
 
-    fn take_bytes(&mut self, at_byte: u64, count: usize) -> Result<Vec<u8>, TraceError> {
+    fn take_bytes(&self, file: &mut File, count: usize) -> Result<Vec<u8>, TraceError> {
         let mut bytes = vec![0; count];
-        self.file
-            .seek(SeekFrom::Start(at_byte))
-            .and_then(|_| self.file.read_exact(&mut bytes))
-            .map_err(|source| io_error(self.path, "reading", at_byte, source))?;
+        file.seek(SeekFrom::Start(self.at_byte))
+            .and_then(|_| file.read_exact(&mut bytes))
+            .map_err(|source| self.failed(source))?;
         Ok(bytes)
     }
 
-    fn content(&self, byte: u64, reason: &str) -> TraceError {
+    fn failed(&self, source: io::Error) -> TraceError {
+        io_error(&self.path, "reading", self.at_byte, source)
+    }
+
+    fn content(&self, reason: &str) -> TraceError {
         TraceError::Content {
             file: self.path.display().to_string(),
-            place: format!("byte {byte}"),
+            place: format!("byte {}", self.at_byte),
             reason: reason.to_owned(),
         }
     }
@@ -316,5 +437,152 @@ fn take_text(stream: &mut CapturedStream, tag: u8, text: &str) {
             };
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+
+    use super::*;
+
+    fn random_numbers() -> impl FnMut(u64) -> u64 {
+        let mut number = 1_u64;
+        move |below| {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (number >> 33) % below
+        }
+    }
+
+    /// Processes that write to files as a front end does; the clock goes on with everything that happens.
+    struct Processes {
+        folder: tempfile::TempDir,
+        now_ns: u64,
+        /// The file of each, and when it began the block that it holds.
+        running: Vec<(PathBuf, Option<u64>)>,
+        begun: u32,
+    }
+
+    impl Processes {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            Processes { folder, now_ns: 100, running: Vec::new(), begun: 0 }
+        }
+
+        fn write(&self, path: &Path, bytes: &[u8]) {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            file.unwrap().write_all(bytes).unwrap();
+        }
+
+        fn block(tag: u8, time_ns: u64, payload: &[u8]) -> Vec<u8> {
+            let length = (payload.len() as u32).to_le_bytes();
+            [&[tag], &length[..], &time_ns.to_le_bytes(), payload].concat()
+        }
+
+        fn begin(&mut self) {
+            let path = self.folder.path().join(format!("stream.{}.0", 90 - self.begun));
+            let header = format!("process={}\nline_bytes=32\n", self.begun);
+            let block = Self::block(b'H', self.now_ns, header.as_bytes());
+            self.write(&path, &[&MAGIC[..], &block].concat());
+            self.running.push((path, None));
+            self.begun += 1;
+        }
+
+        /// A process begins a block, writes the one that it holds, or ends.
+        fn go_on(&mut self, which: usize, random: &mut impl FnMut(u64) -> u64) {
+            let (path, held) = self.running[which].clone();
+            if random(12) == 0 && self.running.len() > 1 {
+                let held = held.map(|began_ns| Self::block(b'R', began_ns, &[1]));
+                let footer = Self::block(b'F', self.now_ns, b"end=exit\nexit_code=0\n");
+                // Some are killed.
+                let is_killed = random(4) == 0;
+                let end = if is_killed {
+                    Vec::new()
+                } else {
+                    [held.unwrap_or_default(), footer].concat()
+                };
+                self.write(&path, &end);
+                self.running.remove(which);
+                return;
+            }
+            match held {
+                None => self.running[which].1 = Some(self.now_ns),
+                Some(began_ns) => {
+                    self.write(&path, &Self::block(b'R', began_ns, &[1]));
+                    self.running[which].1 = None;
+                }
+            }
+        }
+
+        fn list(&self) -> Vec<PathBuf> {
+            let entries = self.folder.path().read_dir().unwrap();
+            entries.map(|entry| entry.unwrap().path()).collect()
+        }
+    }
+
+    /// The streams of all blocks that can be read now.
+    fn read(reader: &mut CaptureReader, streams: &mut Vec<u32>) {
+        let mut batch = Vec::new();
+        while reader.next_batch(&mut batch).unwrap() {
+            streams.extend(batch.iter().map(|request| request.stream));
+        }
+    }
+
+    #[test]
+    fn files_that_grow_give_the_timeline_of_whole_ones() {
+        let mut random = random_numbers();
+        let (mut early, mut all) = (0, 0);
+        for _ in 0..30 {
+            let mut processes = Processes::new();
+            let mut reader = CaptureReader::of_no_file();
+            let mut followed = Vec::new();
+            processes.begin();
+            for _ in 0..150 {
+                processes.now_ns += 1 + random(5);
+                match random(20) {
+                    0 if processes.begun < 9 => processes.begin(),
+                    1..=3 => {
+                        let list = processes.list();
+                        reader.follow(|| Ok(list), false).unwrap();
+                        read(&mut reader, &mut followed);
+                    }
+                    _ => {
+                        let which = random(processes.running.len() as u64) as usize;
+                        processes.go_on(which, &mut random);
+                    }
+                }
+            }
+            early += followed.len();
+            reader.follow(|| Ok(processes.list()), true).unwrap();
+            read(&mut reader, &mut followed);
+            let mut paths = processes.list();
+            paths.sort_by_key(|path| began_ns(path).unwrap());
+            let (mut whole, mut expected) = (CaptureReader::open(paths).unwrap(), Vec::new());
+            read(&mut whole, &mut expected);
+            assert_eq!(followed, expected);
+            assert_eq!(reader.streams(), whole.streams());
+            all += expected.len();
+        }
+        assert!(early * 3 > all, "{early} of {all} blocks were given before the end");
+    }
+
+    #[test]
+    fn half_a_block_is_waited_for_and_counts_when_nothing_comes_any_more() {
+        let mut processes = Processes::new();
+        processes.begin();
+        let path = processes.running[0].0.clone();
+        let block = Processes::block(b'R', 200, &[1, 1, 1, 1]);
+        let mut reader = CaptureReader::of_no_file();
+        let mut streams = Vec::new();
+        for part in [&block[..5], &block[5..15]] {
+            processes.write(&path, part);
+            reader.follow(|| Ok(processes.list()), false).unwrap();
+            read(&mut reader, &mut streams);
+            assert!(streams.is_empty());
+        }
+        reader.follow(|| Ok(processes.list()), true).unwrap();
+        read(&mut reader, &mut streams);
+        assert_eq!(streams, [0, 0], "two of four records were written");
     }
 }

@@ -17,6 +17,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use crate::anonymous::AnonymousPages;
+use crate::coded_columns::{CLASS, OP, RequestColumns, SIZE, STREAM};
 use crate::error::TraceError;
 use crate::event::{Action, Event, ObjectKind};
 use crate::parquet_check::{CheckedPages, SealedFile};
@@ -25,6 +26,12 @@ use crate::unfinished::Unfinished;
 
 /// Rows that are written, and later read, as one piece; what the writer holds in memory.
 const ROW_GROUP_ROWS: usize = 1 << 20;
+
+const ADDRESS: &str = "address";
+const TIME: &str = "time_ns";
+
+/// The level of zstd of a file that is written at leisure.
+const THOROUGH_LEVEL: i32 = 9;
 
 /// The key of the address space of a captured program.
 pub(crate) const SEGMENTS_KEY: &str = "clockhand.segments";
@@ -87,6 +94,9 @@ pub struct ParquetWriter {
     pages: Arc<CheckedPages>,
     /// The columns of the row group that is not complete, and how many rows it has.
     group: Vec<ArrowColumnWriter>,
+    /// The columns of the row group that are written otherwise, of requests.
+    coded: RequestColumns,
+    level: ZstdLevel,
     group_rows: usize,
     groups: usize,
     schema: SchemaRef,
@@ -104,13 +114,27 @@ impl ParquetWriter {
         labels: &[(String, String)],
         columns: OptionalColumns,
     ) -> Result<Self, TraceError> {
-        let (file, unfinished) = Unfinished::create(path.as_ref())?;
+        Self::create_at(THOROUGH_LEVEL, path.as_ref(), labels, columns)
+    }
+
+    /// The same, compressed at a level of zstd.
+    pub(crate) fn create_at(
+        level: i32,
+        path: &Path,
+        labels: &[(String, String)],
+        columns: OptionalColumns,
+    ) -> Result<Self, TraceError> {
+        let level = ZstdLevel::try_new(level).expect("it is a zstd level");
+        let (file, unfinished) = Unfinished::create(path)?;
         let schema = schema(columns);
         let pages = Arc::new(CheckedPages::default());
-        let (file, row_groups) =
-            ArrowWriter::try_new(SealedFile::new(file), schema.clone(), Some(properties(labels)))
-                .and_then(ArrowWriter::into_serialized_writer)
-                .map_err(|error| unfinished.failed(0, io::Error::from(error)))?;
+        let (file, row_groups) = ArrowWriter::try_new(
+            SealedFile::new(file),
+            schema.clone(),
+            Some(properties(labels, level)),
+        )
+        .and_then(ArrowWriter::into_serialized_writer)
+        .map_err(|error| unfinished.failed(0, io::Error::from(error)))?;
         let row_groups = row_groups.with_page_store_factory(pages.clone());
         Ok(Self {
             unfinished,
@@ -118,6 +142,8 @@ impl ParquetWriter {
             row_groups,
             pages,
             group: Vec::new(),
+            coded: RequestColumns::new(columns.classes),
+            level,
             group_rows: 0,
             groups: 0,
             schema,
@@ -142,7 +168,7 @@ impl ParquetWriter {
         let mut left = requests;
         while !left.is_empty() {
             let (now, later) = left.split_at(left.len().min(ROW_GROUP_ROWS - self.group_rows));
-            self.write_to_group(&columns(now, self.columns)).map_err(|error| self.failed(error))?;
+            self.write_requests(now).map_err(|error| self.failed(error))?;
             left = later;
         }
         self.written_requests += requests.len() as u64;
@@ -157,37 +183,77 @@ impl ParquetWriter {
         let mut left = events;
         while !left.is_empty() {
             let (now, later) = left.split_at(left.len().min(ROW_GROUP_ROWS - self.group_rows));
-            self.write_to_group(&event_columns(now)).map_err(|error| self.failed(error))?;
+            let columns = event_columns(now);
+            let fields = self.schema.clone();
+            let named = fields.fields().iter().map(|field| field.name().as_str());
+            let columns: Vec<_> = named.zip(columns).collect();
+            self.write_columns(&columns)
+                .and_then(|()| self.add_rows(now.len()))
+                .map_err(|error| self.failed(error))?;
             left = later;
         }
         self.written_requests += events.len() as u64;
         Ok(())
     }
 
-    /// Appends rows to the row group, which has room for them.
-    fn write_to_group(&mut self, columns: &[ArrayRef]) -> Result<(), ParquetError> {
+    /// Appends requests to the row group, which has room for them.
+    fn write_requests(&mut self, requests: &[Request]) -> Result<(), ParquetError> {
+        let addresses = requests.iter().map(|request| request.address);
+        let mut columns: Vec<(&str, ArrayRef)> =
+            vec![(ADDRESS, Arc::new(UInt64Array::from_iter_values(addresses)))];
+        if self.columns.times {
+            let times = requests.iter().filter_map(|request| request.time_ns);
+            columns.push((TIME, Arc::new(UInt64Array::from_iter_values(times))));
+        }
+        for (name, numbers) in self.coded.extend(requests) {
+            columns.push((name, Arc::new(UInt32Array::from(numbers))));
+        }
+        self.write_columns(&columns)?;
+        self.add_rows(requests.len())
+    }
+
+    /// Appends rows to columns of the row group, which has room for them.
+    fn write_columns(&mut self, columns: &[(&str, ArrayRef)]) -> Result<(), ParquetError> {
         if self.group.is_empty() {
             self.group = self.row_groups.create_column_writers(self.groups)?;
         }
-        for ((writer, field), column) in
-            self.group.iter_mut().zip(self.schema.fields()).zip(columns)
-        {
-            for leaf in compute_leaves(field, column)? {
-                writer.write(&leaf)?;
+        for (name, column) in columns {
+            let place = self.schema.index_of(name).map_err(ParquetError::from)?;
+            for leaf in compute_leaves(self.schema.field(place), column)? {
+                self.group[place].write(&leaf)?;
             }
         }
-        self.group_rows += columns[0].len();
+        Ok(())
+    }
+
+    fn add_rows(&mut self, rows: usize) -> Result<(), ParquetError> {
+        self.group_rows += rows;
         if self.group_rows == ROW_GROUP_ROWS { self.end_group() } else { Ok(()) }
     }
 
     /// Writes the row group to the file, with checksums in its page headers.
     fn end_group(&mut self) -> Result<(), ParquetError> {
-        let mut closed = Vec::new();
-        for writer in self.group.drain(..) {
-            closed.push(writer.close()?.close().clone());
+        let writers: Vec<_> = self.group.drain(..).collect();
+        let mut finished = Vec::new();
+        for (place, writer) in writers.into_iter().enumerate() {
+            let column = self.file.schema_descr().column(place);
+            let coded = match self.columns.events {
+                true => None,
+                false => self.coded.finish(&column, self.level)?,
+            };
+            // The writer of a coded column has nothing, and its pages are none.
+            let closed = match &coded {
+                None => Some(writer.close()?.close().clone()),
+                Some(_) => None,
+            };
+            finished.push((coded, closed));
         }
         let mut row_group = self.file.next_row_group()?;
-        for (mut close, pages) in closed.into_iter().zip(self.pages.take()) {
+        for ((coded, closed), pages) in finished.into_iter().zip(self.pages.take()) {
+            if let Some((bytes, close)) = coded {
+                row_group.append_column(&bytes, close)?;
+            }
+            let Some(mut close) = closed else { continue };
             let added_bytes = pages.added_bytes as i64;
             let (bytes, dictionary_bytes) = pages.into_bytes();
             let sizes = (close.metadata.compressed_size(), close.metadata.uncompressed_size());
@@ -281,21 +347,21 @@ fn disk_error(error: ParquetError) -> io::Error {
 fn schema(optional: OptionalColumns) -> SchemaRef {
     let word = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
     let mut fields = vec![
-        Field::new("op", word.clone(), false),
-        Field::new("address", DataType::UInt64, false),
-        Field::new("size", DataType::UInt32, false),
-        Field::new("stream", DataType::UInt32, false),
+        Field::new(OP, word.clone(), false),
+        Field::new(ADDRESS, DataType::UInt64, false),
+        Field::new(SIZE, DataType::UInt32, false),
+        Field::new(STREAM, DataType::UInt32, false),
     ];
     if optional.events {
-        fields[2] = Field::new("size", DataType::UInt64, false);
+        fields[2] = Field::new(SIZE, DataType::UInt64, false);
         fields.push(Field::new("by", word.clone(), false));
         fields.push(Field::new("process", DataType::UInt32, false));
     }
     if optional.times {
-        fields.push(Field::new("time_ns", DataType::UInt64, optional.events));
+        fields.push(Field::new(TIME, DataType::UInt64, optional.events));
     }
     if optional.classes {
-        fields.push(Field::new("class", word, false));
+        fields.push(Field::new(CLASS, word, false));
     }
     Arc::new(Schema::new(fields))
 }
@@ -303,11 +369,10 @@ fn schema(optional: OptionalColumns) -> SchemaRef {
 /// Measured on reference strings of SPEC programs and on block traces: addresses are smallest as
 /// they are, in large pages, for zstd finds more repetition than a dictionary or deltas do; times
 /// are smallest as deltas.
-fn properties(labels: &[(String, String)]) -> WriterProperties {
+fn properties(labels: &[(String, String)], level: ZstdLevel) -> WriterProperties {
     let pairs =
         labels.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
-    let level = ZstdLevel::try_new(9).expect("9 is a zstd level");
-    let (addresses, times) = (ColumnPath::from("address"), ColumnPath::from("time_ns"));
+    let (addresses, times) = (ColumnPath::from(ADDRESS), ColumnPath::from(TIME));
     WriterProperties::builder()
         .set_created_by(format!("clockhand {}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::ZSTD(level))
@@ -327,25 +392,6 @@ fn properties(labels: &[(String, String)]) -> WriterProperties {
 fn words(numbers: impl Iterator<Item = i8>, words: Vec<&str>) -> ArrayRef {
     let numbers = Int8Array::from_iter_values(numbers);
     Arc::new(DictionaryArray::<Int8Type>::new(numbers, Arc::new(StringArray::from(words))))
-}
-
-fn columns(requests: &[Request], optional: OptionalColumns) -> Vec<ArrayRef> {
-    let ops = requests.iter().map(|request| i8::from(request.op == Op::Write));
-    let addresses = UInt64Array::from_iter_values(requests.iter().map(|request| request.address));
-    let sizes = UInt32Array::from_iter_values(requests.iter().map(|request| request.bytes));
-    let streams = UInt32Array::from_iter_values(requests.iter().map(|request| request.stream));
-    let mut columns: Vec<ArrayRef> =
-        vec![words(ops, vec!["R", "W"]), Arc::new(addresses), Arc::new(sizes), Arc::new(streams)];
-    if optional.times {
-        let times =
-            UInt64Array::from_iter_values(requests.iter().filter_map(|request| request.time_ns));
-        columns.push(Arc::new(times));
-    }
-    if optional.classes {
-        let classes = requests.iter().filter_map(|request| Some(request.class? as i8));
-        columns.push(words(classes, vec!["I", "R", "A", "W"]));
-    }
-    columns
 }
 
 /// Word, `by`, first byte, bytes and process of an event, as the columns hold it.
