@@ -53,7 +53,13 @@ struct Sensing {
     found: RefCell<Vec<(PageId, Op)>>,
     /// What the last look showed.
     seen: RefCell<Vec<Seen>>,
+    /// A bit for each page that has been seen with a translation since it was last dropped.
+    translated: RefCell<Vec<u64>>,
+    pages: u32,
 }
+
+/// Pages that are looked at together: reading so many entries of a page map takes the kernel little longer than one.
+const TOGETHER: u32 = 64;
 
 impl std::fmt::Debug for Sensing {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -62,7 +68,7 @@ impl std::fmt::Debug for Sensing {
 }
 
 impl Sensing {
-    fn new(frames: u32, bits: HitBits, translations: Box<dyn Translations>) -> Self {
+    fn new(frames: u32, pages: u32, bits: HitBits, translations: Box<dyn Translations>) -> Self {
         Sensing {
             translations: RefCell::new(translations),
             bits,
@@ -74,6 +80,8 @@ impl Sensing {
             ordered: Vec::new(),
             found: RefCell::default(),
             seen: RefCell::default(),
+            translated: RefCell::new(vec![0; pages.div_ceil(TOGETHER) as usize]),
+            pages,
         }
     }
 
@@ -95,6 +103,29 @@ impl Sensing {
         seen.clear();
         self.translations.borrow_mut().look(&[page], &mut seen);
         seen[0]
+    }
+
+    /// What is seen of one page, and of its neighbours: that a page has been accessed stays true.
+    fn look_around(&self, page: PageId) -> Seen {
+        let word = page.0 / TOGETHER;
+        let end = (word + 1).saturating_mul(TOGETHER).min(self.pages);
+        let together: Vec<_> = (word * TOGETHER..end).map(PageId).collect();
+        let mut seen = self.seen.borrow_mut();
+        seen.clear();
+        self.translations.borrow_mut().look(&together, &mut seen);
+        let bits =
+            seen.iter().rev().fold(0, |bits, seen| bits << 1 | u64::from(seen.is_translated));
+        self.translated.borrow_mut()[word as usize] |= bits;
+        seen[(page.0 % TOGETHER) as usize]
+    }
+
+    /// Whether the page has been seen with a translation that has not been dropped since.
+    fn is_known_translated(&self, page: PageId) -> bool {
+        self.translated.borrow()[(page.0 / TOGETHER) as usize] >> (page.0 % TOGETHER) & 1 != 0
+    }
+
+    fn forget_translation(&mut self, page: PageId) {
+        self.translated.get_mut()[(page.0 / TOGETHER) as usize] &= !(1 << (page.0 % TOGETHER));
     }
 
     fn sees_writes(&self) -> bool {
@@ -120,10 +151,12 @@ impl UnmappingFrames {
     /// Frames with mapped bits or, if there is a way to look at translations, with sensed ones; a hit sets `bits`.
     pub(crate) fn new(
         frames: u32,
+        pages: u32,
         bits: HitBits,
         translations: Option<Box<dyn Translations>>,
     ) -> Self {
-        let sensing = translations.map(|translations| Sensing::new(frames, bits, translations));
+        let sensing =
+            translations.map(|translations| Sensing::new(frames, pages, bits, translations));
         UnmappingFrames {
             table: RefCell::new(FrameTable::new(frames)),
             unmapped: Vec::new(),
@@ -215,10 +248,10 @@ impl UnmappingFrames {
     /// Sensed bits: the translations that were ordered to be dropped have been.
     pub(crate) fn dropped(&mut self) {
         let Some(sensing) = &mut self.sensing else { return };
-        for frame in sensing.ordered.drain(..) {
-            let dropping = &mut sensing.dropping[frame.index()];
-            if *dropping == Dropping::Ordered {
-                *dropping = Dropping::No;
+        for frame in std::mem::take(&mut sensing.ordered) {
+            if sensing.dropping[frame.index()] == Dropping::Ordered {
+                sensing.dropping[frame.index()] = Dropping::No;
+                sensing.forget_translation(self.table.get_mut().page(frame));
             }
         }
     }
@@ -263,7 +296,15 @@ impl UnmappingFrames {
         }
         let mut table = self.table.borrow_mut();
         let page = table.page(frame);
-        let Some(op) = sensing.access(&table, frame, sensing.look(page)) else { return };
+        let seen = match sensing.knows_writes(&table, frame) {
+            true if sensing.is_known_translated(page) => {
+                Seen { is_translated: true, is_written: false }
+            }
+            true => sensing.look_around(page),
+            // Whether it has been written may have changed since an earlier look.
+            false => sensing.look(page),
+        };
+        let Some(op) = sensing.access(&table, frame, seen) else { return };
         table.touch_mapped(frame, Op::Read, sensing.bits);
         if op == Op::Write {
             table.touch_mapped(frame, op, sensing.bits);
@@ -351,6 +392,7 @@ impl PageTable for UnmappingFrames {
         if let Some(sensing) = &mut self.sensing {
             // An order that is under way concerns the page that was here.
             sensing.dropping[frame.index()] = Dropping::No;
+            sensing.forget_translation(page);
         }
         self.table.get_mut().install(frame, page);
     }

@@ -78,7 +78,9 @@ impl<P: BitDriven> Pager<P> {
         }
         let decision = parts.translations.is_some().then(|| Decision::new(frames.policy));
         let sees_writes = parts.translations.as_ref().is_some_and(|seen| seen.sees_writes());
-        let table = UnmappingFrames::new(frames.policy, P::HIT_BITS, parts.translations);
+        let pages_of_program = parts.program.pages();
+        let table =
+            UnmappingFrames::new(frames.policy, pages_of_program, P::HIT_BITS, parts.translations);
         Pager {
             references_until_tick: policy.period().map_or(0, |period| period.get()),
             memory: Memory::with_frames(table, parts.program.pages(), policy),
@@ -265,7 +267,7 @@ impl<P: BitDriven> Pager<P> {
             None => {
                 self.bring_zeros(page)?;
                 self.counts.pages_zero_filled += 1;
-                self.offer_zeros_after(page)?;
+                self.offer_zeros_beside(page)?;
             }
             Some(slot) => {
                 let started = Instant::now();

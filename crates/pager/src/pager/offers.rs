@@ -76,20 +76,28 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Offers pages of zeros that follow this one, which is touched for the first time.
-    pub(super) fn offer_zeros_after(&mut self, page: PageId) -> Result<(), PagerError> {
+    /// Offers pages of zeros that follow this one, which is touched for the first time, or lead up to it if the next page
+    /// has been touched already: a program may fill its memory from the end, or from both ends.
+    pub(super) fn offer_zeros_beside(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.offers.is_none() {
             return Ok(());
         }
-        let together = self.read_ahead.zeros_together(page);
         let is_untouched = |page: &PageId| {
             !self.pages.has(*page, PRESENT | IN_FLIGHT)
                 && self.pages.slot(*page).is_none()
                 && self.memory.frame_of(*page) == Frame::NONE
         };
-        let following = (page.0 + 1..self.program.pages()).map(PageId).take(together - 1);
-        let others: Vec<_> = following.take_while(is_untouched).collect();
-        let Some(&first) = others.first() else { return Ok(()) };
+        let following = (page.0 + 1..self.program.pages()).map(PageId).take_while(is_untouched);
+        let is_upwards = following.clone().next().is_some();
+        let together = self.read_ahead.zeros_together(page, is_upwards);
+        let others: Vec<_> = match is_upwards {
+            true => following.take(together - 1).collect(),
+            false => {
+                let leading = (0..page.0).rev().map(PageId).take_while(is_untouched);
+                leading.take(together - 1).collect()
+            }
+        };
+        let Some(&first) = others.iter().min() else { return Ok(()) };
         self.make_room_to_read_ahead(others.len())?;
         self.program.offer(first, &vec![&Page::ZEROS; others.len()])?;
         for other in others {

@@ -27,7 +27,8 @@ pub(super) struct ReadAhead {
     /// The pages, in the order in which they were read.
     pub(super) waiting: VecDeque<PageId>,
     slots: Window,
-    zeros: Window,
+    /// For pages of zeros that follow one which is touched, and for those that lead up to one.
+    zeros: [Window; 2],
 }
 
 /// How many pages are read together.
@@ -68,7 +69,7 @@ impl ReadAhead {
             capacity: capacity as usize,
             waiting: VecDeque::new(),
             slots: Window::default(),
-            zeros: Window::default(),
+            zeros: Default::default(),
         }
     }
 
@@ -81,20 +82,25 @@ impl ReadAhead {
     pub(super) fn newest_and_oldest(&self) -> Vec<PageId> {
         let most = MOST_TOGETHER as usize - 1;
         let waiting = self.waiting.len();
-        let oldest = (waiting + most).saturating_sub(self.capacity).min(waiting);
+        // At most twice as many are read as the last time.
+        let last = self.zeros.iter().map(|window| window.last_together).max().unwrap_or_default();
+        let next = most.min(2 * last.max(self.slots.last_together) as usize);
+        let oldest = (waiting + next).saturating_sub(self.capacity).min(waiting);
         let newest = waiting.saturating_sub(most).max(oldest);
         self.waiting.range(..oldest).chain(self.waiting.range(newest..)).copied().collect()
     }
 
     /// How many pages of zeros to offer together, the one that the program waits for included.
-    pub(super) fn zeros_together(&mut self, page: PageId) -> usize {
-        self.zeros.pages_together(page.0, self.capacity)
+    pub(super) fn zeros_together(&mut self, page: PageId, is_upwards: bool) -> usize {
+        self.zeros[usize::from(is_upwards)].pages_together(page.0, self.capacity)
     }
 
     /// Takes out a page that is accessed.
     fn take(&mut self, page: PageId, is_zeros: bool) {
-        let window = if is_zeros { &mut self.zeros } else { &mut self.slots };
-        window.used += 1;
+        match is_zeros {
+            true => self.zeros.iter_mut().for_each(|window| window.used += 1),
+            false => self.slots.used += 1,
+        }
         self.waiting.retain(|&waiting| waiting != page);
     }
 }

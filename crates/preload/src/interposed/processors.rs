@@ -38,46 +38,21 @@ unsafe fn parted(
     }
 }
 
-/// `sched_getaffinity`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn sched_getaffinity(
-    process: c_int,
-    bytes: size_t,
-    set: *mut cpu_set_t,
-) -> c_int {
-    // SAFETY: as the program promises; a process fills the lower half of a register.
-    unsafe { parted(false, c"sched_getaffinity", process as c_ulong, bytes, set) }
+/// Functions of the C library that ask for a set of processors, or choose it.
+macro_rules! interpose {
+    ($($chooses:literal, $name:ident($whose:ty), $c_name:literal;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`.")]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(whose: $whose, bytes: size_t, set: *mut cpu_set_t) -> c_int {
+            // SAFETY: as the program promises; a process fills the lower half of a register.
+            unsafe { parted($chooses, $c_name, whose as c_ulong, bytes, set) }
+        }
+    )*};
 }
 
-/// `sched_setaffinity`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn sched_setaffinity(
-    process: c_int,
-    bytes: size_t,
-    set: *mut cpu_set_t,
-) -> c_int {
-    // SAFETY: as the program promises; a process fills the lower half of a register.
-    unsafe { parted(true, c"sched_setaffinity", process as c_ulong, bytes, set) }
-}
-
-/// `pthread_getaffinity_np`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pthread_getaffinity_np(
-    thread: c_ulong,
-    bytes: size_t,
-    set: *mut cpu_set_t,
-) -> c_int {
-    // SAFETY: as the program promises.
-    unsafe { parted(false, c"pthread_getaffinity_np", thread, bytes, set) }
-}
-
-/// `pthread_setaffinity_np`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pthread_setaffinity_np(
-    thread: c_ulong,
-    bytes: size_t,
-    set: *mut cpu_set_t,
-) -> c_int {
-    // SAFETY: as the program promises.
-    unsafe { parted(true, c"pthread_setaffinity_np", thread, bytes, set) }
+interpose! {
+    false, sched_getaffinity(c_int), c"sched_getaffinity";
+    true, sched_setaffinity(c_int), c"sched_setaffinity";
+    false, pthread_getaffinity_np(c_ulong), c"pthread_getaffinity_np";
+    true, pthread_setaffinity_np(c_ulong), c"pthread_setaffinity_np";
 }
