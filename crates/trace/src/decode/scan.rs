@@ -33,7 +33,7 @@ pub(crate) fn leading_hex(bytes: &[u8]) -> Option<(u64, &[u8])> {
 
 /// Reads decimal digits at the start of `bytes`: the number and the rest; none when it does not fit
 /// 64 bits.
-#[inline]
+#[inline(always)]
 pub(crate) fn leading_decimal(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number: u64 = 0;
     let mut rest = bytes;
@@ -59,7 +59,7 @@ const POWERS_OF_TEN: [u64; 9] =
 /// How many of eight bytes are digits, up to the first that is not, and the number they make. No
 /// loop: digits are moved behind zeros, and each step joins neighbours to pairs, fours and the
 /// number.
-#[inline]
+#[inline(always)]
 fn leading_digits(bytes: [u8; 8]) -> (usize, u64) {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let values = u64::from_le_bytes(bytes) ^ (ONES * b'0' as u64);

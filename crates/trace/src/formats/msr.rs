@@ -64,7 +64,7 @@ struct Msr {
     volumes: Streams,
     /// The name of the volume of one line; kept from line to line.
     volume: Vec<u8>,
-    /// Host and disk as they were found last, and their number.
+    /// Host, comma, disk and comma as they were found last, and the number of the volume.
     last: (Vec<u8>, u32),
 }
 
@@ -74,24 +74,43 @@ impl Default for Msr {
     }
 }
 
-/// A line without blanks, with the field of each thing, whose volume is not numbered yet.
+/// A line without blanks, with the field of each thing.
 struct PlainLine<'a> {
     ticks: u64,
-    host: &'a [u8],
-    /// Host, comma and disk.
-    volume: &'a [u8],
+    /// `None` if it is that of the line before.
+    volume: Option<Volume<'a>>,
     request: Request,
 }
 
+/// Host and disk.
+type Volume<'a> = (&'a [u8], &'a [u8]);
+
+/// The volume up to the comma behind it, and the rest from there on.
+#[inline]
+fn leading_volume(bytes: &[u8]) -> Option<(Volume<'_>, &[u8])> {
+    let (host, rest) = scan::leading_plain_field(bytes)?;
+    let from_disk = rest.strip_prefix(b",")?;
+    let (_, rest) = scan::leading_decimal(from_disk)?;
+    let disk = &from_disk[..from_disk.len() - rest.len()];
+    (!host.is_empty()).then_some(((host, disk), rest))
+}
+
 impl<'a> PlainLine<'a> {
-    /// Reads a line in one go; `None` for one that is not plain, which few are.
+    /// Reads a line in one go; `None` for one that is not plain, which few are. `last_volume` is host, comma, disk and
+    /// comma of the line before.
     #[inline]
-    fn of(line: &'a [u8]) -> Option<Self> {
+    fn of(line: &'a [u8], last_volume: &[u8]) -> Option<Self> {
         let (ticks, rest) = scan::leading_decimal(line)?;
         let from_host = rest.strip_prefix(b",")?;
-        let (host, rest) = scan::leading_plain_field(from_host)?;
-        let (_, rest) = scan::leading_decimal(rest.strip_prefix(b",")?)?;
-        let volume = &from_host[..from_host.len() - rest.len()];
+        let (volume, rest) = match from_host.get(..last_volume.len()) {
+            Some(host_and_disk) if host_and_disk == last_volume && !last_volume.is_empty() => {
+                (None, &from_host[last_volume.len() - 1..])
+            }
+            _ => {
+                let (volume, rest) = leading_volume(from_host)?;
+                (Some(volume), rest)
+            }
+        };
         let (op, rest) = match rest {
             [b',', b'R', b'e', b'a', b'd', b',', rest @ ..] => (Op::Read, rest),
             [b',', b'W', b'r', b'i', b't', b'e', b',', rest @ ..] => (Op::Write, rest),
@@ -101,19 +120,20 @@ impl<'a> PlainLine<'a> {
         let (size_bytes, rest) = scan::leading_decimal(rest.strip_prefix(b",")?)?;
         let (_, rest) = scan::leading_decimal(rest.strip_prefix(b",")?)?;
         let request = Request::new(op, address, u32::try_from(size_bytes).ok()?);
-        (rest.is_empty() && !host.is_empty()).then_some(PlainLine { ticks, host, volume, request })
+        rest.is_empty().then_some(PlainLine { ticks, volume, request })
     }
 }
 
 impl Msr {
-    /// The number of a volume, of which a line has host and disk in one piece.
+    /// The number of the volume of a line.
     #[inline]
     fn number(&mut self, line: &PlainLine<'_>, output: &mut Output) -> Result<u32, Fault> {
-        if self.last.0 != line.volume {
-            let disk = &line.volume[line.host.len() + 1..];
-            let number = self.number_of(line.host, disk, output)?;
+        if let Some((host, disk)) = line.volume {
+            let number = self.number_of(host, disk, output)?;
             self.last.0.clear();
-            self.last.0.extend_from_slice(line.volume);
+            for part in [host, b",", disk, b","] {
+                self.last.0.extend_from_slice(part);
+            }
             self.last.1 = number;
         }
         Ok(self.last.1)
@@ -132,7 +152,7 @@ impl LineFormat for Msr {
     const TIME_UNIT: Option<TimeUnit> = Some(TimeUnit::of_recordings("units of 100 ns"));
 
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
-        if let Some(plain) = PlainLine::of(line)
+        if let Some(plain) = PlainLine::of(line, &self.last.0)
             && let Some(time_ns) = plain.ticks.checked_mul(TICK_NS)
         {
             let stream = self.number(&plain, output)?;
