@@ -217,6 +217,8 @@ def locality(
     trace: TraceSource,
     options: dict[str, Any],
     *,
+    curve: bool = True,
+    inter_reference: bool = True,
     rankings: bool = True,
     working_sets: bool = True,
     jobs: int | None = None,

@@ -130,21 +130,27 @@ fn curve_columns<'py>(
     Ok(columns.0)
 }
 
-/// Analyses one trace; a dictionary of facts and of columns, without `whole` where a sample was followed, and in it without
-/// the rankings and working sets that are not wanted.
+/// Analyses one trace; a dictionary of facts and of columns, without `whole` where a sample was followed. What is not
+/// wanted has no columns or empty ones.
 #[pyfunction]
-#[pyo3(signature = (trace, options, *, rankings=true, working_sets=true, jobs=None, watch=None))]
+#[pyo3(signature = (
+    trace, options, *, curve=true, inter_reference=true, rankings=true, working_sets=true, jobs=None,
+    watch=None,
+))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn locality<'py>(
     py: Python<'py>,
     trace: PyRef<'py, TraceSource>,
     options: Bound<'py, PyAny>,
+    curve: bool,
+    inter_reference: bool,
     rankings: bool,
     working_sets: bool,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options: LocalityOptions = depythonize(&options)?;
-    let wanted = Wanted { rankings, working_sets };
+    let wanted = Wanted { curve, inter_reference, rankings, working_sets };
     let study = options.study(trace.0.clone(), jobs).map_err(exception)?;
     let study = LocalityStudy { wanted, ..study };
     let device = options.device;

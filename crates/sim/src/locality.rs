@@ -15,10 +15,10 @@ mod working_set;
 mod write_frequency;
 
 use clockhand_device::{Device, PageCost};
-use clockhand_trace::{Folding, PageView, PageViewBuilder};
+use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder};
 
 use crate::sample::Sample;
-use crate::stack_distance::LruCounts;
+use crate::stack_distance::{LOOK_AHEAD_RECORDS, LruCounts};
 use crate::study::threads;
 use crate::{Phase, Progress, ReadTrace, SimError, TraceInput};
 
@@ -70,9 +70,13 @@ impl Kind {
     }
 }
 
-/// Which analyses are wanted beside the miss curve and the inter-reference recency, which always are.
+/// Which analyses are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
+    /// The miss curve, which a sample always gives.
+    pub curve: bool,
+    /// The inter-reference recency.
+    pub inter_reference: bool,
     /// The rankings by recency and by write frequency.
     pub rankings: bool,
     /// The working sets.
@@ -82,7 +86,7 @@ pub struct Wanted {
 impl Default for Wanted {
     /// All of them.
     fn default() -> Self {
-        Wanted { rankings: true, working_sets: true }
+        Wanted { curve: true, inter_reference: true, rankings: true, working_sets: true }
     }
 }
 
@@ -164,7 +168,10 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
     let (counts, whole) = threads.install(|| analyze(&view, study.ties, study.wanted, progress))?;
     let pages = view.footprint_pages();
     drop(view);
-    let curve = MissCurve::exact(&counts, pages);
+    let curve = match study.wanted.curve {
+        true => MissCurve::exact(&counts, pages),
+        false => MissCurve::default(),
+    };
     Ok(Locality { trace, device, page_cost, curve, whole: Some(whole), sampling: None })
 }
 
@@ -177,7 +184,8 @@ fn read(
 ) -> Result<(ReadTrace, PageView), SimError> {
     let builder = |folding| -> Result<PageViewBuilder, SimError> {
         let builder = PageViewBuilder::new(page_bytes, folding)?;
-        Ok(builder.within(input.memory_limit_bytes()))
+        let limit_bytes = input.memory_limit_bytes();
+        Ok(builder.within(limit_bytes).numbered(Numbering::ByFirstTouch))
     };
     let mut builder_of_all = builder(match repeats {
         Repeats::Each => Folding::None,
@@ -214,7 +222,7 @@ fn analyze(
     wanted: Wanted,
     progress: &Progress,
 ) -> Result<(LruCounts, WholeTrace), SimError> {
-    let Wanted { rankings, working_sets } = wanted;
+    let Wanted { inter_reference, rankings, working_sets, .. } = wanted;
     let passes = 1 + 3 * u64::from(rankings) + u64::from(working_sets);
     progress.enter(Phase::Replaying, passes * view.records().len() as u64);
     let recency = |kind| move || if_wanted(rankings, || recency_ranking(view, kind, progress));
@@ -238,7 +246,9 @@ fn analyze(
         recency: [all?, read?, write?],
         write_frequency: write_frequency?,
         working_sets: working_sets?,
-        inter_reference: InterReference::of(&counts, view.footprint_pages()),
+        inter_reference: if_wanted(inter_reference, || {
+            Ok(InterReference::of(&counts, view.footprint_pages()))
+        })?,
     };
     Ok((counts, whole))
 }
@@ -255,15 +265,22 @@ fn if_wanted<T: Default>(
 const CHUNK_RECORDS: usize = 1 << 18;
 
 /// Hands every reference, as page and whether it writes, to `take`; stops when the run is cancelled.
-fn for_each_reference(
+///
+/// A little before, `look_ahead` has the processor fetch what is kept of the page.
+fn for_each_reference<S>(
     view: &PageView,
     progress: &Progress,
-    mut take: impl FnMut(u32, bool),
+    state: &mut S,
+    look_ahead: impl Fn(&S, u32),
+    take: impl Fn(&mut S, u32, bool),
 ) -> Result<(), SimError> {
     debug_assert_eq!(view.folding(), Folding::None, "each reference is a record");
     for chunk in view.records().chunks(CHUNK_RECORDS) {
-        for record in chunk {
-            take(record.page(), record.first_is_write());
+        for records in chunk.chunks(LOOK_AHEAD_RECORDS) {
+            records.iter().for_each(|record| look_ahead(state, record.page()));
+            for record in records {
+                take(state, record.page(), record.first_is_write());
+            }
         }
         progress.add_done(chunk.len() as u64);
         if progress.is_cancelled() {

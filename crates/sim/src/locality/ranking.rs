@@ -91,12 +91,17 @@ pub(super) fn recency_ranking(
     kind: Kind,
     progress: &Progress,
 ) -> Result<Ranking, SimError> {
-    let mut stack = LruStack::new(view.footprint_pages());
-    let mut ranking = Ranking::default();
-    for_each_reference(view, progress, |page, is_write| {
-        if kind.includes(is_write) {
-            ranking.add(stack.reference(page));
-        }
-    })?;
-    Ok(ranking)
+    let mut state = (LruStack::new(view.footprint_pages()), Ranking::default());
+    for_each_reference(
+        view,
+        progress,
+        &mut state,
+        |(stack, _), page| stack.look_ahead(page),
+        |(stack, ranking), page, is_write| {
+            if kind.includes(is_write) {
+                ranking.add(stack.reference(page));
+            }
+        },
+    )?;
+    Ok(state.1)
 }

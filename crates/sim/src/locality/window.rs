@@ -98,11 +98,17 @@ impl Observed {
         let pages = view.footprint_pages();
         let mut at_rank = vec![0_u64; pages as usize + 1];
         let mut list = List::new(pages, frames);
-        for_each_reference(view, progress, |page, is_write| {
-            if let Some(rank) = list.reference(page, is_write) {
-                at_rank[rank as usize] += 1;
-            }
-        })?;
+        for_each_reference(
+            view,
+            progress,
+            &mut (&mut list, &mut at_rank),
+            |(list, _), page| list.stack.look_ahead(page),
+            |(list, at_rank), page, is_write| {
+                if let Some(rank) = list.reference(page, is_write) {
+                    at_rank[rank as usize] += 1;
+                }
+            },
+        )?;
         let mut beyond = vec![0; pages as usize + 1];
         let mut sum = 0;
         for rank in (1..=pages as usize).rev() {

@@ -31,13 +31,19 @@ impl WorkingSets {
         let references = view.references();
         let windows = windows(references);
         let mut stays = Kind::EVERY.map(|kind| Stays::new(kind, view.footprint_pages(), &windows));
-        let mut now = 0;
-        for_each_reference(view, progress, |page, is_write| {
-            now += 1;
-            for stays in stays.iter_mut().filter(|stays| stays.kind.includes(is_write)) {
-                stays.reference(page, now);
-            }
-        })?;
+        let mut state = (0, &mut stays);
+        for_each_reference(
+            view,
+            progress,
+            &mut state,
+            |(_, stays), page| stays.iter().for_each(|stays| stays.look_ahead(page)),
+            |(now, stays), page, is_write| {
+                *now += 1;
+                for stays in stays.iter_mut().filter(|stays| stays.kind.includes(is_write)) {
+                    stays.reference(page, *now);
+                }
+            },
+        )?;
         Ok(WorkingSets(stays.map(|stays| stays.finish(references))))
     }
 }
@@ -72,6 +78,11 @@ impl<'a> Stays<'a> {
     fn new(kind: Kind, pages: u32, windows: &'a [u64]) -> Self {
         let nothing = vec![0; windows.len()];
         Stays { kind, windows, last: vec![0; pages as usize], count: nothing.clone(), sum: nothing }
+    }
+
+    #[inline]
+    fn look_ahead(&self, page: u32) {
+        std::hint::black_box(self.last[page as usize]);
     }
 
     #[inline]

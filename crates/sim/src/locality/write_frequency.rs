@@ -49,15 +49,20 @@ pub(super) fn write_frequency_ranking(
     ties: Ties,
     progress: &Progress,
 ) -> Result<Ranking, SimError> {
-    let mut order = FrequencyOrder::of(view);
-    let mut ranking = Ranking::default();
-    for_each_reference(view, progress, |page, is_write| {
-        if Kind::Write.includes(is_write) {
-            ranking.add(order.rank(page, ties));
-            order.write(page);
-        }
-    })?;
-    Ok(ranking)
+    let mut state = (FrequencyOrder::of(view), Ranking::default());
+    for_each_reference(
+        view,
+        progress,
+        &mut state,
+        |(order, _), page| order.look_ahead(page),
+        |(order, ranking), page, is_write| {
+            if Kind::Write.includes(is_write) {
+                ranking.add(order.rank(page, ties));
+                order.write(page);
+            }
+        },
+    )?;
+    Ok(state.1)
 }
 
 struct FrequencyOrder {
@@ -92,6 +97,11 @@ impl FrequencyOrder {
         let slot = vec![0; writes.len()];
         writes.fill(0);
         FrequencyOrder { slots, free_slot: first_slot.clone(), first_slot, writes, slot }
+    }
+
+    #[inline]
+    fn look_ahead(&self, page: u32) {
+        std::hint::black_box((self.writes[page as usize], self.slot[page as usize]));
     }
 
     fn rank(&self, page: u32, ties: Ties) -> Option<u32> {

@@ -123,6 +123,8 @@ def _analysed(
         result = _engine.locality(
             source,
             options,
+            curve="miss-curve" in tables,
+            inter_reference="recency" in tables,
             rankings=bool({"summary", "ranks", "inversions"}.intersection(tables)),
             working_sets="working-set" in tables,
             jobs=jobs,

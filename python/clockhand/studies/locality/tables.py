@@ -281,14 +281,13 @@ def _curve(result: Mapping[str, Any], page_bytes: int) -> list[pl.DataFrame]:
     errors = ("misses_standard_error", "write_ios_standard_error")
     misses = pl.col("read_misses") + pl.col("write_misses")
     whole = ("references", "read_references", "write_references", "footprint_pages")
+    # A column for each page of the trace: what has been copied gives its memory back.
+    counted = result["curve"]
+    columns = {name: pl.Series(counted.pop(name)) for name in list(counted)}
     return [
-        _labelled(result, page_bytes, **result["curve"]).with_columns(
+        _labelled(result, page_bytes, **columns).with_columns(
             *(pl.lit(trace[name]).alias(name) for name in whole),
-            *(
-                pl.lit(None, pl.Float64).alias(name)
-                for name in errors
-                if name not in result["curve"]
-            ),
+            *(pl.lit(None, pl.Float64).alias(name) for name in errors if name not in columns),
             device=pl.lit(result["device"]["name"]),
             misses=misses,
             read_ios=misses,
