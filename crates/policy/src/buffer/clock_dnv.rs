@@ -200,6 +200,9 @@ impl ClockDnv {
     }
 
     fn make_room_to_write(&mut self, page: LogicalPage) {
+        if self.modes.nvm_write_hit == NvmWriteHit::InPlace && !self.dram.needs_room() {
+            return;
+        }
         match (self.place_of(page), self.modes.nvm_write_hit) {
             (Some(Medium::Dram), _) | (Some(Medium::Nvm), NvmWriteHit::InPlace) => {}
             (Some(Medium::Nvm), _) => {
@@ -226,20 +229,20 @@ impl ClockDnv {
     }
 
     fn make_room_in_dram(&mut self) {
-        if self.dram.departing().is_none() {
-            if self.dram.len() < self.dram.capacity {
-                return;
+        if self.dram.needs_room() {
+            if self.dram.departing().is_none() {
+                self.dram.choose_victim(&mut self.blocks);
             }
-            self.dram.choose_victim(&mut self.blocks);
+            self.propose_departure();
         }
-        self.propose_departure();
     }
 
     /// The departing page is dropped or migrates, for which NVM may have to make room first.
     fn propose_departure(&mut self) {
-        let page = self.dram.departing().expect("a page departs");
-        let dirty = self.is_dirty(page);
-        if dirty && self.nvm.is_full() && !self.is_in_nvm(page) {
+        let (page, own) = self.dram.departing().expect("a page departs");
+        let (bit, Block { dirty, nvm, .. }) = (self.pages_per_block.bit(page), self.blocks[own]);
+        let (dirty, is_in_nvm) = ((dirty | nvm) & bit != 0, nvm & bit != 0);
+        if dirty && self.nvm.is_full() && !is_in_nvm {
             let slot = self.nvm.choose_victim(&mut self.blocks);
             let (padding, migrating) = (self.padding_of(slot), self.bit_in(slot, page));
             let padding =
@@ -267,7 +270,8 @@ impl ClockDnv {
     fn propose_batch(&mut self, slot: BlockSlot, nvm: u64, padding: u64) {
         self.purpose = Purpose::FlushBlock(slot);
         let pages_per_block = self.pages_per_block;
-        let (departing, Block { block, dram, .. }) = (self.dram.departing(), self.blocks[slot]);
+        let departing = self.dram.departing().map(|(page, _)| page);
+        let Block { block, dram, .. } = self.blocks[slot];
         let keeps = self.modes.padding == Padding::KeepClean;
         self.proposal.propose(Action::Flush, |pages| {
             pages.extend(pages_per_block.pages(block, nvm | padding).map(|page| {
@@ -310,17 +314,17 @@ impl ClockDnv {
 
     fn commit_departure(&mut self) {
         let (action, _) = self.proposal.take();
-        let page = self.dram.departing().expect("a page departs");
-        self.remove_from_dram(page);
+        let (page, slot) = self.dram.departing().expect("a page departs");
+        self.remove_from_dram(slot, page);
         if action == Action::Migrate {
-            self.write_to_nvm(page);
+            self.write_to_nvm(slot, page);
         } else {
-            self.forget_if_empty(self.slot_of(page));
+            self.forget_if_empty(slot);
         }
     }
 
-    fn write_to_nvm(&mut self, page: LogicalPage) {
-        let slot = self.find_or_insert(page);
+    /// Writes `page` of the block in `slot` to NVM.
+    fn write_to_nvm(&mut self, slot: BlockSlot, page: LogicalPage) {
         let bit = self.pages_per_block.bit(page);
         self.nvm.write(slot, &mut self.blocks[slot], bit);
     }
@@ -333,9 +337,9 @@ impl ClockDnv {
         self.forget_if_empty(slot);
     }
 
-    /// Removes `page` from DRAM; its block remains known.
-    fn remove_from_dram(&mut self, page: LogicalPage) {
-        let (slot, bit) = (self.slot_of(page), self.pages_per_block.bit(page));
+    /// Removes `page` of the block in `slot` from DRAM; its block remains known.
+    fn remove_from_dram(&mut self, slot: BlockSlot, page: LogicalPage) {
+        let bit = self.pages_per_block.bit(page);
         self.copied_pages -= u32::from(self.blocks[slot].nvm & bit != 0);
         self.dram.remove(&mut self.blocks[slot], page);
     }
@@ -343,7 +347,7 @@ impl ClockDnv {
     fn add_to_dram(&mut self, page: LogicalPage, dirty: bool) {
         let slot = self.find_or_insert(page);
         let block = &mut self.blocks[slot];
-        self.dram.add(block, page);
+        self.dram.add(slot, block, page);
         if dirty {
             self.dram.set_dirty(block, page);
         }
@@ -377,7 +381,7 @@ impl ClockDnv {
                 self.dram.set_dirty(&mut self.blocks[slot], page);
             }
             (Some(Medium::Nvm), NvmWriteHit::InPlace) => {
-                self.write_to_nvm(page);
+                self.write_to_nvm(self.slot_of(page), page);
                 nvm_writes = 1;
             }
             (Some(Medium::Nvm), _) => {
@@ -392,17 +396,18 @@ impl ClockDnv {
 
     fn write_persistently(&mut self, page: LogicalPage) -> Served {
         let hit = self.place_of(page);
+        let slot = self.find_or_insert(page);
         if hit == Some(Medium::Dram) {
-            self.remove_from_dram(page);
+            self.remove_from_dram(slot, page);
         }
-        self.write_to_nvm(page);
+        self.write_to_nvm(slot, page);
         Served { hit, nvm_writes: 1 }
     }
 
     fn trim(&mut self, page: LogicalPage) -> Served {
         let hit = self.place_of(page);
         if hit == Some(Medium::Dram) {
-            self.remove_from_dram(page);
+            self.remove_from_dram(self.slot_of(page), page);
         }
         if self.is_in_nvm(page) {
             self.remove_from_nvm(page);

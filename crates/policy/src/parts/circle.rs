@@ -24,19 +24,23 @@ struct Part {
 
 /// Blocks, or frames, in the order in which the hand reaches them, each with a weight from 0 to 64.
 ///
-/// The circle is divided into parts of up to 64 places, and the largest weight of each is known. So a weight is
-/// changed, and an entry removed from anywhere and the hand set behind it, in constant time; the first entry from
-/// the hand with the largest weight is found by a scan of one byte per part, eight of them at once. A new entry shifts
-/// the entries up to the next free place; a part that is full is divided. 15 bytes per entry where parts are half
-/// full, as after they are divided.
+/// The circle is divided into parts of up to 64 places, and of each it is known which weight none of its entries
+/// exceeds. So a weight is changed, and an entry removed from anywhere and the hand set behind it, in constant time; the
+/// first entry from the hand with the largest weight is found by a scan of one byte per part, eight of them at once. A part
+/// that turns out to have no such entry is told so then: a lighter entry is no reason to look for the next heaviest one. A
+/// new entry shifts the entries up to the next free place; a part that is full is divided. 15 bytes per entry where parts
+/// are half full, as after they are divided.
 #[derive(Clone, Debug)]
 pub(crate) struct Circle<T> {
     parts: Vec<Part>,
     unused: Vec<u32>,
     /// The parts that have entries, in the hand's order.
     order: Vec<u32>,
-    /// By position in the order: the largest weight of the part.
-    heaviest: Vec<u8>,
+    /// By position in the order: no entry of the part weighs more.
+    bounds: Vec<u8>,
+    /// By weight: its entries; of weight 0 they are not counted.
+    entries_of_weight: Vec<u32>,
+    largest_weight: u8,
     /// By entry: its part and its place in it, as part × 64 + place.
     places: Vec<u32>,
     /// The place of the entry under the hand.
@@ -56,19 +60,19 @@ fn largest(bytes: &[u8]) -> u8 {
     bytes.iter().copied().fold(0, u8::max)
 }
 
-/// The first position of `wanted`, looked for in eight bytes at once.
-fn position_of(wanted: u8, bytes: &[u8]) -> Option<usize> {
+/// The first position of `least` or more, looked for in eight bytes of up to 64 at once.
+fn position_from(least: u8, bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
-        let difference = u64::from_le_bytes(*word) ^ (ONES * u64::from(wanted));
-        // The top bit of each byte that is 0; above the first of them there may be others.
-        let equal = difference.wrapping_sub(ONES) & !difference & (ONES << 7);
-        if equal != 0 {
-            return Some(index * 8 + equal.trailing_zeros() as usize / 8);
+        // The top bit of each byte that is large enough.
+        let sums = u64::from_le_bytes(*word) + ONES * u64::from(128 - least);
+        let found = sums & (ONES << 7);
+        if found != 0 {
+            return Some(index * 8 + found.trailing_zeros() as usize / 8);
         }
     }
-    let found = rest.iter().position(|&byte| byte == wanted);
+    let found = rest.iter().position(|&byte| byte >= least);
     found.map(|position| words.len() * 8 + position)
 }
 
@@ -77,34 +81,40 @@ impl<T: Listed> Circle<T> {
         parts: Vec::new(),
         unused: Vec::new(),
         order: Vec::new(),
-        heaviest: Vec::new(),
+        bounds: Vec::new(),
+        entries_of_weight: Vec::new(),
+        largest_weight: 0,
         places: Vec::new(),
         hand: NONE,
         listed: PhantomData,
     };
 
-    /// Sets what stands in a place that has an entry or had one, and keeps the largest weight of its part.
+    /// Sets what stands in a place that has an entry or had one.
     #[inline]
     fn weigh(&mut self, part: usize, at: usize, weight: u8) {
         let Part { weights, position, .. } = &mut self.parts[part];
-        let before = core::mem::replace(&mut weights[at], weight);
-        let heaviest = &mut self.heaviest[*position as usize];
-        if weight >= *heaviest {
-            *heaviest = weight;
-        } else if before == *heaviest {
-            *heaviest = largest(weights);
+        let before = usize::from(core::mem::replace(&mut weights[at], weight));
+        let bound = &mut self.bounds[*position as usize];
+        *bound = weight.max(*bound);
+        let entries = &mut self.entries_of_weight;
+        entries[before] = entries[before].wrapping_sub(1);
+        entries[usize::from(weight)] = entries[usize::from(weight)].wrapping_add(1);
+        self.largest_weight = weight.max(self.largest_weight);
+        while self.largest_weight > 0 && entries[usize::from(self.largest_weight)] == 0 {
+            self.largest_weight -= 1;
         }
     }
 
     /// Puts a part without entries into the order.
     fn add_part(&mut self, position: usize) -> usize {
+        self.entries_of_weight.resize(PLACES + 1, 0);
         let part = self.unused.pop().unwrap_or(self.parts.len() as u32);
         if part as usize == self.parts.len() {
             let (weights, entries) = ([0; PLACES], [NONE; PLACES]);
             self.parts.push(Part { taken: 0, weights, entries, position: 0 });
         }
         self.order.insert(position, part);
-        self.heaviest.insert(position, 0);
+        self.bounds.insert(position, 0);
         self.number_from(position);
         part as usize
     }
@@ -113,7 +123,7 @@ impl<T: Listed> Circle<T> {
     fn remove_part(&mut self, part: usize) {
         let position = self.parts[part].position as usize;
         self.order.remove(position);
-        self.heaviest.remove(position);
+        self.bounds.remove(position);
         self.number_from(position);
         self.unused.push(part as u32);
     }
@@ -124,25 +134,29 @@ impl<T: Listed> Circle<T> {
         }
     }
 
-    fn put(&mut self, part: usize, at: usize, (entry, weight): (u32, u8)) {
+    fn put(&mut self, part: usize, at: usize, entry: u32, weight: u8) {
         self.parts[part].taken |= 1 << at;
         self.parts[part].entries[at] = entry;
         self.places[entry as usize] = joined(part, at);
         self.weigh(part, at, weight);
     }
 
-    fn take(&mut self, part: usize, at: usize) -> (u32, u8) {
-        let Part { taken, weights, entries, .. } = &mut self.parts[part];
-        *taken &= !(1 << at);
-        let taken = (entries[at], weights[at]);
+    fn take(&mut self, part: usize, at: usize) {
+        self.parts[part].taken &= !(1 << at);
         self.weigh(part, at, 0);
-        taken
     }
 
     /// Moves an entry to a free place, and the hand with it.
     fn shift(&mut self, from: (usize, usize), to: (usize, usize)) {
-        let entry = self.take(from.0, from.1);
-        self.put(to.0, to.1, entry);
+        let Part { taken, weights, entries, .. } = &mut self.parts[from.0];
+        *taken &= !(1 << from.1);
+        let (entry, weight) = (entries[from.1], core::mem::take(&mut weights[from.1]));
+        let Part { taken, weights, entries, position } = &mut self.parts[to.0];
+        *taken |= 1 << to.1;
+        (entries[to.1], weights[to.1]) = (entry, weight);
+        let bound = &mut self.bounds[*position as usize];
+        *bound = weight.max(*bound);
+        self.places[entry as usize] = joined(to.0, to.1);
         if self.hand == joined(from.0, from.1) {
             self.hand = joined(to.0, to.1);
         }
@@ -202,7 +216,7 @@ impl<T: Listed> Circle<T> {
             self.places.resize(entry.index() + 1, NONE);
         }
         let (part, at) = self.place_before_hand();
-        self.put(part, at, (entry.index() as u32, weight));
+        self.put(part, at, entry.index() as u32, weight);
     }
 
     pub(crate) fn weight(&self, entry: T) -> u8 {
@@ -260,30 +274,36 @@ impl<T: Listed> Circle<T> {
     }
 
     /// The largest weight, 0 if the circle is empty.
+    #[inline]
     pub(crate) fn largest_weight(&self) -> u8 {
-        largest(&self.heaviest)
+        self.largest_weight
     }
 
     /// The first of the heaviest from a place on, around the circle.
-    fn first_from(&self, part: usize, at: usize) -> T {
+    fn first_from(&mut self, part: usize, at: usize) -> T {
         let weight = self.largest_weight();
-        let found = |part: usize, at: usize| T::from_index(self.parts[part].entries[at]);
-        if let Some(further) = position_of(weight, &self.parts[part].weights[at..]) {
-            return found(part, at + further);
+        let found = |part: &Part, at: usize| T::from_index(part.entries[at]);
+        if let Some(further) = position_from(weight, &self.parts[part].weights[at..]) {
+            return found(&self.parts[part], at + further);
         }
-        let position = self.parts[part].position as usize;
-        let (before, behind) = self.heaviest.split_at(position + 1);
-        let behind = position_of(weight, behind).map(|further| position + 1 + further);
-        let next = behind.or_else(|| position_of(weight, before)).expect("a part has this weight");
-        let next = self.order[next] as usize;
-        found(
-            next,
-            position_of(weight, &self.parts[next].weights).expect("an entry has this weight"),
-        )
+        let mut from = self.parts[part].position as usize + 1;
+        loop {
+            let (before, behind) = self.bounds.split_at(from);
+            let position = match position_from(weight, behind) {
+                Some(further) => from + further,
+                None => position_from(weight, before).expect("a part has this weight"),
+            };
+            let part = &self.parts[self.order[position] as usize];
+            match position_from(weight, &part.weights) {
+                Some(at) => return found(part, at),
+                None => self.bounds[position] = largest(&part.weights),
+            }
+            from = position;
+        }
     }
 
     /// The first of the heaviest blocks from the hand.
-    pub(crate) fn first_heaviest(&self) -> Option<T> {
+    pub(crate) fn first_heaviest(&mut self) -> Option<T> {
         if self.hand == NONE || self.largest_weight() == 0 {
             return self.under_hand();
         }
@@ -292,7 +312,7 @@ impl<T: Listed> Circle<T> {
     }
 
     /// The next of the heaviest blocks behind `entry`, around the circle.
-    pub(crate) fn next_heaviest(&self, entry: T) -> T {
+    pub(crate) fn next_heaviest(&mut self, entry: T) -> T {
         let place = self.places[entry.index()];
         if self.largest_weight() == 0 {
             return self.entry_in(self.following(place));
@@ -322,12 +342,13 @@ impl<T: Listed> Circle<T> {
             assert_eq!(self.weight(entry), weight(entry), "a weight is wrong");
             assert_eq!(self.entry_in(self.places[entry.index()]), entry, "a place is wrong");
         }
+        let heaviest = self.iter().map(weight).max().unwrap_or(0);
+        assert_eq!(self.largest_weight(), heaviest, "the largest weight is wrong");
         for (position, &part) in self.order.iter().enumerate() {
             let part = &self.parts[part as usize];
             assert_eq!(part.position as usize, position, "a part's position is wrong");
             assert_ne!(part.taken, 0, "a part without an entry");
-            let heaviest = part.weights.iter().max();
-            assert_eq!(heaviest, Some(&self.heaviest[position]), "a largest weight is wrong");
+            assert!(largest(&part.weights) <= self.bounds[position], "a bound is wrong");
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::{Frame, LogicalPage};
 #[derive(Clone, Copy, Debug)]
 struct Held {
     page: LogicalPage,
+    /// Where its block is, which stays known as long as it has a page here.
+    slot: BlockSlot,
     /// The next frame that holds a page of the same block.
     next_of_block: Frame,
 }
@@ -50,13 +52,23 @@ impl ClockD {
         self.ring.len() + u32::from(self.departing.is_some())
     }
 
+    /// Whether a page has to leave, or is leaving, before one is added.
+    #[inline]
+    pub(super) fn needs_room(&self) -> bool {
+        self.departing.is_some() || self.ring.len() >= self.capacity
+    }
+
     pub(super) fn dirty_len(&self) -> u32 {
         self.dirty.len()
     }
 
-    /// The page that is to leave, once it was chosen.
-    pub(super) fn departing(&self) -> Option<LogicalPage> {
-        self.departing.map(|frame| self.held[frame.index()].page)
+    /// The page that is to leave, once it was chosen, and its block.
+    #[inline]
+    pub(super) fn departing(&self) -> Option<(LogicalPage, BlockSlot)> {
+        self.departing.map(|frame| {
+            let Held { page, slot, .. } = self.held[frame.index()];
+            (page, slot)
+        })
     }
 
     /// Chooses the page to leave: from the hand, a page with reference bit 1 gets bit 0, the first one with bit
@@ -64,8 +76,7 @@ impl ClockD {
     pub(super) fn choose_victim(&mut self, blocks: &mut BlockTable<Block>) {
         loop {
             let frame = self.ring.head();
-            let page = self.held[frame.index()].page;
-            let slot = blocks.find(self.pages_per_block.block_of(page)).expect("a page's block");
+            let Held { page, slot, .. } = self.held[frame.index()];
             let (block, bit) = (&mut blocks[slot], self.pages_per_block.bit(page));
             if block.referenced & bit == 0 {
                 self.ring.remove(&mut self.links, frame);
@@ -93,10 +104,10 @@ impl ClockD {
         (frame != Frame::NONE).then(|| self.held[frame.index()].page)
     }
 
-    /// Adds `page`, clean and with reference bit 0, in the place that the hand reaches last.
-    pub(super) fn add(&mut self, block: &mut Block, page: LogicalPage) {
+    /// Adds `page` of the block in `slot`, clean and with reference bit 0, in the place that the hand reaches last.
+    pub(super) fn add(&mut self, slot: BlockSlot, block: &mut Block, page: LogicalPage) {
         assert!(self.len() < self.capacity, "DRAM is full");
-        let held = Held { page, next_of_block: block.first_frame };
+        let held = Held { page, slot, next_of_block: block.first_frame };
         let frame = match self.unused.pop() {
             Some(frame) => {
                 self.held[frame.index()] = held;
@@ -146,8 +157,11 @@ impl ClockD {
 
     /// Removes `page`, which is here.
     pub(super) fn remove(&mut self, block: &mut Block, page: LogicalPage) {
-        self.set_clean(block, page);
+        let bit = self.pages_per_block.bit(page);
         let (before, frame) = self.frames_of(block, page);
+        if block.dirty & bit != 0 {
+            self.dirty.remove(&mut self.dirty_links, frame);
+        }
         let next = self.held[frame.index()].next_of_block;
         if before == Frame::NONE {
             block.first_frame = next;
@@ -160,8 +174,8 @@ impl ClockD {
             self.ring.remove(&mut self.links, frame);
         }
         self.unused.push(frame);
-        let bit = self.pages_per_block.bit(page);
         block.dram &= !bit;
+        block.dirty &= !bit;
         block.referenced &= !bit;
     }
 
@@ -171,8 +185,7 @@ impl ClockD {
         blocks: &'a BlockTable<Block>,
     ) -> impl Iterator<Item = PageState> + 'a {
         self.ring.iter(&self.links).map(move |frame| {
-            let page = self.held[frame.index()].page;
-            let slot = blocks.find(self.pages_per_block.block_of(page)).expect("a page's block");
+            let Held { page, slot, .. } = self.held[frame.index()];
             let (block, bit) = (&blocks[slot], self.pages_per_block.bit(page));
             PageState {
                 page,

@@ -102,6 +102,10 @@ impl ClockNv {
         assert!(pages <= self.capacity, "more pages than NVM has place for");
         let most = self.circle.iter().map(|slot| weight(&blocks[slot])).max();
         let naive = self.circle.iter().find(|&slot| Some(weight(&blocks[slot])) == most);
-        assert_eq!(self.circle.first_heaviest(), naive, "the search begins as a naive scan");
+        assert_eq!(
+            self.circle.clone().first_heaviest(),
+            naive,
+            "the search begins as a naive scan"
+        );
     }
 }

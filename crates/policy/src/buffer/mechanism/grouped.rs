@@ -187,7 +187,7 @@ impl<O: BlockOrder> GroupedBuffer<O> {
     }
 
     fn propose(&mut self, request: Request) {
-        if self.leaving.is_none() && self.needs_room(request) && self.pages == self.capacity_pages {
+        if self.leaving.is_none() && self.pages == self.capacity_pages && self.needs_room(request) {
             self.leaving = Some(self.order.choose_victim(&self.groups));
         }
         if let Some(slot) = self.leaving {

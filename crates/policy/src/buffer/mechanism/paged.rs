@@ -160,8 +160,8 @@ impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
     }
 
     fn propose(&mut self, request: Request) {
-        if let Some(page) = self.needed_frame(request)
-            && self.memory.is_full()
+        if self.memory.is_full()
+            && let Some(page) = self.needed_frame(request)
         {
             let id = self.id_of(page);
             let victim = self.memory.propose_victim_for(id).expect("no page is pinned");
