@@ -86,17 +86,17 @@ impl Cataloged for Arc {
 }
 
 impl Arc {
-    /// Moves `p` for a page that is in a ghost list, once.
-    fn adapt(&mut self, page: PageId) {
+    /// Moves `p` for a page that is in this ghost list, once.
+    #[inline]
+    fn adapt(&mut self, page: PageId, list: usize) {
         if self.adapted_for.replace(page) == Some(page) {
             return;
         }
         let (len_b1, len_b2) = (f64::from(self.ghosts.len(B1)), f64::from(self.ghosts.len(B2)));
-        if self.ghosts.contains(B1, page) {
-            self.p = (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into());
-        } else if self.ghosts.contains(B2, page) {
-            self.p = (self.p - (len_b1 / len_b2).max(1.0)).max(0.0);
-        }
+        self.p = match list {
+            B1 => (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into()),
+            _ => (self.p - (len_b1 / len_b2).max(1.0)).max(0.0),
+        };
     }
 
     /// The listing's Case IV, for a page that is in no list.
@@ -163,22 +163,26 @@ impl PagePolicy for Arc {
     }
 
     /// A driver that does not know which page comes is answered as for one that is in no list.
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        let ghost = self.incoming.take();
-        let ghost =
-            ghost.filter(|&page| self.ghosts.contains(B1, page) || self.ghosts.contains(B2, page));
-        let Some(page) = ghost else { return self.make_room_for_new_page(frames) };
-        self.adapt(page);
-        self.replace(self.ghosts.contains(B2, page), frames)
+        let ghost = self.incoming.take().and_then(|page| Some((page, self.ghosts.list_of(page)?)));
+        let Some((page, list)) = ghost else { return self.make_room_for_new_page(frames) };
+        self.adapt(page, list);
+        self.replace(list == B2, frames)
     }
 
+    #[inline(always)]
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        self.adapt(fault.page);
-        self.adapted_for = None;
-        let was_ghost = self.ghosts.remove(B1, fault.page) || self.ghosts.remove(B2, fault.page);
-        if !was_ghost {
-            self.trim_ghosts();
+        let ghost_list = self.ghosts.list_of(fault.page);
+        match ghost_list {
+            Some(list) => {
+                self.adapt(fault.page, list);
+                self.ghosts.remove(list, fault.page);
+            }
+            None => self.trim_ghosts(),
         }
+        self.adapted_for = None;
+        let was_ghost = ghost_list.is_some();
         self.is_in_t2[frame.index()] = was_ghost;
         let list = if was_ghost { &mut self.t2 } else { &mut self.t1 };
         list.push_tail(&mut self.links, frame);

@@ -119,10 +119,12 @@ impl PagePolicy for Car {
         self.ghosts.look_ahead(page);
     }
 
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.replace(frames)
     }
 
+    #[inline(always)]
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         let Some(list) = self.ghosts.list_of(fault.page) else {
             self.trim_ghosts();

@@ -147,6 +147,7 @@ impl PagePolicy for S3Fifo {
         self.ghosts.look_ahead(page);
     }
 
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.any_page_left = true;
         let victim = match self.small.len() >= self.small_pages {
@@ -158,6 +159,7 @@ impl PagePolicy for S3Fifo {
         victim.expect("a frame is not pinned")
     }
 
+    #[inline(always)]
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         self.frequency[frame.index()] = 0;
         let was_ghost = self.ghosts.remove(0, fault.page);
