@@ -82,7 +82,7 @@ def write_all(folder: Path, requests: int) -> dict[str, Path]:
         try:
             clockhand.convert_traces(trace, path, to=target)
         except clockhand.ClockhandError as error:
-            if "--streams" not in str(error):
+            if "streams=" not in str(error):
                 raise
             clockhand.convert_traces(traces[1], path, to=target)
         paths[target] = path
