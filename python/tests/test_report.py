@@ -511,3 +511,13 @@ def test_plots_that_do_not_fit_leave_no_file(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_the_notes_on_a_trace_ten_stand_open() -> None:
+    """A capture of files has a note for each process: hundreds would be pages of a print."""
+    facts = example_facts()
+    facts["traces"][0]["notes"] = [f"process {number}: cc" for number in range(40)]
+    page = render(example_rows(), facts)
+    opened, folded = page.split("<summary>30 more notes on this trace</summary>")
+    assert opened.count("process ") == 10 and "process 9: cc" in opened
+    assert folded.count("process ") == 30

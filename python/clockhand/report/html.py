@@ -27,6 +27,9 @@ KIT = Path(__file__).parent
 AXIS_HEIGHT = 66
 """Pixels that a figure takes below and above the area of its values."""
 
+MOST_NOTES = 10
+"""Notes on a trace that stand open; a capture of files has one for each process."""
+
 
 def escaped_json(text: str) -> str:
     """Return the same JSON, made safe inside a ``<script>`` element."""
@@ -187,6 +190,7 @@ def template(page: Path) -> jinja2.Template:
         "style": _resource("page.css"),
         "script": _resource("page.js"),
         "library": _library,
+        "most_notes": MOST_NOTES,
         "range_width": RANGE_WIDTH,
         "range_height": RANGE_HEIGHT,
     }
