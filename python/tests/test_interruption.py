@@ -52,7 +52,12 @@ def came_before_our_first_line(run: Run) -> bool:
 
 def test_a_signal_ends_the_command_without_a_traceback_or_leftovers(tmp_path: Path) -> None:
     (tmp_path / "long.trace").write_text(os_course(scattered_pages(1_000_000)))
-    runs = run_all(partial(stopped, tmp_path, *case) for case in CASES)
+    # The command leaves ignored what its parent ignores, and these tests may run under nohup.
+    ours = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        runs = run_all(partial(stopped, tmp_path, *case) for case in CASES)
+    finally:
+        signal.signal(signal.SIGHUP, ours)
     written = {"long.trace"}
     for case, run in zip(CASES, runs, strict=True):
         assert run.out == b"", (case, run)
