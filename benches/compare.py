@@ -119,6 +119,13 @@ def fitting_hashpower(frames: int) -> int:
     return (2 * frames - 1).bit_length()
 
 
+def write_rows(options: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+    """Write what a bench of the Zipf trace measured, with its machine and its settings."""
+    settings = {"references": options.references, "rounds": options.rounds}
+    result = {"machine": machine(), "settings": settings, "rows": rows}
+    options.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
 def machine() -> dict[str, Any]:
     """Return the facts of the machine that a figure depends on."""
     model = next(

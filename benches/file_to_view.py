@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from compare import PAGE_BYTES, machine, write_oracle_general, zipf
+from compare import PAGE_BYTES, write_oracle_general, write_rows, zipf
 
 import clockhand
 
@@ -78,9 +78,7 @@ def main() -> None:
                 }
                 print(row, file=sys.stderr)
                 rows.append(row)
-    settings = {"references": options.references, "rounds": options.rounds}
-    result = {"machine": machine(), "settings": settings, "rows": rows}
-    options.out.write_text(json.dumps(result, indent=1) + "\n")
+    write_rows(options, rows)
 
 
 if __name__ == "__main__":

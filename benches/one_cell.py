@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from compare import fitting_hashpower, machine, write_oracle_general, zipf
+from compare import fitting_hashpower, write_oracle_general, write_rows, zipf
 
 POLICIES = {"clock": "Clock", "lru": "LRU", "fifo": "FIFO"}
 FRAMES = (10_000, 100_000)
@@ -96,9 +96,7 @@ def main() -> None:
                 row = {**row_of(policy, frames, runs), "load_average": round(os.getloadavg()[0], 1)}
                 print(row, file=sys.stderr)
                 rows.append(row)
-    settings = {"references": options.references, "rounds": options.rounds}
-    result = {"machine": machine(), "settings": settings, "rows": rows}
-    options.out.write_text(json.dumps(result, indent=1) + "\n")
+    write_rows(options, rows)
 
 
 if __name__ == "__main__":
