@@ -12,6 +12,7 @@ mod list;
 mod ring;
 mod size_buckets;
 mod split_mix;
+mod two_lists;
 
 pub(crate) use address_map::AddressMap;
 pub(crate) use circle::Circle;
@@ -25,3 +26,4 @@ pub(crate) use list::{FrameList, Links, List, Listed, PageList};
 pub(crate) use ring::{FrameRing, LinkedRing, Ring, Turn, frames_from, next_position};
 pub(crate) use size_buckets::SizeBuckets;
 pub use split_mix::SplitMix64;
+pub(crate) use two_lists::TwoLists;

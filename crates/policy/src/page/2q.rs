@@ -110,9 +110,7 @@ impl PagePolicy for TwoQ {
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         let comes_back = self.a1out.contains(0, fault.page);
         // More than one only if several pages have left for this one and those that come with it.
-        while self.a1out.len(0) > self.kout {
-            self.a1out.drop_oldest(0);
-        }
+        self.a1out.shrink(0, self.kout.into());
         self.a1out.remove(0, fault.page);
         self.is_in_am[frame.index()] = comes_back;
         let queue = if comes_back { &mut self.am } else { &mut self.a1in };

@@ -31,27 +31,25 @@
 //!
 //! **Reference.** N. Megiddo, D. S. Modha: ARC: a self-tuning, low overhead replacement cache. FAST 2003.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
-use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
+use super::{AccessDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
-use crate::parts::{FrameList, GhostLists, Links};
+use crate::parts::{GhostLists, TwoLists};
 use crate::{Frame, Frames, Op, PageId};
 
-/// Numbers of the ghost lists.
-const B1: usize = 0;
-const B2: usize = 1;
+/// Numbers of the lists.
+const T1: usize = 0;
+const T2: usize = 1;
+/// Numbers of the ghost lists: those of the lists that their pages left.
+const B1: usize = T1;
+const B2: usize = T2;
 
-/// The two LRU lists share their links: a page is in one of them.
+/// The two LRU lists, their ghosts and `T1`'s target size.
 #[derive(Clone, Debug)]
 pub struct Arc {
     frames: u32,
-    links: Links,
-    t1: FrameList,
-    t2: FrameList,
-    is_in_t2: Vec<bool>,
+    /// `T1` and `T2`.
+    lists: TwoLists,
     /// `B1` and `B2`.
     ghosts: GhostLists<1, 2>,
     p: f64,
@@ -73,10 +71,7 @@ impl Cataloged for Arc {
     fn build(_: &Settings, size: Size) -> Self {
         Arc {
             frames: size.frames,
-            links: Links::new(size.frames),
-            t1: FrameList::EMPTY,
-            t2: FrameList::EMPTY,
-            is_in_t2: vec![false; size.frames as usize],
+            lists: TwoLists::new(size.frames),
             ghosts: GhostLists::new(size.pages),
             p: 0.0,
             incoming: None,
@@ -99,12 +94,19 @@ impl Arc {
         };
     }
 
+    /// The listing's Cases II and III, for a page that is in this ghost list.
+    #[inline(never)]
+    fn make_room_for_ghost<F: Frames>(&mut self, page: PageId, list: usize, frames: &F) -> Frame {
+        self.adapt(page, list);
+        self.replace(list == B2, frames)
+    }
+
     /// The listing's Case IV, for a page that is in no list.
+    #[inline(always)]
     fn make_room_for_new_page<F: Frames>(&mut self, frames: &F) -> Frame {
-        if self.t1.len() == self.frames {
-            let victim = first_unpinned(&self.t1, &self.links, frames);
-            let victim = victim.expect("a frame is not pinned");
-            self.t1.remove(&mut self.links, victim);
+        if self.lists.len(T1) == self.frames {
+            let victim = self.first_unpinned(T1, frames).expect("a frame is not pinned");
+            self.lists.remove(victim);
             return victim;
         }
         self.trim_ghosts();
@@ -112,41 +114,49 @@ impl Arc {
     }
 
     /// Makes room in the lists for a page that is in none of them.
+    #[inline(always)]
     fn trim_ghosts(&mut self) {
-        let frames = u64::from(self.frames);
-        let in_l1 = |arc: &Arc| u64::from(arc.t1.len()) + u64::from(arc.ghosts.len(B1));
-        while in_l1(self) >= frames && self.ghosts.len(B1) > 0 {
-            self.ghosts.drop_oldest(B1);
-        }
-        let in_l2 = |arc: &Arc| u64::from(arc.t2.len()) + u64::from(arc.ghosts.len(B2));
-        while in_l1(self) + in_l2(self) >= 2 * frames && self.ghosts.len(B2) > 0 {
-            self.ghosts.drop_oldest(B2);
-        }
+        let (frames, in_t1) = (u64::from(self.frames), u64::from(self.lists.len(T1)));
+        self.ghosts.shrink(B1, (frames - 1).saturating_sub(in_t1));
+        let others = in_t1 + u64::from(self.lists.len(T2)) + u64::from(self.ghosts.len(B1));
+        self.ghosts.shrink(B2, (2 * frames - 1).saturating_sub(others));
     }
 
     /// The listing's `REPLACE`.
+    #[inline(always)]
     fn replace<F: Frames>(&mut self, comes_from_b2: bool, frames: &F) -> Frame {
-        let len_t1 = f64::from(self.t1.len());
+        let len_t1 = f64::from(self.lists.len(T1));
         let from_t1 = len_t1 > self.p || (comes_from_b2 && len_t1 == self.p);
-        let victim = match from_t1 {
-            true => self.evict_from_t1(frames).or_else(|| self.evict_from_t2(frames)),
-            false => self.evict_from_t2(frames).or_else(|| self.evict_from_t1(frames)),
-        };
-        victim.expect("a frame is not pinned")
+        let mut list = if from_t1 { T1 } else { T2 };
+        let victim = self.first_unpinned(list, frames).unwrap_or_else(|| {
+            list = T1 + T2 - list;
+            self.first_unpinned(list, frames).expect("a frame is not pinned")
+        });
+        self.lists.remove(victim);
+        self.ghosts.push_new(list, frames.page(victim));
+        victim
     }
 
-    fn evict_from_t1<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
-        let victim = first_unpinned(&self.t1, &self.links, frames)?;
-        self.t1.remove(&mut self.links, victim);
-        self.ghosts.push_new(B1, frames.page(victim));
-        Some(victim)
+    #[inline(always)]
+    fn first_unpinned<F: Frames>(&self, list: usize, frames: &F) -> Option<Frame> {
+        if self.lists.len(list) == 0 || frames.is_pinned(self.lists.head(list)) {
+            return self.first_unpinned_behind_head(list, frames);
+        }
+        Some(self.lists.head(list))
     }
 
-    fn evict_from_t2<F: Frames>(&mut self, frames: &F) -> Option<Frame> {
-        let victim = first_unpinned(&self.t2, &self.links, frames)?;
-        self.t2.remove(&mut self.links, victim);
-        self.ghosts.push_new(B2, frames.page(victim));
-        Some(victim)
+    #[cold]
+    fn first_unpinned_behind_head<F: Frames>(&self, list: usize, frames: &F) -> Option<Frame> {
+        self.lists.iter(list).find(|&frame| !frames.is_pinned(frame))
+    }
+
+    /// A ghost of this list has come back, to `frame`.
+    #[inline(never)]
+    fn come_back(&mut self, page: PageId, list: usize, frame: Frame) {
+        self.adapt(page, list);
+        self.ghosts.remove(list, page);
+        self.adapted_for = None;
+        self.lists.push_tail(T2, frame);
     }
 }
 
@@ -158,6 +168,7 @@ impl PagePolicy for Arc {
         self.ghosts.look_ahead(page);
     }
 
+    #[inline(always)]
     fn make_room_for(&mut self, page: PageId) {
         self.incoming = Some(page);
     }
@@ -166,36 +177,29 @@ impl PagePolicy for Arc {
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let ghost = self.incoming.take().and_then(|page| Some((page, self.ghosts.list_of(page)?)));
-        let Some((page, list)) = ghost else { return self.make_room_for_new_page(frames) };
-        self.adapt(page, list);
-        self.replace(list == B2, frames)
+        match ghost {
+            Some((page, list)) => self.make_room_for_ghost(page, list, frames),
+            None => self.make_room_for_new_page(frames),
+        }
     }
 
     #[inline(always)]
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        let ghost_list = self.ghosts.list_of(fault.page);
-        match ghost_list {
-            Some(list) => {
-                self.adapt(fault.page, list);
-                self.ghosts.remove(list, fault.page);
-            }
-            None => self.trim_ghosts(),
+        if let Some(list) = self.ghosts.list_of(fault.page) {
+            return self.come_back(fault.page, list, frame);
         }
+        self.trim_ghosts();
         self.adapted_for = None;
-        let was_ghost = ghost_list.is_some();
-        self.is_in_t2[frame.index()] = was_ghost;
-        let list = if was_ghost { &mut self.t2 } else { &mut self.t1 };
-        list.push_tail(&mut self.links, frame);
+        self.lists.push_tail(T1, frame);
     }
 
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
-        let list = if self.is_in_t2[frame.index()] { &mut self.t2 } else { &mut self.t1 };
-        list.remove(&mut self.links, frame);
+        self.lists.remove(frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.list("T1", &mut self.t1.iter(&self.links));
-        inspector.list("T2", &mut self.t2.iter(&self.links));
+        inspector.list("T1", &mut self.lists.iter(T1));
+        inspector.list("T2", &mut self.lists.iter(T2));
         inspector.ghosts("B1", &mut self.ghosts.iter(B1));
         inspector.ghosts("B2", &mut self.ghosts.iter(B2));
         inspector.value("p", self.p);
@@ -203,46 +207,39 @@ impl PagePolicy for Arc {
 
     fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
         show("p_pages", self.p);
-        show("T1_pages", self.t1.len().into());
-        show("T2_pages", self.t2.len().into());
+        show("T1_pages", self.lists.len(T1).into());
+        show("T2_pages", self.lists.len(T2).into());
         show("B1_ghosts", self.ghosts.len(B1).into());
         show("B2_ghosts", self.ghosts.len(B2).into());
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.ghosts.check_invariants();
-        let in_l1 = self.t1.len() + self.ghosts.len(B1);
+        let in_l1 = self.lists.len(T1) + self.ghosts.len(B1);
         assert!(in_l1 <= self.frames, "T1 and B1 exceed the frames");
-        let in_all = u64::from(in_l1) + u64::from(self.t2.len() + self.ghosts.len(B2));
+        let in_all = u64::from(in_l1) + u64::from(self.lists.len(T2) + self.ghosts.len(B2));
         assert!(in_all <= 2 * u64::from(self.frames), "the lists exceed twice the frames");
         assert!((0.0..=f64::from(self.frames)).contains(&self.p), "p is out of range");
-        for (list, is_t2) in [(&self.t1, false), (&self.t2, true)] {
-            list.check_invariants(&self.links);
-            for frame in list.iter(&self.links) {
-                assert_eq!(self.is_in_t2[frame.index()], is_t2, "a page is in the other list");
-                let page = frames.page(frame);
-                let is_ghost = self.ghosts.contains(B1, page) || self.ghosts.contains(B2, page);
-                assert!(!is_ghost, "a page in memory is a ghost");
-            }
+        self.lists.check_invariants();
+        for frame in self.lists.iter(T1).chain(self.lists.iter(T2)) {
+            let page = frames.page(frame);
+            let is_ghost = self.ghosts.contains(B1, page) || self.ghosts.contains(B2, page);
+            assert!(!is_ghost, "a page in memory is a ghost");
         }
     }
 }
 
 impl AccessDriven for Arc {
-    #[inline]
+    #[inline(always)]
     fn hit<F: Frames>(&mut self, _: Op, frame: Frame, _: &F) {
-        if self.is_in_t2[frame.index()] {
-            self.t2.move_to_tail(&mut self.links, frame);
-        } else {
-            self.t1.remove(&mut self.links, frame);
-            self.t2.push_tail(&mut self.links, frame);
-            self.is_in_t2[frame.index()] = true;
-        }
+        self.lists.move_to_tail_of_1(frame);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
     use crate::Memory;
     use crate::worked_examples::run;

@@ -43,6 +43,8 @@ pub struct Car {
     ghosts: GhostLists<1, 2>,
     is_in_t2: Vec<bool>,
     p: f64,
+    /// From so many pages on, `T1` is examined: at least `p` and 1.
+    least_t1: u32,
 }
 
 impl Cataloged for Car {
@@ -62,52 +64,94 @@ impl Cataloged for Car {
             ghosts: GhostLists::new(size.pages),
             is_in_t2: vec![false; size.frames as usize],
             p: 0.0,
+            least_t1: 1,
         }
     }
 }
 
 impl Car {
-    /// The listing's `replace()`. A pinned page goes to the tail of its own clock; a clock that shows only
-    /// pinned pages once around leaves the choice to the other one.
+    #[inline]
+    fn prefers_t1(&self) -> bool {
+        self.t1.len() >= self.least_t1
+    }
+
+    /// The listing's `replace()`, in memory without pinned pages.
+    #[inline(always)]
     fn replace<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        let (mut pinned_in_t1, mut pinned_in_t2) = (0, 0);
         loop {
-            let prefers_t1 =
-                f64::from(self.t1.len()) >= self.p.max(1.0) && pinned_in_t1 < self.t1.len();
             // T2 may be empty, although T1 is small, after pages have left out of turn.
-            let from_t1 = prefers_t1 || pinned_in_t2 >= self.t2.len();
-            let (clock, ghosts, pinned) = match from_t1 {
-                true => (&mut self.t1, B1, &mut pinned_in_t1),
-                false => (&mut self.t2, B2, &mut pinned_in_t2),
-            };
-            let frame = clock.pop_head();
-            if frames.is_pinned(frame) {
-                clock.push_tail(frame);
-                *pinned += 1;
-                continue;
+            let from_t1 = self.prefers_t1() || self.t2.len() == 0;
+            let clock = if from_t1 { &self.t1 } else { &self.t2 };
+            if frames.is_pinned(clock.head()) {
+                return self.replace_passing_pinned(frames);
             }
-            if !frames.is_referenced(frame) {
-                self.ghosts.push_new(ghosts, frames.page(frame));
-                return frame;
+            if let Some(victim) = self.examine_head(from_t1, frames) {
+                return victim;
             }
-            frames.clear_bits(frame);
-            self.is_in_t2[frame.index()] = true;
-            self.t2.push_tail(frame);
-            pinned_in_t2 = 0;
         }
     }
 
+    /// As `replace()`. A pinned page goes to the tail of its own clock; a clock that shows only pinned pages once
+    /// around leaves the choice to the other one.
+    #[cold]
+    fn replace_passing_pinned<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        let (mut pinned_in_t1, mut pinned_in_t2) = (0, 0);
+        loop {
+            let prefers_t1 = self.prefers_t1() && pinned_in_t1 < self.t1.len();
+            let from_t1 = prefers_t1 || pinned_in_t2 >= self.t2.len();
+            let (clock, pinned) = match from_t1 {
+                true => (&mut self.t1, &mut pinned_in_t1),
+                false => (&mut self.t2, &mut pinned_in_t2),
+            };
+            if frames.is_pinned(clock.head()) {
+                let frame = clock.pop_head();
+                clock.push_tail(frame);
+                *pinned += 1;
+            } else if let Some(victim) = self.examine_head(from_t1, frames) {
+                return victim;
+            } else {
+                pinned_in_t2 = 0;
+            }
+        }
+    }
+
+    /// The page at the head of a clock leaves it: for `T2` if it has been referenced, else for a ghost list.
+    #[inline(always)]
+    fn examine_head<F: Frames>(&mut self, from_t1: bool, frames: &mut F) -> Option<Frame> {
+        let (clock, ghosts) = if from_t1 { (&mut self.t1, B1) } else { (&mut self.t2, B2) };
+        let frame = clock.pop_head();
+        if !frames.is_referenced(frame) {
+            self.ghosts.push_new(ghosts, frames.page(frame));
+            return Some(frame);
+        }
+        frames.clear_bits(frame);
+        self.is_in_t2[frame.index()] = true;
+        self.t2.push_tail(frame);
+        None
+    }
+
+    /// A ghost of this list comes back: `p` moves, and the page goes to `T2`.
+    #[inline(never)]
+    fn come_back(&mut self, page: PageId, list: usize, frame: Frame) {
+        let (len_b1, len_b2) = (f64::from(self.ghosts.len(B1)), f64::from(self.ghosts.len(B2)));
+        self.p = match list {
+            B1 => (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into()),
+            _ => (self.p - (len_b1 / len_b2).max(1.0)).max(0.0),
+        };
+        let whole = self.p as u32;
+        self.least_t1 = (whole + u32::from(f64::from(whole) < self.p)).max(1);
+        self.ghosts.remove(list, page);
+        self.is_in_t2[frame.index()] = true;
+        self.t2.push_tail(frame);
+    }
+
     /// Makes room in the lists for a page that is in none of them.
+    #[inline(always)]
     fn trim_ghosts(&mut self) {
         let (frames, in_t1) = (u64::from(self.frames), u64::from(self.t1.len()));
-        while in_t1 + u64::from(self.ghosts.len(B1)) >= frames && self.ghosts.len(B1) > 0 {
-            self.ghosts.drop_oldest(B1);
-        }
-        let most_ghosts = 2 * frames - in_t1 - u64::from(self.t2.len());
-        let ghosts = |car: &Car| u64::from(car.ghosts.len(B1)) + u64::from(car.ghosts.len(B2));
-        while ghosts(self) >= most_ghosts && self.ghosts.len(B2) > 0 {
-            self.ghosts.drop_oldest(B2);
-        }
+        self.ghosts.shrink(B1, (frames - 1).saturating_sub(in_t1));
+        let others = in_t1 + u64::from(self.t2.len()) + u64::from(self.ghosts.len(B1));
+        self.ghosts.shrink(B2, (2 * frames - 1).saturating_sub(others));
     }
 }
 
@@ -126,19 +170,12 @@ impl PagePolicy for Car {
 
     #[inline(always)]
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        let Some(list) = self.ghosts.list_of(fault.page) else {
-            self.trim_ghosts();
-            self.is_in_t2[frame.index()] = false;
-            return self.t1.push_tail(frame);
-        };
-        let (len_b1, len_b2) = (f64::from(self.ghosts.len(B1)), f64::from(self.ghosts.len(B2)));
-        self.p = match list {
-            B1 => (self.p + (len_b2 / len_b1).max(1.0)).min(self.frames.into()),
-            _ => (self.p - (len_b1 / len_b2).max(1.0)).max(0.0),
-        };
-        self.ghosts.remove(list, fault.page);
-        self.is_in_t2[frame.index()] = true;
-        self.t2.push_tail(frame);
+        if let Some(list) = self.ghosts.list_of(fault.page) {
+            return self.come_back(fault.page, list, frame);
+        }
+        self.trim_ghosts();
+        self.is_in_t2[frame.index()] = false;
+        self.t1.push_tail(frame);
     }
 
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {

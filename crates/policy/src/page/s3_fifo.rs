@@ -163,9 +163,7 @@ impl PagePolicy for S3Fifo {
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         self.frequency[frame.index()] = 0;
         let was_ghost = self.ghosts.remove(0, fault.page);
-        while self.ghosts.len(0) > self.most_ghosts {
-            self.ghosts.drop_oldest(0);
-        }
+        self.ghosts.shrink(0, self.most_ghosts.into());
         let small_is_filled = self.fills_main && self.small.len() >= self.small_pages;
         let to_main = was_ghost || (small_is_filled && !self.any_page_left);
         self.is_in_main[frame.index()] = to_main;

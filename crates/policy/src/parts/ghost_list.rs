@@ -7,8 +7,10 @@ use crate::PageId;
 
 /// Bits of a word that say which list the page is in.
 const LIST_BITS: u32 = 2;
-/// No ghost has this word.
-const NONE: u32 = u32::MAX;
+/// The word of a page of which nothing is known.
+const NONE: u32 = 0;
+/// Not 0, so that no ghost has the word [`NONE`].
+const FIRST_TURN: u32 = 1;
 /// Turns that a word can hold.
 const TURNS: u32 = u32::MAX >> LIST_BITS;
 /// The ghost that stood here has been removed.
@@ -23,7 +25,7 @@ const REMOVED: PageId = PageId(u32::MAX);
 /// per word and page of the footprint and on average 8, at most 16, per ghost that was ever remembered at the same time.
 #[derive(Clone, Debug)]
 pub(crate) struct GhostLists<const WORDS: usize, const LISTS: usize> {
-    /// Each word has a list's number and when the page left, counted from 0. The page is no ghost, and has been dropped, if
+    /// Each word has a list's number and when the page left, counted from 1. The page is no ghost, and has been dropped, if
     /// that is older than the list's oldest ghost.
     words_of_page: Vec<[u32; WORDS]>,
     /// The words of the last list, if it shares none.
@@ -51,7 +53,8 @@ const MIN_PLACES: usize = 16;
 
 impl Ring {
     fn new() -> Self {
-        Ring { places: vec![REMOVED; MIN_PLACES], oldest_turn: 0, next_turn: 0, len: 0 }
+        let places = vec![REMOVED; MIN_PLACES];
+        Ring { places, oldest_turn: FIRST_TURN, next_turn: FIRST_TURN, len: 0 }
     }
 
     #[inline]
@@ -78,7 +81,13 @@ impl Ring {
         let place = self.place(turn);
         self.places[place] = REMOVED;
         self.len -= 1;
-        while self.oldest_turn != self.next_turn
+        self.pass_holes();
+    }
+
+    /// The oldest end goes on to the oldest ghost.
+    #[inline]
+    fn pass_holes(&mut self) {
+        while self.next_turn - self.oldest_turn > self.len
             && self.places[self.place(self.oldest_turn)] == REMOVED
         {
             self.oldest_turn += 1;
@@ -117,7 +126,7 @@ impl<const WORDS: usize, const LISTS: usize> GhostLists<WORDS, LISTS> {
 
     #[inline]
     fn is_apart(&self, list: usize) -> bool {
-        WORDS > 1 && list == LISTS - 1 && !self.words_of_last_list.is_empty()
+        WORDS > 1 && !self.words_of_last_list.is_empty() && list == LISTS - 1
     }
 
     #[inline]
@@ -194,7 +203,7 @@ impl<const WORDS: usize, const LISTS: usize> GhostLists<WORDS, LISTS> {
             let words = words.chain(&mut self.words_of_last_list);
             let words = words.filter(|word| **word % (1 << LIST_BITS) == list as u32);
             words.for_each(|word| *word = NONE);
-            ring.grow(0);
+            ring.grow(FIRST_TURN);
         } else if 2 * ring.len as usize > ring.places.len() {
             ring.grow(ring.oldest_turn);
         }
@@ -232,13 +241,21 @@ impl<const WORDS: usize, const LISTS: usize> GhostLists<WORDS, LISTS> {
         (ring.len > 0).then(|| ring.places[ring.place(ring.oldest_turn)])
     }
 
-    /// Forgets the oldest ghost of `list`, if there is one.
+    /// Forgets the oldest ghosts of `list` until there are no more than `most`.
+    #[inline]
+    pub(crate) fn shrink(&mut self, list: usize, most: u64) {
+        while u64::from(self.len(list)) > most {
+            self.drop_oldest(list);
+        }
+    }
+
+    /// Forgets the oldest ghost of `list`, which has one.
     #[inline]
     pub(crate) fn drop_oldest(&mut self, list: usize) {
         let ring = &mut self.rings[list];
-        if ring.len > 0 {
-            ring.empty(ring.oldest_turn);
-        }
+        ring.oldest_turn += 1;
+        ring.len -= 1;
+        ring.pass_holes();
     }
 
     /// The ghosts of `list` from the oldest to the newest.
@@ -301,8 +318,9 @@ mod tests {
                 }
                 12.. => {
                     assert_eq!(ghosts.oldest(list), expected.first().copied());
-                    ghosts.drop_oldest(list);
-                    expected.drain(..expected.len().min(1));
+                    let most = expected.len().saturating_sub(1);
+                    ghosts.shrink(list, most as u64);
+                    expected.drain(..expected.len() - most);
                 }
                 _ => {}
             }
@@ -321,13 +339,13 @@ mod tests {
 
     #[test]
     fn ghosts_are_those_of_plain_vectors() {
-        follow(GhostLists::<2, 2>::new(PAGES), 0);
-        follow(GhostLists::<2, 2>::new(PAGES).with_last_list_apart(), 0);
+        follow(GhostLists::<2, 2>::new(PAGES), FIRST_TURN);
+        follow(GhostLists::<2, 2>::new(PAGES).with_last_list_apart(), FIRST_TURN);
     }
 
     #[test]
     fn lists_that_share_a_word_keep_their_pages_apart() {
-        follow(GhostLists::<1, 2>::new(PAGES), 0);
+        follow(GhostLists::<1, 2>::new(PAGES), FIRST_TURN);
     }
 
     #[test]
