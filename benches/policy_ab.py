@@ -27,6 +27,7 @@ path = "{main}"
 [dependencies]
 policies-before = {{ path = "before" }}
 policies-after = {{ path = "after" }}
+clockhand-prefetch = {{ path = "{prefetch}" }}
 
 [workspace]
 
@@ -38,7 +39,11 @@ lto = "fat"
 codegen-units = 1
 """
 # What a version can do, with the function of its memory.
-USED_IF_THERE = {"looks_ahead": "look_ahead", "replaces": "replace"}
+USED_IF_THERE = {
+    "looks_ahead": "look_ahead",
+    "fetches_ahead": "fetch_ahead",
+    "replaces": "replace",
+}
 POLICIES_MANIFEST = """
 [package]
 name = "policies-{version}"
@@ -74,7 +79,8 @@ def build(folder: Path, commit: str) -> Path:
         link = crate / "src"
         link.unlink(missing_ok=True)
         link.symlink_to(source)
-    (folder / "Cargo.toml").write_text(MANIFEST.format(main=ROOT / "benches/policy_ab/main.rs"))
+    places = {"main": ROOT / "benches/policy_ab/main.rs", "prefetch": ROOT / "crates/prefetch"}
+    (folder / "Cargo.toml").write_text(MANIFEST.format(**places))
     flags = [
         f"--cfg {version}_{can}"
         for version, source in sources.items()

@@ -14,7 +14,7 @@ const MEMORY_FRAMES: [u32; 2] = [10_000, 100_000];
 
 /// A replay of one version: misses and page writes of a policy. Whether the version looks ahead is set by the script.
 macro_rules! version {
-    ($module:ident, $version:ident, $looks_ahead:meta, $replaces:meta) => {
+    ($module:ident, $version:ident, $looks_ahead:meta, $fetches_ahead:meta, $replaces:meta) => {
         mod $module {
             use $version::catalog::{PolicySpec, Size, Visitor};
             use $version::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
@@ -102,6 +102,12 @@ macro_rules! version {
                         if P::LOOKS_AHEAD {
                             soon.iter().for_each(|soon| memory.look_ahead(PageId(soon >> 1)));
                         }
+                        #[cfg($fetches_ahead)]
+                        if P::LOOKS_AHEAD {
+                            for soon in soon {
+                                memory.fetch_ahead(PageId(soon >> 1), clockhand_prefetch::prefetch);
+                            }
+                        }
                         let _ = soon;
                         references(&mut memory, block, &hit, &mut counts);
                     }
@@ -135,8 +141,8 @@ macro_rules! version {
     };
 }
 
-version!(before, policies_before, before_looks_ahead, before_replaces);
-version!(after, policies_after, after_looks_ahead, after_replaces);
+version!(before, policies_before, before_looks_ahead, before_fetches_ahead, before_replaces);
+version!(after, policies_after, after_looks_ahead, after_fetches_ahead, after_replaces);
 
 /// Zipf popularity with exponent 1, three of ten references write; pages are numbered by first touch, as the simulator
 /// does.
@@ -161,8 +167,9 @@ fn zipf(references: usize) -> Vec<u32> {
     (0..references).map(reference).collect()
 }
 
-/// CPU time of this thread.
+/// CPU time of this thread, which the kernel brings up to date when another may run.
 fn cpu_ns() -> u64 {
+    std::thread::yield_now();
     let times = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     times.split(' ').next().and_then(|first| first.parse().ok()).expect("nanoseconds")
 }

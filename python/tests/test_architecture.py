@@ -16,13 +16,14 @@ SIMULATOR = ROOT / "crates/sim/src"
 ALLOWED_CRATES = {
     "policy": set(),
     "quantity": set(),
+    "prefetch": set(),
     "device": {"quantity"},
     "trace": {"quantity"},
     "twins": set(),
     "conformance": {"policy"},
     "policy-library": {"policy"},
     "policy-loader": {"policy", "policy-library"},
-    "sim": {"policy", "conformance", "device", "trace"},
+    "sim": {"policy", "conformance", "device", "trace", "prefetch"},
     "measure": set(),
     "pager-protocol": set(),
     "tracer": set(),
@@ -39,12 +40,13 @@ CRATES_WITH_UNSAFE_CODE = {
     "pager-protocol",
     "policy-library",
     "policy-loader",
+    "prefetch",
     "preload",
     "tracer",
 }
 """Those that handle the memory of programs or follow them, `measure`, which maps memory by hand and
-rings the kernel, and the two sides of libraries of policies, which call each other as C does; a
-lint asks each block for its reason."""
+rings the kernel, the two sides of libraries of policies, which call each other as C does, and
+`prefetch`, which is one instruction; a lint asks each block for its reason."""
 
 
 def test_every_crate_is_in_the_picture() -> None:

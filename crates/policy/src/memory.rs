@@ -114,12 +114,12 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.residents.get(page).unwrap_or(Frame::NONE)
     }
 
-    /// Reads what memory and policy know of a page that is referenced soon, so that the processor has it at hand by
-    /// then. Worth its time for policies that [say so](PagePolicy::LOOKS_AHEAD); changes nothing.
-    #[inline]
-    pub fn look_ahead(&self, page: PageId) {
-        self.residents.look_ahead(page);
-        self.policy.look_ahead(page);
+    /// Shows `fetch` where that stands what memory and policy will read of a page that is referenced soon, so that the
+    /// processor has it at hand by then. Worth its time for policies that [say so](PagePolicy::LOOKS_AHEAD).
+    #[inline(always)]
+    pub fn fetch_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
+        fetch(self.residents.entry(page));
+        self.policy.look_ahead(page, fetch);
     }
 
     /// Whether a page must leave before the next one is loaded.

@@ -109,11 +109,11 @@ pub trait PagePolicy {
     /// Whether a driver that knows the references to come gains time by [`look_ahead`](PagePolicy::look_ahead).
     const LOOKS_AHEAD: bool = false;
 
-    /// Reads what the policy knows of a page that is referenced soon, so that the processor has it at hand by then.
-    /// Changes nothing.
+    /// Shows `fetch` where that stands what the policy knows of a page that is referenced soon, so that the driver can have
+    /// the processor fetch it by then.
     #[inline]
-    fn look_ahead(&self, page: PageId) {
-        let _ = page;
+    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
+        let _ = (page, fetch);
     }
 
     /// A fault on `page` is about to make a page leave: called once before

@@ -39,10 +39,10 @@ impl Residents {
         is_resident.then(|| self.frame_of_page[page.index()])
     }
 
-    /// Reads what is known of a page that is referenced soon.
+    /// The entry of `page`: where it stands, for the processor to fetch it.
     #[inline]
-    pub(crate) fn look_ahead(&self, page: PageId) {
-        core::hint::black_box(self.frame_of_page[page.index()]);
+    pub(crate) fn entry(&self, page: PageId) -> &u32 {
+        &self.frame_of_page[page.index()].0
     }
 
     /// `page` is in `frame` from now on. Says whether it was in no frame before.

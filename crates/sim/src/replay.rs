@@ -13,6 +13,7 @@ use std::num::NonZeroU64;
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Replaced, Step};
+use clockhand_prefetch::prefetch;
 use clockhand_trace::{Chunks, Folding, PageView, Record, RunLengths};
 
 use crate::filecache::{Admission, Everything, Selective};
@@ -118,8 +119,8 @@ impl Counts {
 /// References between two checks of the progress clock and for a cancellation.
 pub(crate) const CHUNK_RECORDS: usize = 1 << 18;
 
-/// The pages of so many records are looked up together while those before them are replayed: reads that do not wait for
-/// each other. Fewer gain less, more are forgotten again.
+/// What is known of the pages of so many records is fetched while those before them are replayed. Fewer gain less, more are
+/// forgotten again.
 const LOOK_AHEAD_RECORDS: usize = 32;
 
 /// One cell of a simulation: a page view, the future for offline policies, and how to replay.
@@ -414,7 +415,9 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             for block in chunk.records.chunks(block_records) {
                 if P::LOOKS_AHEAD {
                     let soon = ahead.next().unwrap_or_default();
-                    soon.iter().for_each(|record| self.memory.look_ahead(PageId(record.page())));
+                    for record in soon {
+                        self.memory.fetch_ahead(PageId(record.page()), prefetch);
+                    }
                 }
                 block.iter().for_each(|&record| self.reference(record));
             }

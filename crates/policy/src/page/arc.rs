@@ -163,9 +163,9 @@ impl Arc {
 impl PagePolicy for Arc {
     const LOOKS_AHEAD: bool = true;
 
-    #[inline]
-    fn look_ahead(&self, page: PageId) {
-        self.ghosts.look_ahead(page);
+    #[inline(always)]
+    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
+        fetch(self.ghosts.known_of(page));
     }
 
     #[inline(always)]

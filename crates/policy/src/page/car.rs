@@ -158,9 +158,9 @@ impl Car {
 impl PagePolicy for Car {
     const LOOKS_AHEAD: bool = true;
 
-    #[inline]
-    fn look_ahead(&self, page: PageId) {
-        self.ghosts.look_ahead(page);
+    #[inline(always)]
+    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
+        fetch(self.ghosts.known_of(page));
     }
 
     #[inline(always)]

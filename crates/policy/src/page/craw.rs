@@ -323,9 +323,9 @@ impl Craw {
 impl PagePolicy for Craw {
     const LOOKS_AHEAD: bool = true;
 
-    #[inline]
-    fn look_ahead(&self, page: PageId) {
-        self.ghosts.look_ahead(page);
+    #[inline(always)]
+    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
+        fetch(self.ghosts.known_of(page));
     }
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

@@ -45,9 +45,9 @@ impl Cataloged for CrawA {
 impl PagePolicy for CrawA {
     const LOOKS_AHEAD: bool = true;
 
-    #[inline]
-    fn look_ahead(&self, page: PageId) {
-        self.0.look_ahead(page);
+    #[inline(always)]
+    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
+        self.0.look_ahead(page, fetch);
     }
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

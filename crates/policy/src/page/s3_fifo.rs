@@ -142,9 +142,9 @@ impl S3Fifo {
 impl PagePolicy for S3Fifo {
     const LOOKS_AHEAD: bool = true;
 
-    #[inline]
-    fn look_ahead(&self, page: PageId) {
-        self.ghosts.look_ahead(page);
+    #[inline(always)]
+    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
+        fetch(self.ghosts.known_of(page));
     }
 
     #[inline(always)]

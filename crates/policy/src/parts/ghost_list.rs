@@ -145,10 +145,10 @@ impl<const WORDS: usize, const LISTS: usize> GhostLists<WORDS, LISTS> {
         }
     }
 
-    /// Reads what is known of `page`, so that the processor has it at hand soon.
+    /// What is known of `page`: where it stands, for the processor to fetch it.
     #[inline]
-    pub(crate) fn look_ahead(&self, page: PageId) {
-        core::hint::black_box(self.words_of_page[page.index()][0]);
+    pub(crate) fn known_of(&self, page: PageId) -> &u32 {
+        &self.words_of_page[page.index()][0]
     }
 
     #[inline]

@@ -316,7 +316,8 @@ impl<P: PagePolicy, H: Hits<P>> WriteBuffer for PageBuffer<P, H> {
     #[inline]
     fn look_ahead(&self, page: LogicalPage) {
         if let Some(id) = self.id_of_page.get(page.0) {
-            self.memory.look_ahead(PageId(id));
+            let read = |word: &u32| _ = core::hint::black_box(*word);
+            self.memory.fetch_ahead(PageId(id), read);
         }
     }
 
