@@ -219,6 +219,16 @@ impl UnmappingFrames {
         seen
     }
 
+    /// Sensed bits: whether the page in this frame has been looked at in this decision and had no translation, so that one
+    /// which is there later tells of an access.
+    pub(crate) fn is_untouched(&self, frame: Frame) -> bool {
+        self.sensing.as_ref().is_some_and(|sensing| {
+            sensing.dropping[frame.index()] == Dropping::No
+                && sensing.settled.borrow()[frame.index()] == sensing.decision
+                && !self.table.borrow().is_mapped(frame)
+        })
+    }
+
     /// Whether a write to the page in this frame, which has been seen, is news.
     pub(crate) fn is_news(&self, frame: Frame) -> bool {
         let table = self.table.borrow();

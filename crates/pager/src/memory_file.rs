@@ -1,7 +1,7 @@
 //! The file in memory that holds a program's pages, and the pager's own view of it.
 
 use std::fs;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::ptr::{self, NonNull};
@@ -10,7 +10,9 @@ use clockhand_pager_protocol::PAGE_BYTES;
 use clockhand_policy::PageId;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
-use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
+use rustix::pipe::{
+    PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
+};
 
 use crate::store::{Page, PageAddress};
 
@@ -71,22 +73,43 @@ impl MemoryFile {
         Ok(())
     }
 
-    /// Moves a page out of the file. The pipe, which is empty, keeps the page itself while it is removed, so that nothing is
-    /// lost that a program writes to its mapping until then.
-    pub(crate) fn take(&self, page: PageId, pipe: &Pipe, into: &mut Page) -> io::Result<()> {
-        let mut offset = (page.index() * PAGE_BYTES) as u64;
-        let from = self.descriptor.as_fd();
-        let held = rustix::io::retry_on_intr(|| {
-            let flags = SpliceFlags::empty();
-            splice(from, Some(&mut offset), &pipe.entry, None, PAGE_BYTES, flags)
-        })?;
-        self.forget(page, 1)?;
-        let read =
-            rustix::io::retry_on_intr(|| rustix::io::read(&pipe.exit, into.0.as_mut_slice()))?;
-        match (held, read) {
-            (PAGE_BYTES, PAGE_BYTES) => Ok(()),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    /// Moves pages, which are in ascending order, out of the file. The pipe, which is empty, keeps the pages themselves while
+    /// they are removed, so that nothing is lost that a program writes to its mapping until then. Pages in a row are held and
+    /// removed together.
+    pub(crate) fn take(
+        &self,
+        pages: &[PageId],
+        pipe: &Pipe,
+        into: &mut [Box<Page>],
+    ) -> io::Result<()> {
+        for (pages, into) in pages.chunks(pipe.pages).zip(into.chunks_mut(pipe.pages)) {
+            let rows = || pages.chunk_by(|page, next| page.0 + 1 == next.0);
+            for row in rows() {
+                self.hold(row[0], row.len(), pipe)?;
+            }
+            for row in rows() {
+                self.forget(row[0], row.len() as u32)?;
+            }
+            pipe.empty(into)?;
         }
+        Ok(())
+    }
+
+    /// Has the pipe keep pages in a row.
+    fn hold(&self, first: PageId, pages: usize, pipe: &Pipe) -> io::Result<()> {
+        let mut offset = (first.index() * PAGE_BYTES) as u64;
+        let end = offset + (pages * PAGE_BYTES) as u64;
+        while offset < end {
+            let bytes = (end - offset) as usize;
+            let held = rustix::io::retry_on_intr(|| {
+                let (from, flags) = (self.descriptor.as_fd(), SpliceFlags::empty());
+                splice(from, Some(&mut offset), &pipe.entry, None, bytes, flags)
+            })?;
+            if held == 0 || !held.is_multiple_of(PAGE_BYTES) {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn read(&self, page: PageId, into: &mut Page) -> io::Result<()> {
@@ -126,12 +149,30 @@ const HUGE_WITHOUT_ADVICE: [&str; 3] = ["[always]", "[within_size]", "[force]"];
 pub(crate) struct Pipe {
     exit: OwnedFd,
     entry: OwnedFd,
+    /// How many pages it has room for.
+    pages: usize,
 }
+
+/// How many pages are to be taken out together.
+const PAGES_TOGETHER: usize = 64;
 
 impl Pipe {
     pub(crate) fn new() -> io::Result<Self> {
         let (exit, entry) = pipe_with(PipeFlags::CLOEXEC)?;
-        Ok(Pipe { exit, entry })
+        // A user's pipes may have used up what the kernel allows; then it stays as small as it is.
+        let _ = fcntl_setpipe_size(&entry, PAGES_TOGETHER * PAGE_BYTES);
+        let pages = (fcntl_getpipe_size(&entry)? / PAGE_BYTES).max(1);
+        Ok(Pipe { exit, entry, pages })
+    }
+
+    /// Copies what it holds.
+    fn empty(&self, into: &mut [Box<Page>]) -> io::Result<()> {
+        let bytes = into.len() * PAGE_BYTES;
+        let mut parts: Vec<_> = into.iter_mut().map(|page| IoSliceMut::new(&mut page.0)).collect();
+        match rustix::io::retry_on_intr(|| rustix::io::readv(&self.exit, &mut parts))? {
+            read if read == bytes => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 }
 

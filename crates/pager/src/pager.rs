@@ -255,7 +255,10 @@ impl<P: BitDriven> Pager<P> {
 
     fn bring_content(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.pages.has(page, IN_FLIGHT) {
-            self.write_queue.evicted -= 1;
+            match self.is_leaving(page) {
+                true => self.withdraw_page(page),
+                false => self.write_queue.evicted -= 1,
+            }
             self.counts.pages_rescued += 1;
             return Ok(());
         }
@@ -381,6 +384,11 @@ impl<P: BitDriven> Pager<P> {
         // A clean page may be in flight too: it was rescued, or its write-back has not finished.
         if self.pages.has(page, IN_FLIGHT) {
             self.write_queue.evicted += 1;
+            if self.offers.is_some() {
+                // It has been taken, or will be with others.
+                self.pages.clear(page, WRITABLE);
+                return Ok(());
+            }
             if self.is_sensed() {
                 return self.put_aside(page);
             }

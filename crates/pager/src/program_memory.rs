@@ -86,13 +86,13 @@ pub trait ProgramMemory: Send {
     /// If the program has ended, or there is no memory for the pages.
     fn offer(&mut self, first: PageId, contents: &[&Page]) -> io::Result<()>;
 
-    /// Sensed bits that show writes: takes a page away, with what the program has written until it was gone. Whether it has
-    /// can be seen afterwards.
+    /// Sensed bits that show writes: takes pages away, which have content and are in ascending order, with what the program has
+    /// written until they were gone. Whether it has can be seen afterwards.
     ///
     /// # Errors
     ///
     /// If the program has ended.
-    fn take(&mut self, page: PageId, into: &mut Page) -> io::Result<()>;
+    fn take(&mut self, pages: &[PageId], into: &mut [Box<Page>]) -> io::Result<()>;
 
     /// Whether threads of a program that waits for a fork may go on.
     fn has_other_threads(&self) -> bool;

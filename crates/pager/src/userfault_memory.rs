@@ -151,9 +151,9 @@ impl ProgramMemory for UserfaultMemory {
         self.file.write(first, contents)
     }
 
-    fn take(&mut self, page: PageId, into: &mut Page) -> io::Result<()> {
+    fn take(&mut self, pages: &[PageId], into: &mut [Box<Page>]) -> io::Result<()> {
         let pipe = self.pipe.as_ref().expect("writes are not faults");
-        self.file.take(page, pipe, into)
+        self.file.take(pages, pipe, into)
     }
 
     fn has_other_threads(&self) -> bool {

@@ -11,7 +11,7 @@ use clockhand_policy::PageId;
 use crate::store::{Page, PageAddress};
 
 /// Pages kept for the next contents, so that memory need not be allocated each time.
-const MOST_SPARE: usize = 64;
+const MOST_SPARE: usize = 256;
 
 /// Contents by page. Nothing iterates over them.
 #[derive(Default)]
@@ -24,8 +24,19 @@ impl Aside {
     /// A place for the content of a page, in place of any other that it has here. What is in it is undefined.
     pub(super) fn place(&mut self, page: PageId) -> &mut Page {
         self.remove(page);
-        let place = self.spare.pop().unwrap_or_else(|| Box::new(Page::ZEROS));
+        let place = self.unused();
         self.contents.entry(page).or_insert(place)
+    }
+
+    /// A place that is no page's. What is in it is undefined.
+    pub(super) fn unused(&mut self) -> Box<Page> {
+        self.spare.pop().unwrap_or_else(|| Box::new(Page::ZEROS))
+    }
+
+    /// This is the content of a page, in place of any other that it has here.
+    pub(super) fn put(&mut self, page: PageId, content: Box<Page>) {
+        self.remove(page);
+        self.contents.insert(page, content);
     }
 
     /// Where the content of a page is.

@@ -32,13 +32,16 @@ impl<P: BitDriven> Pager<P> {
             assert!(!self.pages.has(page, WRITABLE) || self.pages.has(page, accessible));
             assert!(!self.pages.has(page, MAPPED | WRITABLE) || is_present && is_resident);
             let is_offered = self.offers.is_some() && is_ahead && !is_late;
-            let is_aside = self.is_sensed() && is_present && !is_resident && !is_offered;
+            let is_leaving = self.is_leaving(page);
+            assert!(!is_leaving || !is_resident);
+            let is_within_reach = is_offered || is_leaving;
+            let is_aside = self.is_sensed() && is_present && !is_resident && !is_within_reach;
             // A page that is in a frame may have been taken from the program for a while.
             let is_aside = is_aside || self.offers.is_some() && self.pages.has(page, ASIDE);
             assert_eq!(self.pages.has(page, ASIDE), is_aside, "the program must not reach a page");
             assert_eq!(
                 self.aside.has(page),
-                is_aside || self.is_sensed() && self.pages.has(page, IN_FLIGHT)
+                is_aside || self.is_sensed() && self.pages.has(page, IN_FLIGHT) && !is_leaving
             );
             assert!(!is_present || is_resident || self.pages.has(page, IN_FLIGHT | READ_AHEAD));
             if is_resident && self.pages.has(page, WRITABLE) {

@@ -4,12 +4,15 @@
 //! read ahead, or that is offered as zeros: the kernel makes the translation. The pager finds these accesses when it looks.
 //! A page that is accessed and in no frame is *discovered*: it is a miss like any other, for which nobody waits.
 //!
+//! Dirty pages that are to leave stay where the program reaches them until there are enough to take them away together, too.
+//!
 //! Writes cannot be held up. So a page that leaves is taken away first and looked at afterwards: what the program has written
 //! until it was gone is in the page that was taken, and the kernel remembers whether it has. A clean page that was written
 //! in its last moment is *late*: it has left, as the policy decided, and is a miss at once.
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::slice;
 
 use clockhand_policy::page::BitDriven;
 use clockhand_policy::{Frame, Op, PageId};
@@ -30,6 +33,9 @@ pub(super) struct Offers {
     taken: Box<Page>,
     /// Whether pages must be taken from the program to stay what they are during a fork.
     takes_to_freeze: bool,
+    /// Whether offers are being ended, so that pages which leave do so although they are wanted: a program that goes on could
+    /// want them forever.
+    are_ending: bool,
 }
 
 impl Default for Offers {
@@ -39,6 +45,7 @@ impl Default for Offers {
             begun: None,
             taken: Box::new(Page::ZEROS),
             takes_to_freeze: false,
+            are_ending: false,
         }
     }
 }
@@ -121,8 +128,34 @@ impl<P: BitDriven> Pager<P> {
             self.load_discovered()?;
         }
         let Some(offers) = &mut self.offers else { return Ok(op) };
-        let is_written = offers.discovered.contains(&(page, Op::Write));
+        // What is still to be written, and has not been copied, is in the memory file only.
+        let is_written = offers.discovered.contains(&(page, Op::Write)) || self.is_leaving(page);
         Ok(if is_written { Op::Write } else { op })
+    }
+
+    /// Whether the page is to leave, and is still where the program reaches it.
+    pub(super) fn is_leaving(&self, page: PageId) -> bool {
+        self.offers.is_some() && self.pages.has(page, IN_FLIGHT) && !self.aside.has(page)
+    }
+
+    /// Finds pages that have been accessed since it was decided that they leave: they stay, and are misses. They may have
+    /// been written. `pages` are those that leave, in ascending order, and keeps the others.
+    pub(super) fn find_wanted(&mut self, pages: &mut Vec<PageId>) {
+        if self.offers.as_ref().is_none_or(|offers| offers.are_ending) {
+            return;
+        }
+        let untouched = &self.write_queue.untouched;
+        let watched: Vec<_> =
+            pages.iter().copied().filter(|page| untouched.contains(page)).collect();
+        let seen = self.memory.frames_mut().look_at(&watched);
+        let Some(offers) = &mut self.offers else { return };
+        let accessed = watched.into_iter().zip(seen).filter(|(_, seen)| seen.is_translated);
+        for (page, _) in accessed {
+            if !offers.discovered.iter().any(|&(discovered, _)| discovered == page) {
+                offers.discovered.push_back((page, Op::Write));
+            }
+        }
+        pages.retain(|&page| offers.discovered.iter().all(|&(discovered, _)| discovered != page));
     }
 
     /// Whether an access to this page may offer others, in place of those that have been offered longest.
@@ -177,6 +210,18 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
+    /// Takes pages away, which are in ascending order, and keeps their contents.
+    pub(super) fn take_aside(&mut self, pages: &[PageId]) -> Result<(), PagerError> {
+        let mut contents: Vec<_> = pages.iter().map(|_| self.aside.unused()).collect();
+        self.program.take(pages, &mut contents)?;
+        for (&page, content) in pages.iter().zip(contents) {
+            self.aside.put(page, content);
+            self.pages.clear(page, WRITABLE);
+            self.pages.set(page, ASIDE);
+        }
+        Ok(())
+    }
+
     /// Takes away a page that is to leave clean; returns whether it has been written nevertheless, so that its content, which
     /// was taken last, must be kept.
     pub(super) fn take_clean(&mut self, page: PageId) -> Result<bool, PagerError> {
@@ -184,7 +229,7 @@ impl<P: BitDriven> Pager<P> {
         if !self.pages.has(page, PRESENT) || self.pages.has(page, ASIDE) {
             return Ok(false);
         }
-        self.program.take(page, &mut offers.taken)?;
+        self.program.take(&[page], slice::from_mut(&mut offers.taken))?;
         self.pages.clear(page, WRITABLE);
         self.pages.set(page, ASIDE);
         let seen = self.memory.frames_mut().look_at(&[page]);
@@ -208,14 +253,22 @@ impl<P: BitDriven> Pager<P> {
 
     /// Before a fork: whatever the program may reach unasked is loaded, or dropped.
     pub(super) fn end_offers(&mut self) -> Result<(), PagerError> {
+        let Some(offers) = &mut self.offers else { return Ok(()) };
+        offers.takes_to_freeze = self.program.has_other_threads();
+        offers.are_ending = true;
+        let ended = self.load_or_drop_offers();
         if let Some(offers) = &mut self.offers {
-            offers.takes_to_freeze = self.program.has_other_threads();
-            self.look_at_offers(self.read_ahead.waiting.iter().copied().collect());
+            offers.are_ending = false;
+        }
+        ended
+    }
+
+    fn load_or_drop_offers(&mut self) -> Result<(), PagerError> {
+        self.look_at_offers(self.read_ahead.waiting.iter().copied().collect());
+        self.load_discovered()?;
+        self.make_room_to_read_ahead(self.read_ahead.capacity())?;
+        while self.offers.as_ref().is_some_and(|offers| !offers.discovered.is_empty()) {
             self.load_discovered()?;
-            self.make_room_to_read_ahead(self.read_ahead.capacity())?;
-            while self.offers.as_ref().is_some_and(|offers| !offers.discovered.is_empty()) {
-                self.load_discovered()?;
-            }
         }
         Ok(())
     }
@@ -230,9 +283,7 @@ impl<P: BitDriven> Pager<P> {
             return Ok(());
         }
         if takes_to_freeze {
-            self.program.take(page, self.aside.place(page))?;
-            self.pages.clear(page, WRITABLE);
-            self.pages.set(page, ASIDE);
+            self.take_aside(&[page])?;
         }
         let seen = self.memory.frames_mut().look_at(&[page]);
         if seen.iter().all(|seen| seen.is_written) && self.memory.frames().is_news(frame) {

@@ -147,7 +147,12 @@ impl<P: BitDriven> Pager<P> {
         }
         self.finish_drops()?;
         let mut pages = self.memory.frames_mut().order_drops();
-        pages.retain(|&page| self.pages.has(page, PRESENT) && !self.pages.has(page, ASIDE));
+        let is_within_reach = |&page: &PageId| {
+            self.pages.has(page, PRESENT)
+                && !self.pages.has(page, ASIDE)
+                && self.memory.frame_of(page) != Frame::NONE
+        };
+        pages.retain(is_within_reach);
         if P::HIT_BITS != HitBits::Reference {
             // The next write is to be seen. Those to a clean page are forbidden already, and one that has gone on
             // nevertheless must not be forgotten.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clockhand_policy::page::BitDriven;
 use clockhand_policy::{Frame, Frames, Memory, PageId};
 
-use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, PageStates, WRITABLE};
+use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, PageStates};
 use super::{PAGE_BYTES, Pager};
 use crate::frames::UnmappingFrames;
 use crate::paging::{Event, InitialPages, PagerError};
@@ -21,10 +21,21 @@ pub(super) const MAX_CLUSTER_PAGES: usize = 256;
 pub(super) struct WriteQueue {
     /// Collected, to be written together.
     pub(super) waiting: Vec<PageId>,
+    /// Of those that wait and are still where the program reaches them: pages that it had no translation of when they were to
+    /// leave.
+    pub(super) untouched: Vec<PageId>,
     /// Being written.
     pub(super) under_way: Vec<(WriteTicket, Vec<PageId>)>,
     /// Of all these, pages that were evicted: each holds one frame of the reserve.
     pub(super) evicted: usize,
+}
+
+/// Which pages are taken away from a program that can still reach them, although they are to leave.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Departing {
+    /// Those that it has not accessed since.
+    Unwanted,
+    All,
 }
 
 /// What becomes of a page that is to be written.
@@ -69,8 +80,13 @@ impl<P: BitDriven> Pager<P> {
         while self.pages.has(page, IN_FLIGHT) {
             self.reap(true)?;
         }
-        // What is written does not change from here until its write has been started.
-        if self.take_content(page, then)? {
+        // What is written does not change from here until its write has been started. Pages that leave are taken away later,
+        // several together.
+        let leaves_later = self.offers.is_some()
+            && then == Then::Leaves
+            && self.reserve > 0
+            && !self.pages.has(page, ASIDE);
+        if !leaves_later && self.take_content(page, then)? {
             self.spare(page);
             return Ok(());
         }
@@ -80,9 +96,41 @@ impl<P: BitDriven> Pager<P> {
         self.pages.set(page, IN_FLIGHT);
         self.write_queue.waiting.push(page);
         self.preparing = Some(page);
-        if self.write_queue.waiting.len() >= self.cluster_pages() {
-            self.start_writes()?;
+        self.write_queue.untouched.retain(|&untouched| untouched != page);
+        if self.memory.frames().is_untouched(self.memory.frame_of(page)) {
+            self.write_queue.untouched.push(page);
         }
+        if self.write_queue.waiting.len() >= self.cluster_pages() {
+            self.start_writes(Departing::Unwanted)?;
+        }
+        Ok(())
+    }
+
+    /// Takes away the pages of the queue that are to leave: only what has gone is what was written last, since writes cannot
+    /// be held up.
+    fn depart(&mut self, departing: Departing) -> Result<(), PagerError> {
+        let waiting = self.write_queue.waiting.iter().copied();
+        let mut leaving: Vec<_> = waiting.filter(|&page| self.is_leaving(page)).collect();
+        leaving.sort_unstable();
+        if departing == Departing::Unwanted {
+            self.find_wanted(&mut leaving);
+        }
+        self.take_aside(&leaving)?;
+        for page in leaving {
+            if self.aside.content(page).is_zeros() {
+                self.spare(page);
+                self.write_queue.waiting.retain(|&waiting| waiting != page);
+                self.pages.clear(page, IN_FLIGHT);
+                // The page whose write is only being prepared has not been counted as evicted yet, and leaves at once.
+                if self.preparing != Some(page) {
+                    self.write_queue.evicted -= 1;
+                    self.leave(page)?;
+                }
+            }
+        }
+        let mut untouched = std::mem::take(&mut self.write_queue.untouched);
+        untouched.retain(|&page| self.is_leaving(page));
+        self.write_queue.untouched = untouched;
         Ok(())
     }
 
@@ -105,9 +153,7 @@ impl<P: BitDriven> Pager<P> {
         }
         if self.offers.is_some() && then == Then::Leaves {
             // Writes cannot be held up, so that only the page that has gone is what was written last.
-            self.program.take(page, self.aside.place(page))?;
-            self.pages.clear(page, WRITABLE);
-            self.pages.set(page, ASIDE);
+            self.take_aside(&[page])?;
             return Ok(self.aside.content(page).is_zeros());
         }
         self.forbid_writes(page)?;
@@ -165,7 +211,10 @@ impl<P: BitDriven> Pager<P> {
     }
 
     fn wait_for_a_departure(&mut self) -> Result<(), PagerError> {
-        self.start_writes()?;
+        self.start_writes(Departing::Unwanted)?;
+        if self.write_queue.under_way.is_empty() {
+            self.start_writes(Departing::All)?;
+        }
         self.reap(true)
     }
 
@@ -175,17 +224,23 @@ impl<P: BitDriven> Pager<P> {
     ///
     /// Their content does not change before the write has been started: a page in memory is write-protected when it is
     /// queued, and becomes dirty as soon as the protection is lifted.
-    fn start_writes(&mut self) -> Result<(), PagerError> {
+    fn start_writes(&mut self, departing: Departing) -> Result<(), PagerError> {
         let preparing = self.preparing;
         self.withdraw(|page, memory| {
             let frame = memory.frame_of(page);
             preparing != Some(page) && frame != Frame::NONE && memory.frames().is_dirty(frame)
         });
-        if self.write_queue.waiting.is_empty() {
+        if self.offers.is_some() {
+            self.depart(departing)?;
+        }
+        let mut waiting = std::mem::take(&mut self.write_queue.waiting);
+        waiting.sort_unstable_by_key(|&page| (self.is_leaving(page), page));
+        let ready = waiting.partition_point(|&page| !self.is_leaving(page));
+        self.write_queue.waiting = waiting;
+        let pages = &self.write_queue.waiting[..ready];
+        if pages.is_empty() {
             return Ok(());
         }
-        self.write_queue.waiting.sort_unstable();
-        let pages = &self.write_queue.waiting;
         let (is_sensed, aside, program) = (self.decision.is_some(), &mut self.aside, &self.program);
         let address = |page| if is_sensed { aside.address(page) } else { program.address(page) };
         let writes = place(&mut *self.store, &mut self.pages, address, pages);
@@ -197,7 +252,9 @@ impl<P: BitDriven> Pager<P> {
             written_to(pages[0], source)
         })?;
         self.counts.write_operations += 1;
-        self.write_queue.under_way.push((ticket, std::mem::take(&mut self.write_queue.waiting)));
+        let others = self.write_queue.waiting.split_off(ready);
+        let started = std::mem::replace(&mut self.write_queue.waiting, others);
+        self.write_queue.under_way.push((ticket, started));
         Ok(())
     }
 
@@ -269,7 +326,7 @@ impl<P: BitDriven> Pager<P> {
 
     /// Writes everything in the queue, and waits for everything under way.
     pub(super) fn write_all(&mut self) -> Result<(), PagerError> {
-        self.start_writes()?;
+        self.start_writes(Departing::All)?;
         while !self.write_queue.under_way.is_empty() {
             self.reap(true)?;
         }

@@ -240,13 +240,17 @@ impl ProgramMemory for ModelMemory {
         Ok(())
     }
 
-    fn take(&mut self, page: PageId, into: &mut Page) -> io::Result<()> {
-        if let Some(acts) = &mut *self.1.lock().expect("no test panics with this lock") {
-            acts(page);
+    fn take(&mut self, pages: &[PageId], into: &mut [Box<Page>]) -> io::Result<()> {
+        assert!(pages.is_sorted() && pages.len() == into.len());
+        for (&page, into) in pages.iter().zip(into) {
+            if let Some(acts) = &mut *self.1.lock().expect("no test panics with this lock") {
+                acts(page);
+            }
+            assert!(self.mmu().is_present[page.index()], "there is nothing to take");
+            into.0 = self.mmu().contents[page.index()].0;
+            self.forget(page, 1)?;
         }
-        assert!(self.mmu().is_present[page.index()], "there is nothing to take");
-        into.0 = self.mmu().contents[page.index()].0;
-        self.forget(page, 1)
+        Ok(())
     }
 
     fn has_other_threads(&self) -> bool {
