@@ -37,6 +37,24 @@ pub trait Frames {
     /// Asks the driver to write the page back although it stays in memory.
     fn request_write_back(&mut self, frame: Frame);
 
+    /// The read bit or the write bit: the one of references of this kind.
+    #[inline]
+    fn bit(&self, op: Op, frame: Frame) -> bool {
+        match op {
+            Op::Read => self.read_bit(frame),
+            Op::Write => self.write_bit(frame),
+        }
+    }
+
+    /// Clears the read bit or the write bit.
+    #[inline]
+    fn clear_bit(&mut self, op: Op, frame: Frame) {
+        match op {
+            Op::Read => self.clear_read_bit(frame),
+            Op::Write => self.clear_write_bit(frame),
+        }
+    }
+
     /// The reference bit of the single-bit policies: read or written since the bits were last cleared.
     #[inline]
     fn is_referenced(&self, frame: Frame) -> bool {
@@ -73,7 +91,7 @@ pub enum HitBits {
 }
 
 const READ: u8 = 1;
-const WRITE: u8 = 2;
+const WRITE: u8 = READ << Op::Write as u8;
 const DIRTY: u8 = 4;
 const PINNED: u8 = 8;
 /// The page is mapped: in `mapped` replay, reads of a mapped page stay unseen.
@@ -226,6 +244,18 @@ impl Frames for FrameTable {
     #[inline]
     fn write_bit(&self, frame: Frame) -> bool {
         self.has(frame, WRITE)
+    }
+
+    // Which of the two bits is looked at cannot be guessed, so that these two do not branch.
+
+    #[inline]
+    fn bit(&self, op: Op, frame: Frame) -> bool {
+        self.has(frame, READ << op as u8)
+    }
+
+    #[inline]
+    fn clear_bit(&mut self, op: Op, frame: Frame) {
+        self.states[frame.index()] &= !(READ << op as u8 | MAPPED);
     }
 
     #[inline]

@@ -74,17 +74,51 @@ enum Area {
 
 const AREAS: [Area; 3] = [Area::R, Area::W1, Area::W2];
 
+/// What happens to a page depends on the reference and on the area in a way that nobody can guess, so that it is looked up
+/// instead of branched on.
+impl Area {
+    /// Where references of this kind bring a page that is not remembered.
+    #[inline]
+    fn first_of(op: Op) -> Area {
+        [Area::R, Area::W1][op as usize]
+    }
+
+    /// The references that keep a page in the area.
+    #[inline]
+    fn op(self) -> Op {
+        [Op::Read, Op::Write, Op::Write][self as usize]
+    }
+
+    /// The references that bring a page of the area to the other side as well.
+    #[inline]
+    fn other_op(self) -> Op {
+        [Op::Write, Op::Read, Op::Read][self as usize]
+    }
+
+    /// Where a page of the area goes on that has been referenced again.
+    #[inline]
+    fn next(self) -> Area {
+        [Area::R, Area::W2, Area::W2][self as usize]
+    }
+}
+
 /// A set of areas that are in memory at once for a page: bit `area`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Membership(u8);
 
 impl Membership {
     const NONE: Membership = Membership(0);
-    const WRITE_AREAS: Membership = Membership(1 << Area::W1 as u8 | 1 << Area::W2 as u8);
 
     #[inline]
     fn of(area: Area) -> Membership {
         Membership(1 << area as u8)
+    }
+
+    /// The areas of references of this kind.
+    #[inline]
+    fn of_side(op: Op) -> Membership {
+        let write_areas = Membership(1 << Area::W1 as u8 | 1 << Area::W2 as u8);
+        [Membership::of(Area::R), write_areas][op as usize]
     }
 
     #[inline]
@@ -150,6 +184,7 @@ enum Reclaimed {
 
 impl Craw {
     /// The area to reclaim from, among those that are not `barred`.
+    #[inline(always)]
     fn victim_area(&self, barred: [bool; 3]) -> Area {
         let ratio = |area: Area| {
             let len = if barred[area as usize] { 0 } else { self.areas[area as usize].len() };
@@ -166,8 +201,33 @@ impl Craw {
         }
     }
 
+    #[inline(always)]
     fn reclaim<F: Frames>(&mut self, area: Area, frames: &mut F) -> Reclaimed {
-        let (mut pinned, mut scanned) = (0, false);
+        let mut scanned = false;
+        loop {
+            let queue = &self.areas[area as usize];
+            if queue.len() == 0 {
+                return Reclaimed::Nothing;
+            }
+            if frames.is_pinned(queue.head()) {
+                return self.reclaim_passing_pinned(area, scanned, frames);
+            }
+            if let Some(reclaimed) = self.examine_head(area, frames) {
+                return reclaimed;
+            }
+            scanned = true;
+        }
+    }
+
+    /// `RECLAIM` from where the hand meets a pinned page, which goes to the tail.
+    #[cold]
+    fn reclaim_passing_pinned<F: Frames>(
+        &mut self,
+        area: Area,
+        mut scanned: bool,
+        frames: &mut F,
+    ) -> Reclaimed {
+        let mut pinned = 0;
         loop {
             let queue = &mut self.areas[area as usize];
             if queue.len() == 0 {
@@ -177,53 +237,39 @@ impl Craw {
                 // What the scan has moved from W1 to W2 may be all that can leave.
                 return if scanned { Reclaimed::Nothing } else { Reclaimed::AllPinned };
             }
-            let frame = queue.pop_head();
-            if frames.is_pinned(frame) {
+            if frames.is_pinned(queue.head()) {
+                let frame = queue.pop_head();
                 queue.push_tail(frame);
                 pinned += 1;
                 continue;
             }
-            (pinned, scanned) = (0, true);
-            let stays = match area {
-                Area::R => self.scan_read_area(frame, frames),
-                Area::W1 | Area::W2 => self.scan_write_area(area, frame, frames),
-            };
-            if !stays {
-                return self.leave_area(area, frame, frames);
+            if let Some(reclaimed) = self.examine_head(area, frames) {
+                return reclaimed;
             }
+            (pinned, scanned) = (0, true);
         }
     }
 
-    /// Whether the page that the hand has taken from `R` stays there, at the tail.
-    fn scan_read_area<F: Frames>(&mut self, frame: Frame, frames: &mut F) -> bool {
-        if frames.write_bit(frame) && !self.is_in_any(frame, Membership::WRITE_AREAS) {
-            self.link_again(Area::W1, frame, frames.page(frame));
-            frames.clear_write_bit(frame);
+    /// The hand takes the page at the head of `area`, which goes on to the tail of `R` or `W2`, or leaves the area.
+    #[inline(always)]
+    fn examine_head<F: Frames>(&mut self, area: Area, frames: &mut F) -> Option<Reclaimed> {
+        let frame = self.areas[area as usize].pop_head();
+        let (op, other_op) = (area.op(), area.other_op());
+        if frames.bit(other_op, frame) && !self.is_in_any(frame, Membership::of_side(other_op)) {
+            self.link_again(Area::first_of(other_op), frame, frames.page(frame));
+            frames.clear_bit(other_op, frame);
         }
-        let stays = frames.read_bit(frame);
-        if stays {
-            frames.clear_read_bit(frame);
-            self.areas[Area::R as usize].push_tail(frame);
+        if !frames.bit(op, frame) {
+            return Some(self.leave_area(area, frame, frames));
         }
-        stays
-    }
-
-    /// Whether the page that the hand has taken from `W1` or `W2` stays in a write area, at the tail of `W2`.
-    fn scan_write_area<F: Frames>(&mut self, area: Area, frame: Frame, frames: &mut F) -> bool {
-        if frames.read_bit(frame) && !self.is_in_any(frame, Membership::of(Area::R)) {
-            self.link_again(Area::R, frame, frames.page(frame));
-            frames.clear_read_bit(frame);
-        }
-        let stays = frames.write_bit(frame);
-        if stays {
-            frames.clear_write_bit(frame);
-            self.forget_membership(area, frame);
-            self.link(Area::W2, frame);
-        }
-        stays
+        frames.clear_bit(op, frame);
+        self.forget_membership(area, frame);
+        self.link(area.next(), frame);
+        None
     }
 
     /// The page that the hand has taken from `area` becomes its ghost.
+    #[inline(always)]
     fn leave_area<F: Frames>(&mut self, area: Area, frame: Frame, frames: &mut F) -> Reclaimed {
         self.forget_membership(area, frame);
         match self.ghosts_are_exclusive {
@@ -237,6 +283,21 @@ impl Craw {
             frames.request_write_back(frame);
         }
         Reclaimed::Nothing
+    }
+
+    /// The victim, where all pages of an area are pinned.
+    #[cold]
+    fn choose_victim_beside<F: Frames>(&mut self, pinned: Area, frames: &mut F) -> Frame {
+        let mut barred = [false; 3];
+        barred[pinned as usize] = true;
+        loop {
+            let area = self.victim_area(barred);
+            match self.reclaim(area, frames) {
+                Reclaimed::Page(frame) => return frame,
+                Reclaimed::Nothing => barred = [false; 3],
+                Reclaimed::AllPinned => barred[area as usize] = true,
+            }
+        }
     }
 
     #[inline]
@@ -258,6 +319,7 @@ impl Craw {
     }
 
     /// Links a page that a scan met on the other side, where it stays.
+    #[inline(never)]
     fn link_again(&mut self, area: Area, frame: Frame, page: PageId) {
         self.link(area, frame);
         if self.ghosts_are_exclusive {
@@ -271,45 +333,56 @@ impl Craw {
         }
     }
 
-    /// A fault that belongs to the read area: tests `R'`, adapts the sizes, links the page.
-    pub(super) fn fault_to_read_area(&mut self, page: PageId, frame: Frame) {
-        if self.ghosts.remove(Area::R as usize, page) {
-            self.read_ghost_hits += 1;
-            if self.read_ghost_hits >= self.read_ghost_hits_needed {
-                self.read_ghost_hits = 0;
-                self.sizes.enlarge(Area::R as usize);
-                self.sizes.shrink(Area::W1 as usize, self.sizes.half_page());
-                self.sizes.shrink(Area::W2 as usize, self.sizes.half_page());
-            }
+    /// A fault that belongs to the side of `op`: tests its ghosts, `W1'` before `W2'`, and links the page.
+    #[inline(always)]
+    pub(super) fn fault_to(&mut self, op: Op, page: PageId, frame: Frame) {
+        match self.ghost_list(op, page) {
+            Some(area) => self.come_back(area, page, frame),
+            None => self.link(Area::first_of(op), frame),
         }
-        self.link(Area::R, frame);
     }
 
-    /// A fault that belongs to the write area: tests `W1'`, then `W2'`, adapts the sizes, links the page.
-    pub(super) fn fault_to_write_area(&mut self, page: PageId, frame: Frame) {
-        let remembered =
-            [Area::W1, Area::W2].into_iter().find(|&area| self.ghosts.remove(area as usize, page));
-        if let Some(area) = remembered {
-            self.sizes.enlarge(area as usize);
-            self.sizes.shrink(Area::R as usize, self.sizes.one_page());
+    /// The area of this side whose ghost the page is.
+    #[inline(always)]
+    fn ghost_list(&self, op: Op, page: PageId) -> Option<Area> {
+        let list = self.ghosts.list_in_word(op as usize, page);
+        if !self.ghosts_are_exclusive && op == Op::Write && list.is_none() {
+            return self.ghosts.contains(Area::W2 as usize, page).then_some(Area::W2);
         }
-        self.link(if remembered.is_some() { Area::W2 } else { Area::W1 }, frame);
+        list.map(|list| AREAS[list])
+    }
+
+    /// A ghost of `area` comes back: adapts the sizes and links the page.
+    #[inline(never)]
+    fn come_back(&mut self, area: Area, page: PageId, frame: Frame) {
+        self.ghosts.remove(area as usize, page);
+        self.link(area.next(), frame);
+        if area != Area::R {
+            self.sizes.enlarge(area as usize);
+            return self.sizes.shrink(Area::R as usize, self.sizes.one_page());
+        }
+        self.read_ghost_hits += 1;
+        if self.read_ghost_hits >= self.read_ghost_hits_needed {
+            self.read_ghost_hits = 0;
+            self.sizes.enlarge(Area::R as usize);
+            self.sizes.shrink(Area::W1 as usize, self.sizes.half_page());
+            self.sizes.shrink(Area::W2 as usize, self.sizes.half_page());
+        }
     }
 
     /// Drops the oldest ghosts until each side, with its ghosts, has no more entries than there are frames.
+    #[inline(always)]
     pub(super) fn trim_ghosts(&mut self) {
-        let entries = |craw: &Craw, area: Area| {
-            u64::from(craw.areas[area as usize].len()) + u64::from(craw.ghosts.len(area as usize))
-        };
-        let frames = u64::from(self.frames);
-        while entries(self, Area::R) > frames && self.ghosts.len(Area::R as usize) > 0 {
-            self.ghosts.drop_oldest(Area::R as usize);
-        }
-        while entries(self, Area::W1) + entries(self, Area::W2) > frames {
-            let other = if self.trim_next == Area::W1 { Area::W2 } else { Area::W1 };
+        let len = |area: Area| u64::from(self.areas[area as usize].len());
+        let ghosts = |area: Area| u64::from(self.ghosts.len(area as usize));
+        let (in_r, frames) = (len(Area::R), u64::from(self.frames));
+        let written = len(Area::W1) + len(Area::W2) + ghosts(Area::W1) + ghosts(Area::W2);
+        self.ghosts.shrink(Area::R as usize, frames.saturating_sub(in_r));
+        for _ in frames..written {
+            let kept = if self.trim_next == Area::W1 { Area::W2 } else { Area::W1 };
             let (dropped, kept) = match self.ghosts.len(self.trim_next as usize) {
-                0 => (other, self.trim_next),
-                _ => (self.trim_next, other),
+                0 => (kept, self.trim_next),
+                _ => (self.trim_next, kept),
             };
             if self.ghosts.len(dropped as usize) == 0 {
                 return;
@@ -328,23 +401,21 @@ impl PagePolicy for Craw {
         fetch(self.ghosts.known_of(page));
     }
 
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        let mut barred = [false; 3];
         loop {
-            let area = self.victim_area(barred);
+            let area = self.victim_area([false; 3]);
             match self.reclaim(area, frames) {
                 Reclaimed::Page(frame) => return frame,
-                Reclaimed::Nothing => barred = [false; 3],
-                Reclaimed::AllPinned => barred[area as usize] = true,
+                Reclaimed::Nothing => {}
+                Reclaimed::AllPinned => return self.choose_victim_beside(area, frames),
             }
         }
     }
 
+    #[inline(always)]
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        match fault.op {
-            Op::Read => self.fault_to_read_area(fault.page, frame),
-            Op::Write => self.fault_to_write_area(fault.page, frame),
-        }
+        self.fault_to(fault.op, fault.page, frame);
         self.trim_ghosts();
     }
 
@@ -391,8 +462,7 @@ impl PagePolicy for Craw {
             let queue = &self.areas[area as usize];
             queue.check_invariants();
             for frame in queue.iter() {
-                let side =
-                    if area == Area::R { Membership::of(area) } else { Membership::WRITE_AREAS };
+                let side = Membership::of_side(area.op());
                 let member = self.memberships[frame.index()].0 & side.0 == Membership::of(area).0;
                 assert!(member, "a page is linked in an area that it is not a member of");
                 let ghost = self.ghosts.contains(area as usize, frames.page(frame));

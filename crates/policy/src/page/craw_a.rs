@@ -50,14 +50,16 @@ impl PagePolicy for CrawA {
         self.0.look_ahead(page, fetch);
     }
 
+    #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.0.choose_victim(frames)
     }
 
+    #[inline(always)]
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        self.0.fault_to_read_area(fault.page, frame);
+        self.0.fault_to(Op::Read, fault.page, frame);
         if fault.op == Op::Write {
-            self.0.fault_to_write_area(fault.page, frame);
+            self.0.fault_to(Op::Write, fault.page, frame);
         }
         self.0.trim_ghosts();
     }

@@ -159,7 +159,13 @@ impl<const WORDS: usize, const LISTS: usize> GhostLists<WORDS, LISTS> {
     /// The list that `page` is in, of those that share the last word.
     #[inline]
     pub(crate) fn list_of(&self, page: PageId) -> Option<usize> {
-        let word = self.words_of_page[page.index()][WORDS - 1];
+        self.list_in_word(WORDS - 1, page)
+    }
+
+    /// The list that `page` is in, of those of a word.
+    #[inline]
+    pub(crate) fn list_in_word(&self, word: usize, page: PageId) -> Option<usize> {
+        let word = self.words_of_page[page.index()][word];
         let list = (word % (1 << LIST_BITS)) as usize;
         (list < LISTS && self.rings[list].reaches(list, word)).then_some(list)
     }
