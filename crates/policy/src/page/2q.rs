@@ -99,6 +99,8 @@ impl TwoQ {
 }
 
 impl PagePolicy for TwoQ {
+    const LOOKS_AHEAD: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let victim = match self.a1in.len() > self.kin {
             true => self.evict_from_a1in(frames).or_else(|| self.evict_from_am(frames)),

@@ -67,6 +67,7 @@ impl Cataloged for Cflru {
 }
 
 impl PagePolicy for Cflru {
+    const LOOKS_AHEAD: bool = true;
     const CAN_PEEK: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

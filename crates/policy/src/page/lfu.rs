@@ -50,6 +50,8 @@ impl Cataloged for Lfu {
 }
 
 impl PagePolicy for Lfu {
+    const LOOKS_AHEAD: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let victim = self.pages.iter().find(|&frame| !frames.is_pinned(frame));
         let victim = victim.expect("a frame is not pinned");

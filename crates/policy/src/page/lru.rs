@@ -43,6 +43,7 @@ impl Cataloged for Lru {
 }
 
 impl PagePolicy for Lru {
+    const LOOKS_AHEAD: bool = true;
     const CAN_PEEK: bool = true;
 
     #[inline(always)]

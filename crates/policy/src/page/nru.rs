@@ -286,6 +286,8 @@ impl Nru {
 }
 
 impl PagePolicy for Nru {
+    const LOOKS_AHEAD: bool = true;
+
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         if let Order::InPlace(in_place) = &self.order
