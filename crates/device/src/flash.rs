@@ -21,6 +21,7 @@ mod amplification;
 mod candidates;
 mod drive;
 mod error;
+mod fewest_valid;
 mod ftl;
 mod geometry;
 mod invariants;
@@ -31,7 +32,6 @@ mod options;
 mod pool;
 mod precondition;
 mod random;
-mod valid_buckets;
 mod wear;
 
 pub use amplification::{hot_cold_fifo_write_amplification, uniform_random_write_amplification};

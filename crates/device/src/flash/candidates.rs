@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
+use super::fewest_valid::FewestValid;
 use super::geometry::Block;
 use super::map::{BlockRecord, BlockState};
 use super::options::VictimRule;
 use super::random::SplitMix64;
-use super::valid_buckets::ValidBuckets;
 
 /// The full blocks of a pool, by their numbers within the pool.
 #[derive(Debug, Clone)]
 pub(super) enum Candidates {
     /// By the number of valid pages.
-    Greedy(ValidBuckets),
+    Greedy(FewestValid),
     /// In the order in which they became full.
     Fifo(VecDeque<u32>),
     /// How many blocks are drawn; a block that is not full is drawn again.
@@ -33,9 +33,9 @@ pub(super) struct View<'a> {
 }
 
 impl Candidates {
-    pub(super) fn new(rule: VictimRule, blocks: u32, pages_per_block: u32, seed: u64) -> Self {
+    pub(super) fn new(rule: VictimRule, blocks: u32, seed: u64) -> Self {
         match rule {
-            VictimRule::Greedy => Candidates::Greedy(ValidBuckets::new(blocks, pages_per_block)),
+            VictimRule::Greedy => Candidates::Greedy(FewestValid::new(blocks)),
             VictimRule::Fifo => Candidates::Fifo(VecDeque::with_capacity(blocks as usize)),
             VictimRule::Random => Candidates::Drawn(1, SplitMix64::new(seed)),
             VictimRule::DChoices(d) => Candidates::Drawn(d, SplitMix64::new(seed)),
@@ -46,7 +46,7 @@ impl Candidates {
     /// A block became full.
     pub(super) fn insert(&mut self, block: u32, valid_pages: u16, clock: u64) {
         match self {
-            Candidates::Greedy(buckets) => buckets.insert(block, valid_pages),
+            Candidates::Greedy(fewest) => fewest.lower(block, valid_pages),
             Candidates::Fifo(queue) => queue.push_back(block),
             Candidates::Drawn(..) => {}
             Candidates::CostBenefit(modified) => modified[block as usize] = clock,
@@ -55,18 +55,18 @@ impl Candidates {
 
     /// Pages of a full block became invalid; `valid_pages` are left.
     #[inline]
-    pub(super) fn lose_pages(&mut self, block: u32, valid_pages: u16, lost: u16, clock: u64) {
+    pub(super) fn lose_pages(&mut self, block: u32, valid_pages: u16, clock: u64) {
         match self {
-            Candidates::Greedy(buckets) => buckets.lower(block, valid_pages, lost),
+            Candidates::Greedy(fewest) => fewest.lower(block, valid_pages),
             Candidates::Fifo(_) | Candidates::Drawn(..) => {}
             Candidates::CostBenefit(modified) => modified[block as usize] = clock,
         }
     }
 
     /// A full block is about to be collected.
-    pub(super) fn remove(&mut self, block: u32, valid_pages: u16) {
+    pub(super) fn remove(&mut self, block: u32) {
         match self {
-            Candidates::Greedy(buckets) => buckets.remove(block, valid_pages),
+            Candidates::Greedy(fewest) => fewest.remove(block),
             Candidates::Fifo(queue) => {
                 // The victim is the first one; only wear levelling takes a block from further back.
                 let position = queue.iter().position(|queued| *queued == block);
@@ -79,11 +79,13 @@ impl Candidates {
     /// The block to collect; none if no block is full.
     pub(super) fn choose(&mut self, view: &View<'_>) -> Option<u32> {
         match self {
-            Candidates::Greedy(buckets) => {
+            Candidates::Greedy(fewest) => {
                 let unworn = view.erases_max.and_then(|erases_max| {
-                    buckets.first_accepted(view.records, |record| record.erases <= erases_max)
+                    fewest.first_accepted(view.records, view.pages_per_block, |record| {
+                        record.erases <= erases_max
+                    })
                 });
-                unworn.or_else(|| buckets.first())
+                unworn.or_else(|| fewest.first())
             }
             Candidates::Fifo(queue) => queue.front().copied(),
             Candidates::Drawn(draws, random) => draw(*draws, random, view.records),
@@ -97,7 +99,7 @@ impl Candidates {
 
     pub(super) fn memory_bytes(&self) -> usize {
         match self {
-            Candidates::Greedy(buckets) => buckets.memory_bytes(),
+            Candidates::Greedy(fewest) => fewest.memory_bytes(),
             Candidates::Fifo(queue) => queue.capacity() * size_of::<u32>(),
             Candidates::Drawn(..) => 0,
             Candidates::CostBenefit(modified) => size_of_val(&**modified),
@@ -108,20 +110,20 @@ impl Candidates {
     pub(super) fn check(&self, first: Block, records: &[BlockRecord]) -> Result<(), String> {
         let is_full = |record: &BlockRecord| record.state == BlockState::Full;
         match self {
-            Candidates::Greedy(buckets) => {
+            Candidates::Greedy(fewest) => {
                 for (block, record) in records.iter().enumerate() {
-                    let set = is_full(record).then_some(record.valid_pages);
-                    if !buckets.holds_only(block as u32, set) {
+                    let valid_pages = is_full(record).then_some(record.valid_pages);
+                    if !fewest.holds(block as u32, valid_pages) {
                         return Err(format!(
-                            "block {} is in a wrong bucket",
+                            "block {} stands with a wrong number of valid pages",
                             first.0 as usize + block
                         ));
                     }
                 }
-                if buckets.check_levels() {
+                if fewest.check_levels() {
                     Ok(())
                 } else {
-                    Err("bucket levels disagree".to_owned())
+                    Err("a least number of valid pages is wrong".to_owned())
                 }
             }
             Candidates::Fifo(queue) => {

@@ -12,6 +12,9 @@ use super::wear::Wear;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WornOut;
 
+/// Pages whose entries of the page table are read together before they are written.
+const PAGES_AHEAD: usize = 256;
+
 /// A page-mapped flash translation layer: decides where pages go and what is collected, and reports it.
 ///
 /// A write first makes sure of a block to write into. If none is being written and fewer than the minimum of erased
@@ -45,10 +48,7 @@ impl Ftl {
         let pool_count = options.pool_count(&geometry);
         let pool_blocks = options.pool_blocks(&geometry);
         let blocks_required = options.blocks_required(&geometry, pool_blocks) as u32;
-        let pages_per_block = geometry.pages_per_block;
-        let pool = |first| {
-            Pool::new(Block(first), pool_blocks, blocks_required, pages_per_block, &options)
-        };
+        let pool = |first| Pool::new(Block(first), pool_blocks, blocks_required, &options);
         Ok(Ftl {
             map: Map::new(&geometry, options.logical_pages),
             pools: (0..pool_count).map(|index| pool(index * pool_blocks)).collect(),
@@ -112,9 +112,15 @@ impl Ftl {
             if self.endurance_counts { self.options.endurance_erases } else { None };
         let Ftl { map, pools, pool_divisor, clock, .. } = self;
         let mut turn = Turn { map, operations, clock: *clock, endurance_erases };
-        let pool_of = |page: &LogicalPage| pool_divisor.divide(page.0).1 as usize;
-        let mut of_pools = pages.chunk_by(|one, next| pool_of(one) == pool_of(next));
-        let done = of_pools.try_for_each(|pages| pools[pool_of(&pages[0])].write(pages, &mut turn));
+        let done = pages.chunks(PAGES_AHEAD).try_for_each(|pages| {
+            turn.map.look_ahead(pages);
+            if let [pool] = &mut **pools {
+                return pool.write(pages, &mut turn);
+            }
+            let pool_of = |page: &LogicalPage| pool_divisor.divide(page.0).1 as usize;
+            let mut of_pools = pages.chunk_by(|one, next| pool_of(one) == pool_of(next));
+            of_pools.try_for_each(|pages| pools[pool_of(&pages[0])].write(pages, &mut turn))
+        });
         *clock = turn.clock;
         self.is_worn_out = done.is_err();
         done

@@ -99,10 +99,12 @@ impl Map {
         self.physical[page.0 as usize] = NO_PAGE;
     }
 
-    /// Reads where a logical page is that is put soon.
+    /// Reads where logical pages are that are put soon, one after the other: so the processor waits for many of these reads
+    /// together.
     #[inline]
-    pub(super) fn look_ahead(&self, page: LogicalPage) {
-        std::hint::black_box(self.physical.get(page.0 as usize).copied());
+    pub(super) fn look_ahead(&self, pages: &[LogicalPage]) {
+        let found = pages.iter().filter_map(|page| self.physical.get(page.0 as usize));
+        std::hint::black_box(found.fold(0, |all, physical| all ^ physical));
     }
 
     /// Puts a logical page at `to`, which is marked valid. Says where it was, which stays marked valid.

@@ -1,7 +1,6 @@
 //! A pool of blocks: which one is written, which one is collected.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use super::candidates::{Candidates, View};
 use super::ftl::WornOut;
@@ -28,14 +27,6 @@ impl Frontier {
         self.next == self.end
     }
 
-    /// The next page; the frontier is not none.
-    #[inline]
-    fn take(&mut self) -> PhysicalPage {
-        let page = PhysicalPage(self.next);
-        self.next += 1;
-        page
-    }
-
     fn pages_left(self) -> u32 {
         self.end - self.next
     }
@@ -51,9 +42,6 @@ enum FrontierKind {
 
 /// Pages of a block whose bits are set together.
 const MARKED_AT_ONCE: u32 = 64;
-
-/// How many pages ahead the page table is read: the processor's cache has its entry by the time it is needed.
-const PAGES_AHEAD: usize = 8;
 
 /// Pages of one block that hold the last version of nothing any more, and that are not counted yet.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +82,6 @@ impl Pool {
         first: Block,
         blocks: u32,
         blocks_required: u32,
-        pages_per_block: u32,
         options: &FtlOptions,
     ) -> Pool {
         // Each pool draws a sequence of its own.
@@ -107,7 +94,7 @@ impl Pool {
             relocation: Frontier::NONE,
             levelling: Frontier::NONE,
             frontiers: options.frontiers,
-            candidates: Candidates::new(options.victim, blocks, pages_per_block, seed),
+            candidates: Candidates::new(options.victim, blocks, seed),
             minimum_free: options.minimum_free.blocks(blocks),
             blocks_required,
             blocks_retired: 0,
@@ -124,17 +111,17 @@ impl Pool {
         pages: &[LogicalPage],
         turn: &mut Turn<'_, O>,
     ) -> Result<(), WornOut> {
-        let mut written = 0;
-        while written < pages.len() {
+        let mut rest = pages;
+        while !rest.is_empty() {
             // That of the next page, which `program` does not count again.
             turn.clock += 1;
             if self.host.is_none() {
                 self.make_room(turn)?;
             }
             let fit = self.host.pages_left().min(MARKED_AT_ONCE) as usize;
-            let end = pages.len().min(written + fit);
-            self.program(pages, written..end, turn);
-            written = end;
+            let (now, later) = rest.split_at(rest.len().min(fit));
+            self.program(now, turn);
+            rest = later;
             if self.host.is_none() {
                 self.host = self.close(self.host, turn);
             }
@@ -142,36 +129,29 @@ impl Pool {
         Ok(())
     }
 
-    /// Programs a range of the pages into the host's block, which has room for them.
+    /// Programs pages, at least one, into the host's block, which has room for them.
     #[inline]
-    fn program<O: FlashOperations>(
-        &mut self,
-        pages: &[LogicalPage],
-        range: Range<usize>,
-        turn: &mut Turn<'_, O>,
-    ) {
+    fn program<O: FlashOperations>(&mut self, pages: &[LogicalPage], turn: &mut Turn<'_, O>) {
         // All at once, and first: a page that comes twice is invalidated in this block.
         let first = PhysicalPage(self.host.next);
-        turn.map.mark_valid(self.host.block, first, range.len() as u32);
+        turn.map.mark_valid(self.host.block, first, pages.len() as u32);
+        self.host.next += pages.len() as u32;
         let mut losing = Losing { block: self.host.block, pages: 0, clock: turn.clock };
-        for index in range.clone() {
-            turn.clock += u64::from(index > range.start);
-            if let Some(ahead) = pages.get(index + PAGES_AHEAD) {
-                turn.map.look_ahead(*ahead);
-            }
-            let (page, to) = (pages[index], self.host.take());
+        for (index, (&page, to)) in pages.iter().zip(first.0..).enumerate() {
+            let (to, clock) = (PhysicalPage(to), turn.clock + index as u64);
             if let Some(was) = turn.map.put(page, to) {
                 let block = turn.map.clear_valid(was);
                 if block != losing.block {
                     self.lose(losing, turn.map);
-                    losing = Losing { block, pages: 0, clock: turn.clock };
+                    losing = Losing { block, pages: 0, clock };
                 }
                 losing.pages += 1;
-                losing.clock = turn.clock;
+                losing.clock = clock;
             }
             turn.operations.program(to, page);
         }
         self.lose(losing, turn.map);
+        turn.clock += pages.len() as u64 - 1;
     }
 
     /// A page that holds the last version of nothing any more.
@@ -187,7 +167,7 @@ impl Pool {
         record.valid_pages -= losing.pages;
         if record.state == BlockState::Full && losing.pages > 0 {
             let block = losing.block.0 - self.first.0;
-            self.candidates.lose_pages(block, record.valid_pages, losing.pages, losing.clock);
+            self.candidates.lose_pages(block, record.valid_pages, losing.clock);
         }
     }
 
@@ -254,7 +234,7 @@ impl Pool {
         if self.erased.is_empty() && u32::from(valid_pages) > frontier.pages_left() {
             return Err(WornOut);
         }
-        self.candidates.remove(block.0 - self.first.0, valid_pages);
+        self.candidates.remove(block.0 - self.first.0);
         let mut from_first = turn.map.first_page(block).0;
         for word in turn.map.words(block) {
             let mut valid = std::mem::take(&mut turn.map.valid[word]);

@@ -48,6 +48,9 @@ const DRIVE_WRITES_MAX: u128 = 1_000_000;
 /// How often progress is told, in pages.
 const PROGRESS_PAGES: u64 = 1 << 20;
 
+/// Pages that a drive is sent at once: it finds many in less time than one after the other.
+const WRITTEN_TOGETHER: usize = 256;
+
 impl Drive {
     /// Writes what `precondition` says, then sets the counters and the erase counts to 0. No block is retired meanwhile.
     ///
@@ -80,11 +83,10 @@ impl Drive {
         let logical_pages = self.ftl.options().logical_pages;
         let drive_write = u64::from(logical_pages);
         if precondition != Precondition::None {
-            for page in 0..logical_pages {
-                self.age_page(LogicalPage(page), progress)?;
-            }
+            let mut in_order = (0..logical_pages).map(LogicalPage);
+            self.age_pages(drive_write, || in_order.next().expect("a page is left"), progress)?;
         }
-        let limit = match precondition {
+        let mut left = match precondition {
             Precondition::None | Precondition::Fill => 0,
             Precondition::Steady => STEADY_DRIVE_WRITES_MAX * drive_write,
             Precondition::Random(drive_writes) => {
@@ -96,9 +98,12 @@ impl Drive {
         let mut before = self.counters;
         let mut write_amplification = None;
         let mut is_steady = false;
-        for overwrite in 1..=limit {
-            self.age_page(LogicalPage(random.below(logical_pages)), progress)?;
-            if overwrite % drive_write == 0 {
+        while left > 0 {
+            let overwrites = left.min(drive_write);
+            let draw = || LogicalPage(random.below(logical_pages));
+            self.age_pages(overwrites, draw, progress)?;
+            left -= overwrites;
+            if overwrites == drive_write {
                 let now = self.counters.since(&before).write_amplification();
                 let started = before.collection_started();
                 is_steady = started && is_close(write_amplification, now);
@@ -112,17 +117,26 @@ impl Drive {
         Ok(Preconditioned { host_writes, erases, write_amplification, is_steady })
     }
 
-    #[inline]
-    fn age_page<B>(
+    /// Writes this many pages, as `next` tells them.
+    fn age_pages<B>(
         &mut self,
-        page: LogicalPage,
+        mut left: u64,
+        mut next: impl FnMut() -> LogicalPage,
         progress: &mut impl FnMut(u64) -> ControlFlow<B>,
     ) -> Result<(), B> {
-        self.write(page).expect("no block is retired while a drive is preconditioned");
-        if self.counters.host_writes.is_multiple_of(PROGRESS_PAGES)
-            && let ControlFlow::Break(reason) = progress(self.counters.host_writes)
-        {
-            return Err(reason);
+        let mut pages = [LogicalPage(0); WRITTEN_TOGETHER];
+        while left > 0 {
+            let until_told = PROGRESS_PAGES - self.counters.host_writes % PROGRESS_PAGES;
+            let together = left.min(until_told).min(WRITTEN_TOGETHER as u64);
+            let pages = &mut pages[..together as usize];
+            pages.fill_with(&mut next);
+            self.write_all(pages).expect("no block is retired while a drive is preconditioned");
+            left -= together;
+            if together == until_told
+                && let ControlFlow::Break(reason) = progress(self.counters.host_writes)
+            {
+                return Err(reason);
+            }
         }
         Ok(())
     }
