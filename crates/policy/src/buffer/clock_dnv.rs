@@ -65,7 +65,7 @@ use crate::parameters::Settings;
 
 use crate::{Frame, LogicalPage};
 
-/// The pages of one block, in both memories: 48 bytes, and 15 in the circle.
+/// The pages of one block, in both memories: 48 bytes, and 31 in the circle.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     block: u64,
@@ -75,7 +75,6 @@ struct Block {
     referenced: u64,
     /// Pages in NVM.
     nvm: u64,
-    nvm_referenced: bool,
     first_frame: Frame,
 }
 
@@ -145,8 +144,7 @@ impl ClockDnv {
             let block = self.pages_per_block.block_of(page);
             let (dram, dirty, referenced, nvm) = (0, 0, 0, 0);
             let first_frame = Frame::NONE;
-            let entry =
-                Block { block, dram, dirty, referenced, nvm, nvm_referenced: false, first_frame };
+            let entry = Block { block, dram, dirty, referenced, nvm, first_frame };
             self.blocks.insert(block, entry)
         })
     }
@@ -183,7 +181,7 @@ impl ClockDnv {
             }
             Request::ForceUnitAccess(page) if safe => {
                 if !self.is_in_nvm(page) && self.nvm.is_full() {
-                    let slot = self.nvm.choose_victim(&mut self.blocks);
+                    let slot = self.nvm.choose_victim();
                     let padding = self.padding_of(slot) & !self.bit_in(slot, page);
                     self.propose_batch(slot, self.blocks[slot].nvm, padding);
                 }
@@ -243,7 +241,7 @@ impl ClockDnv {
         let (bit, Block { dirty, nvm, .. }) = (self.pages_per_block.bit(page), self.blocks[own]);
         let (dirty, is_in_nvm) = ((dirty | nvm) & bit != 0, nvm & bit != 0);
         if dirty && self.nvm.is_full() && !is_in_nvm {
-            let slot = self.nvm.choose_victim(&mut self.blocks);
+            let slot = self.nvm.choose_victim();
             let (padding, migrating) = (self.padding_of(slot), self.bit_in(slot, page));
             let padding =
                 if self.modes.pads_migrating { padding | migrating } else { padding & !migrating };
@@ -361,7 +359,7 @@ impl ClockDnv {
             let block = &mut self.blocks[slot];
             match medium {
                 Medium::Dram => block.referenced |= bit & !block.dirty,
-                Medium::Nvm => block.nvm_referenced = true,
+                Medium::Nvm => self.nvm.set_referenced(slot),
             }
         } else if self.modes.read_allocates {
             self.add_to_dram(page, false);

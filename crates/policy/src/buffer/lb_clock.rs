@@ -144,11 +144,7 @@ impl BlockOrder for LargeBlockClock {
         self.circle.check_invariants(|slot| self.weight(slot, groups));
         let most = self.circle.iter().map(|slot| self.weight(slot, groups)).max();
         let naive = self.circle.iter().find(|&slot| Some(self.weight(slot, groups)) == most);
-        assert_eq!(
-            self.circle.clone().first_heaviest(),
-            naive,
-            "the victim is that of a naive scan"
-        );
+        assert_eq!(self.circle.first_heaviest(), naive, "the victim is that of a naive scan");
         self.circle.iter().count()
     }
 }

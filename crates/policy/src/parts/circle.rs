@@ -10,35 +10,39 @@ const NONE: u32 = u32::MAX;
 /// Places of a part of the circle.
 const PLACES: usize = 64;
 
-/// Up to 64 entries that follow each other. One that left leaves its place free.
+/// Up to 64 entries that follow each other. One that left leaves its place free. Bit n of a mask stands for place n.
 #[derive(Clone, Debug)]
 struct Part {
-    /// Bit n says that place n has an entry.
+    /// The places that have an entry.
     taken: u64,
-    /// By place; 0 if it is free.
+    /// The places whose entry is marked.
+    marked: u64,
+    /// By weight: the places whose entry has it.
+    of_weight: [u64; PLACES + 1],
+    /// By place.
     weights: [u8; PLACES],
     entries: [u32; PLACES],
     /// Where in the circle's order the part is.
     position: u32,
 }
 
-/// Blocks, or frames, in the order in which the hand reaches them, each with a weight from 0 to 64.
+/// Blocks, or frames, in the order in which the hand reaches them, each with a weight from 0 to 64 and perhaps a mark.
 ///
-/// The circle is divided into parts of up to 64 places, and of each it is known which weight none of its entries
-/// exceeds. So a weight is changed, and an entry removed from anywhere and the hand set behind it, in constant time; the
-/// first entry from the hand with the largest weight is found by a scan of one byte per part, eight of them at once. A part
-/// that turns out to have no such entry is told so then: a lighter entry is no reason to look for the next heaviest one. A
-/// new entry shifts the entries up to the next free place; a part that is full is divided. 15 bytes per entry where parts
-/// are half full, as after they are divided.
+/// The circle is divided into parts of up to 64 places. Of each part it is known which entries have which weight, one bit
+/// for each, and which weight is its largest. So a weight is changed, and an entry removed from anywhere and the hand set
+/// behind it, in constant time; the first entry from the hand with the largest weight is found by a scan of one byte per
+/// part, eight of them at once, and by looking at one word of the part. All marked entries of a part are passed over
+/// together. A new entry shifts the entries up to the nearest free place; a part that is full is divided. 31 bytes
+/// per entry where parts are half full, as after they are divided.
 #[derive(Clone, Debug)]
 pub(crate) struct Circle<T> {
     parts: Vec<Part>,
     unused: Vec<u32>,
     /// The parts that have entries, in the hand's order.
     order: Vec<u32>,
-    /// By position in the order: no entry of the part weighs more.
-    bounds: Vec<u8>,
-    /// By weight: its entries; of weight 0 they are not counted.
+    /// By position in the order: the part's largest weight.
+    largest: Vec<u8>,
+    /// By weight: its entries.
     entries_of_weight: Vec<u32>,
     largest_weight: u8,
     /// By entry: its part and its place in it, as part × 64 + place.
@@ -48,16 +52,14 @@ pub(crate) struct Circle<T> {
     listed: PhantomData<T>,
 }
 
+#[inline]
 fn split(place: u32) -> (usize, usize) {
     (place as usize / PLACES, place as usize % PLACES)
 }
 
+#[inline]
 fn joined(part: usize, at: usize) -> u32 {
     (part * PLACES + at) as u32
-}
-
-fn largest(bytes: &[u8]) -> u8 {
-    bytes.iter().copied().fold(0, u8::max)
 }
 
 /// The first position of `least` or more, looked for in eight bytes of up to 64 at once.
@@ -76,12 +78,49 @@ fn position_from(least: u8, bytes: &[u8]) -> Option<usize> {
     found.map(|position| words.len() * 8 + position)
 }
 
+impl Part {
+    const EMPTY: Part = Part {
+        taken: 0,
+        marked: 0,
+        of_weight: [0; PLACES + 1],
+        weights: [0; PLACES],
+        entries: [NONE; PLACES],
+        position: 0,
+    };
+
+    /// The largest weight of its entries, which is at most `bound`.
+    #[inline]
+    fn largest(&self, bound: u8) -> u8 {
+        let mut weight = bound;
+        while weight > 0 && self.of_weight[usize::from(weight)] == 0 {
+            weight -= 1;
+        }
+        weight
+    }
+
+    /// What of it stands in the second half of its places, moved to the first half.
+    fn take_upper_half(&mut self) -> Part {
+        const HALF: usize = PLACES / 2;
+        let mut upper =
+            Part { taken: self.taken >> HALF, marked: self.marked >> HALF, ..Part::EMPTY };
+        for (upper, lower) in upper.of_weight.iter_mut().zip(&mut self.of_weight) {
+            *upper = *lower >> HALF;
+            *lower &= u64::MAX >> HALF;
+        }
+        upper.weights[..HALF].copy_from_slice(&self.weights[HALF..]);
+        upper.entries[..HALF].copy_from_slice(&self.entries[HALF..]);
+        self.taken &= u64::MAX >> HALF;
+        self.marked &= u64::MAX >> HALF;
+        upper
+    }
+}
+
 impl<T: Listed> Circle<T> {
     pub(crate) const EMPTY: Self = Circle {
         parts: Vec::new(),
         unused: Vec::new(),
         order: Vec::new(),
-        bounds: Vec::new(),
+        largest: Vec::new(),
         entries_of_weight: Vec::new(),
         largest_weight: 0,
         places: Vec::new(),
@@ -89,17 +128,25 @@ impl<T: Listed> Circle<T> {
         listed: PhantomData,
     };
 
-    /// Sets what stands in a place that has an entry or had one.
+    /// Counts an entry that a part got.
     #[inline]
-    fn weigh(&mut self, part: usize, at: usize, weight: u8) {
-        let Part { weights, position, .. } = &mut self.parts[part];
-        let before = usize::from(core::mem::replace(&mut weights[at], weight));
-        let bound = &mut self.bounds[*position as usize];
-        *bound = weight.max(*bound);
-        let entries = &mut self.entries_of_weight;
-        entries[before] = entries[before].wrapping_sub(1);
-        entries[usize::from(weight)] = entries[usize::from(weight)].wrapping_add(1);
+    fn count_added(&mut self, position: u32, weight: u8) {
+        let largest = &mut self.largest[position as usize];
+        *largest = weight.max(*largest);
+        self.entries_of_weight[usize::from(weight)] += 1;
         self.largest_weight = weight.max(self.largest_weight);
+    }
+
+    /// Counts an entry that a part lost.
+    #[inline]
+    fn count_lost(&mut self, part: usize, weight: u8) {
+        let part = &self.parts[part];
+        if part.of_weight[usize::from(weight)] == 0 {
+            let largest = &mut self.largest[part.position as usize];
+            *largest = part.largest(*largest);
+        }
+        let entries = &mut self.entries_of_weight;
+        entries[usize::from(weight)] -= 1;
         while self.largest_weight > 0 && entries[usize::from(self.largest_weight)] == 0 {
             self.largest_weight -= 1;
         }
@@ -110,11 +157,10 @@ impl<T: Listed> Circle<T> {
         self.entries_of_weight.resize(PLACES + 1, 0);
         let part = self.unused.pop().unwrap_or(self.parts.len() as u32);
         if part as usize == self.parts.len() {
-            let (weights, entries) = ([0; PLACES], [NONE; PLACES]);
-            self.parts.push(Part { taken: 0, weights, entries, position: 0 });
+            self.parts.push(Part::EMPTY);
         }
         self.order.insert(position, part);
-        self.bounds.insert(position, 0);
+        self.largest.insert(position, 0);
         self.number_from(position);
         part as usize
     }
@@ -123,7 +169,7 @@ impl<T: Listed> Circle<T> {
     fn remove_part(&mut self, part: usize) {
         let position = self.parts[part].position as usize;
         self.order.remove(position);
-        self.bounds.remove(position);
+        self.largest.remove(position);
         self.number_from(position);
         self.unused.push(part as u32);
     }
@@ -134,32 +180,44 @@ impl<T: Listed> Circle<T> {
         }
     }
 
-    fn put(&mut self, part: usize, at: usize, entry: u32, weight: u8) {
-        self.parts[part].taken |= 1 << at;
-        self.parts[part].entries[at] = entry;
+    fn put(&mut self, (part, at): (usize, usize), entry: u32, weight: u8) {
+        let Part { taken, of_weight, weights, entries, position, .. } = &mut self.parts[part];
+        *taken |= 1 << at;
+        of_weight[usize::from(weight)] |= 1 << at;
+        (weights[at], entries[at]) = (weight, entry);
+        let position = *position;
         self.places[entry as usize] = joined(part, at);
-        self.weigh(part, at, weight);
+        self.count_added(position, weight);
     }
 
+    /// Frees a place.
     fn take(&mut self, part: usize, at: usize) {
-        self.parts[part].taken &= !(1 << at);
-        self.weigh(part, at, 0);
+        let Part { taken, marked, of_weight, weights, .. } = &mut self.parts[part];
+        let weight = weights[at];
+        *taken &= !(1 << at);
+        *marked &= !(1 << at);
+        of_weight[usize::from(weight)] &= !(1 << at);
+        self.count_lost(part, weight);
     }
 
-    /// Moves an entry to a free place, and the hand with it.
-    fn shift(&mut self, from: (usize, usize), to: (usize, usize)) {
-        let Part { taken, weights, entries, .. } = &mut self.parts[from.0];
-        *taken &= !(1 << from.1);
-        let (entry, weight) = (entries[from.1], core::mem::take(&mut weights[from.1]));
-        let Part { taken, weights, entries, position } = &mut self.parts[to.0];
-        *taken |= 1 << to.1;
-        (entries[to.1], weights[to.1]) = (entry, weight);
-        let bound = &mut self.bounds[*position as usize];
-        *bound = weight.max(*bound);
-        self.places[entry as usize] = joined(to.0, to.1);
-        if self.hand == joined(from.0, from.1) {
-            self.hand = joined(to.0, to.1);
+    /// Moves the entries from `at` up to the place before `hole`, which is free, to the next place; or those behind `hole`
+    /// up to `at` to the one before. `at` is free then.
+    fn shift(&mut self, part: usize, at: usize, hole: usize) {
+        let Part { taken, marked, of_weight, weights, entries, .. } = &mut self.parts[part];
+        let mut to = hole;
+        while to != at {
+            let from = if hole > at { to - 1 } else { to + 1 };
+            let (entry, weight) = (entries[from], weights[from]);
+            (entries[to], weights[to]) = (entry, weight);
+            of_weight[usize::from(weight)] ^= 1 << from | 1 << to;
+            self.places[entry as usize] = joined(part, to);
+            to = from;
         }
+        *taken ^= 1 << hole ^ 1 << at;
+        let (low, high) = (hole.min(at), hole.max(at));
+        let shifted = u64::MAX << low & u64::MAX >> (PLACES - 1 - high);
+        let marks = *marked & shifted;
+        *marked = *marked & !shifted | if hole > at { marks << 1 } else { marks >> 1 };
     }
 
     /// A free place that the hand reaches last, made if there is none.
@@ -172,15 +230,16 @@ impl<T: Listed> Circle<T> {
         let (part, at) = split(self.hand);
         let free = !self.parts[part].taken;
         let (free_below, free_above) = (free & ((1 << at) - 1), free >> at << at);
-        if free_below != 0 {
-            let hole = PLACES - 1 - free_below.leading_zeros() as usize;
-            (hole + 1..at).for_each(|from| self.shift((part, from), (part, from - 1)));
-            (part, at - 1)
-        } else if at == 0 {
+        let below = PLACES.wrapping_sub(1 + free_below.leading_zeros() as usize);
+        let above = free_above.trailing_zeros() as usize;
+        if at == 0 {
             self.place_at_end(part)
+        } else if free_below != 0 && (free_above == 0 || at - below <= above - at) {
+            self.shift(part, at - 1, below);
+            (part, at - 1)
         } else if free_above != 0 {
-            let hole = free_above.trailing_zeros() as usize;
-            (at..hole).rev().for_each(|from| self.shift((part, from), (part, from + 1)));
+            self.shift(part, at, above);
+            self.hand = joined(part, at + 1);
             (part, at)
         } else {
             self.divide(part);
@@ -188,7 +247,7 @@ impl<T: Listed> Circle<T> {
         }
     }
 
-    /// A free place behind the last entry of the part that comes before `part`, which is full or begins with the hand.
+    /// A free place behind the last entry of the part that comes before `part`, which begins with the hand.
     fn place_at_end(&mut self, part: usize) -> (usize, usize) {
         let parts = self.order.len();
         let before = (self.parts[part].position as usize + parts - 1) % parts;
@@ -198,25 +257,36 @@ impl<T: Listed> Circle<T> {
             taken if taken >> (PLACES - 1) == 0 => (last, PLACES - taken.leading_zeros() as usize),
             taken => {
                 let hole = PLACES - 1 - (!taken).leading_zeros() as usize;
-                (hole + 1..PLACES).for_each(|from| self.shift((last, from), (last, from - 1)));
+                self.shift(last, PLACES - 1, hole);
                 (last, PLACES - 1)
             }
         }
     }
 
-    /// Moves the second half of a full part into a new one behind it.
+    /// Moves the second half of a full part into a new one behind it, and the hand with it.
     fn divide(&mut self, part: usize) {
-        let behind = self.add_part(self.parts[part].position as usize + 1);
-        (PLACES / 2..PLACES).for_each(|at| self.shift((part, at), (behind, at - PLACES / 2)));
+        let position = self.parts[part].position as usize;
+        let behind = self.add_part(position + 1);
+        let upper = self.parts[part].take_upper_half();
+        for (at, &entry) in upper.entries[..PLACES / 2].iter().enumerate() {
+            self.places[entry as usize] = joined(behind, at);
+        }
+        self.largest[position + 1] = upper.largest(PLACES as u8);
+        self.largest[position] = self.parts[part].largest(PLACES as u8);
+        self.parts[behind] = Part { position: position as u32 + 1, ..upper };
+        let (under_hand, at) = split(self.hand);
+        if under_hand == part && at >= PLACES / 2 {
+            self.hand = joined(behind, at - PLACES / 2);
+        }
     }
 
-    /// Links `entry`, which is not here, in the place that the hand reaches last.
+    /// Links `entry`, which is not here, without a mark, in the place that the hand reaches last.
     pub(crate) fn push_tail(&mut self, entry: T, weight: u8) {
         if entry.index() >= self.places.len() {
             self.places.resize(entry.index() + 1, NONE);
         }
-        let (part, at) = self.place_before_hand();
-        self.put(part, at, entry.index() as u32, weight);
+        let place = self.place_before_hand();
+        self.put(place, entry.index() as u32, weight);
     }
 
     pub(crate) fn weight(&self, entry: T) -> u8 {
@@ -227,18 +297,38 @@ impl<T: Listed> Circle<T> {
     #[inline]
     pub(crate) fn set_weight(&mut self, entry: T, weight: u8) {
         let (part, at) = split(self.places[entry.index()]);
-        self.weigh(part, at, weight);
+        let Part { of_weight, weights, position, .. } = &mut self.parts[part];
+        let before = core::mem::replace(&mut weights[at], weight);
+        of_weight[usize::from(before)] ^= 1 << at;
+        of_weight[usize::from(weight)] ^= 1 << at;
+        let position = *position;
+        self.count_added(position, weight);
+        self.count_lost(part, before);
+    }
+
+    /// Whether `entry` is marked.
+    pub(crate) fn is_marked(&self, entry: T) -> bool {
+        let (part, at) = split(self.places[entry.index()]);
+        self.parts[part].marked >> at & 1 == 1
+    }
+
+    /// Marks `entry`.
+    #[inline]
+    pub(crate) fn mark(&mut self, entry: T) {
+        let (part, at) = split(self.places[entry.index()]);
+        self.parts[part].marked |= 1 << at;
     }
 
     /// The place that the hand reaches after `place`; the same if there is no other.
     fn following(&self, place: u32) -> u32 {
         let (part, at) = split(place);
-        let Part { taken, position, .. } = self.parts[part];
+        let Part { taken, position, .. } = &self.parts[part];
         let behind = taken & (u64::MAX << at << 1);
         if behind != 0 {
             return joined(part, behind.trailing_zeros() as usize);
         }
-        let next = self.order[(position as usize + 1) % self.order.len()] as usize;
+        let next = *position as usize + 1;
+        let next = self.order[if next == self.order.len() { 0 } else { next }] as usize;
         joined(next, self.parts[next].taken.trailing_zeros() as usize)
     }
 
@@ -249,23 +339,32 @@ impl<T: Listed> Circle<T> {
 
     /// Unlinks `entry`; if the hand is on it, the hand moves to the next.
     pub(crate) fn remove(&mut self, entry: T) {
-        if self.hand == self.places[entry.index()] {
-            return self.remove_and_pass(entry);
-        }
-        let (part, at) = split(self.places[entry.index()]);
-        self.take(part, at);
-        if self.parts[part].taken == 0 {
-            self.remove_part(part);
+        let place = self.places[entry.index()];
+        match self.hand == place {
+            true => self.take_and_pass(place),
+            false => self.take_from(place),
         }
     }
 
     /// Unlinks `entry` and moves the hand to the entry behind it.
     pub(crate) fn remove_and_pass(&mut self, entry: T) {
-        let place = self.places[entry.index()];
+        self.take_and_pass(self.places[entry.index()]);
+    }
+
+    #[inline]
+    fn take_and_pass(&mut self, place: u32) {
         let behind = self.following(place);
-        // Not the place itself, so that the entry is unlinked and the hand stays.
         self.hand = if behind == place { NONE } else { behind };
-        self.remove(entry);
+        self.take_from(place);
+    }
+
+    /// Unlinks the entry in `place`, which the hand is not on.
+    fn take_from(&mut self, place: u32) {
+        let (part, at) = split(place);
+        self.take(part, at);
+        if self.parts[part].taken == 0 {
+            self.remove_part(part);
+        }
     }
 
     /// Moves the hand from the entry that it is on to the next.
@@ -279,46 +378,56 @@ impl<T: Listed> Circle<T> {
         self.largest_weight
     }
 
-    /// The first of the heaviest from a place on, around the circle.
-    fn first_from(&mut self, part: usize, at: usize) -> T {
-        let weight = self.largest_weight();
-        let found = |part: &Part, at: usize| T::from_index(part.entries[at]);
-        if let Some(further) = position_from(weight, &self.parts[part].weights[at..]) {
-            return found(&self.parts[part], at + further);
-        }
-        let mut from = self.parts[part].position as usize + 1;
-        loop {
-            let (before, behind) = self.bounds.split_at(from);
-            let position = match position_from(weight, behind) {
-                Some(further) => from + further,
-                None => position_from(weight, before).expect("a part has this weight"),
-            };
-            let part = &self.parts[self.order[position] as usize];
-            match position_from(weight, &part.weights) {
-                Some(at) => return found(part, at),
-                None => self.bounds[position] = largest(&part.weights),
-            }
-            from = position;
-        }
+    /// The next part around the circle with an entry of this weight, the largest one; the same part if no other has one.
+    fn next_part(&self, part: usize, weight: u8) -> usize {
+        let (before, behind) = self.largest.split_at(self.parts[part].position as usize + 1);
+        let position = match position_from(weight, behind) {
+            Some(further) => before.len() + further,
+            None => position_from(weight, before).expect("a part has this weight"),
+        };
+        self.order[position] as usize
     }
 
     /// The first of the heaviest blocks from the hand.
-    pub(crate) fn first_heaviest(&mut self) -> Option<T> {
-        if self.hand == NONE || self.largest_weight() == 0 {
-            return self.under_hand();
+    pub(crate) fn first_heaviest(&self) -> Option<T> {
+        if self.hand == NONE {
+            return None;
         }
-        let (part, at) = split(self.hand);
-        Some(self.first_from(part, at))
+        let weight = self.largest_weight();
+        let (mut part, at) = split(self.hand);
+        let mut found = self.parts[part].of_weight[usize::from(weight)] & (u64::MAX << at);
+        if found == 0 {
+            part = self.next_part(part, weight);
+            found = self.parts[part].of_weight[usize::from(weight)];
+        }
+        Some(T::from_index(self.parts[part].entries[found.trailing_zeros() as usize]))
     }
 
-    /// The next of the heaviest blocks behind `entry`, around the circle.
-    pub(crate) fn next_heaviest(&mut self, entry: T) -> T {
-        let place = self.places[entry.index()];
-        if self.largest_weight() == 0 {
-            return self.entry_in(self.following(place));
+    /// Unlinks, of the heaviest entries from the hand, the first without a mark, and moves the hand behind it. Those that
+    /// it passes over lose their marks.
+    pub(crate) fn take_heaviest(&mut self) -> Option<T> {
+        if self.hand == NONE {
+            return None;
         }
-        let (part, at) = split(place);
-        self.first_from(part, at + 1)
+        let weight = self.largest_weight();
+        let (mut part, at) = split(self.hand);
+        let mut looked_at = u64::MAX << at;
+        loop {
+            let Part { marked, of_weight, entries, .. } = &mut self.parts[part];
+            let heaviest = of_weight[usize::from(weight)] & looked_at;
+            let found = heaviest & !*marked;
+            // Without a found one, all places are before it.
+            let before = (found & found.wrapping_neg()).wrapping_sub(1);
+            *marked &= !(heaviest & before);
+            if found != 0 {
+                let at = found.trailing_zeros() as usize;
+                let entry = T::from_index(entries[at]);
+                self.take_and_pass(joined(part, at));
+                return Some(entry);
+            }
+            part = self.next_part(part, weight);
+            looked_at = u64::MAX;
+        }
     }
 
     /// The entry under the hand.
@@ -339,16 +448,23 @@ impl<T: Listed> Circle<T> {
     /// Asserts that places, parts and largest weights agree and that the weights are those of `weight`.
     pub(crate) fn check_invariants(&self, weight: impl Fn(T) -> u8) {
         for entry in self.iter() {
+            let (part, at) = split(self.places[entry.index()]);
             assert_eq!(self.weight(entry), weight(entry), "a weight is wrong");
             assert_eq!(self.entry_in(self.places[entry.index()]), entry, "a place is wrong");
+            let of_weight = self.parts[part].of_weight[usize::from(weight(entry))];
+            assert_eq!(of_weight >> at & 1, 1, "a place does not stand with its weight");
         }
         let heaviest = self.iter().map(weight).max().unwrap_or(0);
         assert_eq!(self.largest_weight(), heaviest, "the largest weight is wrong");
         for (position, &part) in self.order.iter().enumerate() {
-            let part = &self.parts[part as usize];
-            assert_eq!(part.position as usize, position, "a part's position is wrong");
-            assert_ne!(part.taken, 0, "a part without an entry");
-            assert!(largest(&part.weights) <= self.bounds[position], "a bound is wrong");
+            let Part { taken, marked, of_weight, position: noted, .. } = self.parts[part as usize];
+            assert_eq!(noted as usize, position, "a part's position is wrong");
+            assert_ne!(taken, 0, "a part without an entry");
+            assert_eq!(marked & !taken, 0, "a free place is marked");
+            let places: u32 = of_weight.iter().map(|places| places.count_ones()).sum();
+            assert_eq!(places, taken.count_ones(), "a place stands with several weights");
+            let largest = of_weight.iter().rposition(|&places| places != 0);
+            assert_eq!(largest, Some(self.largest[position].into()), "a largest weight is wrong");
         }
     }
 }
@@ -357,7 +473,7 @@ impl<T: Listed> Circle<T> {
 mod tests {
     use super::*;
     use crate::buffer::BlockSlot;
-    use alloc::collections::VecDeque;
+    use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
     #[test]
     fn it_turns_as_a_plain_queue() {
@@ -372,10 +488,11 @@ mod tests {
     /// Entries are numbered below `entries`; half of the steps add one, where there is one left.
     fn turns_as_a_plain_queue(rounds: u32, entries: u32) {
         let (mut circle, mut plain) = (Circle::<BlockSlot>::EMPTY, VecDeque::<(u32, u8)>::new());
+        let mut marked = BTreeSet::new();
         let mut random = 2017u64;
         for round in 0..rounds {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let (draw, weight) = ((random >> 33) as usize, (random >> 62) as u8);
+            let (draw, weight) = ((random >> 33) as usize, [0, 1, 2, 64][(random >> 62) as usize]);
             let place = if plain.is_empty() { 0 } else { draw % plain.len() };
             match random >> 20 & 15 {
                 0 | 1 | 8.. if plain.iter().all(|&(block, _)| block != round % entries) => {
@@ -385,11 +502,11 @@ mod tests {
                 2 if !plain.is_empty() => {
                     let (block, _) = plain.remove(place).unwrap();
                     circle.remove(BlockSlot(block));
+                    marked.remove(&block);
                 }
                 3 if !plain.is_empty() => {
-                    plain.rotate_left(place);
-                    let (block, _) = plain.pop_front().unwrap();
-                    circle.remove_and_pass(BlockSlot(block));
+                    circle.mark(BlockSlot(plain[place].0));
+                    marked.insert(plain[place].0);
                 }
                 4 if !plain.is_empty() => {
                     assert_eq!(circle.under_hand(), Some(BlockSlot(plain[0].0)));
@@ -402,10 +519,17 @@ mod tests {
                 }
                 6 if !plain.is_empty() => {
                     let largest = plain.iter().map(|&(_, weight)| weight).max().unwrap();
-                    let behind = (1..=plain.len()).map(|step| plain[(place + step) % plain.len()]);
-                    let mut heaviest = behind.filter(|&(_, weight)| weight == largest);
-                    let next = heaviest.next().unwrap().0;
-                    assert_eq!(circle.next_heaviest(BlockSlot(plain[place].0)), BlockSlot(next));
+                    while plain[0].1 != largest || marked.remove(&plain[0].0) {
+                        plain.rotate_left(1);
+                    }
+                    let (block, _) = plain.pop_front().unwrap();
+                    assert_eq!(circle.take_heaviest(), Some(BlockSlot(block)));
+                }
+                7 if !plain.is_empty() => {
+                    plain.rotate_left(place);
+                    let (block, _) = plain.pop_front().unwrap();
+                    circle.remove_and_pass(BlockSlot(block));
+                    marked.remove(&block);
                 }
                 _ => {
                     let largest = plain.iter().map(|&(_, weight)| weight).max();
@@ -414,8 +538,10 @@ mod tests {
                 }
             }
             assert!(circle.iter().eq(plain.iter().map(|&(block, _)| BlockSlot(block))));
-            let weight_of = |slot: BlockSlot| plain.iter().find(|one| one.0 == slot.0).unwrap().1;
-            circle.check_invariants(weight_of);
+            let is_marked = |slot: BlockSlot| marked.contains(&slot.0);
+            assert!(circle.iter().all(|slot| circle.is_marked(slot) == is_marked(slot)));
+            let weights: BTreeMap<u32, u8> = plain.iter().copied().collect();
+            circle.check_invariants(|slot| weights[&slot.0]);
         }
     }
 }

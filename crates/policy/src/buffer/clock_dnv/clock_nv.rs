@@ -5,7 +5,7 @@ use crate::buffer::BlockState;
 use crate::buffer::mechanism::block::{BlockSlot, BlockTable};
 use crate::parts::Circle;
 
-/// A circle of blocks whose weight is their number of pages in NVM.
+/// A circle of blocks whose weight is their number of pages in NVM. Their marks are the reference bits.
 pub(super) struct ClockNv {
     pub(super) capacity: u32,
     circle: Circle<BlockSlot>,
@@ -31,18 +31,22 @@ impl ClockNv {
 
     /// Adds the page of `bit`, or writes it where it is, and sets its block's reference bit.
     pub(super) fn write(&mut self, slot: BlockSlot, block: &mut Block, bit: u64) {
-        block.nvm_referenced = true;
-        if block.nvm & bit != 0 {
-            return;
+        if block.nvm & bit == 0 {
+            assert!(!self.is_full(), "NVM is full");
+            let is_new = block.nvm == 0;
+            block.nvm |= bit;
+            self.pages += 1;
+            match is_new {
+                true => self.circle.push_tail(slot, 1),
+                false => self.circle.set_weight(slot, weight(block)),
+            }
         }
-        assert!(!self.is_full(), "NVM is full");
-        let is_new = block.nvm == 0;
-        block.nvm |= bit;
-        self.pages += 1;
-        match is_new {
-            true => self.circle.push_tail(slot, weight(block)),
-            false => self.circle.set_weight(slot, weight(block)),
-        }
+        self.circle.mark(slot);
+    }
+
+    /// A page of the block, which is here, was read.
+    pub(super) fn set_referenced(&mut self, slot: BlockSlot) {
+        self.circle.mark(slot);
     }
 
     /// Removes the page of `bit`, which is here; a block without a page leaves the circle.
@@ -50,7 +54,6 @@ impl ClockNv {
         block.nvm &= !bit;
         self.pages -= 1;
         if block.nvm == 0 {
-            block.nvm_referenced = false;
             self.circle.remove(slot);
         } else {
             self.circle.set_weight(slot, weight(block));
@@ -60,14 +63,8 @@ impl ClockNv {
     /// The block to leave: among those with the most pages, from the hand, one with reference bit 1 gets bit 0
     /// and is skipped, the first one with bit 0 leaves. It is out of the circle, its pages are still here, and
     /// the hand is on the block behind it.
-    pub(super) fn choose_victim(&mut self, blocks: &mut BlockTable<Block>) -> BlockSlot {
-        let mut slot = self.circle.first_heaviest().expect("NVM that is full has a block");
-        while blocks[slot].nvm_referenced {
-            blocks[slot].nvm_referenced = false;
-            slot = self.circle.next_heaviest(slot);
-        }
-        self.circle.remove_and_pass(slot);
-        slot
+    pub(super) fn choose_victim(&mut self) -> BlockSlot {
+        self.circle.take_heaviest().expect("NVM that is full has a block")
     }
 
     /// The block under the hand leaves the circle, its pages are still here.
@@ -81,7 +78,6 @@ impl ClockNv {
     pub(super) fn forget_pages(&mut self, block: &mut Block) {
         self.pages -= block.nvm.count_ones();
         block.nvm = 0;
-        block.nvm_referenced = false;
     }
 
     /// The blocks from the hand on.
@@ -90,8 +86,8 @@ impl ClockNv {
         blocks: &'a BlockTable<Block>,
     ) -> impl Iterator<Item = BlockState> + 'a {
         self.circle.iter().map(|slot| {
-            let Block { block, nvm, nvm_referenced, .. } = blocks[slot];
-            BlockState { block, present: nvm, dirty: nvm, referenced: nvm_referenced }
+            let Block { block, nvm, .. } = blocks[slot];
+            BlockState { block, present: nvm, dirty: nvm, referenced: self.circle.is_marked(slot) }
         })
     }
 
@@ -102,10 +98,6 @@ impl ClockNv {
         assert!(pages <= self.capacity, "more pages than NVM has place for");
         let most = self.circle.iter().map(|slot| weight(&blocks[slot])).max();
         let naive = self.circle.iter().find(|&slot| Some(weight(&blocks[slot])) == most);
-        assert_eq!(
-            self.circle.clone().first_heaviest(),
-            naive,
-            "the search begins as a naive scan"
-        );
+        assert_eq!(self.circle.first_heaviest(), naive, "the search begins as a naive scan");
     }
 }
