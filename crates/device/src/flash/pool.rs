@@ -123,7 +123,8 @@ impl Pool {
             self.program(now, turn);
             rest = later;
             if self.host.is_none() {
-                self.host = self.close(self.host, turn);
+                self.close(self.host.block, turn);
+                self.host = Frontier::NONE;
             }
         }
         Ok(())
@@ -245,7 +246,8 @@ impl Pool {
                 let moved = turn.move_pages(&mut valid, PhysicalPage(from_first), frontier);
                 frontier.next += moved;
                 if frontier.is_none() {
-                    frontier = self.close(frontier, turn);
+                    self.close(frontier.block, turn);
+                    frontier = Frontier::NONE;
                 }
             }
             from_first += u64::BITS;
@@ -279,6 +281,7 @@ impl Pool {
         turn.operations.erase(block);
     }
 
+    #[inline]
     fn open(&mut self, kind: FrontierKind, map: &mut Map) -> Frontier {
         let block = match kind {
             FrontierKind::Host | FrontierKind::Relocation => self.erased.pop_front(),
@@ -291,18 +294,13 @@ impl Pool {
         Frontier { block, next, end: next + map.pages_per_block }
     }
 
-    /// The frontier's block is full: it can be collected from now on.
+    /// A block that was written is full: it can be collected from now on.
     #[cold]
-    fn close<O: FlashOperations>(
-        &mut self,
-        frontier: Frontier,
-        turn: &mut Turn<'_, O>,
-    ) -> Frontier {
-        let record = turn.map.record_mut(frontier.block);
+    fn close<O: FlashOperations>(&mut self, block: Block, turn: &mut Turn<'_, O>) {
+        let record = turn.map.record_mut(block);
         record.state = BlockState::Full;
         let valid_pages = record.valid_pages;
-        self.candidates.insert(frontier.block.0 - self.first.0, valid_pages, turn.clock);
-        Frontier::NONE
+        self.candidates.insert(block.0 - self.first.0, valid_pages, turn.clock);
     }
 
     /// Forgets the wear of the past: from now on all blocks count as never erased.
