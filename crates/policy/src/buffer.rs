@@ -272,6 +272,8 @@ pub trait BufferInspector {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PagesPerBlock {
     shift: u32,
+    /// The bits of a page's number that say which page of its block it is.
+    in_block: u32,
 }
 
 impl PagesPerBlock {
@@ -282,14 +284,14 @@ impl PagesPerBlock {
     /// [`BadPagesPerBlock`] if `pages` is not a power of two from 1 to 64.
     pub fn new(pages: u32) -> Result<Self, BadPagesPerBlock> {
         match pages.is_power_of_two() && pages <= 64 {
-            true => Ok(PagesPerBlock { shift: pages.trailing_zeros() }),
+            true => Ok(PagesPerBlock { shift: pages.trailing_zeros(), in_block: pages - 1 }),
             false => Err(BadPagesPerBlock(pages)),
         }
     }
 
     /// The number of pages.
     pub fn get(self) -> u32 {
-        1 << self.shift
+        self.in_block + 1
     }
 
     /// The number of the block that `page` is in.
@@ -301,7 +303,7 @@ impl PagesPerBlock {
     /// The bit that stands for `page` in a mask of its block.
     #[inline]
     pub(crate) fn bit(self, page: LogicalPage) -> u64 {
-        1 << (page.0 & ((1 << self.shift) - 1))
+        1 << (page.0 as u32 & self.in_block)
     }
 
     /// The mask of a whole block.

@@ -140,13 +140,15 @@ impl ClockDnv {
     }
 
     fn find_or_insert(&mut self, page: LogicalPage) -> BlockSlot {
-        self.find(page).unwrap_or_else(|| {
-            let block = self.pages_per_block.block_of(page);
-            let (dram, dirty, referenced, nvm) = (0, 0, 0, 0);
-            let first_frame = Frame::NONE;
-            let entry = Block { block, dram, dirty, referenced, nvm, first_frame };
-            self.blocks.insert(block, entry)
-        })
+        self.find(page).unwrap_or_else(|| self.insert(page))
+    }
+
+    /// Enters the block of `page`, which is not known.
+    fn insert(&mut self, page: LogicalPage) -> BlockSlot {
+        let block = self.pages_per_block.block_of(page);
+        let (dram, dirty, referenced, nvm) = (0, 0, 0, 0);
+        let first_frame = Frame::NONE;
+        self.blocks.insert(block, Block { block, dram, dirty, referenced, nvm, first_frame })
     }
 
     fn forget_if_empty(&mut self, slot: BlockSlot) {
@@ -201,14 +203,15 @@ impl ClockDnv {
         if self.modes.nvm_write_hit == NvmWriteHit::InPlace && !self.dram.needs_room() {
             return;
         }
-        match (self.place_of(page), self.modes.nvm_write_hit) {
-            (Some(Medium::Dram), _) | (Some(Medium::Nvm), NvmWriteHit::InPlace) => {}
-            (Some(Medium::Nvm), _) => {
-                self.begin_move(page);
-                self.make_room_in_dram();
+        // A page that departs already was chosen for this very request.
+        if self.dram.departing().is_none() {
+            match (self.place_of(page), self.modes.nvm_write_hit) {
+                (Some(Medium::Dram), _) | (Some(Medium::Nvm), NvmWriteHit::InPlace) => return,
+                (Some(Medium::Nvm), _) => self.begin_move(page),
+                (None, _) => {}
             }
-            (None, _) => self.make_room_in_dram(),
         }
+        self.make_room_in_dram();
     }
 
     /// A page that is promoted leaves NVM, once; one that is copied stays, unless its block is flushed.
@@ -301,6 +304,8 @@ impl ClockDnv {
         self.copied_pages -= copied.count_ones();
         self.nvm.forget_pages(block);
         let (_, pages) = self.proposal.take();
+        // Padding is dirty pages in DRAM, which few blocks have.
+        let pages = if block.dirty == 0 { &[] } else { pages };
         for entry in pages.iter().filter(|entry| entry.source == Source::Dram) {
             match entry.stays {
                 true => self.dram.set_clean(block, entry.page),
@@ -342,19 +347,18 @@ impl ClockDnv {
         self.dram.remove(&mut self.blocks[slot], page);
     }
 
-    fn add_to_dram(&mut self, page: LogicalPage, dirty: bool) {
-        let slot = self.find_or_insert(page);
+    /// Adds `page` of the block in `slot` to DRAM.
+    fn add_to_dram(&mut self, slot: BlockSlot, page: LogicalPage, dirty: bool) {
         let block = &mut self.blocks[slot];
-        self.dram.add(slot, block, page);
-        if dirty {
-            self.dram.set_dirty(block, page);
-        }
-        self.copied_pages += u32::from(block.nvm & self.pages_per_block.bit(page) != 0);
+        let is_in_nvm = block.nvm & self.pages_per_block.bit(page) != 0;
+        self.dram.add(slot, block, page, dirty);
+        self.copied_pages += u32::from(is_in_nvm);
     }
 
     fn read(&mut self, page: LogicalPage) -> Served {
         let bit = self.pages_per_block.bit(page);
-        let found = self.find(page).and_then(|slot| Some((slot, self.medium_in(slot, page)?)));
+        let known = self.find(page);
+        let found = known.and_then(|slot| Some((slot, self.medium_in(slot, page)?)));
         if let Some((slot, medium)) = found {
             let block = &mut self.blocks[slot];
             match medium {
@@ -362,34 +366,43 @@ impl ClockDnv {
                 Medium::Nvm => self.nvm.set_referenced(slot),
             }
         } else if self.modes.read_allocates {
-            self.add_to_dram(page, false);
+            let slot = known.unwrap_or_else(|| self.insert(page));
+            self.add_to_dram(slot, page, false);
         }
         Served { hit: found.map(|(_, medium)| medium), nvm_writes: 0 }
     }
 
     fn write(&mut self, page: LogicalPage) -> Served {
-        let hit = match self.moving {
-            Some(_) => Some(Medium::Nvm),
-            None => self.place_of(page),
-        };
+        if self.moving.is_some() {
+            self.write_moved(page);
+            return Served { hit: Some(Medium::Nvm), nvm_writes: 0 };
+        }
+        let known = self.find(page);
+        let found = known.and_then(|slot| Some((slot, self.medium_in(slot, page)?)));
         let mut nvm_writes = 0;
-        match (hit, self.modes.nvm_write_hit) {
-            (Some(Medium::Dram), _) => {
-                let slot = self.slot_of(page);
-                self.dram.set_dirty(&mut self.blocks[slot], page);
-            }
-            (Some(Medium::Nvm), NvmWriteHit::InPlace) => {
-                self.write_to_nvm(self.slot_of(page), page);
+        match (found, self.modes.nvm_write_hit) {
+            (Some((slot, Medium::Dram)), _) => self.dram.set_dirty(&mut self.blocks[slot], page),
+            (Some((slot, Medium::Nvm)), NvmWriteHit::InPlace) => {
+                self.write_to_nvm(slot, page);
                 nvm_writes = 1;
             }
-            (Some(Medium::Nvm), _) => {
+            (Some((_, Medium::Nvm)), _) => {
                 self.begin_move(page);
-                self.moving = None;
-                self.add_to_dram(page, true);
+                self.write_moved(page);
             }
-            (None, _) => self.add_to_dram(page, true),
+            (None, _) => {
+                let slot = known.unwrap_or_else(|| self.insert(page));
+                self.add_to_dram(slot, page, true);
+            }
         }
-        Served { hit, nvm_writes }
+        Served { hit: found.map(|(_, medium)| medium), nvm_writes }
+    }
+
+    /// The moving page, which is `page`, arrives in DRAM.
+    fn write_moved(&mut self, page: LogicalPage) {
+        self.moving = None;
+        let slot = self.find_or_insert(page);
+        self.add_to_dram(slot, page, true);
     }
 
     fn write_persistently(&mut self, page: LogicalPage) -> Served {

@@ -104,8 +104,14 @@ impl ClockD {
         (frame != Frame::NONE).then(|| self.held[frame.index()].page)
     }
 
-    /// Adds `page` of the block in `slot`, clean and with reference bit 0, in the place that the hand reaches last.
-    pub(super) fn add(&mut self, slot: BlockSlot, block: &mut Block, page: LogicalPage) {
+    /// Adds `page` of the block in `slot`, with reference bit 0, in the place that the hand reaches last.
+    pub(super) fn add(
+        &mut self,
+        slot: BlockSlot,
+        block: &mut Block,
+        page: LogicalPage,
+        dirty: bool,
+    ) {
         assert!(self.len() < self.capacity, "DRAM is full");
         let held = Held { page, slot, next_of_block: block.first_frame };
         let frame = match self.unused.pop() {
@@ -121,9 +127,14 @@ impl ClockD {
                 frame
             }
         };
+        let bit = self.pages_per_block.bit(page);
         block.first_frame = frame;
-        block.dram |= self.pages_per_block.bit(page);
+        block.dram |= bit;
         self.ring.push_tail(&mut self.links, frame);
+        if dirty {
+            block.dirty |= bit;
+            self.dirty.push_tail(&mut self.dirty_links, frame);
+        }
     }
 
     /// The frame that holds `page` and the one before it in the chain of its block.
