@@ -460,7 +460,8 @@ impl WriteBuffer for ClockDnv {
 
     #[inline]
     fn look_ahead(&self, page: LogicalPage) {
-        core::hint::black_box(self.find(page).and_then(|slot| self.medium_in(slot, page)));
+        let entry = self.blocks.entry_or_other(self.pages_per_block.block_of(page));
+        core::hint::black_box(entry.map(|block| block.dram | block.nvm));
     }
 
     #[inline]

@@ -49,9 +49,15 @@ impl AddressMap {
 
     #[inline]
     pub(crate) fn get(&self, key: u64) -> Option<u32> {
-        let (neighbourhood, place) = Self::place(key);
-        let slot = self.tables[self.table(neighbourhood)][place];
+        let slot = self.get_or_max(key);
         (slot != EMPTY).then_some(slot)
+    }
+
+    /// The slot of `key`; one that is larger than any if it is not mapped.
+    #[inline]
+    pub(crate) fn get_or_max(&self, key: u64) -> u32 {
+        let (neighbourhood, place) = Self::place(key);
+        self.tables[self.table(neighbourhood)][place]
     }
 
     /// Maps `key`, which is not mapped, to `slot`.

@@ -42,6 +42,14 @@ impl<T> BlockTable<T> {
         self.map.get(block).map(BlockSlot)
     }
 
+    /// The entry of `block`, or any other if it is not here: for a look ahead, in which no branch depends on that, because
+    /// it could not be foreseen.
+    #[inline]
+    pub(crate) fn entry_or_other(&self, block: u64) -> Option<&T> {
+        let slot = self.map.get_or_max(block) as usize;
+        self.blocks.get(slot.min(self.blocks.len().wrapping_sub(1)))
+    }
+
     /// Enters `block`, which is not here.
     pub(crate) fn insert(&mut self, block: u64, entry: T) -> BlockSlot {
         let slot = match self.unused.pop() {
