@@ -90,6 +90,8 @@ pub(crate) struct PageBuffer<P, H> {
     capacity_pages: u32,
     /// Pages are numbered in the order in which they first need a frame.
     id_of_page: AddressMap,
+    /// The page that was the last to need a frame, and its number: a request asks for it in each of its steps.
+    latest: Option<(LogicalPage, PageId)>,
     page_of_id: Vec<LogicalPage>,
     page_in_frame: Vec<LogicalPage>,
     pages: u32,
@@ -116,6 +118,7 @@ impl<P: PagePolicy + catalog::Cataloged, H: Hits<P>> PageBuffer<P, H> {
             pages_per_block: size.pages_per_block,
             capacity_pages: size.pages,
             id_of_page: AddressMap::new(),
+            latest: None,
             page_of_id: Vec::new(),
             page_in_frame: vec![LogicalPage(0); frames as usize],
             pages: 0,
@@ -130,40 +133,59 @@ impl<P: PagePolicy + catalog::Cataloged, H: Hits<P>> PageBuffer<P, H> {
 }
 
 impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
+    /// The number of `page`, if it ever needed a frame.
     #[inline]
-    fn find(&self, page: LogicalPage) -> Option<Frame> {
-        let id = PageId(self.id_of_page.get(page.0)?);
+    fn known_id(&self, page: LogicalPage) -> Option<PageId> {
+        match self.latest {
+            Some((latest, id)) if latest == page => Some(id),
+            _ => self.id_of_page.get(page.0).map(PageId),
+        }
+    }
+
+    #[inline]
+    fn frame_of(&self, id: PageId) -> Option<Frame> {
         Some(self.memory.frame_of(id)).filter(|&frame| frame != Frame::NONE)
     }
 
-    fn id_of(&mut self, page: LogicalPage) -> PageId {
-        let known = self.id_of_page.get(page.0);
-        PageId(known.unwrap_or_else(|| {
+    #[inline]
+    fn find(&self, page: LogicalPage) -> Option<Frame> {
+        self.known_id(page).and_then(|id| self.frame_of(id))
+    }
+
+    /// The number of `page`, which needs a frame and has this number if it has one.
+    fn id_of(&mut self, page: LogicalPage, known: Option<PageId>) -> PageId {
+        let id = known.unwrap_or_else(|| {
             let id = self.page_of_id.len() as u32;
             self.page_of_id.push(page);
             self.id_of_page.insert(page.0, id);
-            id
-        }))
+            PageId(id)
+        });
+        self.latest = Some((page, id));
+        id
     }
 
     fn page_in(&self, frame: Frame) -> LogicalPage {
         self.page_in_frame[frame.index()]
     }
 
-    fn needed_frame(&self, request: Request) -> Option<LogicalPage> {
+    /// The page that `request` brings and that is not here.
+    fn missing_page(&mut self, request: Request) -> Option<PageId> {
         let page = match request {
             Request::Read(page) if self.caches_reads => page,
             Request::Write(page) | Request::ForceUnitAccess(page) => page,
             _ => return None,
         };
-        self.find(page).is_none().then_some(page)
+        let known = self.known_id(page);
+        match known.and_then(|id| self.frame_of(id)) {
+            Some(_) => None,
+            None => Some(self.id_of(page, known)),
+        }
     }
 
     fn propose(&mut self, request: Request) {
         if self.memory.is_full()
-            && let Some(page) = self.needed_frame(request)
+            && let Some(id) = self.missing_page(request)
         {
-            let id = self.id_of(page);
             let victim = self.memory.propose_victim_for(id).expect("no page is pinned");
             return match self.memory.next_write_back() {
                 Some(frame) => self.propose_cleaning(frame),
@@ -241,7 +263,8 @@ impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
     }
 
     fn access(&mut self, op: Op, page: LogicalPage) -> Served {
-        let found = self.find(page);
+        let known = self.known_id(page);
+        let found = known.and_then(|id| self.frame_of(id));
         let was_dirty = found.is_some_and(|frame| self.memory.frames().is_dirty(frame));
         let frame = match found {
             Some(frame) => {
@@ -249,7 +272,8 @@ impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
                 Some(frame)
             }
             None if op == Op::Write || self.caches_reads => {
-                let fault = Fault { fetched: op == Op::Read, ..Fault::new(self.id_of(page), op) };
+                let id = self.id_of(page, known);
+                let fault = Fault { fetched: op == Op::Read, ..Fault::new(id, op) };
                 let frame = self.memory.load(fault);
                 self.page_in_frame[frame.index()] = page;
                 self.pages += 1;
