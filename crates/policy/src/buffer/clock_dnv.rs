@@ -28,9 +28,9 @@
 //! all dirty pages, the one that has been dirty for longest first.
 //!
 //! **Cost per hit and per victim.** A hit is one look-up and a bit. A page leaves DRAM in constant time on
-//! average; so does a change in the number of a block's pages in NVM. The search for the victim, and for each block that is
-//! skipped, looks at a byte per 32 to 64 blocks, many at once. About 63 bytes per block that has a page in the buffer, 32 per
-//! page of DRAM, and 4 per block of the drive next to which (in its 64) one ever had one.
+//! average; so does a change in the number of a block's pages in NVM. The search for the victim looks at a byte per 32 to 64
+//! blocks, many at once, and skips the blocks among these together. About 79 bytes per block that has a page in the buffer, 32
+//! per page of DRAM, and 4 per block of the drive next to which (in its 64) one ever had one.
 //!
 //! **Deviations from the paper.** The paper's figure places a page in both memories; here it is in one
 //! (`dram_copy` is the literal reading). It says that CLOCK-NV ignores FLUSH and FUA; since dirty pages in DRAM

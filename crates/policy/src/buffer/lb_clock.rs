@@ -15,7 +15,7 @@
 //! the dirty pages of each block, which stay and are clean, and writes an FUA page through.
 //!
 //! **Cost per hit and per victim.** A hit is constant. The search for the victim looks at a byte per 32 to 64 blocks, many
-//! at once. About 56 bytes per block that has a page in the buffer, and 4 per block of the drive next to
+//! at once. About 72 bytes per block that has a page in the buffer, and 4 per block of the drive next to
 //! which (in its 64) one ever had.
 //!
 //! **Deviations from the paper.** None known. Pages that `commands=safe` has cleaned stay until their block
