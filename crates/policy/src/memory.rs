@@ -108,6 +108,18 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         }
     }
 
+    /// Pages are numbered below `pages` from now on, if that is more than before.
+    ///
+    /// # Panics
+    ///
+    /// If it is more, and the policy does not [take more](PagePolicy::TAKES_MORE_PAGES).
+    pub fn take_more_pages(&mut self, pages: u32) {
+        if pages > self.residents.pages() {
+            assert!(P::TAKES_MORE_PAGES, "the policy was built for fewer pages");
+            self.residents.take_more(pages);
+        }
+    }
+
     /// The frame that holds `page`, or [`Frame::NONE`].
     #[inline]
     pub fn frame_of(&self, page: PageId) -> Frame {

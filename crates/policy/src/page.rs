@@ -106,6 +106,10 @@ pub trait PagePolicy {
     /// numbers pages in another order than by address must then give those by address.
     const PAGE_NUMBERS_MATTER: bool = false;
 
+    /// Whether pages may come whose numbers are beyond those that the policy was built for: it keeps nothing by number. A
+    /// driver can replay such a policy before it knows [how many pages there are](crate::Memory::take_more_pages).
+    const TAKES_MORE_PAGES: bool = false;
+
     /// Whether a driver that knows the references to come gains time by [`look_ahead`](PagePolicy::look_ahead).
     const LOOKS_AHEAD: bool = false;
 

@@ -22,6 +22,18 @@ impl Residents {
         }
     }
 
+    /// How many pages it knows of.
+    #[inline]
+    pub(crate) fn pages(&self) -> u32 {
+        self.frame_of_page.len() as u32
+    }
+
+    /// Knows of the pages numbered below `pages` from now on; the new ones are not in memory.
+    pub(crate) fn take_more(&mut self, pages: u32) {
+        self.is_resident.resize(pages.div_ceil(u64::BITS) as usize, 0);
+        self.frame_of_page.resize(pages as usize, Frame(0));
+    }
+
     #[inline]
     fn word(page: PageId) -> usize {
         page.index() / u64::BITS as usize

@@ -3,7 +3,10 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use clockhand_sim::{Contestant, Experiment, PagesOptions, PlannedCell, Row};
+use clockhand_sim::{
+    Contestant, Experiment, PagesOptions, PlannedCell, PreparedTrace as Prepared, Progress, Row,
+    SimError, TraceInput,
+};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
@@ -63,9 +66,43 @@ struct PreparedFacts {
     trace: TraceFacts,
 }
 
+/// A trace that is to be read, and for what.
+struct Reading {
+    input: TraceInput,
+    policies: Vec<Contestant>,
+    devices: Vec<String>,
+    page_sizes_bytes: Vec<u64>,
+}
+
+impl Reading {
+    fn new(
+        trace: &TraceSource,
+        policies: &[String],
+        devices: Vec<String>,
+        page_sizes_bytes: Vec<u64>,
+    ) -> PyResult<Self> {
+        let policies = Contestant::parse_all(policies).map_err(exception)?;
+        Ok(Reading { input: trace.0.clone(), policies, devices, page_sizes_bytes })
+    }
+
+    fn read(&self, progress: &Progress) -> Result<Prepared, SimError> {
+        let Reading { input, policies, devices, page_sizes_bytes } = self;
+        Prepared::read(input, policies, devices, page_sizes_bytes, progress)
+    }
+
+    fn read_beside(
+        &self,
+        present: &Prepared,
+        progress: &Progress,
+    ) -> Result<Option<Prepared>, SimError> {
+        let Reading { input, policies, devices, page_sizes_bytes } = self;
+        present.read_beside(input, policies, devices, page_sizes_bytes, progress)
+    }
+}
+
 /// A trace that was read once, with its views at some page sizes.
 #[pyclass(frozen, module = "clockhand._engine")]
-pub(crate) struct PreparedTrace(Arc<clockhand_sim::PreparedTrace>);
+pub(crate) struct PreparedTrace(Arc<Prepared>);
 
 #[pymethods]
 impl PreparedTrace {
@@ -80,17 +117,8 @@ impl PreparedTrace {
         page_sizes_bytes: Vec<u64>,
         watch: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let policies = Contestant::parse_all(&policies).map_err(exception)?;
-        let input = trace.0.clone();
-        let prepared = supervised(py, watch, move |progress| {
-            clockhand_sim::PreparedTrace::read(
-                &input,
-                &policies,
-                &devices,
-                &page_sizes_bytes,
-                progress,
-            )
-        })?;
+        let reading = Reading::new(&trace, &policies, devices, page_sizes_bytes)?;
+        let prepared = supervised(py, watch, move |progress| reading.read(progress))?;
         Ok(PreparedTrace(Arc::new(prepared)))
     }
 
@@ -105,11 +133,9 @@ impl PreparedTrace {
         page_sizes_bytes: Vec<u64>,
         watch: Option<Py<PyAny>>,
     ) -> PyResult<Option<Self>> {
-        let policies = Contestant::parse_all(&policies).map_err(exception)?;
-        let (present, input) = (Arc::clone(&self.0), trace.0.clone());
-        let read = supervised(py, watch, move |progress| {
-            present.read_beside(&input, &policies, &devices, &page_sizes_bytes, progress)
-        })?;
+        let reading = Reading::new(&trace, &policies, devices, page_sizes_bytes)?;
+        let present = Arc::clone(&self.0);
+        let read = supervised(py, watch, move |progress| reading.read_beside(&present, progress))?;
         Ok(read.map(|prepared| PreparedTrace(Arc::new(prepared))))
     }
 

@@ -7,6 +7,7 @@ mod options;
 mod prepared;
 mod row;
 mod sampled;
+mod streamed;
 
 use std::num::NonZeroU64;
 
@@ -28,7 +29,7 @@ use crate::replay::{Cell, GaugeSample};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
 use crate::views::{Views, folding_for, foldings, numbering, read_at};
-use crate::{Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput};
+use crate::{Contestant, MemorySize, Progress, ReplayOptions, SimError, TraceInput};
 use row::RowsOf;
 
 /// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.
@@ -105,6 +106,13 @@ pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome,
         return sampled::simulate(experiment, sample, progress);
     }
     let study = PagesStudy::new(experiment)?;
+    if let Some(cell) = streamed::cell_of(experiment)
+        && let Some((trace, row)) = cell.run(&study, progress)?
+    {
+        let Pricing { device, page_cost, .. } = study.pricing;
+        let (rows, traces, gauges) = (vec![row], vec![trace], Vec::new());
+        return Ok(Outcome { rows, gauges, traces, device, page_cost });
+    }
     let (mut rows, mut traces, mut gauges) = (Vec::new(), Vec::new(), Vec::new());
     run_study(
         &study,
@@ -337,16 +345,9 @@ impl CellsOf<'_> {
         let next_use =
             (policy.entry().kind == Kind::Offline).then(|| view.next_use(progress)).transpose()?;
         let options = self.experiment.options;
-        let cell = Cell { view: view.pages(), next_use, frames: policy_frames, options, progress };
-        let row_of = |counts: Counts| {
-            let row = self.rows().row(frames, policy.written(), resolved.to_string(), counts);
-            match policy.entry().kind {
-                Kind::BitDriven => {
-                    self.rows().with_permission_faults(row, counts.permission_faults)
-                }
-                _ => row,
-            }
-        };
+        let runs = view.pages().into();
+        let cell = Cell { runs, next_use, frames: policy_frames, options, progress };
+        let row_of = |counts| self.rows().row_of_policy(frames, &policy, &resolved, counts);
         let Some(observation) = self.experiment.observation else {
             return Ok(row_of(cell.replay(&resolved)?).into());
         };

@@ -1,8 +1,9 @@
-//! One pass over a page view with one policy and one memory size.
+//! One pass over the runs of a trace with one policy and one memory size.
 //!
 //! The loop is compiled for each policy. A hit under a bit-driven policy is one load from the page table and
 //! one OR into the frame's state; everything that is counted is counted on faults, and hits are the rest.
 
+mod chunks;
 mod observer;
 #[cfg(test)]
 mod tests;
@@ -14,13 +15,15 @@ use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Replaced, Step};
 use clockhand_prefetch::prefetch;
-use clockhand_trace::{Chunks, Folding, PageView, Record, RunLengths};
+use clockhand_trace::{Record, RunLengths};
 
 use crate::filecache::{Admission, Everything, Selective};
 use crate::next_use::NextUse;
 use crate::watch::Recording;
 use crate::{Progress, SimError};
 
+use chunks::CellChunks;
+pub(crate) use chunks::Runs;
 pub use observer::GaugeSample;
 pub(crate) use observer::Observed;
 use observer::{Observer, Unobserved};
@@ -123,9 +126,9 @@ pub(crate) const CHUNK_RECORDS: usize = 1 << 18;
 /// forgotten again.
 const LOOK_AHEAD_RECORDS: usize = 32;
 
-/// One cell of a simulation: a page view, the future for offline policies, and how to replay.
+/// One cell of a simulation: the runs of a trace, the future for offline policies, and how to replay.
 pub(crate) struct Cell<'a> {
-    pub view: &'a PageView,
+    pub runs: Runs<'a>,
     pub next_use: Option<&'a NextUse>,
     /// The frames of the policy.
     pub frames: u32,
@@ -133,54 +136,10 @@ pub(crate) struct Cell<'a> {
     pub progress: &'a Progress,
 }
 
-/// Consecutive records of a cell, and what is known of them.
-struct CellChunk<'a> {
-    records: &'a [Record],
-    ahead: &'a [Record],
-    run_lengths: Option<RunLengths<'a>>,
-    next_use: Option<&'a [u32]>,
-}
-
-/// Goes through the records of a cell, wherever they are.
-struct CellChunks<'a> {
-    of_view: Chunks<'a>,
-    future: Option<&'a NextUse>,
-    bytes: Vec<u8>,
-    next_use: Vec<u32>,
-    /// The number by address of each page, if the policy wants them and the view has others.
-    places: Option<&'a [u32]>,
-    by_address: Vec<Record>,
-}
-
-impl CellChunks<'_> {
-    fn next(&mut self) -> Result<Option<CellChunk<'_>>, SimError> {
-        let Some(chunk) = self.of_view.next()? else { return Ok(None) };
-        if let Some(future) = self.future {
-            future.get(chunk.first, chunk.records.len(), &mut self.bytes, &mut self.next_use)?;
-        }
-        let (mut records, mut ahead) = (chunk.records, chunk.ahead);
-        if let Some(places) = self.places {
-            let by_address = |record: &Record| record.of_page(places[record.page() as usize]);
-            self.by_address.clear();
-            self.by_address.extend(records.iter().map(by_address));
-            (records, ahead) = (&self.by_address, &[]);
-        }
-        let next_use = self.future.map(|_| &*self.next_use);
-        Ok(Some(CellChunk { records, ahead, run_lengths: chunk.run_lengths, next_use }))
-    }
-}
-
 impl<'a> Cell<'a> {
     /// The records as policy `P` wants them.
-    fn chunks<P: PagePolicy>(&self, ahead: usize) -> CellChunks<'a> {
-        CellChunks {
-            of_view: self.view.chunks(CHUNK_RECORDS, ahead),
-            future: self.next_use,
-            bytes: Vec::new(),
-            next_use: Vec::new(),
-            places: self.view.places_by_address().filter(|_| P::PAGE_NUMBERS_MATTER),
-            by_address: Vec::new(),
-        }
+    fn chunks<P: PagePolicy>(self, ahead: usize) -> CellChunks<'a> {
+        CellChunks::new(self.runs, self.next_use, ahead, P::PAGE_NUMBERS_MATTER)
     }
 }
 
@@ -199,7 +158,7 @@ impl Cell<'_> {
         policy: &ResolvedPolicy,
         admission: Selective<'_>,
     ) -> Result<Counts, SimError> {
-        assert_eq!(self.view.folding(), Folding::None, "an admission sees every reference");
+        assert!(self.runs.are_single_references(), "an admission sees every reference");
         self.replay_by(policy, Unobserved, admission).map(|(counts, Unobserved)| counts)
     }
 
@@ -220,7 +179,7 @@ impl Cell<'_> {
         self,
         policy: &ResolvedPolicy,
     ) -> Result<(Counts, Observed), SimError> {
-        assert_eq!(self.view.folding(), Folding::None, "every reference is a step");
+        assert!(self.runs.are_single_references(), "every reference is a step");
         let recording = Some(Recording::default());
         let observer = Observed { recording, ..Observed::default() };
         self.replay_by(policy, observer, Everything)
@@ -232,7 +191,7 @@ impl Cell<'_> {
         observer: O,
         admission: A,
     ) -> Result<(Counts, O), SimError> {
-        let pages = self.view.footprint_pages();
+        let pages = self.runs.pages();
         let size = Size { frames: self.frames.min(pages), pages };
         policy.build(size, CellVisitor { cell: self, size, observer, admission })
     }
@@ -253,8 +212,8 @@ impl<O: Observer, A: Admission> CellVisitor<'_, O, A> {
         let options = cell.options;
         let mut replay = Replay { memory, told, observer, admission, options, counts };
         match replay.memory.policy().period() {
-            None => replay.run(&cell)?,
-            Some(period) => replay.run_in_periods(&cell, period.get())?,
+            None => replay.run(cell)?,
+            Some(period) => replay.run_in_periods(cell, period.get())?,
         }
         Ok(replay.finish())
     }
@@ -402,14 +361,16 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         self.memory.commit_eviction();
     }
 
-    fn run(&mut self, cell: &Cell) -> Result<(), SimError> {
+    fn run(&mut self, cell: Cell) -> Result<(), SimError> {
         let (ahead, block_records) = if P::LOOKS_AHEAD {
             (LOOK_AHEAD_RECORDS, LOOK_AHEAD_RECORDS)
         } else {
             (0, CHUNK_RECORDS)
         };
+        let progress = cell.progress;
         let mut chunks = cell.chunks::<P>(ahead);
         while let Some(chunk) = chunks.next()? {
+            self.memory.take_more_pages(chunk.pages);
             self.told.enter(chunk.run_lengths, chunk.next_use);
             let mut ahead = chunk.ahead.chunks(LOOK_AHEAD_RECORDS);
             for block in chunk.records.chunks(block_records) {
@@ -421,16 +382,17 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                 }
                 block.iter().for_each(|&record| self.reference(record));
             }
-            chunk_done(&mut self.memory, cell.progress, chunk.records.len())?;
+            chunk_done(&mut self.memory, progress, chunk.records.len())?;
         }
         Ok(())
     }
 
     /// As [`Replay::run`], with an end of the period after every `period` references; no record crosses it.
-    fn run_in_periods(&mut self, cell: &Cell, period: u64) -> Result<(), SimError> {
-        let mut left_in_period = period;
+    fn run_in_periods(&mut self, cell: Cell, period: u64) -> Result<(), SimError> {
+        let (mut left_in_period, progress) = (period, cell.progress);
         let mut chunks = cell.chunks::<P>(0);
         while let Some(chunk) = chunks.next()? {
+            self.memory.take_more_pages(chunk.pages);
             self.told.enter(chunk.run_lengths, chunk.next_use);
             let mut lengths = chunk.run_lengths.into_iter().flat_map(RunLengths::iter);
             for &record in chunk.records {
@@ -444,7 +406,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                     left_in_period = period;
                 }
             }
-            chunk_done(&mut self.memory, cell.progress, chunk.records.len())?;
+            chunk_done(&mut self.memory, progress, chunk.records.len())?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use clockhand_policy::Ratio;
 use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
-use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, ReadReport};
+use clockhand_trace::{Folding, Numbering, PageCounts, PageView, PageViewBuilder, ReadReport};
 
 use crate::next_use::NextUse;
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
@@ -220,5 +220,22 @@ pub(crate) fn read_trace(
         write_references: view.map_or(0, PageView::write_references),
         footprint_pages: view.map_or(0, PageView::footprint_pages),
         dirty_footprint_pages: view.map_or(0, PageView::dirty_footprint_pages),
+    }
+}
+
+/// The same from what was counted while the trace was read.
+pub(crate) fn counted_trace(
+    input: &TraceInput,
+    report: ReadReport,
+    counts: PageCounts,
+) -> ReadTrace {
+    ReadTrace {
+        name: input.name(),
+        report,
+        references: counts.references,
+        read_references: counts.references - counts.write_references,
+        write_references: counts.write_references,
+        footprint_pages: counts.footprint_pages,
+        dirty_footprint_pages: counts.dirty_footprint_pages,
     }
 }

@@ -135,7 +135,7 @@ fn course(
         ..ReplayOptions::default()
     };
     let frames = watching.frames;
-    let cell = Cell { view: view.pages(), next_use, frames, options, progress };
+    let cell = Cell { runs: view.pages().into(), next_use, frames, options, progress };
     let (counts, observed) = cell.replay_recorded(&resolved)?;
     let description = policy.entry().description;
     Ok(Course {

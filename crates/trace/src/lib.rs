@@ -63,7 +63,8 @@ use decode::{
     reorder, scan, time_check, units,
 };
 use pages::{
-    anonymous, event_view, footprint, page_counter, page_view, run_lengths, scratch, view_chunks,
+    anonymous, event_view, footprint, page_counter, page_view, run_lengths, run_stream, scratch,
+    view_chunks,
 };
 use processor::{cpu_cache, view};
 use source::{
@@ -98,6 +99,7 @@ pub use report::{ReadReport, SkippedRecord};
 pub use request::{Access, AccessKind, Op, Request};
 pub use request_columns::{ColumnReader, RequestColumns};
 pub use run_lengths::RunLengths;
+pub use run_stream::RunStream;
 pub use scratch::ScratchColumn;
 pub use selection::{SelectedReader, Selection};
 pub use source::Progress;

@@ -6,5 +6,6 @@ pub(crate) mod footprint;
 pub(crate) mod page_counter;
 pub(crate) mod page_view;
 pub(crate) mod run_lengths;
+pub(crate) mod run_stream;
 pub(crate) mod scratch;
 pub(crate) mod view_chunks;

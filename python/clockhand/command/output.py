@@ -7,8 +7,9 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Union, cast
 
 import typer
 from rich import box
@@ -19,7 +20,7 @@ from rich.text import Text
 from clockhand._engine import UsageError
 from clockhand.study.drawing import check_drawing
 from clockhand.study.facts import printable
-from clockhand.study.files import check_places, publish
+from clockhand.study.files import Content, check_places, publish
 from clockhand.study.selections import highlighted
 
 if TYPE_CHECKING:
@@ -154,6 +155,10 @@ Rows = Union["pl.DataFrame", "Callable[[], pl.DataFrame]"]
 """Rows, or what makes a table of them where more than their print is wanted."""
 
 
+GROUP_ROWS = 1 << 16
+"""Rows of a group of a Parquet file."""
+
+
 def encoded(rows: Rows, format: Format, print_for_people: Callable[[Console], None]) -> bytes:
     """Return rows in a format, as written to a file; ``print_for_people`` prints the table."""
     if format is Format.TABLE:
@@ -168,8 +173,51 @@ def encoded(rows: Rows, format: Format, print_for_people: Callable[[Console], No
             return table.write_csv().encode()
         case Format.PARQUET:
             buffer = io.BytesIO()
-            table.write_parquet(buffer)
+            _write_parquet(table, buffer)
             return buffer.getvalue()
+
+
+class _Output(io.RawIOBase):
+    """A file that remembers why it could not be written to, of which Polars tells only the text."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.failure: OSError | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.failure = error
+            raise
+
+
+def _write_parquet(table: "pl.DataFrame", file: BinaryIO) -> None:
+    """Write a table in groups of rows that are few enough to be encoded in little memory.
+
+    Raises:
+        OSError: the file cannot be written to.
+    """
+    from polars.exceptions import PolarsError
+
+    output = _Output(file)
+    try:
+        table.write_parquet(cast(IO[bytes], output), row_group_size=GROUP_ROWS)
+        file.flush()
+    except PolarsError:
+        if output.failure is not None:
+            raise output.failure from None
+        raise
+
+
+def content(rows: Rows, format: Format, print_for_people: Callable[[Console], None]) -> Content:
+    """Return what writes a file of rows: Parquet goes to the file as it is encoded."""
+    if format is not Format.PARQUET:
+        return encoded(rows, format, print_for_people)
+    return partial(_write_parquet, rows() if callable(rows) else rows)
 
 
 def write_rows(
@@ -239,7 +287,7 @@ def deliver(
     format: Format | None,
     out: Path | None,
     print_for_people: Callable[[Console], None],
-    files: dict[Path, bytes],
+    files: Mapping[Path, Content],
     folder: Path | None = None,
     *,
     stderr: bool = False,
@@ -254,9 +302,8 @@ def deliver(
         OSError: a file cannot be written; then none is.
     """
     written_as = format_for(format, out)
-    if out is not None:
-        files[out] = encoded(rows, written_as, print_for_people)
-    publish(files, folder=folder)
+    of_rows = {} if out is None else {out: content(rows, written_as, print_for_people)}
+    publish({**files, **of_rows}, folder=folder)
     if out is None:
         write_rows(rows, written_as, print_for_people, stderr=stderr)
 

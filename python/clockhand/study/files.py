@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -30,6 +30,9 @@ LOCK = "lock"
 
 
 LONGEST_NAME_BYTES = 255
+
+Content = bytes | Callable[[BinaryIO], object]
+"""What a file is to hold, or what writes it: large tables need not be in memory as bytes too."""
 
 
 def cache_folder() -> Path:
@@ -150,14 +153,14 @@ def check_places(files: Iterable[Path], *, folder: Path | None = None) -> None:
         raise _refusal(errno.ENOTDIR, folder)
 
 
-def publish(contents: Mapping[Path, bytes], *, folder: Path | None = None) -> None:
+def publish(contents: Mapping[Path, Content], *, folder: Path | None = None) -> None:
     """Write every file beside its final name, and rename them only when all are on the disk.
 
     A link is followed, so that it stays a link; a device or a pipe such as ``/dev/stdout`` is
     written to.
 
     Args:
-        contents: What each file is to hold.
+        contents: What each file is to hold, or what writes it.
         folder: A folder that some of them stand in; made if absent.
 
     Raises:
@@ -219,14 +222,21 @@ def _is_device_or_pipe(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _stage(path: Path, content: bytes, staged: ExitStack) -> Path:
+def _write(file: BinaryIO, content: Content) -> None:
+    if isinstance(content, bytes):
+        file.write(content)
+    else:
+        content(file)
+
+
+def _stage(path: Path, content: Content, staged: ExitStack) -> Path:
     """Write a file beside its place; it is locked, and removed if it is still there at the end."""
     destination = Path(os.path.realpath(path))
     partial = destination.with_name(PARTIAL_PATTERN.replace("*", os.urandom(8).hex()))
     try:
         file = staged.enter_context(_new_and_locked(partial))
         staged.callback(partial.unlink, missing_ok=True)
-        file.write(content)
+        _write(file, content)
         file.flush()
         os.fsync(file.fileno())
     except OSError as error:
@@ -252,10 +262,10 @@ def _rename(partial: Path, path: Path) -> None:
         raise _about(path, error) from error
 
 
-def _write_through(path: Path, content: bytes) -> None:
+def _write_through(path: Path, content: Content) -> None:
     try:
         with open(path, "wb") as file:
-            file.write(content)
+            _write(file, content)
     except OSError as error:
         raise _about(path, error) from error
 

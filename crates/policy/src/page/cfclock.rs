@@ -337,6 +337,8 @@ impl Cfclock {
 }
 
 impl PagePolicy for Cfclock {
+    const TAKES_MORE_PAGES: bool = true;
+
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         if let Order::InPlace(in_place) = &self.order

@@ -69,6 +69,7 @@ impl Cataloged for Cflru {
 impl PagePolicy for Cflru {
     const LOOKS_AHEAD: bool = true;
     const CAN_PEEK: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.0.take_victim(frames)

@@ -113,6 +113,8 @@ impl Cataloged for CflruDynamic {
 }
 
 impl PagePolicy for CflruDynamic {
+    const TAKES_MORE_PAGES: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.list.take_victim(frames)
     }

@@ -67,6 +67,8 @@ fn is_taken<F: Frames>(frame: Frame, frames: &mut F) -> bool {
 }
 
 impl PagePolicy for Clock {
+    const TAKES_MORE_PAGES: bool = true;
+
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.ring.before_victim();

@@ -158,6 +158,8 @@ impl CreditClock {
 }
 
 impl PagePolicy for CreditClock {
+    const TAKES_MORE_PAGES: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         loop {
             while self.lists[self.now].len() == 0 {

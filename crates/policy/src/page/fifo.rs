@@ -43,6 +43,7 @@ impl Cataloged for Fifo {
 
 impl PagePolicy for Fifo {
     const CAN_PEEK: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
 
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

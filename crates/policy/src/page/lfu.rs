@@ -51,6 +51,7 @@ impl Cataloged for Lfu {
 
 impl PagePolicy for Lfu {
     const LOOKS_AHEAD: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let victim = self.pages.iter().find(|&frame| !frames.is_pinned(frame));

@@ -170,6 +170,7 @@ impl LinuxMglru {
 
 impl PagePolicy for LinuxMglru {
     const RECLAIMS_IN_BATCHES: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         one_page(self, frames, Self::shrink)

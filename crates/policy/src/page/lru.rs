@@ -45,6 +45,7 @@ impl Cataloged for Lru {
 impl PagePolicy for Lru {
     const LOOKS_AHEAD: bool = true;
     const CAN_PEEK: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
 
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

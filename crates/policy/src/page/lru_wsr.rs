@@ -53,6 +53,8 @@ impl Cataloged for LruWsr {
 }
 
 impl PagePolicy for LruWsr {
+    const TAKES_MORE_PAGES: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut frame = self.list.head();
         loop {

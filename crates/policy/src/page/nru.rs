@@ -287,6 +287,7 @@ impl Nru {
 
 impl PagePolicy for Nru {
     const LOOKS_AHEAD: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
 
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

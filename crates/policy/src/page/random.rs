@@ -63,6 +63,8 @@ impl Cataloged for Random {
 }
 
 impl PagePolicy for Random {
+    const TAKES_MORE_PAGES: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let number = self.numbers.next() >> 32;
         let position = ((number * u64::from(self.frames)) >> 32) as u32;

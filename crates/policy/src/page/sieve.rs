@@ -54,6 +54,8 @@ impl Cataloged for Sieve {
 }
 
 impl PagePolicy for Sieve {
+    const TAKES_MORE_PAGES: bool = true;
+
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut frame = self.hand;

@@ -127,6 +127,8 @@ impl WaLandlord {
 }
 
 impl PagePolicy for WaLandlord {
+    const TAKES_MORE_PAGES: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let heads =
             [&self.clean, &self.dirty].map(|list| first_unpinned(list, &self.links, frames));

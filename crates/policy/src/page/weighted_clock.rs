@@ -66,6 +66,8 @@ impl Cataloged for WeightedClock {
 }
 
 impl PagePolicy for WeightedClock {
+    const TAKES_MORE_PAGES: bool = true;
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         loop {
             let frame = self.from_hand.head();

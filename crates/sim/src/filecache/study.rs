@@ -181,7 +181,7 @@ impl FileCacheStudy<'_> {
         let next_use =
             (policy.entry().kind == Kind::Offline).then(|| view.next_use(progress)).transpose()?;
         let (frames, options) = (cell.capacity, self.options());
-        let replayed = Cell { view: view.pages(), next_use, frames, options, progress };
+        let replayed = Cell { runs: view.pages().into(), next_use, frames, options, progress };
         match cell.rule {
             AdmissionRule::Always => replayed.replay(policy),
             rule => {

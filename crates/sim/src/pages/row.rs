@@ -1,5 +1,7 @@
 //! One row of a result. Names and order are the contract that scripts rely on.
 
+use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
+
 use super::Experiment;
 use crate::columns::columns;
 use crate::pricing::Pricing;
@@ -119,6 +121,21 @@ impl RowsOf<'_> {
             write_backs: Some(counts.write_backs),
             flush_writes: Some(counts.flush_writes),
             ..self.row_of_ios(frames, policy, policy_resolved, read_ios, write_ios)
+        }
+    }
+
+    /// The row of a policy.
+    pub(super) fn row_of_policy(
+        &self,
+        frames: u32,
+        policy: &PolicySpec,
+        resolved: &ResolvedPolicy,
+        counts: Counts,
+    ) -> Row {
+        let row = self.row(frames, policy.written(), resolved.to_string(), counts);
+        match policy.entry().kind {
+            Kind::BitDriven => self.with_permission_faults(row, counts.permission_faults),
+            _ => row,
         }
     }
 

@@ -378,7 +378,7 @@ impl<'a> SampledStudy<'a> {
         let next_use =
             (policy.entry().kind == Kind::Offline).then(|| view.next_use(progress)).transpose()?;
         let cell = Cell {
-            view: view.pages(),
+            runs: view.pages().into(),
             next_use,
             frames: scaled_frames(frames, of_sample, of_trace, number as u64),
             options: self.experiment.options,

@@ -1,6 +1,6 @@
 use clockhand_policy::Ratio;
 use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
-use clockhand_trace::{Folding, Numbering, PageViewBuilder, Request};
+use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, Request};
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn replay(policy: &str, frames: u32, view: &PageView) -> Counts {
     let (options, progress) = (ReplayOptions::default(), Progress::default());
     let future = NextUse::of(view, &progress).expect("few records");
     let next_use = (policy.entry().kind == Kind::Offline).then_some(&future);
-    let cell = Cell { view, next_use, frames, options, progress: &progress };
+    let cell = Cell { runs: view.into(), next_use, frames, options, progress: &progress };
     cell.replay(&policy).expect("not interrupted")
 }
 

@@ -19,6 +19,7 @@ mod rows;
 mod sampled;
 mod scratch;
 mod ssd;
+mod streamed;
 mod translate;
 mod twin;
 #[path = "../../benches/workload/mod.rs"]

@@ -62,8 +62,21 @@ impl Output {
     }
 
     /// Takes a request; one without bytes is counted instead. Behind a CPU cache reads are loads.
-    #[inline]
+    ///
+    /// Nearly all are ordinary, so that this much is inlined where they are read.
+    #[inline(always)]
     pub(crate) fn request(&mut self, request: Request) -> Result<(), Fault> {
+        let is_inside = request.address.checked_add(u64::from(request.bytes)).is_some();
+        let is_ordinary = request.bytes > 0 && is_inside;
+        if is_ordinary && self.cpu_cache.is_none() && self.events.is_none() {
+            self.requests.push(request);
+            return Ok(());
+        }
+        self.other_request(request)
+    }
+
+    #[inline(never)]
+    fn other_request(&mut self, request: Request) -> Result<(), Fault> {
         if self.cpu_cache.is_some() {
             let kind = if request.op == Op::Read { AccessKind::Load } else { AccessKind::Store };
             return self.access(Access { kind, address: request.address, bytes: request.bytes });

@@ -13,9 +13,11 @@ use std::path::{Path, PathBuf};
 use crate::error::TraceError;
 use crate::footprint::{Footprint, GROUP_PAGES, NONE, PageKey};
 use crate::memory_limit::default_memory_limit_bytes;
+use crate::page_counter::PageCounts;
 use crate::progress::{Phase, Progress};
 use crate::request::{Op, Request};
 use crate::run_lengths::{BLOCK_RECORDS, RunLengths, RunPlaces};
+use crate::run_stream::{RunSink, RunStream, run_stream};
 use crate::scratch::ScratchColumn;
 use crate::view_chunks::Chunks;
 
@@ -262,15 +264,16 @@ pub struct PageViewBuilder {
     folding: Folding,
     numbering: Numbering,
     footprint: Footprint,
-    /// The records, those that are not in a file yet.
+    /// The records, those that have not been moved.
     records: Vec<Record>,
     /// The lengths of those that are runs.
     of_runs: Vec<u32>,
-    /// Runs whose lengths are in a file.
+    /// Runs whose lengths have been moved.
     moved_runs: u64,
     /// For each block of records, the runs before it.
     runs_before_blocks: Vec<u64>,
-    scratch: Option<Scratch>,
+    /// Where records are moved, if they are not kept.
+    sink: Option<Sink>,
     /// The page whose run may go on, or [`NONE`].
     last_page: u32,
     references: u64,
@@ -284,7 +287,31 @@ pub struct PageViewBuilder {
     records_until_check: usize,
 }
 
-/// Where a builder puts records that it has no room for.
+/// Where a builder moves records.
+enum Sink {
+    Scratch(Scratch),
+    Stream(RunSink),
+}
+
+impl Sink {
+    /// Whether records are to be moved now.
+    #[inline]
+    fn wants(&self, records: usize, pages: u32) -> bool {
+        match self {
+            Sink::Scratch(_) => records >= BUFFERED_RECORDS,
+            Sink::Stream(sink) => sink.wants(records, pages),
+        }
+    }
+
+    fn take(&mut self, records: &mut Vec<Record>, of_runs: &mut Vec<u32>, pages: u32) {
+        match self {
+            Sink::Scratch(scratch) => scratch.take(records, of_runs),
+            Sink::Stream(sink) => sink.take(records, of_runs, pages),
+        }
+    }
+}
+
+/// A file for records that there is no room for.
 struct Scratch {
     folder: PathBuf,
     columns: Option<(ScratchColumn, ScratchColumn)>,
@@ -333,7 +360,7 @@ impl PageViewBuilder {
             of_runs: Vec::new(),
             moved_runs: 0,
             runs_before_blocks: Vec::new(),
-            scratch: None,
+            sink: None,
             last_page: NONE,
             references: 0,
             write_references: 0,
@@ -362,7 +389,18 @@ impl PageViewBuilder {
     #[must_use]
     pub fn on_scratch(self, folder: &Path) -> Self {
         let scratch = Scratch { folder: folder.to_owned(), columns: None, failure: None };
-        Self { scratch: Some(scratch), ..self }
+        Self { sink: Some(Sink::Scratch(scratch)), ..self }
+    }
+
+    /// The same builder, whose runs are replayed by another thread while this one makes the next; they come when there
+    /// are `fewest_pages` pages, or all. Pages are numbered by first touch.
+    #[must_use]
+    pub fn on_stream(self, fewest_pages: u32) -> (Self, RunStream) {
+        let (sink, stream) = run_stream(fewest_pages);
+        (
+            Self { sink: Some(Sink::Stream(sink)), numbering: Numbering::ByFirstTouch, ..self },
+            stream,
+        )
     }
 
     /// Adds a reference to every page the request touches, ascending. A request without bytes
@@ -423,12 +461,10 @@ impl PageViewBuilder {
         self.write_references += u64::from(is_write);
         self.footprint.note(id, is_write);
         if id != self.last_page || !self.continue_run(op) {
-            if self.records.len() >= BUFFERED_RECORDS
-                && let Some(scratch) = &mut self.scratch
+            if let Some(sink) = &self.sink
+                && sink.wants(self.records.len(), self.footprint.pages())
             {
-                self.moved_runs += self.of_runs.len() as u64;
-                scratch.take(&mut self.records, &mut self.of_runs);
-                self.records_until_check = 0;
+                self.move_records();
             }
             if self.records.len().is_multiple_of(BLOCK_RECORDS) {
                 self.runs_before_blocks.push(self.moved_runs + self.of_runs.len() as u64);
@@ -439,6 +475,14 @@ impl PageViewBuilder {
             }
         }
         self.count_down();
+    }
+
+    #[cold]
+    fn move_records(&mut self) {
+        let Some(sink) = &mut self.sink else { return };
+        self.moved_runs += self.of_runs.len() as u64;
+        sink.take(&mut self.records, &mut self.of_runs, self.footprint.pages());
+        self.records_until_check = 0;
     }
 
     /// Adds a reference to the last run; false when the run is as long as it can be.
@@ -468,8 +512,12 @@ impl PageViewBuilder {
     /// Refuses a trace as soon as [`finish`](Self::finish) would have to: the rest need not be read.
     ///
     /// # Errors
-    /// [`TraceError::TooMuchMemory`].
+    /// [`TraceError::TooMuchMemory`], or [`TraceError::Interrupted`] if nobody takes the runs from the
+    /// [stream](Self::on_stream) any more.
     pub fn check_room(&self) -> Result<(), TraceError> {
+        if matches!(&self.sink, Some(Sink::Stream(sink)) if sink.is_closed()) {
+            return Err(TraceError::Interrupted);
+        }
         match self.is_too_large {
             false => Ok(()),
             true => Err(TraceError::too_much_memory(
@@ -479,6 +527,34 @@ impl PageViewBuilder {
                 self.memory_limit_bytes,
             )),
         }
+    }
+
+    /// Whether what was read is a trace that can be replayed.
+    fn check_whole(&mut self) -> Result<(), TraceError> {
+        self.check_memory();
+        self.check_room()?;
+        if self.has_too_many_pages {
+            return Err(TraceError::TooManyPages {
+                limit_pages: u64::from(PageView::LIMIT_PAGES),
+                page_bytes: 1 << self.page_shift,
+            });
+        }
+        if self.records.is_empty() { Err(TraceError::NoReference) } else { Ok(()) }
+    }
+
+    /// Hands the last runs to the [stream](Self::on_stream), which ends, and says what the trace is.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn finish_stream(mut self) -> Result<PageCounts, TraceError> {
+        self.check_whole()?;
+        self.move_records();
+        Ok(PageCounts {
+            references: self.references,
+            write_references: self.write_references,
+            footprint_pages: self.footprint.pages(),
+            dirty_footprint_pages: self.footprint.dirty_pages(),
+        })
     }
 
     /// The view of all references so far.
@@ -494,23 +570,15 @@ impl PageViewBuilder {
     ///
     /// # Errors
     /// As [`finish`](Self::finish), or [`TraceError::Interrupted`].
+    ///
+    /// # Panics
+    /// If the runs went to a [stream](Self::on_stream).
     pub fn finish_watched(mut self, progress: &Progress) -> Result<PageView, TraceError> {
-        let page_bytes = 1 << self.page_shift;
-        self.check_memory();
-        self.check_room()?;
-        if self.has_too_many_pages {
-            return Err(TraceError::TooManyPages {
-                limit_pages: u64::from(PageView::LIMIT_PAGES),
-                page_bytes,
-            });
-        }
-        if self.records.is_empty() {
-            return Err(TraceError::NoReference);
-        }
+        self.check_whole()?;
         let dirty_footprint_pages = self.footprint.dirty_pages();
         let (page_keys, places) = places_by_address(self.footprint);
         let by_address = self.numbering == Numbering::ByAddress;
-        let runs = match self.scratch {
+        let runs = match self.sink {
             None => {
                 if by_address {
                     progress.enter(Phase::Numbering, self.records.len() as u64);
@@ -520,7 +588,8 @@ impl PageViewBuilder {
                 }
                 Runs::InMemory { records: self.records, of_runs: self.of_runs }
             }
-            Some(mut scratch) => {
+            Some(Sink::Stream(_)) => panic!("the runs are not here any more"),
+            Some(Sink::Scratch(mut scratch)) => {
                 scratch.take(&mut self.records, &mut self.of_runs);
                 runs_on_scratch(scratch, by_address.then_some(&places), progress)?
             }
@@ -531,7 +600,7 @@ impl PageViewBuilder {
             references: self.references,
             write_references: self.write_references,
             dirty_footprint_pages,
-            page_bytes,
+            page_bytes: 1 << self.page_shift,
             page_keys,
             places_by_address: (!by_address).then_some(places),
             folding: self.folding,

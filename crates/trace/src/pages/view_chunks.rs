@@ -15,6 +15,8 @@ pub struct Chunk<'a> {
     pub run_lengths: Option<RunLengths<'a>>,
     /// As many records of the view, but from a place that is so far behind, as was asked for; fewer at the end.
     pub ahead: &'a [Record],
+    /// Its pages are numbered below this.
+    pub pages: u32,
 }
 
 /// Goes through the runs of a view.
@@ -79,6 +81,7 @@ impl<'a> Chunks<'a> {
             records,
             run_lengths,
             ahead: chunk.get(self.ahead..).unwrap_or_default(),
+            pages: self.view.footprint_pages(),
         }))
     }
 }

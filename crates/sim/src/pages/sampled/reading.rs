@@ -1,12 +1,10 @@
 //! Reads a trace into samples of its pages; the trace itself is counted and not kept.
 
-use clockhand_trace::{
-    Folding, Op, PageCounter, PageCounts, PageViewBuilder, ReadReport, Request, TraceError,
-};
+use clockhand_trace::{Folding, Op, PageCounter, PageViewBuilder, Request, TraceError};
 
 use super::REPLICATES;
 use crate::sample::{mixed, page_hash, threshold};
-use crate::views::View;
+use crate::views::{View, counted_trace};
 use crate::{Experiment, Progress, ReadTrace, SimError, TraceInput};
 
 /// One sample.
@@ -57,18 +55,6 @@ pub(super) fn count(
         Ok(())
     })?;
     Ok(counted_trace(input, report, counter.finish()?))
-}
-
-fn counted_trace(input: &TraceInput, report: ReadReport, counts: PageCounts) -> ReadTrace {
-    ReadTrace {
-        name: input.name(),
-        report,
-        references: counts.references,
-        read_references: counts.references - counts.write_references,
-        write_references: counts.write_references,
-        footprint_pages: counts.footprint_pages,
-        dirty_footprint_pages: counts.dirty_footprint_pages,
-    }
 }
 
 /// Reads samples at a rate; at 1 there is one, the trace itself.

@@ -1,0 +1,137 @@
+//! One cell of one trace, replayed while the trace is read: from the file to the answer in one pass, without a view.
+//!
+//! The counts are those of a replay of the whole view. That needs a number of frames that does not depend on the
+//! footprint, and a policy to which a page's number says nothing and that can be told of more pages as they come; and
+//! since a memory is never larger than the footprint, the replay begins when the trace has as many pages as frames.
+
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::thread::{self, Builder};
+
+use clockhand_policy::catalog::{PolicySpec, ResolvedPolicy, Size, Visitor};
+use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
+use clockhand_trace::{PageViewBuilder, RunStream};
+
+use super::row::RowsOf;
+use super::{Experiment, PagesStudy, frames_of_policy};
+use crate::replay::{Cell, Runs};
+use crate::study::ReadTrace;
+use crate::views::{counted_trace, folding_for};
+use crate::{Contestant, Counts, MemorySize, Progress, Row, SimError, TraceInput};
+
+/// Whether a policy can be replayed before it is known how many pages there are, and how they are ordered.
+struct CanBegin;
+
+impl Visitor for CanBegin {
+    type Output = bool;
+
+    fn bit_driven<P: BitDriven + 'static>(self, _: P) -> bool {
+        P::TAKES_MORE_PAGES && !P::PAGE_NUMBERS_MATTER
+    }
+
+    fn access_driven<P: AccessDriven + 'static>(self, _: P) -> bool {
+        P::TAKES_MORE_PAGES && !P::PAGE_NUMBERS_MATTER
+    }
+
+    fn offline<P: Offline + 'static>(self, _: P) -> bool {
+        false
+    }
+}
+
+/// A cell that is all of an experiment.
+pub(super) struct StreamedCell<'a> {
+    experiment: &'a Experiment,
+    input: &'a TraceInput,
+    policy: &'a PolicySpec,
+    /// All of the memory, the reserve among them.
+    frames: u32,
+}
+
+/// The cell of the experiment, if it is the only one and can be replayed while its trace is read.
+pub(super) fn cell_of(experiment: &Experiment) -> Option<StreamedCell<'_>> {
+    let ([input], [Contestant::Policy(policy)], [size]) =
+        (&*experiment.traces, &*experiment.policies, &*experiment.sizes)
+    else {
+        return None;
+    };
+    let threads =
+        experiment.jobs.or_else(|| thread::available_parallelism().ok().map(NonZeroUsize::get));
+    let depends_on_trace = matches!(size, MemorySize::Share { .. });
+    let is_kept = input.scratch().1.is_some() || experiment.observation.is_some();
+    if threads.is_none_or(|threads| threads < 2) || depends_on_trace || is_kept {
+        return None;
+    }
+    let frames = size.frames(0, experiment.page_bytes);
+    Some(StreamedCell { experiment, input, policy, frames })
+}
+
+impl StreamedCell<'_> {
+    /// Runs the cell; `None`, and nothing is read, if its policy cannot be replayed before the trace is known.
+    pub(super) fn run(
+        &self,
+        study: &PagesStudy<'_>,
+        progress: &Progress,
+    ) -> Result<Option<(ReadTrace, Row)>, SimError> {
+        let StreamedCell { experiment, input, .. } = *self;
+        let policy = self.policy.clone().with_seed(experiment.seed);
+        let policy_frames = frames_of_policy(experiment, self.frames);
+        let resolved = policy.resolve(policy_frames, study.pricing.device_ratio)?;
+        if !resolved.build(Size { frames: 1, pages: 1 }, CanBegin) {
+            return Ok(None);
+        }
+        let builder = PageViewBuilder::new(experiment.page_bytes, folding_for(&resolved))?;
+        let builder = builder.within(input.memory_limit_bytes());
+        let (builder, runs) = builder.on_stream(policy_frames);
+        let beside = progress.beside();
+        let replay = || self.replay(runs, &resolved, policy_frames, &beside);
+        let (trace, counts) = read_beside(input, builder, progress, replay)?;
+        let rows = RowsOf { experiment, pricing: &study.pricing, trace: &trace };
+        let row = rows.row_of_policy(self.frames, &policy, &resolved, counts);
+        Ok(Some((trace, row)))
+    }
+
+    /// Replays the runs as they come; a trace without any, and one that cannot be read, is an error elsewhere.
+    fn replay(
+        &self,
+        mut runs: RunStream,
+        resolved: &ResolvedPolicy,
+        frames: u32,
+        progress: &Progress,
+    ) -> Result<Counts, SimError> {
+        if !runs.begin() {
+            return Ok(Counts::default());
+        }
+        let (runs, options) = (Runs::Stream(runs), self.experiment.options);
+        Cell { runs, next_use: None, frames, options, progress }.replay(resolved)
+    }
+}
+
+/// Reads a trace while another thread replays what was read.
+fn read_beside(
+    input: &TraceInput,
+    mut builder: PageViewBuilder,
+    progress: &Progress,
+    replay: impl FnOnce() -> Result<Counts, SimError> + Send,
+) -> Result<(ReadTrace, Counts), SimError> {
+    thread::scope(|scope| {
+        let replaying = Builder::new().name("replay".to_owned()).spawn_scoped(scope, replay);
+        let replaying = replaying
+            .map_err(|error| SimError::Usage(format!("cannot start a thread: {error}")))?;
+        let read = input.for_each_batch(progress, &mut |batch| {
+            builder.extend(batch);
+            builder.check_room()
+        });
+        // With the builder the stream ends.
+        let counted = match read {
+            Ok(report) => {
+                builder.finish_stream().map(|counts| counted_trace(input, report, counts))
+            }
+            Err(error) => {
+                drop(builder);
+                Err(error)
+            }
+        };
+        let counts = replaying.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        Ok((counted?, counts))
+    })
+}
