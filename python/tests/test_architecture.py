@@ -124,8 +124,19 @@ ALLOWED_ROOMS = {
     "studies": {"study", "traces", "report", "capture"},
     "sweep": {"study", "traces", "studies"},
     "reproduce": {"study", "traces", "report", "studies", "sweep"},
-    "command": {"study", "traces", "report", "capture", "measure", "studies", "sweep", "reproduce"},
-    "start": {"command"},
+    "completion": set(),
+    "command": {
+        "study",
+        "traces",
+        "report",
+        "capture",
+        "measure",
+        "studies",
+        "sweep",
+        "reproduce",
+        "completion",
+    },
+    "start": {"command", "completion"},
 }
 """What each folder of the package may import, besides itself and the engine."""
 

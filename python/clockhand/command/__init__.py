@@ -17,11 +17,12 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
+from clockhand import completion
 from clockhand._engine import ClockhandError, UsageError, __version__
 from clockhand.command.help import laid_out
 from clockhand.command.output import be_quiet, tell
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
-from clockhand.command.shells import COMPLETION, begun_command, install_for_named_shell
+from clockhand.completion.shells import install_for_named_shell
 from clockhand.study.calls import serve_the_command
 from clockhand.study.own_policies import raised_by
 
@@ -107,8 +108,8 @@ def load(words: Sequence[str] = ()) -> list[Any]:
 
     A shell that completes words needs the commands that begin as its word does.
     """
-    if COMPLETION in os.environ:
-        begun = begun_command()
+    if completion.is_asked():
+        begun = completion.begun_command()
         names = {name for names in FILES.values() for name in names if name.startswith(begun)}
     else:
         names = set(words[:1])

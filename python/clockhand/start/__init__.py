@@ -14,24 +14,24 @@ import signal
 import sys
 from types import FrameType
 
+from clockhand import completion
+
 FAILED = 1
 TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = b"clockhand: interrupted; nothing was written\n"
 LEAST_DESCRIPTORS = 32
 """What a run under the pager takes, with a margin; below 14, libraries break without a message."""
 TOO_FEW_DESCRIPTORS = b"clockhand: it takes %d descriptors and may have %d: raise `ulimit -n`\n"
-COMPLETION = "_CLOCKHAND_COMPLETE"
-"""The variable by which a shell asks for the words that can follow."""
 
 
 def main() -> None:
     """Run the command and exit."""
     _handle(_end)
     gc.disable()
-    if sys.argv[1:] == ["--version"] and COMPLETION not in os.environ:
+    if sys.argv[1:] == ["--version"] and not completion.is_asked():
         _print_version()
-    if COMPLETION in os.environ:
-        from clockhand.start.stand_in import stand_in_for_libraries
+    if completion.is_asked():
+        from clockhand.completion.stand_in import stand_in_for_libraries
 
         stand_in_for_libraries()
     elif 0 <= (descriptors := os.sysconf("SC_OPEN_MAX")) < LEAST_DESCRIPTORS:

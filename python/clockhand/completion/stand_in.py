@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 LIBRARIES = ("altair", "jinja2", "numpy", "polars", "pydantic", "rich", "vl_convert")
-NEEDED = ("clockhand._engine", "clockhand.command", "clockhand.start")
+NEEDED = ("clockhand._engine", "clockhand.command", "clockhand.completion", "clockhand.start")
 """The parts of our library that are there all the same, with all that is in them."""
 
 OF_OPTIONS = (

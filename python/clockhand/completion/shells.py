@@ -1,20 +1,12 @@
 """Completion of words for a shell that is named on the command line."""
 
-import os
 from typing import Any
 
 from clockhand._engine import UsageError
+from clockhand.completion import VARIABLE
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
-COMPLETION = "_CLOCKHAND_COMPLETE"
-"""The variable by which a shell asks for words."""
 INSTALLING = ("--install-completion", "--show-completion")
-
-
-def begun_command() -> str:
-    """Return the command of the words that a shell completes, or as much of it as is written."""
-    words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
-    return next(iter(words.split()[1:]), "")
 
 
 def install_for_named_shell(words: list[str]) -> bool:
@@ -42,7 +34,7 @@ def install_for_named_shell(words: list[str]) -> bool:
     else:
         print(
             completion.get_completion_script(
-                prog_name="clockhand", complete_var=COMPLETION, shell=shell
+                prog_name="clockhand", complete_var=VARIABLE, shell=shell
             )
         )
     return True
