@@ -18,7 +18,7 @@ use self::offers::Offers;
 use self::page_states::{
     ASIDE, IN_FLIGHT, MAPPED, PRESENT, PageStates, READ_AHEAD, UNMAPPING, WRITABLE,
 };
-use self::read_ahead::ReadAhead;
+use self::read_ahead::{ReadAhead, Reading};
 use self::sensing::Decision;
 use self::write_back::{Then, WriteQueue};
 use crate::frames::UnmappingFrames;
@@ -197,12 +197,14 @@ impl<P: BitDriven> Pager<P> {
     fn miss(&mut self, page: PageId, op: Op, waits: bool) -> Result<(), PagerError> {
         self.begin_miss(page);
         self.reap(false)?;
-        self.make_room(page)?;
-        self.keep_reserve()?;
+        let reading = self.begin_content(page)?;
+        if let Err(error) = self.make_frame(page) {
+            reading.map_or(Ok(()), |reading| self.abandon_reading(reading))?;
+            return Err(error);
+        }
         // The content is read before the page is loaded into a frame: a failed read leaves the frame free and can be
         // tried again.
-        self.begin_unmapping()?;
-        self.bring_content(page)?;
+        self.bring_content(page, reading)?;
         self.counts.misses += 1;
         match op {
             Op::Read => self.counts.read_misses += 1,
@@ -253,7 +255,24 @@ impl<P: BitDriven> Pager<P> {
         Ok(self.program.fill_with_zeros(page)?)
     }
 
-    fn bring_content(&mut self, page: PageId) -> Result<(), PagerError> {
+    /// Begins to read a page that must be read: a frame is made free for it meanwhile.
+    fn begin_content(&mut self, page: PageId) -> Result<Option<Reading>, PagerError> {
+        match self.pages.slot(page) {
+            Some(slot) if !self.pages.has(page, IN_FLIGHT | READ_AHEAD) => {
+                self.begin_reading(page, slot).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Makes a frame free, and keeps to the reserve.
+    fn make_frame(&mut self, incoming: PageId) -> Result<(), PagerError> {
+        self.make_room(incoming)?;
+        self.keep_reserve()?;
+        self.begin_unmapping()
+    }
+
+    fn bring_content(&mut self, page: PageId, reading: Option<Reading>) -> Result<(), PagerError> {
         if self.pages.has(page, IN_FLIGHT) {
             match self.is_leaving(page) {
                 true => self.withdraw_page(page),
@@ -273,8 +292,13 @@ impl<P: BitDriven> Pager<P> {
                 self.offer_zeros_beside(page)?;
             }
             Some(slot) => {
+                // Its write may have ended only now.
+                let reading = match reading {
+                    Some(reading) => reading,
+                    None => self.begin_reading(page, slot)?,
+                };
                 let started = Instant::now();
-                let read = during(Waits::ForRead, || self.read(page, slot));
+                let read = during(Waits::ForRead, || self.end_reading(reading));
                 self.times.read_wait += started.elapsed();
                 read?;
                 self.counts.pages_read += 1;

@@ -127,6 +127,31 @@ pub trait Store: Send {
         pages.iter().try_for_each(|&(slot, into)| unsafe { self.read(slot, into) })
     }
 
+    /// Begins to read pages as [`Store::read_together`] does, which [`Store::end_read`] completes before the next read begins. A
+    /// store that cannot do anything meanwhile reads them at once.
+    ///
+    /// # Safety
+    ///
+    /// Each page is writable and stays so, and nothing else accesses it, until [`Store::end_read`] has returned or the store
+    /// has been dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::read_together`]; there is no read to complete then.
+    unsafe fn begin_read(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.read_together(pages) }
+    }
+
+    /// Waits for the read that was begun.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::read_together`].
+    fn end_read(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Starts to write pages, at least one, which complete together. None of the slots is being written already, and
     /// none is shared.
     ///

@@ -7,6 +7,7 @@
 //! mm/swap_state.c).
 
 use std::collections::VecDeque;
+use std::io;
 
 use clockhand_policy::PageId;
 use clockhand_policy::page::BitDriven;
@@ -29,6 +30,15 @@ pub(super) struct ReadAhead {
     slots: Window,
     /// For pages of zeros that follow one which is touched, and for those that lead up to one.
     zeros: [Window; 2],
+}
+
+/// A read under way: a page that the program waits for, and others beside it.
+pub(super) struct Reading {
+    page: PageId,
+    slot: Slot,
+    others: Vec<(PageId, Slot)>,
+    /// Whether the store could begin it.
+    begun: io::Result<()>,
 }
 
 /// How many pages are read together.
@@ -106,23 +116,62 @@ impl ReadAhead {
 }
 
 impl<P: BitDriven> Pager<P> {
-    /// Reads the page that the program waits for, and others beside it.
-    pub(super) fn read(&mut self, page: PageId, slot: Slot) -> Result<(), PagerError> {
+    /// Begins to read the page that the program waits for, and others beside it.
+    pub(super) fn begin_reading(
+        &mut self,
+        page: PageId,
+        slot: Slot,
+    ) -> Result<Reading, PagerError> {
         let capacity = self.read_ahead.capacity;
         let together = self.read_ahead.slots.pages_together(slot.0, capacity);
         let others = self.beside(slot, together - 1);
         self.make_room_to_read_ahead(others.len())?;
-        if !others.is_empty() && self.read_all(page, slot, &others)? {
-            return Ok(());
+        let wanted = others.iter().copied().chain([(page, slot)]);
+        let mut reads: Vec<(Slot, PageAddress)> =
+            wanted.map(|(page, slot)| (slot, self.place_to_read(page))).collect();
+        reads.sort_unstable_by_key(|&(slot, _)| slot.0);
+        // SAFETY: none of the pages has content or a translation, and this thread alone handles them, and nothing else with
+        // them before the read has ended.
+        let begun = unsafe { self.store.begin_read(&reads) };
+        Ok(Reading { page, slot, others, begun })
+    }
+
+    /// Waits for what has been read. If the pages could not be read together, the one that the program waits for is read
+    /// alone.
+    pub(super) fn end_reading(&mut self, reading: Reading) -> Result<(), PagerError> {
+        let Reading { page, slot, others, begun } = reading;
+        let mut read = begun.and_then(|()| self.store.end_read());
+        let mut others = others;
+        if read.is_err() && !others.is_empty() {
+            for (other, _) in others.drain(..) {
+                self.has_not_been_read(other)?;
+            }
+            let address = self.place_to_read(page);
+            // SAFETY: the page has no translation in the program, and this thread alone handles it.
+            read = unsafe { self.store.read(slot, address) };
         }
-        let address = self.place_to_read(page);
-        // SAFETY: the page has no translation in the program, and this thread alone handles it.
-        if let Err(source) = unsafe { self.store.read(slot, address) } {
+        if let Err(source) = read {
             self.has_not_been_read(page)?;
             return Err(PagerError::Store { operation: "read from", page, source });
         }
+        for &(other, _) in &others {
+            self.arrived(other);
+            self.pages.set(other, READ_AHEAD);
+            self.read_ahead.waiting.push_back(other);
+        }
         self.counts.read_operations += 1;
-        self.counts.bytes_read += PAGE_BYTES;
+        self.counts.pages_read_ahead += others.len() as u64;
+        self.counts.bytes_read += PAGE_BYTES * (others.len() as u64 + 1);
+        self.offer(others.into_iter().map(|(other, _)| other).collect())
+    }
+
+    /// Waits for what is being read, and leaves nothing behind.
+    pub(super) fn abandon_reading(&mut self, reading: Reading) -> Result<(), PagerError> {
+        // What is not wanted need not have been read.
+        let _ = reading.begun.and_then(|()| self.store.end_read());
+        for (page, _) in reading.others.into_iter().chain([(reading.page, reading.slot)]) {
+            self.has_not_been_read(page)?;
+        }
         Ok(())
     }
 
@@ -158,36 +207,6 @@ impl<P: BitDriven> Pager<P> {
             return Ok(());
         }
         Ok(self.program.forget(page, 1)?)
-    }
-
-    /// Reads a page and others with it; returns whether all could be read, and leaves nothing behind if not.
-    fn read_all(
-        &mut self,
-        page: PageId,
-        slot: Slot,
-        others: &[(PageId, Slot)],
-    ) -> Result<bool, PagerError> {
-        let wanted = others.iter().copied().chain([(page, slot)]);
-        let mut reads: Vec<(Slot, PageAddress)> =
-            wanted.map(|(page, slot)| (slot, self.place_to_read(page))).collect();
-        reads.sort_unstable_by_key(|&(slot, _)| slot.0);
-        // SAFETY: none of the pages has content or a translation, and this thread alone handles them.
-        if unsafe { self.store.read_together(&reads) }.is_err() {
-            for &(other, _) in others.iter().chain([&(page, slot)]) {
-                self.has_not_been_read(other)?;
-            }
-            return Ok(false);
-        }
-        for &(other, _) in others {
-            self.arrived(other);
-            self.pages.set(other, READ_AHEAD);
-            self.read_ahead.waiting.push_back(other);
-        }
-        self.offer(others.iter().map(|&(other, _)| other).collect())?;
-        self.counts.read_operations += 1;
-        self.counts.pages_read_ahead += others.len() as u64;
-        self.counts.bytes_read += PAGE_BYTES * reads.len() as u64;
-        Ok(true)
     }
 
     /// A page that was read ahead, or was otherwise at hand, is accessed.

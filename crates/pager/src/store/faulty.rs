@@ -36,6 +36,18 @@ struct Faults {
     are_writes_held: bool,
 }
 
+impl Faults {
+    fn count_reads(&mut self, pages: usize) -> io::Result<()> {
+        for _ in 0..pages {
+            self.reads += 1;
+            if self.read_faults.remove(&self.reads) {
+                return Err(injected("a read failed"));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl FaultScript {
     /// The `nth` read from now on fails, and leaves the page as it was.
     pub fn fail_read(&self, nth: u64) {
@@ -146,15 +158,19 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
-        let mut faults = self.script.faults();
-        faults.reads += 1;
-        let read = faults.reads;
-        if faults.read_faults.remove(&read) {
-            return Err(injected("a read failed"));
-        }
-        drop(faults);
+        self.script.faults().count_reads(1)?;
         // SAFETY: as the caller promises.
         unsafe { self.store.read(slot, into) }
+    }
+
+    unsafe fn begin_read(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
+        self.script.faults().count_reads(pages.len())?;
+        // SAFETY: as the caller promises.
+        unsafe { self.store.begin_read(pages) }
+    }
+
+    fn end_read(&mut self) -> io::Result<()> {
+        self.store.end_read()
     }
 
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {

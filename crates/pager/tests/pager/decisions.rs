@@ -170,6 +170,17 @@ impl<S: Store> Store for BusyProgram<S> {
         unsafe { self.store.read(slot, into) }
     }
 
+    unsafe fn begin_read(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
+        // SAFETY: as the caller promises.
+        let begun = unsafe { self.store.begin_read(pages) };
+        self.write_where_allowed();
+        begun
+    }
+
+    fn end_read(&mut self) -> io::Result<()> {
+        self.store.end_read()
+    }
+
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
         // SAFETY: as the caller promises.
         let ticket = unsafe { self.store.start_write(pages) };

@@ -302,12 +302,14 @@ struct Slots {
 }
 
 /// A store whose writes take effect as late as they may, of what the pages hold then or held when the write was started.
-/// It asserts what every store demands. Clones are the same store.
+/// It asserts what every store demands. Reads are done when they end. Clones are the same store.
 #[derive(Clone)]
 pub struct ModelStore {
     slots: Arc<Mutex<Slots>>,
     under_way: Arc<Mutex<VecDeque<UnderWay>>>,
     next_ticket: u64,
+    /// The read that has been begun.
+    read: Vec<(Slot, PageAddress)>,
     /// Bits that say, for each look without waiting, whether a write has finished.
     pace: u64,
 }
@@ -317,7 +319,8 @@ type UnderWay = (WriteTicket, Vec<(Slot, PageAddress, Box<[u8; PAGE_BYTES]>)>);
 
 impl ModelStore {
     pub fn new(pace: u64) -> Self {
-        ModelStore { slots: Arc::default(), under_way: Arc::default(), next_ticket: 0, pace }
+        let (slots, under_way) = (Arc::default(), Arc::default());
+        ModelStore { slots, under_way, next_ticket: 0, read: Vec::new(), pace }
     }
 
     /// Another store with the same slots, for another memory.
@@ -375,6 +378,24 @@ impl Store for ModelStore {
         // SAFETY: the caller guarantees that the page is valid.
         unsafe { into.0.cast::<[u8; PAGE_BYTES]>().write(content) };
         Ok(())
+    }
+
+    unsafe fn begin_read(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
+        assert!(self.read.is_empty(), "the last read has ended");
+        self.read.extend_from_slice(pages);
+        for &(slot, into) in pages {
+            // What is there before the read has ended means nothing.
+            // SAFETY: the caller guarantees that the page is valid.
+            unsafe { into.0.cast::<[u8; PAGE_BYTES]>().write([0xBB; PAGE_BYTES]) };
+            assert!(!self.is_being_written(slot), "{slot:?} is read while it is written");
+        }
+        Ok(())
+    }
+
+    fn end_read(&mut self) -> io::Result<()> {
+        let read = std::mem::take(&mut self.read);
+        // SAFETY: the caller that began the read has kept the pages valid until now.
+        read.into_iter().try_for_each(|(slot, into)| unsafe { self.read(slot, into) })
     }
 
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {

@@ -32,7 +32,9 @@ pub struct SwapFileStore {
     writes: Vec<Write>,
     started_writes: u64,
     finished: VecDeque<(WriteTicket, io::Result<()>)>,
-    /// Operations of the read that is waited for.
+    /// The pages of the read that has been begun.
+    read: Vec<(Slot, PageAddress)>,
+    /// Operations of it that have not completed.
     reads: usize,
     /// The first failure of these.
     read_failure: Option<io::Error>,
@@ -147,6 +149,7 @@ impl SwapFileStore {
             writes: Vec::new(),
             started_writes: 0,
             finished: VecDeque::new(),
+            read: Vec::new(),
             reads: 0,
             read_failure: None,
         })
@@ -162,6 +165,23 @@ impl SwapFileStore {
         };
         self.operations[index] = Some(operation);
         self.push(index);
+    }
+
+    /// Queues the operations of a read.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Store::begin_read`].
+    unsafe fn queue_read(&mut self, pages: &[(Slot, PageAddress)]) {
+        debug_assert!(pages.iter().all(|&(slot, _)| self.write_of(slot).is_none()));
+        assert!(self.read.is_empty(), "one read at a time");
+        self.read.extend_from_slice(pages);
+        for run in pages.chunk_by(|(left, _), (right, _)| left.0 + 1 == right.0) {
+            for operation in run.chunks(OPERATION_PAGES) {
+                self.reads += 1;
+                self.start(Operation::new(None, operation));
+            }
+        }
     }
 
     /// Hands the rest of an operation to the ring.
@@ -316,21 +336,28 @@ impl Store for SwapFileStore {
     }
 
     unsafe fn read_together(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
-        debug_assert!(pages.iter().all(|&(slot, _)| self.write_of(slot).is_none()));
-        for run in pages.chunk_by(|(left, _), (right, _)| left.0 + 1 == right.0) {
-            for operation in run.chunks(OPERATION_PAGES) {
-                self.reads += 1;
-                self.start(Operation::new(None, operation));
-            }
-        }
+        // SAFETY: as the caller promises; the read ends before this returns.
+        unsafe { self.queue_read(pages) };
+        self.end_read()
+    }
+
+    unsafe fn begin_read(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.queue_read(pages) };
+        self.progress(false);
+        Ok(())
+    }
+
+    fn end_read(&mut self) -> io::Result<()> {
         while self.reads > 0 {
             self.progress(true);
         }
+        let read = std::mem::take(&mut self.read);
         if let Some(failure) = self.read_failure.take() {
             return Err(failure);
         }
-        for &(slot, into) in pages {
-            // SAFETY: nothing else accesses the page during the call.
+        for (slot, into) in read {
+            // SAFETY: nothing else accesses the page before this returns.
             if !unsafe { self.file.is_as_written(slot, into) } {
                 return Err(self.not_as_written(slot));
             }
@@ -382,7 +409,8 @@ impl Store for SwapFileStore {
 
 impl Drop for SwapFileStore {
     fn drop(&mut self) {
-        while !self.writes.is_empty() {
+        // Where a read ends may be given away afterwards.
+        while self.reads > 0 || !self.writes.is_empty() {
             // The kernel holds its own references to the pages of operations under way, so giving up here is safe.
             if self.try_enter(true).is_err() {
                 return;
