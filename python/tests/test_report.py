@@ -14,6 +14,7 @@ import pytest
 
 from clockhand.report import figures, write_plots, write_report
 from clockhand.report.appearance import DARK, LIGHT, Theme, marks
+from clockhand.studies.pages.charts import specifications
 from clockhand.studies.pages.findings import finding
 from clockhand.studies.pages.report import render
 from clockhand.studies.pages.sections import sections
@@ -78,7 +79,7 @@ def test_figures_has_the_six_measures_of_one_trace() -> None:
 
 def test_without_clock_there_is_no_relative_figure_and_the_page_says_so() -> None:
     rows = example_rows(policies=("lru", "craw"))
-    assert "io_time_relative_to_clock" not in figures(rows)
+    assert "io_time_relative_to_clock" not in specifications(rows, None)
     assert "CLOCK was not run on this input" in render(rows, example_facts())
 
 
@@ -95,7 +96,7 @@ def test_clock_pro_is_not_taken_for_clock() -> None:
 
 
 def test_several_traces_have_figures_of_their_own() -> None:
-    keys = list(figures(example_rows(["one", "two"])))
+    keys = list(specifications(example_rows(["one", "two"]), None))
     assert len(keys) == 16
     assert keys[:5] == [
         "io_time_ranking",
@@ -108,7 +109,8 @@ def test_several_traces_have_figures_of_their_own() -> None:
 
 
 def test_traces_whose_names_differ_only_in_signs_get_different_files() -> None:
-    assert len(figures(example_rows(["a/b", "a b", "A_b", "A?B"], with_bound=False))) == 22
+    rows = example_rows(["a/b", "a b", "A_b", "A?B"], with_bound=False)
+    assert len(specifications(rows, None)) == 22
 
 
 def test_two_page_sizes_never_share_a_figure() -> None:
@@ -120,13 +122,13 @@ def test_two_page_sizes_never_share_a_figure() -> None:
 
 
 def test_a_single_memory_size_is_drawn_as_bars_from_zero() -> None:
-    text = figures(example_rows(sizes=(64,)))["io_time"].to_json()
+    text = json.dumps(specifications(example_rows(sizes=(64,)), None)["io_time"])
     assert '"type": "bar"' in text
     assert '"type": "line"' not in text
 
 
 def memory_scale(sizes: tuple[int, ...]) -> Any:
-    layers = figures(example_rows(sizes=sizes))["io_time"].to_dict()["layer"]
+    layers = specifications(example_rows(sizes=sizes), None)["io_time"]["layer"]
     return layers[-1]["encoding"]["x"]["scale"]["type"]
 
 
@@ -143,8 +145,8 @@ def test_a_policy_looks_the_same_in_every_figure() -> None:
             example_rows(["two"], ("craw", "car", "clock"), with_bound=False),
         ]
     )
-    for chart in figures(rows).values():
-        for layer in chart.to_dict()["layer"]:
+    for chart in specifications(rows, None).values():
+        for layer in chart["layer"]:
             for channel in ("color", "shape"):
                 scale = layer["encoding"].get(channel, {}).get("scale")
                 if not scale:
@@ -292,7 +294,7 @@ def test_each_policy_is_shown_as_a_multiple_of_the_bound_of_its_memory_size() ->
     assert ratios == [("clock", 3), ("craw", 2), ("clock", 2), ("craw", 1.25)]
     cells = Elements(render(rows, example_facts(["t"]))).cells
     assert {"3.0000", "2.0000", "1.2500"} <= set(cells)
-    assert "io_time_over_bound" in figures(rows)
+    assert "io_time_over_bound" in specifications(rows, None)
 
 
 def test_the_finding_says_how_far_the_best_policy_is_from_the_bound() -> None:
@@ -391,8 +393,8 @@ def test_the_synthetic_label_stands_wherever_the_numbers_are() -> None:
     assert label in re.findall(r"<h1>(.*?)</h1>", text)[0]
     assert Elements(text).cells.count(label) == rows.height
     assert "example-gcc" not in Elements(text).cells
-    for chart in figures(rows, example_facts()).values():
-        assert label in chart.to_json()
+    for chart in specifications(rows, example_facts()).values():
+        assert label in json.dumps(chart)
 
 
 def test_the_table_holds_every_row_with_thousands_separators() -> None:
@@ -430,7 +432,7 @@ def test_a_row_without_a_memory_size_is_named() -> None:
 
 def test_rows_without_any_time_have_figures_of_what_they_know() -> None:
     rows = example_rows().with_columns(io_time_us=pl.lit(None, dtype=pl.Float64))
-    assert list(figures(rows)) == ["read_ios", "write_ios", "hit_ratio"]
+    assert list(specifications(rows, None)) == ["read_ios", "write_ios", "hit_ratio"]
     assert "The rows hold no i/o time" not in render(rows, example_facts())
     assert "The rows hold no I/O time" in render(rows, example_facts())
 
