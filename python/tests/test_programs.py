@@ -28,7 +28,7 @@ from clockhand.studies.programs.findings import (
     run_findings,
 )
 from clockhand.studies.programs.memory_group import Charged, Swapped
-from clockhand.studies.programs.options import ProgramSettings
+from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.report import render, render_comparison
 from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures, other_bits
@@ -308,6 +308,17 @@ def test_memory_is_whole_frames_and_the_reserve_follows_it() -> None:
     assert (paging.frames, paging.reserve, paging.swap_limit_bytes) == (4096, 64, 1 << 30)
     assert ProgramSettings.parse({"frames": 20}).reserve == 1
     assert ProgramSettings.parse({"memory": "100"}).frames == 1
+
+
+def test_a_sixteenth_of_the_frames_reads_ahead_but_few_enough_to_leave_them_to_the_policy() -> None:
+    def read_ahead(frames: int, reserve: int | None = None) -> int:
+        options: ProgramOptions = {"swap": "swap.img", "frames": frames, "reserve": reserve}
+        return ProgramSettings.parse(options).read_ahead
+
+    shares = [read_ahead(frames) for frames in (63, 64, 320, 512, 2048, 1 << 20)]
+    assert shares == [0, 4, 20, 32, 32, 32]
+    assert read_ahead(2048, reserve=1025) == 0
+    assert ProgramSettings.parse({"frames": 2048}).read_ahead == 0
 
 
 def test_a_policy_is_told_the_devices_ratio() -> None:
