@@ -67,6 +67,29 @@ pub trait Frames {
         frames.find(|&frame| !self.is_referenced(frame) && !self.is_dirty(frame))
     }
 
+    /// The first of these frames that is neither referenced nor dirty, if a quick look at those next to the start finds
+    /// it and no pinned page: those before it lose both bits. `None` changes nothing, and says nothing.
+    #[inline]
+    fn near_clean_clearing(&mut self, frames: Range<u32>) -> Option<Frame> {
+        let _ = frames;
+        None
+    }
+
+    /// As a hand goes that gives second chances: the first of these frames that is neither referenced nor pinned. Those
+    /// before it that are not pinned lose both bits.
+    fn first_unreferenced_clearing(&mut self, frames: Range<u32>) -> Option<Frame> {
+        frames.map(Frame).find(|&frame| {
+            if self.is_pinned(frame) {
+                return false;
+            }
+            let is_unreferenced = !self.is_referenced(frame);
+            if !is_unreferenced {
+                self.clear_bits(frame);
+            }
+            is_unreferenced
+        })
+    }
+
     /// Clears both bits of those of these frames that are not pinned.
     fn clear_bits_of_unpinned(&mut self, frames: Range<u32>) {
         for frame in frames.map(Frame) {
@@ -118,6 +141,13 @@ pub trait PageTable: Frames {
     fn frames(&self) -> u32;
     /// `page` has been loaded into `frame`; it is clean, not pinned, and has no bit set.
     fn install(&mut self, frame: Frame, page: PageId);
+    /// As [`install`](PageTable::install), where another page has been, which is returned with whether it was dirty.
+    #[inline]
+    fn exchange(&mut self, frame: Frame, page: PageId) -> (PageId, bool) {
+        let left = (self.page(frame), self.is_dirty(frame));
+        self.install(frame, page);
+        left
+    }
     /// The page in `frame` differs from its copy in the backing store from now on.
     fn set_dirty(&mut self, frame: Frame);
     /// As [`set_dirty`](PageTable::set_dirty), if it `becomes_dirty`. Nobody can tell in advance which references write, so
@@ -177,6 +207,19 @@ impl FrameTable {
     }
 }
 
+/// A state in each of eight bytes.
+const fn each(state: u8) -> u64 {
+    u64::from_le_bytes([state; 8])
+}
+
+/// Which of eight states are neither referenced nor dirty: [`PINNED`] of those is set, and nothing else.
+#[inline(always)]
+fn clean_unreferenced(states: u64) -> u64 {
+    const BITS: u64 = each(READ | WRITE | DIRTY);
+    // A sum carries into the bit above the three if one of them is set.
+    !((states & BITS) + BITS) & each(PINNED)
+}
+
 impl PageTable for FrameTable {
     #[inline]
     fn frames(&self) -> u32 {
@@ -187,6 +230,15 @@ impl PageTable for FrameTable {
     fn install(&mut self, frame: Frame, page: PageId) {
         self.states[frame.index()] = 0;
         self.pages[frame.index()] = page;
+    }
+
+    #[inline(always)]
+    fn exchange(&mut self, frame: Frame, page: PageId) -> (PageId, bool) {
+        let (states, pages) = (&mut self.states[..], &mut self.pages[..]);
+        let (state, place) = (&mut states[frame.index()], &mut pages[frame.index()]);
+        let was_dirty = *state & DIRTY != 0;
+        *state = 0;
+        (core::mem::replace(place, page), was_dirty)
     }
 
     #[inline]
@@ -302,8 +354,44 @@ impl Frames for FrameTable {
     #[inline]
     fn first_clean_unreferenced(&self, frames: Range<u32>) -> Option<Frame> {
         let states = &self.states[frames.start as usize..frames.end as usize];
-        let position = states.iter().position(|state| state & (READ | WRITE | DIRTY) == 0)?;
-        Some(Frame(frames.start + position as u32))
+        let (eights, rest) = states.as_chunks();
+        for (first, eight) in (frames.start..).step_by(8).zip(eights) {
+            let found = clean_unreferenced(u64::from_le_bytes(*eight));
+            if found != 0 {
+                return Some(Frame(first + found.trailing_zeros() / 8));
+            }
+        }
+        let position = rest.iter().position(|state| state & (READ | WRITE | DIRTY) == 0)?;
+        Some(Frame(frames.end - rest.len() as u32 + position as u32))
+    }
+
+    #[inline(always)]
+    fn near_clean_clearing(&mut self, frames: Range<u32>) -> Option<Frame> {
+        let states = &mut self.states[frames.start as usize..frames.end as usize];
+        let eight = states.first_chunk_mut::<8>()?;
+        let before = u64::from_le_bytes(*eight);
+        let found = clean_unreferenced(before);
+        let up_to_found = found ^ found.wrapping_sub(1);
+        if found == 0 || before & up_to_found & each(PINNED) != 0 {
+            return None;
+        }
+        let passed = up_to_found >> 4;
+        *eight = (before & !(passed & each(READ | WRITE | MAPPED))).to_le_bytes();
+        Some(Frame(frames.start + found.trailing_zeros() / 8))
+    }
+
+    #[inline(always)]
+    fn first_unreferenced_clearing(&mut self, frames: Range<u32>) -> Option<Frame> {
+        let states = &mut self.states[frames.start as usize..frames.end as usize];
+        for (state, frame) in states.iter_mut().zip(frames.start..) {
+            if *state & (READ | WRITE | PINNED) == 0 {
+                return Some(Frame(frame));
+            }
+            if *state & PINNED == 0 {
+                *state &= !(READ | WRITE | MAPPED);
+            }
+        }
+        None
     }
 
     #[inline]

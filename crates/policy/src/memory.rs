@@ -47,13 +47,13 @@ pub enum Step {
     Evict(Frame),
 }
 
-/// A page took the frame of another.
+/// A page took the frame of another, or a free one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replaced {
     /// The frame.
     pub frame: Frame,
-    /// The page that left.
-    pub page: PageId,
+    /// The page that left, if the frame was not free.
+    pub page: Option<PageId>,
     /// Whether it was dirty, and so was written back.
     pub was_dirty: bool,
 }
@@ -123,7 +123,13 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     /// The frame that holds `page`, or [`Frame::NONE`].
     #[inline]
     pub fn frame_of(&self, page: PageId) -> Frame {
-        self.residents.get(page).unwrap_or(Frame::NONE)
+        self.find(page).unwrap_or(Frame::NONE)
+    }
+
+    /// The frame that holds `page`, if it is in memory.
+    #[inline(always)]
+    pub fn find(&self, page: PageId) -> Option<Frame> {
+        self.residents.get(page)
     }
 
     /// Shows `fetch` where that stands what memory and policy will read of a page that is referenced soon, so that the
@@ -146,8 +152,9 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.free.len() as u32 + (self.frames.frames() - self.used_frames)
     }
 
+    /// The number of pages in memory.
     #[inline]
-    fn resident_pages(&self) -> u32 {
+    pub fn resident_pages(&self) -> u32 {
         self.used_frames - self.free.len() as u32
     }
 
@@ -371,21 +378,27 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.policy.made_dirty(frame, &self.frames);
     }
 
-    /// Serves a fault in the ordinary case at once, as the steps one by one do: a page leaves, is written back first if it
-    /// is dirty, and the page of `fault` takes its frame.
+    /// Serves a fault in the ordinary case at once, as the steps one by one do: if memory is full a page leaves, and is
+    /// written back first if it is dirty; the page of `fault` takes its frame, or the next one that was never used.
     ///
-    /// `None` if a driver has to go step by step: frames are free, a page is pinned or pending, pages leave in batches, or
-    /// the policy has chosen a victim, which is pending now, and asks for write-backs of pages that stay.
+    /// `None` if a driver has to go step by step: a frame has become free, a page is pinned or pending, pages leave in
+    /// batches, or the policy has chosen a victim, which is pending now, and asks for write-backs of pages that stay.
     ///
     /// # Panics
     ///
     /// If the page is in memory already.
     #[inline(always)]
     pub fn replace(&mut self, fault: Fault) -> Option<Replaced> {
-        let evictable_pages = self.resident_pages() - self.pinned_frames;
-        let is_ordinary = evictable_pages == self.frames.frames() && self.victim.is_none();
+        let is_ordinary = self.victim.is_none() && self.pinned_frames == 0 && self.free.is_empty();
         if P::RECLAIMS_IN_BATCHES || !is_ordinary {
             return None;
+        }
+        if self.used_frames < self.frames.frames() {
+            let frame = Frame(self.used_frames);
+            self.used_frames += 1;
+            self.frames.install(frame, fault.page);
+            self.map(fault, frame);
+            return Some(Replaced { frame, page: None, was_dirty: false });
         }
         self.policy.make_room_for(fault.page);
         let frame = self.policy.choose_victim(&mut self.frames);
@@ -394,14 +407,13 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
             self.is_between_pages = true;
             return None;
         }
-        let (page, was_dirty) = (self.frames.page(frame), self.frames.is_dirty(frame));
-        self.frames.clear_dirty(frame);
-        if was_dirty {
+        if P::MINDS_LAST_WRITE_BACK && self.frames.is_dirty(frame) {
             self.policy.written_back(frame, &self.frames);
         }
+        let (page, was_dirty) = self.frames.exchange(frame, fault.page);
         self.residents.remove(page);
-        self.install(fault, frame);
-        Some(Replaced { frame, page, was_dirty })
+        self.map(fault, frame);
+        Some(Replaced { frame, page: Some(page), was_dirty })
     }
 
     /// Loads the page of `fault` into a free frame; a write makes it dirty.
@@ -413,16 +425,17 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     pub fn load(&mut self, fault: Fault) -> Frame {
         debug_assert!(self.steps.is_empty(), "the steps of a batch are taken first");
         let frame = self.take_free_frame();
-        self.install(fault, frame);
+        self.frames.install(frame, fault.page);
+        self.map(fault, frame);
         self.is_between_pages = false;
         frame
     }
 
+    /// The page of `fault` has been installed in `frame`.
     #[inline(always)]
-    fn install(&mut self, fault: Fault, frame: Frame) {
+    fn map(&mut self, fault: Fault, frame: Frame) {
         let was_absent = self.residents.insert(fault.page, frame);
         assert!(was_absent, "the page is in memory already");
-        self.frames.install(frame, fault.page);
         self.policy.loaded(fault, frame, &mut self.frames);
         self.frames.set_dirty_if(frame, fault.op == Op::Write);
     }
@@ -523,18 +536,22 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
 impl<P: BitDriven> Memory<P> {
     /// What a hit by each of the eight combinations of `(first is a write, then reads, then writes)`, in
     /// bits 0, 1 and 2 of the index, ORs into the state of a frame. See [`Memory::hit`].
-    const HIT_MASKS: [u8; 8] = {
-        let (read, write) = (P::HIT_BITS.mask(Op::Read), P::HIT_BITS.mask(Op::Write));
+    const HIT_MASKS: [u8; 8] =
+        Self::masks([P::HIT_BITS.mask(Op::Read), P::HIT_BITS.mask(Op::Write)]);
+    /// As [`Memory::HIT_MASKS`], without the first reference.
+    const REST_MASKS: [u8; 8] = Self::masks([0, 0]);
+
+    const fn masks(of_first: [u8; 2]) -> [u8; 8] {
         let mut masks = [0; 8];
         let mut index = 0;
         while index < 8 {
-            masks[index] = if index & 1 == 0 { read } else { write };
-            masks[index] |= if index & 2 == 0 { 0 } else { read };
-            masks[index] |= if index & 4 == 0 { 0 } else { write };
+            masks[index] = of_first[index & 1];
+            masks[index] |= if index & 2 == 0 { 0 } else { P::HIT_BITS.mask(Op::Read) };
+            masks[index] |= if index & 4 == 0 { 0 } else { P::HIT_BITS.mask(Op::Write) };
             index += 1;
         }
         masks
-    };
+    }
 
     /// A run of references to a page in memory: one OR. Bit 0 of `run` says that the first is a write, bit
     /// 1 that a later one reads, bit 2 that a later one writes.
@@ -560,9 +577,7 @@ impl<P: BitDriven> Memory<P> {
     /// The rest of a run after its first reference, which faulted. `run` as in [`Memory::hit`].
     #[inline]
     pub fn hit_rest(&mut self, run: usize, frame: Frame) {
-        let read = if run & 2 == 0 { 0 } else { P::HIT_BITS.mask(Op::Read) };
-        let write = if run & 4 == 0 { 0 } else { P::HIT_BITS.mask(Op::Write) };
-        self.frames.set(frame, read | write);
+        self.frames.set(frame, Self::REST_MASKS[run & 7]);
     }
 }
 

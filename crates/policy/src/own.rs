@@ -96,6 +96,7 @@ struct Own<const TOLD_OF_HITS: bool>(Box<dyn OwnPolicy>);
 
 impl<const TOLD_OF_HITS: bool> PagePolicy for Own<TOLD_OF_HITS> {
     const PAGE_NUMBERS_MATTER: bool = true;
+    const MINDS_LAST_WRITE_BACK: bool = true;
 
     fn make_room_for(&mut self, page: PageId) {
         self.0.make_room_for(page);

@@ -175,6 +175,10 @@ pub trait PagePolicy {
         let _ = (frame, frames);
     }
 
+    /// Whether [`written_back`](PagePolicy::written_back) does anything for a page that is leaving; else it need not be
+    /// called for one.
+    const MINDS_LAST_WRITE_BACK: bool = false;
+
     /// The page in `frame` has been written back, before its eviction or without one, and is clean now.
     fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
         let _ = (frame, frames);

@@ -208,9 +208,9 @@ impl<O: Observer, A: Admission> CellVisitor<'_, O, A> {
     fn run<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Result<(Counts, O), SimError> {
         let CellVisitor { cell, size, observer, admission } = self;
         let memory = Memory::new(size.frames, size.pages, policy);
-        let counts = Counts::default();
+        let counted = Counted::default();
         let options = cell.options;
-        let mut replay = Replay { memory, told, observer, admission, options, counts };
+        let mut replay = Replay { memory, told, observer, admission, options, counted };
         match replay.memory.policy().period() {
             None => replay.run(cell)?,
             Some(period) => replay.run_in_periods(cell, period.get())?,
@@ -249,7 +249,18 @@ struct Replay<P, T, O, A> {
     observer: O,
     admission: A,
     options: ReplayOptions,
-    counts: Counts,
+    counted: Counted,
+}
+
+/// What is counted along the way, as little as possible: [`Counts`] follow from it.
+#[derive(Default)]
+struct Counted {
+    misses: u64,
+    write_misses: u64,
+    bypassed_reads: u64,
+    bypassed_writes: u64,
+    dirty_evictions: u64,
+    write_backs: u64,
 }
 
 impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
@@ -259,15 +270,14 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         let page = PageId(record.page());
         self.told.before(&mut self.memory);
         self.admission.referenced(page);
-        let frame = self.memory.frame_of(page);
-        let hit = frame != Frame::NONE;
-        if hit {
+        let frame = self.memory.find(page);
+        if let Some(frame) = frame {
             self.admission.hit(page);
             self.told.hit(&mut self.memory, record, frame);
         } else if !self.replace(record) {
             self.fault(record);
         }
-        self.observer.referenced(&self.memory, hit);
+        self.observer.referenced(&self.memory, frame.is_some());
     }
 
     /// Serves an ordinary fault; says whether it was one.
@@ -280,8 +290,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         let Some(Replaced { frame, was_dirty, .. }) = self.memory.replace(fault) else {
             return false;
         };
-        self.counts.dirty_evictions += u64::from(was_dirty);
-        self.counts.clean_evictions += u64::from(!was_dirty);
+        self.counted.dirty_evictions += u64::from(was_dirty);
         self.faulted(record, fault, frame);
         true
     }
@@ -297,8 +306,8 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     fn fault(&mut self, record: Record) {
         let op = first_op(record);
         if !self.admission.admits(PageId(record.page()), op, &self.memory) {
-            self.counts.bypassed_reads += u64::from(op == Op::Read);
-            self.counts.bypassed_writes += u64::from(op == Op::Write);
+            self.counted.bypassed_reads += u64::from(op == Op::Read);
+            self.counted.bypassed_writes += u64::from(op == Op::Write);
             return;
         }
         if P::RECLAIMS_IN_BATCHES {
@@ -317,9 +326,8 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// The page of the record has been loaded into `frame`.
     #[inline(always)]
     fn faulted(&mut self, record: Record, fault: Fault, frame: Frame) {
-        self.counts.read_misses += u64::from(fault.op == Op::Read);
-        self.counts.write_misses += u64::from(fault.op == Op::Write);
-        self.counts.read_ios += u64::from(fault.fetched);
+        self.counted.misses += 1;
+        self.counted.write_misses += u64::from(fault.op == Op::Write);
         self.told.rest(&mut self.memory, record, frame);
     }
 
@@ -343,7 +351,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     }
 
     fn write_back(&mut self, frame: Frame) {
-        self.counts.write_backs += 1;
+        self.counted.write_backs += 1;
         self.observer.written_back(self.memory.frames().page(frame));
         self.memory.written_back(frame);
     }
@@ -353,10 +361,8 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         let dirty = self.memory.frames().is_dirty(victim);
         self.observer.leaves(self.memory.frames().page(victim), dirty);
         if dirty {
-            self.counts.dirty_evictions += 1;
+            self.counted.dirty_evictions += 1;
             self.memory.written_back(victim);
-        } else {
-            self.counts.clean_evictions += 1;
         }
         self.memory.commit_eviction();
     }
@@ -396,12 +402,12 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             self.told.enter(chunk.run_lengths, chunk.next_use);
             let mut lengths = chunk.run_lengths.into_iter().flat_map(RunLengths::iter);
             for &record in chunk.records {
-                let misses = self.counts.misses();
+                let misses = self.counted.misses;
                 self.reference(record);
                 let length = lengths.next().map_or(1, u64::from);
                 left_in_period -= length;
                 if left_in_period == 0 {
-                    let by_miss = length == 1 && self.counts.misses() > misses;
+                    let by_miss = length == 1 && self.counted.misses > misses;
                     self.told.period_ended(&mut self.memory, by_miss);
                     left_in_period = period;
                 }
@@ -411,14 +417,27 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         Ok(())
     }
 
-    fn finish(mut self) -> (Counts, O) {
-        if self.options.flush_at_end {
-            let frames = self.memory.frames();
-            let dirty = self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame));
-            self.counts.flush_writes = dirty.count() as u64;
-        }
-        self.counts.permission_faults = self.told.permission_faults();
-        (self.counts, self.observer)
+    fn finish(self) -> (Counts, O) {
+        let Counted { misses, write_misses, dirty_evictions, write_backs, .. } = self.counted;
+        let frames = self.memory.frames();
+        let dirty = self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame));
+        let evictions = misses - u64::from(self.memory.resident_pages());
+        let counts = Counts {
+            read_misses: misses - write_misses,
+            write_misses,
+            bypassed_reads: self.counted.bypassed_reads,
+            bypassed_writes: self.counted.bypassed_writes,
+            read_ios: match self.options.write_miss {
+                WriteMiss::Fetch => misses,
+                WriteMiss::Blind => misses - write_misses,
+            },
+            clean_evictions: evictions - dirty_evictions,
+            dirty_evictions,
+            write_backs,
+            flush_writes: if self.options.flush_at_end { dirty.count() as u64 } else { 0 },
+            permission_faults: self.told.permission_faults(),
+        };
+        (counts, self.observer)
     }
 }
 

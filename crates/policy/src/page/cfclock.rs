@@ -170,6 +170,22 @@ impl InPlace {
             .map(|(step, _)| step)
     }
 
+    /// As [`InPlace::unreferenced_in_window`]; the pages before it lose their bits, all of them if there is none.
+    fn unreferenced_in_window_clearing<F: Frames>(
+        &self,
+        window_end: u64,
+        frames: &mut F,
+    ) -> Option<u64> {
+        let mut passed = self.hand_step;
+        for stretch in self.stretches(self.hand_step, window_end) {
+            if let Some(frame) = frames.first_unreferenced_clearing(stretch.clone()) {
+                return Some(passed + u64::from(frame.0 - stretch.start));
+            }
+            passed += u64::from(stretch.end - stretch.start);
+        }
+        None
+    }
+
     /// Step 3.
     fn scan_from<F: Frames>(&self, start: u64, frames: &mut F) -> u64 {
         let mut steps = self.steps_from(start);
@@ -199,6 +215,13 @@ impl InPlace {
             return None;
         }
         let end = (hand + window.pages).min(self.ring.frames());
+        if window.clear_passed
+            && let Some(victim) = frames.near_clean_clearing(hand..end)
+        {
+            self.hand_step += u64::from(victim.0 - hand) + 1;
+            self.ring.take_and_stand_behind(victim);
+            return Some(victim);
+        }
         let found = frames.first_clean_unreferenced(hand..end);
         let passed = found.map_or(end, |frame| frame.0) - hand;
         self.ruled_out_step = self.hand_step + u64::from(passed);
@@ -214,13 +237,14 @@ impl InPlace {
     #[inline(never)]
     fn choose<F: Frames>(&mut self, window: Window, frames: &mut F) -> Frame {
         let window_end = self.hand_step + u64::from(window.pages);
-        let in_window = self
-            .clean_in_window(window_end, frames)
-            .or_else(|| self.unreferenced_in_window(window_end, frames));
-        let cleared_up_to = in_window.unwrap_or(window_end);
-        if window.clear_passed {
-            self.clear_from_hand(cleared_up_to, frames);
-        }
+        let in_window = match (self.clean_in_window(window_end, frames), window.clear_passed) {
+            (Some(clean), true) => {
+                self.clear_from_hand(clean, frames);
+                Some(clean)
+            }
+            (None, true) => self.unreferenced_in_window_clearing(window_end, frames),
+            (clean, false) => clean.or_else(|| self.unreferenced_in_window(window_end, frames)),
+        };
         let victim_step = in_window.unwrap_or_else(|| self.scan_from(window_end, frames));
         let victim = Frame(self.position_of(victim_step));
         self.hand_step = victim_step + 1;

@@ -70,6 +70,7 @@ impl PagePolicy for Cflru {
     const LOOKS_AHEAD: bool = true;
     const CAN_PEEK: bool = true;
     const TAKES_MORE_PAGES: bool = true;
+    const MINDS_LAST_WRITE_BACK: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.0.take_victim(frames)

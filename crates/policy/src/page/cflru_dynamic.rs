@@ -114,6 +114,7 @@ impl Cataloged for CflruDynamic {
 
 impl PagePolicy for CflruDynamic {
     const TAKES_MORE_PAGES: bool = true;
+    const MINDS_LAST_WRITE_BACK: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.list.take_victim(frames)

@@ -73,7 +73,7 @@ impl PagePolicy for Clock {
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.ring.before_victim();
         match &mut self.ring {
-            Ring::InPlace(ring) => ring.take_first(|frame| is_taken(frame, frames)),
+            Ring::InPlace(ring) => ring.take_unreferenced(frames),
             Ring::Linked(ring) => ring.take_first(|frame| is_taken(frame, frames)),
         }
     }

@@ -204,6 +204,7 @@ impl Linux24Cflru {
 
 impl PagePolicy for Linux24Cflru {
     const PAGE_NUMBERS_MATTER: bool = true;
+    const MINDS_LAST_WRITE_BACK: bool = true;
 
     const RECLAIMS_IN_BATCHES: bool = true;
 

@@ -121,6 +121,7 @@ impl Min {
 
 impl PagePolicy for Min {
     const PAGE_NUMBERS_MATTER: bool = true;
+    const MINDS_LAST_WRITE_BACK: bool = true;
 
     const CAN_PEEK: bool = true;
 

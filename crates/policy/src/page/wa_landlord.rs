@@ -128,6 +128,7 @@ impl WaLandlord {
 
 impl PagePolicy for WaLandlord {
     const TAKES_MORE_PAGES: bool = true;
+    const MINDS_LAST_WRITE_BACK: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let heads =

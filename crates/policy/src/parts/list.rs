@@ -160,10 +160,20 @@ impl<T: Listed> List<T> {
     /// Moves `entry`, which is in this list, to the tail.
     #[inline]
     pub(crate) fn move_to_tail(&mut self, links: &mut Links<T>, entry: T) {
-        if self.tail != entry {
-            self.remove(links, entry);
-            self.push_tail(links, entry);
+        if self.tail == entry {
+            return;
         }
+        let links = &mut links.0[..];
+        let Link { previous, next } = links[entry.index()];
+        if previous == T::NONE {
+            self.head = next;
+        } else {
+            links[previous.index()].next = next;
+        }
+        links[next.index()].previous = previous;
+        links[self.tail.index()].next = entry;
+        links[entry.index()] = Link { previous: self.tail, next: T::NONE };
+        self.tail = entry;
     }
 
     /// Makes `entry`, which is in this list, the head; what was before it comes last, in the same order.

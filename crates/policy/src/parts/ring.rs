@@ -1,7 +1,7 @@
 //! The ring of a clock: all pages in the order in which the hand reaches them.
 
 use super::{FrameList, Links};
-use crate::Frame;
+use crate::{Frame, Frames};
 
 /// What a hand does on a ring, whichever way the ring is kept.
 pub(crate) trait Turn {
@@ -15,9 +15,8 @@ pub(crate) trait Turn {
 pub(crate) struct FrameRing {
     hand: u32,
     frames: u32,
-    loaded: u32,
-    /// A victim's frame has not been filled yet: the one behind the hand.
-    has_gap: bool,
+    /// The frames that hold no page: those before the hand.
+    empty: u32,
 }
 
 /// A ring of any frames in any order: what is left of a [`FrameRing`] when pages leave out of turn, or several at once.
@@ -37,7 +36,7 @@ pub(crate) enum Ring {
 
 impl FrameRing {
     pub(crate) fn new(frames: u32) -> Self {
-        FrameRing { hand: 0, frames, loaded: 0, has_gap: false }
+        FrameRing { hand: 0, frames, empty: frames }
     }
 
     pub(crate) fn hand(&self) -> u32 {
@@ -51,33 +50,43 @@ impl FrameRing {
     /// Whether every frame holds a page.
     #[inline]
     pub(crate) fn is_whole(&self) -> bool {
-        !self.has_gap && self.loaded == self.frames
+        self.empty == 0
     }
 
     /// A page has been loaded into the next frame, or into the last victim's.
     #[inline]
     pub(crate) fn load(&mut self) {
-        self.loaded += u32::from(self.loaded < self.frames);
-        self.has_gap = false;
+        self.empty -= 1;
     }
 
     /// The hand takes the page in `frame` and moves behind it.
     #[inline]
     pub(crate) fn take_and_stand_behind(&mut self, frame: Frame) {
         self.hand = next_position(frame.0, self.frames);
-        self.has_gap = true;
+        self.empty = 1;
+    }
+
+    /// The first page from the hand that is not referenced leaves; those before it lose their bits.
+    #[inline(always)]
+    pub(crate) fn take_unreferenced<F: Frames>(&mut self, frames: &mut F) -> Frame {
+        let mut start = self.hand;
+        loop {
+            if let Some(victim) = frames.first_unreferenced_clearing(start..self.frames) {
+                self.take_and_stand_behind(victim);
+                return victim;
+            }
+            start = 0;
+        }
     }
 
     /// The last victim's frame, until it is filled.
     pub(crate) fn gap(&self) -> Option<Frame> {
-        self.has_gap.then(|| Frame(if self.hand == 0 { self.frames } else { self.hand } - 1))
+        (self.empty == 1).then(|| Frame(if self.hand == 0 { self.frames } else { self.hand } - 1))
     }
 
     /// All pages from the hand.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Frame> + use<> {
-        let gap = self.gap();
-        let all = (self.hand..self.loaded).chain(0..self.hand.min(self.loaded));
-        all.map(Frame).filter(move |&frame| Some(frame) != gap)
+        frames_from(self.hand, self.frames).take((self.frames - self.empty) as usize)
     }
 }
 
@@ -89,7 +98,7 @@ impl Turn for FrameRing {
             let frame = Frame(hand);
             hand = next_position(hand, self.frames);
             if is_taken(frame) {
-                (self.hand, self.has_gap) = (hand, true);
+                (self.hand, self.empty) = (hand, 1);
                 return frame;
             }
         }

@@ -357,7 +357,7 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
             // Faults on pages with even numbers are served at once where that is possible.
             let replaced = if page.is_multiple_of(2) { self.memory.replace(fault) } else { None };
             let frame = if let Some(Replaced { frame, page, was_dirty }) = replaced {
-                event.evicted.push((page.0, was_dirty));
+                event.evicted.extend(page.map(|page| (page.0, was_dirty)));
                 frame
             } else {
                 self.make_room(page, 1, &mut event)?;
