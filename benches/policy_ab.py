@@ -3,7 +3,8 @@
 ``.venv/bin/python benches/policy_ab.py COMMIT --policy car --policy arc`` builds the policies of
 COMMIT and those of the working tree into one program (``policy_ab/main.rs``), which replays one
 trace with both in turn and fails unless they count the same. Prints CSV: CPU nanoseconds per
-reference (medians) at 10,000 and 100,000 frames, and the ratio of both (median, least, greatest).
+reference (medians) at 10,000 and 100,000 frames or at ``--frames``, and the ratio of both (median,
+least, greatest).
 """
 
 import argparse
@@ -59,10 +60,12 @@ def main() -> None:
     parser.add_argument("--policy", action="append", required=True)
     parser.add_argument("--references", type=int, default=5_000_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--frames", type=int, nargs="+", default=[10_000, 100_000])
     options = parser.parse_args()
     folder = ROOT / "target" / "policy-ab"
     program = build(folder, options.commit)
-    counts = [str(options.references), str(options.rounds)]
+    frames = ",".join(map(str, options.frames))
+    counts = [str(options.references), str(options.rounds), frames]
     subprocess.run([program, *counts, *options.policy], check=True)
 
 

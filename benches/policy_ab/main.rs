@@ -1,5 +1,6 @@
 //! Replays a Zipf trace with two versions of the policies in one process, in turn, and compares CPU times. Both must
-//! count the same. `../policy_ab.py` builds it; arguments: references, rounds, policies.
+//! count the same. `../policy_ab.py` builds it; arguments: references, rounds, numbers of frames with commas
+//! between them, policies.
 
 use std::hint::black_box;
 
@@ -10,7 +11,6 @@ const PAGES: u32 = 1_000_000;
 const SEED: u64 = 42;
 /// As the simulator.
 const LOOK_AHEAD: usize = 32;
-const MEMORY_FRAMES: [u32; 2] = [10_000, 100_000];
 
 /// A replay of one version: misses and page writes of a policy. Whether the version looks ahead is set by the script.
 macro_rules! version {
@@ -188,15 +188,17 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, references, rounds, policies @ ..] = &arguments[..] else {
-        panic!("arguments: references, rounds, policies")
+    let [_, references, rounds, frames, policies @ ..] = &arguments[..] else {
+        panic!("arguments: references, rounds, frames, policies")
     };
+    let memory_frames: Vec<u32> =
+        frames.split(',').map(|frames| frames.parse().expect("a number")).collect();
     let (references, rounds): (usize, usize) =
         (references.parse().expect("a number"), rounds.parse().expect("a number"));
     let trace = zipf(references);
     println!("policy,frames,before_ns,after_ns,before_over_after,least_ratio,greatest_ratio");
     for policy in policies {
-        for frames in MEMORY_FRAMES {
+        for &frames in &memory_frames {
             let (mut before_ns, mut after_ns, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..rounds {
                 let (expected, before) = timed(|| before::replay(policy, &trace, frames));
