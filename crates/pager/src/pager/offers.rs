@@ -50,6 +50,16 @@ impl Default for Offers {
     }
 }
 
+impl Offers {
+    /// The page has been written, or may have been, whatever was known of it before.
+    fn discover_written(&mut self, page: PageId) {
+        match self.discovered.iter_mut().find(|(discovered, _)| *discovered == page) {
+            Some((_, op)) => *op = Op::Write,
+            None => self.discovered.push_back((page, Op::Write)),
+        }
+    }
+}
+
 impl<P: BitDriven> Pager<P> {
     /// The decisions for this page begin.
     pub(super) fn begin_miss(&mut self, page: PageId) {
@@ -150,11 +160,7 @@ impl<P: BitDriven> Pager<P> {
         let seen = self.memory.frames_mut().look_at(&watched);
         let Some(offers) = &mut self.offers else { return };
         let accessed = watched.into_iter().zip(seen).filter(|(_, seen)| seen.is_translated);
-        for (page, _) in accessed {
-            if !offers.discovered.iter().any(|&(discovered, _)| discovered == page) {
-                offers.discovered.push_back((page, Op::Write));
-            }
-        }
+        accessed.for_each(|(page, _)| offers.discover_written(page));
         pages.retain(|&page| offers.discovered.iter().all(|&(discovered, _)| discovered != page));
     }
 
@@ -248,7 +254,7 @@ impl<P: BitDriven> Pager<P> {
         let Some(offers) = &mut self.offers else { return };
         self.aside.place(page).0 = offers.taken.0;
         self.pages.set(page, PRESENT | ASIDE | READ_AHEAD);
-        offers.discovered.push_back((page, Op::Write));
+        offers.discover_written(page);
     }
 
     /// Before a fork: whatever the program may reach unasked is loaded, or dropped.
