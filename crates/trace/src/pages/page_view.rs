@@ -283,8 +283,6 @@ pub struct PageViewBuilder {
     has_too_many_pages: bool,
     memory_limit_bytes: u64,
     is_too_large: bool,
-    /// The memory is checked when there are this many records.
-    records_until_check: usize,
 }
 
 /// Where a builder moves records.
@@ -295,7 +293,6 @@ enum Sink {
 
 impl Sink {
     /// Whether records are to be moved now.
-    #[inline]
     fn wants(&self, records: usize, pages: u32) -> bool {
         match self {
             Sink::Scratch(_) => records >= BUFFERED_RECORDS,
@@ -342,9 +339,6 @@ impl Scratch {
 /// Records that a builder on scratch keeps in memory, and that are renumbered at a time; whole blocks.
 const BUFFERED_RECORDS: usize = 256 * 1024;
 
-/// Records between two checks of the memory they take.
-const CHECK_RECORDS: usize = 64 * 1024;
-
 impl PageViewBuilder {
     /// A builder for pages of `page_bytes`.
     ///
@@ -368,7 +362,6 @@ impl PageViewBuilder {
             has_too_many_pages: false,
             memory_limit_bytes: default_memory_limit_bytes(),
             is_too_large: false,
-            records_until_check: 0,
         })
     }
 
@@ -425,13 +418,14 @@ impl PageViewBuilder {
     /// As [`push`](Self::push); the number of the first page is `found`, or [`NONE`] if it had none.
     #[inline]
     fn push_found(&mut self, request: &Request, mut found: u32) {
-        if self.records.len() >= self.records_until_check {
-            self.check_memory();
-        }
         if self.is_too_large {
             return;
         }
-        for page in request.pages(self.page_shift) {
+        let pages = request.pages(self.page_shift);
+        if found != NONE && pages.start() == pages.end() {
+            return self.reference(found, request.op);
+        }
+        for page in pages {
             let mut number =
                 || self.footprint.number((request.stream, page), PageView::LIMIT_PAGES);
             let id = if found == NONE { number() } else { Some(found) };
@@ -444,14 +438,12 @@ impl PageViewBuilder {
     }
 
     /// Compares what the view takes so far with what it may take; renumbering at the end takes another 32 bytes per page.
-    #[cold]
     fn check_memory(&mut self) {
         const FINISHING_PAGE_BYTES: u64 = 32;
         let records = (self.records.len() + self.of_runs.len()) * size_of::<u32>();
         let pages = u64::from(self.footprint.pages()) * FINISHING_PAGE_BYTES;
         let taken_bytes = records as u64 + self.footprint.memory_bytes() + pages;
         self.is_too_large |= taken_bytes > self.memory_limit_bytes;
-        self.records_until_check = self.records.len() + CHECK_RECORDS;
     }
 
     #[inline]
@@ -461,13 +453,8 @@ impl PageViewBuilder {
         self.write_references += u64::from(is_write);
         self.footprint.note(id, is_write);
         if id != self.last_page || !self.continue_run(op) {
-            if let Some(sink) = &self.sink
-                && sink.wants(self.records.len(), self.footprint.pages())
-            {
-                self.move_records();
-            }
             if self.records.len().is_multiple_of(BLOCK_RECORDS) {
-                self.runs_before_blocks.push(self.moved_runs + self.of_runs.len() as u64);
+                self.begin_block();
             }
             self.records.push(Record::first(id, op));
             if self.folding != Folding::None {
@@ -477,12 +464,22 @@ impl PageViewBuilder {
         self.count_down();
     }
 
+    /// Before the first record of a block.
     #[cold]
+    fn begin_block(&mut self) {
+        let pages = self.footprint.pages();
+        if self.sink.as_ref().is_some_and(|sink| sink.wants(self.records.len(), pages)) {
+            self.move_records();
+        }
+        self.check_memory();
+        self.runs_before_blocks.push(self.moved_runs + self.of_runs.len() as u64);
+    }
+
+    /// Moves the records, if they are not kept.
     fn move_records(&mut self) {
         let Some(sink) = &mut self.sink else { return };
         self.moved_runs += self.of_runs.len() as u64;
         sink.take(&mut self.records, &mut self.of_runs, self.footprint.pages());
-        self.records_until_check = 0;
     }
 
     /// Adds a reference to the last run; false when the run is as long as it can be.
