@@ -16,14 +16,20 @@ LACKING = (
     "lacks; run: pip install 'clockhand[report]'\n"
 )
 
+
 # None in the place of a module is what Python has of one that cannot be imported.
-WITHOUT = f"""
+def without(*libraries: str) -> str:
+    """Return a program that is the command where these libraries are missing."""
+    return f"""
 import sys
-for name in {tuple(DRAWING)}:
+for name in {libraries}:
     sys.modules[name] = None
 from clockhand.start import main
 sys.exit(main())
 """
+
+
+WITHOUT = without(*DRAWING)
 
 
 @pytest.fixture
@@ -35,10 +41,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *words: str, program: str = WITHOUT) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT, *words], cwd=folder, env=environment,
+        [sys.executable, "-c", program, *words], cwd=folder, env=environment,
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
 
@@ -63,6 +69,20 @@ def test_the_core_writes_tables_and_says_what_figures_need(folder: Path, name: s
     refused = run(folder, *words, "--report", "report.html")
     assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", LACKING)
     assert not (folder / "report.html").exists()
+
+
+def test_what_is_simulated_needs_no_library_of_tables_to_be_printed_or_to_be_json(
+    folder: Path,
+) -> None:
+    words = COMMANDS["simulate"].split()
+    for format in ("table", "json"):
+        told = [
+            run(folder, *words, "--format", format, program=it)
+            for it in (without("polars"), WITHOUT)
+        ]
+        assert [one.returncode for one in told] == [0, 0], told[0].stderr
+        assert told[0].stdout == told[1].stdout
+    assert run(folder, *words, "--format", "csv", program=without("polars")).returncode != 0
 
 
 def test_the_core_recommends_and_plays(folder: Path) -> None:

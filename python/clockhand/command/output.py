@@ -151,6 +151,9 @@ def format_for(format: Format | None, out: Path | None) -> Format:
     return Format.TABLE if out is None else endings.get(out.suffix.lower(), Format.TABLE)
 
 
+Records = Sequence[Mapping[str, Any]]
+"""Rows as mappings from columns to values."""
+
 Rows = Union["pl.DataFrame", "Callable[[], pl.DataFrame]"]
 """Rows, or what makes a table of them where more than their print is wanted."""
 
@@ -159,22 +162,37 @@ GROUP_ROWS = 1 << 16
 """Rows of a group of a Parquet file."""
 
 
-def encoded(rows: Rows, format: Format, print_for_people: Callable[[Console], None]) -> bytes:
-    """Return rows in a format, as written to a file; ``print_for_people`` prints the table."""
+def encoded(
+    rows: Rows,
+    format: Format,
+    print_for_people: Callable[[Console], None],
+    records: Records | None = None,
+) -> bytes:
+    """Return rows in a format, as written to a file; ``print_for_people`` prints the table.
+
+    ``records`` are the rows as mappings, where they are there already: JSON needs no table of
+    them, to import what makes one takes as long as a small trace.
+    """
     if format is Format.TABLE:
         text = io.StringIO()
         print_for_people(Console(file=text, width=WIDE, highlight=False))
         return text.getvalue().encode()
+    if format is Format.JSON and records is not None:
+        return _json(records)
     table = rows() if callable(rows) else rows
     match format:
         case Format.JSON:
-            return (json.dumps(table.to_dicts(), indent=1, ensure_ascii=False) + "\n").encode()
+            return _json(table.to_dicts())
         case Format.CSV:
             return table.write_csv().encode()
         case Format.PARQUET:
             buffer = io.BytesIO()
             _write_parquet(table, buffer)
             return buffer.getvalue()
+
+
+def _json(records: Records) -> bytes:
+    return (json.dumps(records, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 class _Output(io.RawIOBase):
@@ -213,10 +231,15 @@ def _write_parquet(table: "pl.DataFrame", file: BinaryIO) -> None:
         raise
 
 
-def content(rows: Rows, format: Format, print_for_people: Callable[[Console], None]) -> Content:
+def content(
+    rows: Rows,
+    format: Format,
+    print_for_people: Callable[[Console], None],
+    records: Records | None = None,
+) -> Content:
     """Return what writes a file of rows: Parquet goes to the file as it is encoded."""
     if format is not Format.PARQUET:
-        return encoded(rows, format, print_for_people)
+        return encoded(rows, format, print_for_people, records)
     return partial(_write_parquet, rows() if callable(rows) else rows)
 
 
@@ -226,8 +249,9 @@ def write_rows(
     print_for_people: Callable[[Console], None],
     *,
     stderr: bool = False,
+    records: Records | None = None,
 ) -> None:
-    """Write rows to standard output, or to standard error.
+    """Write rows to standard output, or to standard error; ``records`` as in :func:`encoded`.
 
     Raises:
         UsageError: Parquet is asked for on a terminal.
@@ -239,7 +263,7 @@ def write_rows(
         name = "standard error" if stderr else "standard output"
         raise UsageError(f"Parquet is binary and {name} is a terminal; add --out FILE")
     else:
-        stream.buffer.write(encoded(rows, format, print_for_people))
+        stream.buffer.write(encoded(rows, format, print_for_people, records))
         stream.buffer.flush()
 
 
@@ -291,21 +315,23 @@ def deliver(
     folder: Path | None = None,
     *,
     stderr: bool = False,
+    records: Records | None = None,
 ) -> None:
     """Publish files, the rows among them if they have one; else write the rows to standard output.
 
     ``folder`` is one that some of the files stand in; it is made if absent. With ``stderr`` rows
-    without a file go to standard error: where standard output is another program's.
+    without a file go to standard error: where standard output is another program's. ``records``
+    are those of :func:`encoded`.
 
     Raises:
         UsageError: Parquet is asked for on a terminal.
         OSError: a file cannot be written; then none is.
     """
     written_as = format_for(format, out)
-    of_rows = {} if out is None else {out: content(rows, written_as, print_for_people)}
+    of_rows = {} if out is None else {out: content(rows, written_as, print_for_people, records)}
     publish({**files, **of_rows}, folder=folder)
     if out is None:
-        write_rows(rows, written_as, print_for_people, stderr=stderr)
+        write_rows(rows, written_as, print_for_people, stderr=stderr, records=records)
 
 
 def share_in_words(share: float | None) -> str | None:

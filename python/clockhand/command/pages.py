@@ -90,8 +90,9 @@ def _simulate(
     files = simulation.report_files(report, plots, marked)
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
-    print_for_people = partial(print_rows, simulation.records, simulation.facts)
-    deliver(lambda: simulation.rows, format, out, print_for_people, files, plots)
+    records = simulation.records
+    print_for_people = partial(print_rows, records, simulation.facts)
+    deliver(lambda: simulation.rows, format, out, print_for_people, files, plots, records=records)
 
 
 def encoded_gauges(gauges: "pl.DataFrame", path: Path) -> bytes:
