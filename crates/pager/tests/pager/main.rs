@@ -2,6 +2,7 @@
 
 mod decisions;
 mod fault_injection;
+mod last_moment;
 mod model;
 mod real_memory;
 mod security;
