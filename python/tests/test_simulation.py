@@ -240,7 +240,7 @@ def test_a_trace_that_cannot_be_read_is_an_error_but_no_usage_error(tmp_path: Pa
 def test_a_long_run_is_watched(long_trace: clockhand.Trace) -> None:
     seen = []
     clockhand.simulate(
-        long_trace, policies=["car"] * 4, memory=["5%", "20%"], jobs=1,
+        long_trace, policies=["car"] * 20, memory=["5%", "20%"], jobs=1,
         watch=lambda phase, done, total: seen.append((phase, done, total)),
     )  # fmt: skip
     replaying = [(done, total) for phase, done, total in seen if phase == "replaying"]

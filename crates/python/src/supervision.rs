@@ -16,8 +16,9 @@ use crate::own::interrupt_policies;
 
 /// How often progress is shown and signals are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long an interrupted run may take to tidy up; one that is blocked reading a pipe never would.
-const TIDY_UP: Duration = Duration::from_secs(2);
+/// How often an interrupted run that tidies up, as long as a busy machine needs for it, is looked at; one that is blocked
+/// reading a pipe never would end. A second Ctrl-C does not wait.
+const LOOKS_AT_TIDYING_UP: u32 = 50;
 
 /// Runs `work` without the interpreter and calls `watch(phase, done, total)` now and then.
 pub(crate) fn supervised<T, E, W>(py: Python<'_>, watch: Option<Py<PyAny>>, work: W) -> PyResult<T>
@@ -58,7 +59,15 @@ where
                     progress.cancel();
                     // If that fails, there is no policy in Python that could be told.
                     _ = interrupt_policies(py);
-                    _ = py.detach(|| wait(TIDY_UP));
+                    for _ in 0..LOOKS_AT_TIDYING_UP {
+                        let is_under_way = matches!(
+                            py.detach(|| wait(LOOK_EVERY)),
+                            Err(RecvTimeoutError::Timeout)
+                        );
+                        if !is_under_way || py.check_signals().is_err() {
+                            break;
+                        }
+                    }
                     return Err(stop);
                 }
             }

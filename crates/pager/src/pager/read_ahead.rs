@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::time::Instant;
 
 use clockhand_policy::PageId;
 use clockhand_policy::page::BitDriven;
@@ -16,6 +17,7 @@ use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, READ_AHEAD};
 use super::{PAGE_BYTES, Pager};
 use crate::paging::PagerError;
 use crate::store::{PageAddress, Slot};
+use crate::watchdog::{Waits, during};
 
 /// The most pages that are read together.
 const MOST_TOGETHER: u32 = 16;
@@ -132,7 +134,11 @@ impl<P: BitDriven> Pager<P> {
         reads.sort_unstable_by_key(|&(slot, _)| slot.0);
         // SAFETY: none of the pages has content or a translation, and this thread alone handles them, and nothing else with
         // them before the read has ended.
-        let begun = unsafe { self.store.begin_read(&reads) };
+        let begin = || unsafe { self.store.begin_read(&reads) };
+        let started = Instant::now();
+        // Most stores have read when they return.
+        let begun = during(Waits::ForRead, begin);
+        self.times.read_wait += started.elapsed();
         Ok(Reading { page, slot, others, begun })
     }
 
