@@ -298,7 +298,9 @@ def test_other_output_is_told(clockhand: Clockhand) -> None:
 
 
 def test_ctrl_c_goes_to_the_program_and_what_it_did_is_told(tmp_path: Path) -> None:
-    words = ["run", "--policy", "clock", *SMALL, *FILE, "--", "sh", "-c", "echo ready; sleep 60"]
+    # Without a fork: a signal that comes during one does not reach the child that is being made.
+    sleeping = "echo ready; exec sleep 60"
+    words = ["run", "--policy", "clock", *SMALL, *FILE, "--", "sh", "-c", sleeping]
     started = subprocess.Popen(
         [EXECUTABLE, *words],
         cwd=tmp_path,
