@@ -75,19 +75,23 @@ pub trait Frames {
         None
     }
 
-    /// As a hand goes that gives second chances: the first of these frames that is neither referenced nor pinned. Those
-    /// before it that are not pinned lose both bits.
+    /// What a hand does that gives second chances: whether it takes the page in `frame`, which is neither referenced nor
+    /// pinned. If not, the page loses both bits, unless it is pinned.
+    #[inline(always)]
+    fn is_unreferenced_clearing(&mut self, frame: Frame) -> bool {
+        if self.is_pinned(frame) {
+            return false;
+        }
+        if !self.is_referenced(frame) {
+            return true;
+        }
+        self.clear_bits(frame);
+        false
+    }
+
+    /// The first of these frames whose page such a hand [takes](Frames::is_unreferenced_clearing).
     fn first_unreferenced_clearing(&mut self, frames: Range<u32>) -> Option<Frame> {
-        frames.map(Frame).find(|&frame| {
-            if self.is_pinned(frame) {
-                return false;
-            }
-            let is_unreferenced = !self.is_referenced(frame);
-            if !is_unreferenced {
-                self.clear_bits(frame);
-            }
-            is_unreferenced
-        })
+        frames.map(Frame).find(|&frame| self.is_unreferenced_clearing(frame))
     }
 
     /// Clears both bits of those of these frames that are not pinned.

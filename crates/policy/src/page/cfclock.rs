@@ -191,11 +191,8 @@ impl InPlace {
         let mut steps = self.steps_from(start);
         loop {
             let (step, frame) = steps.next().expect("the ring has no end");
-            if !frames.is_pinned(frame) {
-                if !frames.is_referenced(frame) {
-                    return step;
-                }
-                frames.clear_bits(frame);
+            if frames.is_unreferenced_clearing(frame) {
+                return step;
             }
         }
     }
@@ -296,11 +293,8 @@ impl Linked {
         let mut frame = self.ring.iter().nth(window_pages as usize);
         loop {
             let examined = frame.unwrap_or_else(|| self.ring.under_hand());
-            if !frames.is_pinned(examined) {
-                if !frames.is_referenced(examined) {
-                    return examined;
-                }
-                frames.clear_bits(examined);
+            if frames.is_unreferenced_clearing(examined) {
+                return examined;
             }
             frame = Some(self.ring.next(examined));
         }

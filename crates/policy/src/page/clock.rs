@@ -53,19 +53,6 @@ impl Cataloged for Clock {
     }
 }
 
-/// Whether the hand takes the page in `frame`; if not, what its passing changes.
-#[inline(always)]
-fn is_taken<F: Frames>(frame: Frame, frames: &mut F) -> bool {
-    if frames.is_pinned(frame) {
-        return false;
-    }
-    let is_unreferenced = !frames.is_referenced(frame);
-    if !is_unreferenced {
-        frames.clear_bits(frame);
-    }
-    is_unreferenced
-}
-
 impl PagePolicy for Clock {
     const TAKES_MORE_PAGES: bool = true;
 
@@ -74,7 +61,7 @@ impl PagePolicy for Clock {
         self.ring.before_victim();
         match &mut self.ring {
             Ring::InPlace(ring) => ring.take_unreferenced(frames),
-            Ring::Linked(ring) => ring.take_first(|frame| is_taken(frame, frames)),
+            Ring::Linked(ring) => ring.take_first(|frame| frames.is_unreferenced_clearing(frame)),
         }
     }
 
