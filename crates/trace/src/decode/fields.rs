@@ -16,12 +16,31 @@ impl<'a> CommaFields<'a> {
     /// The next field as a decimal number of 64 bits.
     #[inline]
     pub(crate) fn decimal(&mut self) -> Option<u64> {
-        let rest = self.rest?;
-        if let Some((number, [b',', rest @ ..])) = scan::leading_decimal(rest) {
-            self.rest = Some(rest);
-            return Some(number);
+        match self.take_leading(scan::leading_decimal) {
+            Some(number) => Some(number),
+            None => scan::decimal(self.next()?),
         }
-        scan::decimal(self.next()?)
+    }
+
+    /// The next field as a time in a unit of `unit_ns` nanoseconds, a power of ten, in nanoseconds.
+    #[inline]
+    pub(crate) fn time_ns(&mut self, unit_ns: u64) -> Option<u64> {
+        match self.take_leading(|rest| scan::leading_time_ns(rest, unit_ns)) {
+            Some(time_ns) => Some(time_ns),
+            None => scan::time_ns(self.next()?, unit_ns),
+        }
+    }
+
+    /// The next field as what `read` finds at its start, if that is all of the field; otherwise nothing is taken.
+    #[inline(always)]
+    fn take_leading(&mut self, read: impl Fn(&'a [u8]) -> Option<(u64, &'a [u8])>) -> Option<u64> {
+        let (value, behind) = read(self.rest?)?;
+        self.rest = match behind {
+            [b',', rest @ ..] => Some(rest),
+            [] => None,
+            _ => return None,
+        };
+        Some(value)
     }
 
     /// Whether there is no further field: nothing if there is one.
@@ -121,10 +140,51 @@ mod tests {
     }
 
     #[test]
+    fn times_are_those_of_their_fields() {
+        let texts = [
+            "0",
+            "1.5",
+            "1.",
+            ".5",
+            "1.000000001",
+            "1.0000000019",
+            " 1.5",
+            "1.5 ",
+            "1.5x",
+            "",
+            "x",
+            "1..5",
+        ];
+        let more = [
+            "18446744073.709551615",
+            "18446744073.709551616",
+            "1.99999999999999999999",
+            "99999999999999999999",
+        ];
+        for unit_ns in [1, 1_000, 1_000_000, 1_000_000_000] {
+            for text in texts.into_iter().chain(more) {
+                let expected = scan::time_ns(scan::trimmed(text.as_bytes()), unit_ns);
+                let line = format!("{text},{text}");
+                let mut fields = CommaFields::new(line.as_bytes());
+                assert_eq!(fields.time_ns(unit_ns), expected, "{text} at {unit_ns}");
+                assert_eq!(fields.time_ns(unit_ns), expected, "{text} at {unit_ns}, last");
+                assert_eq!(fields.end(), Some(()), "{text} at {unit_ns}");
+            }
+        }
+    }
+
+    #[test]
     fn decimals_end_where_their_field_ends() {
         let mut fields = CommaFields::new(b"12, 13 ,14x,15");
         assert_eq!([fields.decimal(), fields.decimal()], [Some(12), Some(13)]);
         assert_eq!([fields.decimal(), fields.decimal(), fields.decimal()], [None, Some(15), None]);
+        let mut fields = CommaFields::new(b"7");
+        assert_eq!((fields.decimal(), fields.decimal(), fields.end()), (Some(7), None, Some(())));
+        let mut fields = CommaFields::new(b"7,");
+        assert_eq!(
+            (fields.decimal(), fields.next(), fields.next()),
+            (Some(7), Some(&b""[..]), None)
+        );
         let mut fields = BlankFields::new(b" 12\t13 14x");
         assert_eq!(
             [fields.decimal(), fields.decimal(), fields.decimal()],

@@ -81,6 +81,7 @@ impl Objects {
 }
 
 /// What one operation code of libCacheSim does.
+#[inline]
 pub(crate) fn op(code: u8, output: &mut Output) -> Result<Option<Op>, Fault> {
     match code {
         0 if output.assume_reads => {

@@ -53,8 +53,8 @@ pub(crate) fn leading_decimal(bytes: &[u8]) -> Option<(u64, &[u8])> {
     (rest.len() < bytes.len()).then_some((number, rest))
 }
 
-const POWERS_OF_TEN: [u64; 9] =
-    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+const POWERS_OF_TEN: [u64; 10] =
+    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 
 /// How many of eight bytes are digits, up to the first that is not, and the number they make. No
 /// loop: digits are moved behind zeros, and each step joins neighbours to pairs, fours and the
@@ -133,6 +133,18 @@ pub(crate) fn time_ns(field: &[u8], unit_ns: u64) -> Option<u64> {
         }
         _ => None,
     }
+}
+
+/// Reads a time as [`time_ns`] does at the start of `bytes`: the time and the rest. `None` also for a time with nothing
+/// behind its point, or with digits below one nanosecond, which few have.
+#[inline]
+pub(crate) fn leading_time_ns(bytes: &[u8], unit_ns: u64) -> Option<(u64, &[u8])> {
+    let (whole, rest) = leading_decimal(bytes)?;
+    let time_ns = whole.checked_mul(unit_ns)?;
+    let Some(digits) = rest.strip_prefix(b".") else { return Some((time_ns, rest)) };
+    let (fraction, rest) = leading_decimal(digits)?;
+    let missing_digits = (unit_ns.ilog10() as usize).checked_sub(digits.len() - rest.len())?;
+    Some((time_ns.checked_add(fraction * POWERS_OF_TEN[missing_digits])?, rest))
 }
 
 /// `R`, `W`, `read` or `write` in either case.

@@ -78,9 +78,7 @@ impl LineFormat for HeimdallReplay {
             return Ok(Line::Passed);
         }
         let mut fields = CommaFields::new(line);
-        let milliseconds = |field| scan::time_ns(field, MILLISECOND_NS);
-        let time_ns =
-            fields.next().and_then(milliseconds).ok_or("has no milliseconds in field 1")?;
+        let time_ns = fields.time_ns(MILLISECOND_NS).ok_or("has no milliseconds in field 1")?;
         fields.decimal().ok_or("has no decimal latency in field 2")?;
         let op = match fields.next() {
             Some(b"0") => Op::Write,
@@ -89,7 +87,7 @@ impl LineFormat for HeimdallReplay {
         };
         let size_bytes = fields.decimal().ok_or("has no decimal size in field 4")?;
         let address = fields.decimal().ok_or("has no decimal offset in field 5")?;
-        fields.next().and_then(milliseconds).ok_or("has no milliseconds in field 6")?;
+        fields.time_ns(MILLISECOND_NS).ok_or("has no milliseconds in field 6")?;
         let result = fields.next().map(|field| field.strip_prefix(b"-").unwrap_or(field));
         result.and_then(scan::decimal).ok_or("has no decimal result in field 7")?;
         fields.end().ok_or("does not end after the result in field 7")?;

@@ -128,10 +128,25 @@ impl Field {
     /// The number, unless it is negative.
     #[inline]
     fn get(self, record: &[u8]) -> Option<u64> {
+        let number = match record[self.at_byte..].first_chunk() {
+            // What stands behind the field is shifted out.
+            Some(&chunk) => u64::from_le_bytes(chunk) << self.unused_bits() >> self.unused_bits(),
+            None => self.copied(record),
+        };
+        let is_negative = self.signed && number >> (8 * self.bytes - 1) == 1;
+        (!is_negative).then_some(number)
+    }
+
+    /// The number of a field with which the record ends.
+    #[cold]
+    fn copied(self, record: &[u8]) -> u64 {
         let mut number = [0; 8];
         number[..self.bytes].copy_from_slice(&record[self.at_byte..self.at_byte + self.bytes]);
-        let is_negative = self.signed && number[self.bytes - 1] >= 0x80;
-        (!is_negative).then_some(u64::from_le_bytes(number))
+        u64::from_le_bytes(number)
+    }
+
+    fn unused_bits(self) -> usize {
+        64 - 8 * self.bytes
     }
 
     /// The field of a type that Python's `struct` names by a letter; the number of its bytes alone

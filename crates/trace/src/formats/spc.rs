@@ -64,10 +64,7 @@ impl LineFormat for Spc {
         let sector = fields.decimal().ok_or("has no decimal block address in field 2")?;
         let size_bytes = fields.decimal().ok_or("has no decimal size in field 3")?;
         let op = fields.next().and_then(scan::op).ok_or("has no R or W in field 4")?;
-        let time_ns = fields
-            .next()
-            .and_then(|field| scan::time_ns(field, 1_000_000_000))
-            .ok_or("has no time in seconds in field 5")?;
+        let time_ns = fields.time_ns(SECOND_NS).ok_or("has no time in seconds in field 5")?;
         let address = sector
             .checked_mul(SECTOR_BYTES)
             .ok_or("begins past the end of the 64-bit address space")?;

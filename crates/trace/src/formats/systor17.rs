@@ -62,12 +62,14 @@ impl LineFormat for Systor17 {
             return Ok(Line::Passed);
         }
         let mut fields = CommaFields::new(line);
-        let time = fields.next().unwrap_or_default();
-        if time.eq_ignore_ascii_case(b"Timestamp") {
+        let Some(time_ns) = fields.time_ns(SECOND_NS) else {
+            let mut names = CommaFields::new(line);
+            if !names.next().is_some_and(|name| name.eq_ignore_ascii_case(b"Timestamp")) {
+                return Err("has no seconds in field 1".into());
+            }
             output.report.pass_over("header lines");
             return Ok(Line::Passed);
-        }
-        let time_ns = scan::time_ns(time, SECOND_NS).ok_or("has no seconds in field 1")?;
+        };
         fields.next().ok_or("has no response time, not even an empty one, in field 2")?;
         let kind = fields.next().ok_or("has no type in field 3")?;
         let unit = fields.decimal().ok_or("has no decimal logical unit in field 4")?;
