@@ -25,6 +25,7 @@ from clockhand.reproduce.claims import (
 from clockhand.reproduce.evidence import Evidence
 from clockhand.reproduce.locality_claims import locality_claims, locality_rows
 from clockhand.reproduce.noise import inversion
+from clockhand.reproduce.report import title_of
 from clockhand.sweep import read_experiment
 from conftest import Clockhand, assert_one_sentence
 from test_report_browser import unavailable
@@ -455,3 +456,10 @@ def test_what_cannot_be_reproduced_is_refused(clockhand: Clockhand) -> None:
         assert run.code == 2
         assert_one_sentence(run)
         assert words in run.err
+
+
+def test_the_title_counts_the_verdicts_that_occur() -> None:
+    verdicts = (Verdict.REPRODUCED, Verdict.REPRODUCED, Verdict.CONTRADICTED)
+    claims = [Claim(f"claim-{i}", "", "", "", verdict, "") for i, verdict in enumerate(verdicts)]
+    expected = "The paper on 1 trace: of 3 claims 2 reproduced, 1 contradicted"
+    assert title_of("The paper", claims, 1) == expected

@@ -33,9 +33,9 @@ class Lines:
 
 
 def title_of(paper: str, claims: Collection[Claim], traces: int) -> str:
-    """Return the title of a reproduction: how many claims were judged how."""
+    """Return the title of a reproduction: how many claims have which verdict."""
     inputs = "1 trace" if traces == 1 else f"{traces} traces"
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in counted(claims).items())
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in counted(claims).items() if count)
     certain = sum(claim.by_construction for claim in claims)
     besides = f"; {certain} true by construction, not counted" if certain else ""
     return f"{paper} on {inputs}: of {len(claims) - certain} claims {counts}{besides}"
