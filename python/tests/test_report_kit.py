@@ -15,7 +15,7 @@ from clockhand.report.html import _library
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, outlier_cut, ratio_text, ticks, value_axis
 from clockhand.report.series import first_spellings
-from clockhand.report.words import short_names, thinned
+from clockhand.report.words import reads_text, short_names, thinned
 from clockhand.studies.pages.report import render
 from clockhand.studies.pages.sections import sections
 from clockhand.study.selections import highlighted, matching
@@ -229,3 +229,16 @@ def test_a_damaged_copy_of_the_drawing_library_is_made_again(
     assert _library() == whole
     assert kept.read_text() == whole
     _library.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        ("8", "8 reads"),
+        ("1", "as much as a read"),
+        ("232259/217259", "1.069 reads"),
+        (None, "– reads"),
+    ],
+)
+def test_what_a_write_costs_is_not_told_as_a_fraction(ratio: str | None, text: str) -> None:
+    assert reads_text(ratio) == text

@@ -18,7 +18,7 @@ from clockhand.report.appearance import DARK, LIGHT, Mark
 from clockhand.report.canvas import ROWS, VEGA_LITE, compiled
 from clockhand.report.overview import RANGE_HEIGHT, RANGE_WIDTH, Overview
 from clockhand.report.table import Table
-from clockhand.report.words import number_text, unique
+from clockhand.report.words import number_text, reads_text, unique
 from clockhand.study.drawing import converter
 from clockhand.study.facts import synthetic_mark
 from clockhand.study.files import cache_folder, publish
@@ -183,6 +183,7 @@ def template(page: Path) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number_text
+    environment.filters["reads"] = reads_text
     environment.filters["synthetic_mark"] = synthetic_mark
     everywhere: dict[str, Any] = {
         "light": LIGHT,

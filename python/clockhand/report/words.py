@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 from clockhand.study.facts import printable
@@ -67,6 +68,14 @@ def number_text(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:,.3f}".rstrip("0").rstrip(".")
+
+
+def reads_text(ratio: str | float | None) -> str:
+    """Return what a write costs in reads; a ratio is exact, such as ``8`` or ``232259/217259``."""
+    if ratio is None:
+        return f"{UNKNOWN} reads"
+    reads = float(Fraction(ratio))
+    return "as much as a read" if reads == 1 else f"{number_text(reads)} reads"
 
 
 def percent(share: float) -> str:
