@@ -4,26 +4,18 @@
 //! [`Memory::commit_eviction`]: a driver whose write-back fails asks again and gets the same page,
 //! because the policy's hand has moved and the policy must not be asked twice.
 
+mod references;
+mod room;
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::counting::CountingFrames;
-use crate::page::{AccessDriven, BitDriven, Fault, PagePolicy};
+pub use room::{AllPinned, Step};
+
+use crate::page::{Fault, PagePolicy};
 use crate::residents::Residents;
 use crate::{Frame, FrameTable, Op, PageId, PageTable};
-
-/// No page can leave: every frame is pinned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AllPinned;
-
-impl fmt::Display for AllPinned {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("every frame is pinned, so no page can leave: unpin one and ask again")
-    }
-}
-
-impl core::error::Error for AllPinned {}
 
 /// The page cannot be pinned: it is the pending victim, or not in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,16 +28,6 @@ impl fmt::Display for PinRefused {
 }
 
 impl core::error::Error for PinRefused {}
-
-/// What a driver does next to make room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Write the page in the frame, which stays, and call [`Memory::written_back`].
-    WriteBack(Frame),
-    /// Write the page in the frame if it is dirty and call [`Memory::written_back`]; then call
-    /// [`Memory::commit_eviction`].
-    Evict(Frame),
-}
 
 /// A page took the frame of another, or a free one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,157 +138,6 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     #[inline]
     pub fn resident_pages(&self) -> u32 {
         self.used_frames - self.free.len() as u32
-    }
-
-    /// The page that is to leave: the pending one, or the policy's choice, which then is pending. A fault asks only
-    /// when memory is full; a driver that needs several frames at once asks until enough are free.
-    ///
-    /// # Errors
-    ///
-    /// [`AllPinned`] if no frame can be evicted; the policy has not been asked.
-    ///
-    /// # Panics
-    ///
-    /// If memory is empty.
-    #[inline]
-    pub fn propose_victim(&mut self) -> Result<Frame, AllPinned> {
-        self.propose(|policy, frames| policy.choose_victim(frames))
-    }
-
-    #[inline]
-    fn propose<C>(&mut self, choose: C) -> Result<Frame, AllPinned>
-    where
-        C: FnOnce(&mut P, &mut T) -> Frame,
-    {
-        if let Some(frame) = self.victim {
-            return Ok(frame);
-        }
-        let pages = self.resident_pages();
-        assert!(pages > 0, "an empty memory has no victim");
-        if self.pinned_frames == pages {
-            return Err(AllPinned);
-        }
-        let frame = choose(&mut self.policy, &mut self.frames);
-        assert!(!self.frames.is_pinned(frame), "the policy chose a pinned frame");
-        self.victim = Some(frame);
-        self.is_between_pages = true;
-        Ok(frame)
-    }
-
-    /// The page that [`Memory::propose_victim`] would propose, without a change: `None` if the policy
-    /// [cannot tell](PagePolicy::CAN_PEEK), or if no page can leave.
-    pub fn peek_victim(&self) -> Option<Frame> {
-        match self.victim {
-            None if self.pinned_frames == self.resident_pages() => None,
-            None => self.policy.peek_victim(&self.frames),
-            pending => pending,
-        }
-    }
-
-    /// As [`Memory::propose_victim`], to make room for a fault on `page`. A driver that knows the page says
-    /// so: some policies choose by it.
-    ///
-    /// # Errors
-    ///
-    /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
-    #[inline]
-    pub fn propose_victim_for(&mut self, page: PageId) -> Result<Frame, AllPinned> {
-        if self.victim.is_none() && self.pinned_frames < self.resident_pages() {
-            self.policy.make_room_for(page);
-        }
-        self.propose_victim()
-    }
-
-    /// As [`Memory::propose_victim_for`], slower: also counts the frames that the policy examined in its search,
-    /// which for a clock are the movements of its hand. A victim that is pending already costs none.
-    ///
-    /// # Errors
-    ///
-    /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
-    pub fn propose_victim_counted(&mut self, page: PageId) -> Result<(Frame, u64), AllPinned> {
-        if self.victim.is_none() && self.pinned_frames < self.resident_pages() {
-            self.policy.make_room_for(page);
-        }
-        let mut examined = 0;
-        let frame = self.propose(|policy, frames| {
-            let mut frames = CountingFrames::new(frames);
-            let frame = policy.choose_victim(&mut frames);
-            examined = frames.examined();
-            frame
-        })?;
-        Ok((frame, examined))
-    }
-
-    /// What to do next until `frames` frames are free for a fault on `page` and pages that come with it; `None` when
-    /// they are. A policy that [reclaims in batches](PagePolicy::RECLAIMS_IN_BATCHES) may free more.
-    ///
-    /// # Errors
-    ///
-    /// [`AllPinned`] if too few frames are free and no page can leave.
-    ///
-    /// # Panics
-    ///
-    /// If `frames` is more than memory has.
-    #[inline]
-    pub fn next_step(&mut self, page: PageId, frames: u32) -> Result<Option<Step>, AllPinned> {
-        assert!(frames <= self.frames.frames(), "memory has fewer frames than are wanted");
-        if P::RECLAIMS_IN_BATCHES {
-            return self.next_step_of_batch(frames, P::reclaim);
-        }
-        if self.victim.is_none() && self.free_frames() >= frames {
-            return Ok(None);
-        }
-        let victim = self.propose_victim_for(page)?;
-        Ok(Some(self.next_write_back().map_or(Step::Evict(victim), Step::WriteBack)))
-    }
-
-    /// As [`Memory::next_step`], slower: also counts the frames that a policy which reclaims in batches examined, in
-    /// the call of which this is the first step. For other policies see [`Memory::propose_victim_counted`].
-    ///
-    /// # Errors
-    ///
-    /// [`AllPinned`] if too few frames are free and no page can leave.
-    pub fn next_step_counted(&mut self, frames: u32) -> Result<(Option<Step>, u64), AllPinned> {
-        let mut examined = 0;
-        let step = self.next_step_of_batch(frames, |policy, free, wanted, frames, steps| {
-            let mut frames = CountingFrames::new(frames);
-            policy.reclaim(free, wanted, &mut frames, steps);
-            examined = frames.examined();
-        })?;
-        Ok((step, examined))
-    }
-
-    fn next_step_of_batch<R>(&mut self, frames: u32, reclaim: R) -> Result<Option<Step>, AllPinned>
-    where
-        R: FnOnce(&mut P, u32, u32, &mut T, &mut VecDeque<Step>),
-    {
-        if let Some(frame) = self.victim {
-            return Ok(Some(Step::Evict(frame)));
-        }
-        if self.steps.is_empty() {
-            let free = self.free_frames();
-            if free >= frames {
-                return Ok(None);
-            }
-            if self.pinned_frames == self.resident_pages() {
-                return Err(AllPinned);
-            }
-            reclaim(&mut self.policy, free, frames, &mut self.frames, &mut self.steps);
-        }
-        while let Some(step) = self.steps.pop_front() {
-            match step {
-                Step::Evict(frame) => {
-                    self.victim = Some(frame);
-                    self.is_between_pages = true;
-                    return Ok(Some(step));
-                }
-                // Not if it was written for another reason meanwhile.
-                Step::WriteBack(frame) if self.frames.is_dirty(frame) => return Ok(Some(step)),
-                Step::WriteBack(_) => {}
-            }
-        }
-        // All frees come first: what is left of a call were writes.
-        self.next_step_of_batch(frames, P::reclaim)
     }
 
     /// The mapping of the page in `frame` is gone; the page stays in memory.
@@ -530,92 +361,5 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         if !self.is_between_pages && self.steps.is_empty() {
             self.policy.check_invariants(&self.frames);
         }
-    }
-}
-
-impl<P: BitDriven> Memory<P> {
-    /// What a hit by each of the eight combinations of `(first is a write, then reads, then writes)`, in
-    /// bits 0, 1 and 2 of the index, ORs into the state of a frame. See [`Memory::hit`].
-    const HIT_MASKS: [u8; 8] =
-        Self::masks([P::HIT_BITS.mask(Op::Read), P::HIT_BITS.mask(Op::Write)]);
-    /// As [`Memory::HIT_MASKS`], without the first reference.
-    const REST_MASKS: [u8; 8] = Self::masks([0, 0]);
-
-    const fn masks(of_first: [u8; 2]) -> [u8; 8] {
-        let mut masks = [0; 8];
-        let mut index = 0;
-        while index < 8 {
-            masks[index] = of_first[index & 1];
-            masks[index] |= if index & 2 == 0 { 0 } else { P::HIT_BITS.mask(Op::Read) };
-            masks[index] |= if index & 4 == 0 { 0 } else { P::HIT_BITS.mask(Op::Write) };
-            index += 1;
-        }
-        masks
-    }
-
-    /// A run of references to a page in memory: one OR. Bit 0 of `run` says that the first is a write, bit
-    /// 1 that a later one reads, bit 2 that a later one writes.
-    #[inline(always)]
-    pub fn hit(&mut self, run: usize, frame: Frame) {
-        self.tell_first_access(frame);
-        self.frames.set(frame, Self::HIT_MASKS[run & 7]);
-    }
-
-    /// A reference by a call to a page in memory. It sets the bits as one to memory does, unless the policy
-    /// [is told of calls](BitDriven::SEES_CALLS).
-    #[inline]
-    pub fn call(&mut self, op: Op, frame: Frame) {
-        if !P::SEES_CALLS {
-            return self.frames.set(frame, P::HIT_BITS.mask(op));
-        }
-        self.policy.called(frame, &mut self.frames);
-        if op == Op::Write {
-            self.frames.set_dirty(frame);
-        }
-    }
-
-    /// The rest of a run after its first reference, which faulted. `run` as in [`Memory::hit`].
-    #[inline]
-    pub fn hit_rest(&mut self, run: usize, frame: Frame) {
-        self.frames.set(frame, Self::REST_MASKS[run & 7]);
-    }
-}
-
-impl<P: BitDriven, T: PageTable> Memory<P, T> {
-    /// A reference to a page in memory whose bits are those of its mapping: after a bit has been cleared
-    /// the next access sets its own bit and maps the page, after which reads stay unseen. Says whether memory has to
-    /// fault for the reference to be seen.
-    #[inline]
-    pub fn hit_mapped(&mut self, op: Op, frame: Frame) -> bool {
-        self.tell_first_access(frame);
-        self.frames.touch_mapped(frame, op, P::HIT_BITS)
-    }
-
-    /// A reference to a page in memory whose translation comes back by itself after a bit has been cleared, and is found
-    /// later: that it is back says that the page was referenced, so that the first access sets the read bit even if it
-    /// writes. A write also sets what a write sets. Later reads stay unseen, as for [`Memory::hit_mapped`].
-    #[inline]
-    pub fn hit_sensed(&mut self, op: Op, frame: Frame) {
-        self.hit_mapped(Op::Read, frame);
-        if op == Op::Write {
-            self.frames.touch_mapped(frame, Op::Write, P::HIT_BITS);
-        }
-    }
-
-    #[inline]
-    fn tell_first_access(&mut self, frame: Frame) {
-        if P::SEES_FIRST_ACCESSES && !self.frames.is_referenced(frame) {
-            self.policy.first_access(frame, &mut self.frames);
-        }
-    }
-}
-
-impl<P: AccessDriven> Memory<P> {
-    /// A reference to a page in memory, of which the policy is told.
-    #[inline(always)]
-    pub fn access(&mut self, op: Op, frame: Frame) {
-        debug_assert_ne!(self.victim, Some(frame), "the policy has forgotten the pending victim");
-        self.policy.hit(op, frame, &self.frames);
-        self.frames.set_dirty_if(frame, op == Op::Write);
     }
 }

@@ -39,19 +39,18 @@
 //!
 //! **Skipped**: nothing.
 
-use std::borrow::Cow;
-use std::io::{Read, Seek, SeekFrom};
-use std::sync::Arc;
+mod column;
+mod event_row;
+mod metadata;
+mod schema;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
-    DurationSecondType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use std::io::{Read, Seek, SeekFrom};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use column::{BadCell, column, fault_text};
+use event_row::{BadCellOf, Cells};
+use metadata::{labels, take_address_space, take_objects};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
@@ -59,32 +58,24 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
 use parquet::file::reader::ChunkReader;
+use schema::{EventColumns, find_columns, with_views};
 
-use crate::anonymous::AnonymousPages;
-use crate::columns::{Columns, Streams, TimeColumn};
+use crate::columns::{Columns, Streams};
 use crate::error::TraceError;
-use crate::event::{Action, Event, ObjectKind};
+use crate::event::Event;
 use crate::format::{Confidence, Decoder, Format};
-use crate::output::{BATCH_REQUESTS, Fault, Output};
+use crate::output::{BATCH_REQUESTS, Output};
 use crate::panics;
 use crate::parquet_check;
 use crate::parquet_pages::{BudgetedBytes, PageBudget, TooLarge};
-use crate::parquet_writer::{ANONYMOUS_PAGES_KEY, OBJECTS_KEY, SEGMENTS_KEY};
-use crate::report::ReadReport;
-use crate::request::{Op, Request};
-use crate::sample::{Sample, quoted};
-use crate::scan;
+use crate::request::Request;
+use crate::sample::Sample;
 use crate::source::{Seekable, Source};
 use crate::target::Target;
-use crate::view::RecordClass;
 
 const NAME: &str = "parquet";
 const MAGIC: &[u8] = b"PAR1";
-/// Key and value pairs that libraries store for themselves.
-const KEYS_OF_LIBRARIES: [&str; 2] = ["ARROW:schema", "pandas"];
-
 pub(super) const FORMAT: Format = Format {
     name: NAME,
     summary: "a table in Apache Parquet: op, address and optionally size, time, stream",
@@ -185,26 +176,6 @@ struct Table {
     streams: Streams,
     total_rows: u64,
     budget: PageBudget,
-}
-
-/// Where the columns stand that only a table of events has, by index.
-#[derive(Clone, Copy)]
-struct EventColumns {
-    by: usize,
-    process: Option<usize>,
-}
-
-impl EventColumns {
-    /// Finds them, which so far count as ignored.
-    fn find(schema: &SchemaRef, report: &mut ReadReport) -> Option<Self> {
-        let index = |name: &str| {
-            schema.fields().iter().position(|field| field.name().eq_ignore_ascii_case(name))
-        };
-        let columns = Self { by: index("by")?, process: index("process") };
-        let is_other = |name: &String| !["by", "process"].contains(&&*name.to_ascii_lowercase());
-        report.ignored_columns.retain(is_other);
-        Some(columns)
-    }
 }
 
 impl Table {
@@ -315,66 +286,6 @@ impl Table {
     }
 }
 
-/// A column of a batch, by its place in the schema.
-fn column<'a>(schema: &'a SchemaRef, batch: &'a RecordBatch, index: usize) -> Column<'a> {
-    let name = schema.field(index).name();
-    let values = batch.column_by_name(name).expect("the projection holds every column in use");
-    Column { name, values: values.as_ref() }
-}
-
-/// One row of a table of events.
-struct Cells<'a> {
-    op: &'a str,
-    by: &'a str,
-    address: u64,
-    bytes: u64,
-    process: u32,
-}
-
-/// Which cell of a row no event can have.
-enum BadCellOf {
-    Op,
-    By,
-    Size,
-}
-
-impl Cells<'_> {
-    fn action(&self) -> Result<Action, (BadCellOf, String)> {
-        let Self { address, bytes, process, .. } = *self;
-        if let Some(op) = scan::op(self.op.as_bytes()) {
-            let bytes = u32::try_from(bytes)
-                .map_err(|_| (BadCellOf::Size, "is above 4294967295".to_owned()))?;
-            return Ok(match self.by {
-                "memory" => Action::Memory { op, address, bytes },
-                "call" => Action::Call { op, offset: address, bytes, process },
-                "direct" => Action::Direct { op, offset: address, bytes },
-                "forced" if op == Op::Write => Action::ForcedWrite { address, bytes },
-                other => {
-                    let reason = format!(
-                        "is {}, none of memory, call, direct, and forced for writes",
-                        quoted(other.as_bytes())
-                    );
-                    return Err((BadCellOf::By, reason));
-                }
-            });
-        }
-        Ok(match self.op {
-            "length" => Action::Length { bytes },
-            "sync" => Action::Sync,
-            "sync-all" => Action::SyncAll,
-            "truncate" => Action::Truncate { bytes },
-            "delete" => Action::Delete,
-            "release" => Action::Release { address, bytes },
-            "release-all" => Action::ReleaseAll,
-            "discard" => Action::Discard { address, bytes },
-            other => {
-                let reason = format!("is {}, no word for an event", quoted(other.as_bytes()));
-                return Err((BadCellOf::Op, reason));
-            }
-        })
-    }
-}
-
 impl Decoder for Table {
     fn decode(&mut self, source: &mut Source, output: &mut Output) -> Result<bool, TraceError> {
         let first_row = output.report.records;
@@ -450,27 +361,6 @@ fn is_too_large(error: &ParquetError) -> bool {
     error.to_string().contains(&TooLarge.to_string())
 }
 
-/// The same index with plain strings as views into their pages, so that a long string of a dictionary is in memory once
-/// and not once per row.
-fn with_views(index: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
-    let is_string =
-        |field: &FieldRef| matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8);
-    let schema = index.schema();
-    if !schema.fields().iter().any(is_string) {
-        return Ok(index);
-    }
-    let view = |field: &FieldRef| {
-        if !is_string(field) {
-            return field.clone();
-        }
-        Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
-    };
-    let fields: Fields = schema.fields().iter().map(view).collect();
-    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-    let options = ArrowReaderOptions::new().with_schema(schema);
-    ArrowReaderMetadata::try_new(index.metadata().clone(), options)
-}
-
 /// Says which compression is not read, before the first page of it.
 fn refuse_unknown_compression<R: ChunkReader>(
     builder: &ParquetRecordBatchReaderBuilder<R>,
@@ -497,285 +387,4 @@ fn refuse_unknown_compression<R: ChunkReader>(
         }
     }
     Ok(())
-}
-
-fn labels(pairs: Option<&Vec<KeyValue>>) -> Vec<(String, String)> {
-    let ours =
-        pairs.into_iter().flatten().filter(|pair| !KEYS_OF_LIBRARIES.contains(&pair.key.as_str()));
-    ours.map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default())).collect()
-}
-
-/// Takes what a capture says about the address space out of the labels, which people read.
-fn take_address_space(source: &Source, report: &mut ReadReport) -> Result<(), TraceError> {
-    let mut take = |key| {
-        let position = report.labels.iter().position(|(label, _)| label == key)?;
-        Some(report.labels.remove(position).1)
-    };
-    let (segments, pages) = (take(SEGMENTS_KEY), take(ANONYMOUS_PAGES_KEY));
-    report.segments = segments.unwrap_or_default().lines().map(str::to_owned).collect();
-    report.anonymous_pages = match pages {
-        Some(text) => Some(AnonymousPages::parse(&text).ok_or_else(|| TraceError::Content {
-            file: source.file().to_owned(),
-            place: format!("metadata {ANONYMOUS_PAGES_KEY:?}"),
-            reason: "it holds no ascending ranges of pages; capture the trace again".to_owned(),
-        })?),
-        None => None,
-    };
-    Ok(())
-}
-
-/// Takes what the streams are out of the labels, which people read.
-fn take_objects(source: &Source, report: &mut ReadReport) -> Result<(), TraceError> {
-    let Some(position) = report.labels.iter().position(|(label, _)| label == OBJECTS_KEY) else {
-        return Ok(());
-    };
-    let (_, text) = report.labels.remove(position);
-    let mut kinds = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let mut parts = line.splitn(3, ' ');
-        let (place, kind, name) = (parts.next(), parts.next(), parts.next());
-        if place != Some(&number.to_string()) {
-            return Err(TraceError::Content {
-                file: source.file().to_owned(),
-                place: format!("metadata {OBJECTS_KEY:?}"),
-                reason: "it does not number the streams from 0 on; convert the trace again"
-                    .to_owned(),
-            });
-        }
-        kinds.push(kind.and_then(ObjectKind::of_name));
-        report.stream_names.push(name.unwrap_or_default().to_owned());
-    }
-    report.object_kinds = kinds.into_iter().collect::<Option<_>>().unwrap_or_default();
-    if report.stream_names.iter().all(String::is_empty) {
-        report.stream_names.clear();
-    }
-    Ok(())
-}
-
-type TypeTest = fn(&DataType) -> bool;
-
-/// Finds the columns and refuses types that are not read, before any row is.
-fn find_columns(
-    schema: &SchemaRef,
-    source: &Source,
-    report: &mut ReadReport,
-) -> Result<Columns, TraceError> {
-    let refused = |place: String, reason: String| TraceError::Content {
-        file: source.file().to_owned(),
-        place,
-        reason,
-    };
-    let names = schema.fields().iter().map(|field| Cow::Borrowed(field.name().as_str()));
-    let mut columns =
-        Columns::find(names, report).map_err(|reason| refused("schema".to_owned(), reason))?;
-    if let Some(TimeColumn { index, unit_ns: None }) = columns.time
-        && schema.field(index).data_type().is_integer()
-    {
-        columns.ignore_time(schema.field(index).name(), report);
-    }
-    let checks: [(_, TypeTest, _); 6] = [
-        (Some(columns.op), is_text, "strings R and W"),
-        (Some(columns.address), DataType::is_integer, "integers"),
-        (columns.size, DataType::is_integer, "integers"),
-        (columns.time.map(|time| time.index), is_time, "integers, timestamps or durations"),
-        (columns.stream, is_stream, "integers or strings"),
-        (columns.class, is_text, "strings I, R, A and W"),
-    ];
-    for (index, fits, wanted) in checks {
-        let Some(field) = index.map(|index| schema.field(index)) else { continue };
-        if !fits(field.data_type()) {
-            let reason =
-                format!("it holds {} and must hold {wanted}; convert it", field.data_type());
-            return Err(refused(format!("column `{}`", field.name()), reason));
-        }
-    }
-    Ok(columns)
-}
-
-fn is_text(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Dictionary(_, values) => is_text(values),
-        _ => matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
-    }
-}
-
-fn is_stream(data_type: &DataType) -> bool {
-    data_type.is_integer() || is_text(data_type)
-}
-
-fn is_time(data_type: &DataType) -> bool {
-    data_type.is_integer() || matches!(data_type, DataType::Timestamp(..) | DataType::Duration(_))
-}
-
-fn fault_text(fault: Fault) -> Cow<'static, str> {
-    match fault {
-        Fault::Record(reason) => reason,
-        Fault::Trace(reason) => Cow::Owned(reason),
-    }
-}
-
-/// A value that no request can have; the reason is the end of a sentence that begins with the
-/// column.
-struct BadCell {
-    column: String,
-    /// Within the batch.
-    row: usize,
-    reason: Cow<'static, str>,
-}
-
-/// One column of a batch.
-struct Column<'a> {
-    name: &'a str,
-    values: &'a dyn Array,
-}
-
-impl<'a> Column<'a> {
-    fn bad(&self, row: usize, reason: impl Into<Cow<'static, str>>) -> BadCell {
-        BadCell { column: self.name.to_owned(), row, reason: reason.into() }
-    }
-
-    fn require_no_null(&self) -> Result<(), BadCell> {
-        let nulls = self.values.logical_nulls();
-        match nulls.and_then(|nulls| (0..nulls.len()).find(|&row| nulls.is_null(row))) {
-            Some(row) => Err(self.bad(row, "is null")),
-            None => Ok(()),
-        }
-    }
-
-    fn integers(&self) -> Result<Vec<u64>, BadCell> {
-        match self.values.data_type() {
-            DataType::UInt8 => self.widened::<UInt8Type>(),
-            DataType::UInt16 => self.widened::<UInt16Type>(),
-            DataType::UInt32 => self.widened::<UInt32Type>(),
-            DataType::UInt64 => self.widened::<UInt64Type>(),
-            DataType::Int8 => self.widened::<Int8Type>(),
-            DataType::Int16 => self.widened::<Int16Type>(),
-            DataType::Int32 => self.widened::<Int32Type>(),
-            DataType::Int64 => self.widened::<Int64Type>(),
-            DataType::Timestamp(TimeUnit::Second, _) => self.widened::<TimestampSecondType>(),
-            DataType::Timestamp(TimeUnit::Millisecond, _) => {
-                self.widened::<TimestampMillisecondType>()
-            }
-            DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                self.widened::<TimestampMicrosecondType>()
-            }
-            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-                self.widened::<TimestampNanosecondType>()
-            }
-            DataType::Duration(TimeUnit::Second) => self.widened::<DurationSecondType>(),
-            DataType::Duration(TimeUnit::Millisecond) => self.widened::<DurationMillisecondType>(),
-            DataType::Duration(TimeUnit::Microsecond) => self.widened::<DurationMicrosecondType>(),
-            DataType::Duration(TimeUnit::Nanosecond) => self.widened::<DurationNanosecondType>(),
-            other => Err(self.bad(0, format!("holds {other}, which is no integer"))),
-        }
-    }
-
-    fn widened<T: ArrowPrimitiveType<Native: TryInto<u64>>>(&self) -> Result<Vec<u64>, BadCell> {
-        self.require_no_null()?;
-        let values = self.values.as_primitive::<T>().values();
-        let positive = |(row, &value): (usize, &T::Native)| {
-            value.try_into().map_err(|_| self.bad(row, "is negative"))
-        };
-        values.iter().enumerate().map(positive).collect()
-    }
-
-    fn narrow_integers(&self) -> Result<Vec<u32>, BadCell> {
-        let narrow =
-            |(row, value)| u32::try_from(value).map_err(|_| self.bad(row, "is above 4294967295"));
-        self.integers()?.into_iter().enumerate().map(narrow).collect()
-    }
-
-    /// The type tells the unit of timestamps and durations, the name that of integers.
-    fn times_ns(&self, unit_ns: Option<u64>) -> Result<Vec<u64>, BadCell> {
-        let unit_ns = match self.values.data_type() {
-            DataType::Timestamp(unit, _) | DataType::Duration(unit) => match unit {
-                TimeUnit::Second => 1_000_000_000,
-                TimeUnit::Millisecond => 1_000_000,
-                TimeUnit::Microsecond => 1_000,
-                TimeUnit::Nanosecond => 1,
-            },
-            _ => {
-                unit_ns.expect("integer times without a unit are ignored when the table is opened")
-            }
-        };
-        let scaled = |(row, value): (usize, u64)| {
-            value
-                .checked_mul(unit_ns)
-                .ok_or_else(|| self.bad(row, "is more nanoseconds than 64 bits hold"))
-        };
-        self.integers()?.into_iter().enumerate().map(scaled).collect()
-    }
-
-    /// As [`Column::times_ns`]; a null is not a time.
-    fn optional_times_ns(&self, unit_ns: Option<u64>) -> Result<Vec<Option<u64>>, BadCell> {
-        let Some(nulls) = self.values.logical_nulls() else {
-            return Ok(self.times_ns(unit_ns)?.into_iter().map(Some).collect());
-        };
-        let valid: Vec<bool> = nulls.iter().collect();
-        let filled = arrow_array::UInt64Array::from_iter_values(
-            self.values
-                .as_primitive_opt::<UInt64Type>()
-                .ok_or_else(|| self.bad(0, "has nulls, which only 64-bit unsigned integers may"))?
-                .values()
-                .iter()
-                .zip(&valid)
-                .map(|(&time, &is_valid)| if is_valid { time } else { 0 }),
-        );
-        let times = Column { name: self.name, values: &filled }.times_ns(unit_ns)?;
-        Ok(times.into_iter().zip(valid).map(|(time, is_valid)| is_valid.then_some(time)).collect())
-    }
-
-    fn texts(&self) -> Result<Vec<&'a str>, BadCell> {
-        self.require_no_null()?;
-        Ok(texts(self.values))
-    }
-
-    fn ops(&self) -> Result<Vec<Op>, BadCell> {
-        let op = |(row, text): (usize, &str)| {
-            scan::op(text.as_bytes()).ok_or_else(|| {
-                self.bad(row, format!("is {}, none of R, W, read, write", quoted(text.as_bytes())))
-            })
-        };
-        self.texts()?.into_iter().enumerate().map(op).collect()
-    }
-
-    fn classes(&self) -> Result<Vec<RecordClass>, BadCell> {
-        let class = |(row, text): (usize, &str)| {
-            RecordClass::of_letter(text).ok_or_else(|| {
-                self.bad(row, format!("is {}, none of I, R, A, W", quoted(text.as_bytes())))
-            })
-        };
-        self.texts()?.into_iter().enumerate().map(class).collect()
-    }
-
-    fn streams(&self, streams: &mut Streams, report: &mut ReadReport) -> Result<Vec<u32>, BadCell> {
-        if self.values.data_type().is_integer() {
-            return self.narrow_integers();
-        }
-        let number = |(row, text): (usize, &str)| {
-            streams
-                .number(text.as_bytes(), report)
-                .map_err(|fault| self.bad(row, fault_text(fault)))
-        };
-        self.texts()?.into_iter().enumerate().map(number).collect()
-    }
-}
-
-/// The strings of a column, plain or through a dictionary; empty where a dictionary holds an unused
-/// null.
-fn texts(values: &dyn Array) -> Vec<&str> {
-    match values.data_type() {
-        DataType::Utf8 => values.as_string::<i32>().iter().map(Option::unwrap_or_default).collect(),
-        DataType::LargeUtf8 => {
-            values.as_string::<i64>().iter().map(Option::unwrap_or_default).collect()
-        }
-        DataType::Utf8View => {
-            values.as_string_view().iter().map(Option::unwrap_or_default).collect()
-        }
-        _ => {
-            let dictionary = values.as_any_dictionary();
-            let words = texts(dictionary.values());
-            dictionary.normalized_keys().into_iter().map(|key| words[key]).collect()
-        }
-    }
 }

@@ -1,0 +1,212 @@
+//! The cells of one column of a table, as numbers, times and words.
+
+use std::borrow::Cow;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+
+use crate::columns::Streams;
+use crate::output::Fault;
+use crate::report::ReadReport;
+use crate::request::Op;
+use crate::sample::quoted;
+use crate::scan;
+use crate::view::RecordClass;
+
+/// A column of a batch, by its place in the schema.
+pub(super) fn column<'a>(
+    schema: &'a SchemaRef,
+    batch: &'a RecordBatch,
+    index: usize,
+) -> Column<'a> {
+    let name = schema.field(index).name();
+    let values = batch.column_by_name(name).expect("the projection holds every column in use");
+    Column { name, values: values.as_ref() }
+}
+
+pub(super) fn fault_text(fault: Fault) -> Cow<'static, str> {
+    match fault {
+        Fault::Record(reason) => reason,
+        Fault::Trace(reason) => Cow::Owned(reason),
+    }
+}
+
+/// A value that no request can have; the reason is the end of a sentence that begins with the
+/// column.
+pub(super) struct BadCell {
+    pub(super) column: String,
+    /// Within the batch.
+    pub(super) row: usize,
+    pub(super) reason: Cow<'static, str>,
+}
+
+/// One column of a batch.
+pub(super) struct Column<'a> {
+    name: &'a str,
+    values: &'a dyn Array,
+}
+
+impl<'a> Column<'a> {
+    pub(super) fn bad(&self, row: usize, reason: impl Into<Cow<'static, str>>) -> BadCell {
+        BadCell { column: self.name.to_owned(), row, reason: reason.into() }
+    }
+
+    fn require_no_null(&self) -> Result<(), BadCell> {
+        let nulls = self.values.logical_nulls();
+        match nulls.and_then(|nulls| (0..nulls.len()).find(|&row| nulls.is_null(row))) {
+            Some(row) => Err(self.bad(row, "is null")),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn integers(&self) -> Result<Vec<u64>, BadCell> {
+        match self.values.data_type() {
+            DataType::UInt8 => self.widened::<UInt8Type>(),
+            DataType::UInt16 => self.widened::<UInt16Type>(),
+            DataType::UInt32 => self.widened::<UInt32Type>(),
+            DataType::UInt64 => self.widened::<UInt64Type>(),
+            DataType::Int8 => self.widened::<Int8Type>(),
+            DataType::Int16 => self.widened::<Int16Type>(),
+            DataType::Int32 => self.widened::<Int32Type>(),
+            DataType::Int64 => self.widened::<Int64Type>(),
+            DataType::Timestamp(TimeUnit::Second, _) => self.widened::<TimestampSecondType>(),
+            DataType::Timestamp(TimeUnit::Millisecond, _) => {
+                self.widened::<TimestampMillisecondType>()
+            }
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                self.widened::<TimestampMicrosecondType>()
+            }
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                self.widened::<TimestampNanosecondType>()
+            }
+            DataType::Duration(TimeUnit::Second) => self.widened::<DurationSecondType>(),
+            DataType::Duration(TimeUnit::Millisecond) => self.widened::<DurationMillisecondType>(),
+            DataType::Duration(TimeUnit::Microsecond) => self.widened::<DurationMicrosecondType>(),
+            DataType::Duration(TimeUnit::Nanosecond) => self.widened::<DurationNanosecondType>(),
+            other => Err(self.bad(0, format!("holds {other}, which is no integer"))),
+        }
+    }
+
+    fn widened<T: ArrowPrimitiveType<Native: TryInto<u64>>>(&self) -> Result<Vec<u64>, BadCell> {
+        self.require_no_null()?;
+        let values = self.values.as_primitive::<T>().values();
+        let positive = |(row, &value): (usize, &T::Native)| {
+            value.try_into().map_err(|_| self.bad(row, "is negative"))
+        };
+        values.iter().enumerate().map(positive).collect()
+    }
+
+    pub(super) fn narrow_integers(&self) -> Result<Vec<u32>, BadCell> {
+        let narrow =
+            |(row, value)| u32::try_from(value).map_err(|_| self.bad(row, "is above 4294967295"));
+        self.integers()?.into_iter().enumerate().map(narrow).collect()
+    }
+
+    /// The type tells the unit of timestamps and durations, the name that of integers.
+    pub(super) fn times_ns(&self, unit_ns: Option<u64>) -> Result<Vec<u64>, BadCell> {
+        let unit_ns = match self.values.data_type() {
+            DataType::Timestamp(unit, _) | DataType::Duration(unit) => match unit {
+                TimeUnit::Second => 1_000_000_000,
+                TimeUnit::Millisecond => 1_000_000,
+                TimeUnit::Microsecond => 1_000,
+                TimeUnit::Nanosecond => 1,
+            },
+            _ => {
+                unit_ns.expect("integer times without a unit are ignored when the table is opened")
+            }
+        };
+        let scaled = |(row, value): (usize, u64)| {
+            value
+                .checked_mul(unit_ns)
+                .ok_or_else(|| self.bad(row, "is more nanoseconds than 64 bits hold"))
+        };
+        self.integers()?.into_iter().enumerate().map(scaled).collect()
+    }
+
+    /// As [`Column::times_ns`]; a null is not a time.
+    pub(super) fn optional_times_ns(
+        &self,
+        unit_ns: Option<u64>,
+    ) -> Result<Vec<Option<u64>>, BadCell> {
+        let Some(nulls) = self.values.logical_nulls() else {
+            return Ok(self.times_ns(unit_ns)?.into_iter().map(Some).collect());
+        };
+        let valid: Vec<bool> = nulls.iter().collect();
+        let filled = arrow_array::UInt64Array::from_iter_values(
+            self.values
+                .as_primitive_opt::<UInt64Type>()
+                .ok_or_else(|| self.bad(0, "has nulls, which only 64-bit unsigned integers may"))?
+                .values()
+                .iter()
+                .zip(&valid)
+                .map(|(&time, &is_valid)| if is_valid { time } else { 0 }),
+        );
+        let times = Column { name: self.name, values: &filled }.times_ns(unit_ns)?;
+        Ok(times.into_iter().zip(valid).map(|(time, is_valid)| is_valid.then_some(time)).collect())
+    }
+
+    pub(super) fn texts(&self) -> Result<Vec<&'a str>, BadCell> {
+        self.require_no_null()?;
+        Ok(texts(self.values))
+    }
+
+    pub(super) fn ops(&self) -> Result<Vec<Op>, BadCell> {
+        let op = |(row, text): (usize, &str)| {
+            scan::op(text.as_bytes()).ok_or_else(|| {
+                self.bad(row, format!("is {}, none of R, W, read, write", quoted(text.as_bytes())))
+            })
+        };
+        self.texts()?.into_iter().enumerate().map(op).collect()
+    }
+
+    pub(super) fn classes(&self) -> Result<Vec<RecordClass>, BadCell> {
+        let class = |(row, text): (usize, &str)| {
+            RecordClass::of_letter(text).ok_or_else(|| {
+                self.bad(row, format!("is {}, none of I, R, A, W", quoted(text.as_bytes())))
+            })
+        };
+        self.texts()?.into_iter().enumerate().map(class).collect()
+    }
+
+    pub(super) fn streams(
+        &self,
+        streams: &mut Streams,
+        report: &mut ReadReport,
+    ) -> Result<Vec<u32>, BadCell> {
+        if self.values.data_type().is_integer() {
+            return self.narrow_integers();
+        }
+        let number = |(row, text): (usize, &str)| {
+            streams
+                .number(text.as_bytes(), report)
+                .map_err(|fault| self.bad(row, fault_text(fault)))
+        };
+        self.texts()?.into_iter().enumerate().map(number).collect()
+    }
+}
+
+/// The strings of a column, plain or through a dictionary; empty where a dictionary holds an unused
+/// null.
+fn texts(values: &dyn Array) -> Vec<&str> {
+    match values.data_type() {
+        DataType::Utf8 => values.as_string::<i32>().iter().map(Option::unwrap_or_default).collect(),
+        DataType::LargeUtf8 => {
+            values.as_string::<i64>().iter().map(Option::unwrap_or_default).collect()
+        }
+        DataType::Utf8View => {
+            values.as_string_view().iter().map(Option::unwrap_or_default).collect()
+        }
+        _ => {
+            let dictionary = values.as_any_dictionary();
+            let words = texts(dictionary.values());
+            dictionary.normalized_keys().into_iter().map(|key| words[key]).collect()
+        }
+    }
+}
