@@ -353,7 +353,7 @@ impl Frames for FrameTable {
         self.write_back_requests.push_back(frame);
     }
 
-    // These two look at many states at once, which the compiler turns into vector instructions.
+    // These look at many states: at eight as one word, or along a slice, without a check of bounds for each frame.
 
     #[inline]
     fn first_clean_unreferenced(&self, frames: Range<u32>) -> Option<Frame> {

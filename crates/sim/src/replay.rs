@@ -39,8 +39,8 @@ pub enum Bits {
     /// As real memory shows it: the faulting access is retried and sets its own bit; after a write, reads stay
     /// unseen until the bits are cleared.
     Mapped,
-    /// As real memory shows it to who looks: a translation that is back says that its page was referenced, whatever the
-    /// access did; a period of the policy ends with a miss, since nothing looks between misses.
+    /// As real memory shows it to a policy that looks: a translation that is back says that its page was referenced,
+    /// whatever the access did; a period of the policy ends with a miss, since nothing looks between misses.
     Sensed,
 }
 

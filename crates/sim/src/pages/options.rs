@@ -15,7 +15,7 @@ options! {
     /// What `simulate` takes beside traces and threads.
     pub struct PagesOptions {
         grid of "policies_and_bounds";
-        /// exact: every hit sets its bit; mapped: as real memory shows it by faults; sensed: as it shows it to who looks.
+        /// exact: every hit sets its bit; mapped: as real memory shows it by faults; sensed: as a policy finds it that looks.
         bits: String = Domain::Word { words: &["exact", "mapped", "sensed"] }, "exact";
         /// fetch: a write fault reads the page; blind: it reads nothing.
         write_miss: String = Domain::Word { words: &["fetch", "blind"] }, "fetch";
