@@ -49,6 +49,8 @@ pub(crate) struct Pager<P> {
     reserve: usize,
     write_queue: WriteQueue,
     read_ahead: ReadAhead,
+    /// The read of the page that is waited for, if it was begun before others are loaded.
+    early: Option<Reading>,
     /// Sensed bits: contents that the program must not reach.
     aside: Aside,
     /// `None` with mapped bits.
@@ -91,6 +93,7 @@ impl<P: BitDriven> Pager<P> {
             reserve: frames.reserve as usize,
             write_queue: WriteQueue::default(),
             read_ahead: ReadAhead::new(frames.read_ahead),
+            early: None,
             aside: Aside::default(),
             decision,
             offers: sees_writes.then(Offers::default),
@@ -193,12 +196,21 @@ impl<P: BitDriven> Pager<P> {
         self.reference_done(false)
     }
 
+    fn serve_access(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
+        let op = self.discover_before(page, op)?;
+        match self.memory.frame_of(page) {
+            Frame::NONE => self.miss(page, op, true),
+            frame => self.hit(page, op, frame),
+        }
+    }
+
     /// The page is loaded; its access waits for that, or has gone on.
     fn miss(&mut self, page: PageId, op: Op, waits: bool) -> Result<(), PagerError> {
         self.begin_miss(page);
         self.reap(false)?;
-        let reading = self.begin_content(page)?;
-        if let Err(error) = self.make_frame(page) {
+        let reading = self.begin_content(page);
+        let others = reading.as_ref().map_or(0, Reading::others);
+        if let Err(error) = self.make_frames(page, others) {
             reading.map_or(Ok(()), |reading| self.abandon_reading(reading))?;
             return Err(error);
         }
@@ -255,18 +267,19 @@ impl<P: BitDriven> Pager<P> {
         Ok(self.program.fill_with_zeros(page)?)
     }
 
-    /// Begins to read a page that must be read: a frame is made free for it meanwhile.
-    fn begin_content(&mut self, page: PageId) -> Result<Option<Reading>, PagerError> {
-        match self.pages.slot(page) {
-            Some(slot) if !self.pages.has(page, IN_FLIGHT | READ_AHEAD) => {
-                self.begin_reading(page, slot).map(Some)
-            }
-            _ => Ok(None),
+    /// Begins to read a page that must be read, if that has not been begun: frames are made free meanwhile.
+    fn begin_content(&mut self, page: PageId) -> Option<Reading> {
+        if let Some(reading) = self.early.take_if(|reading| reading.page() == page) {
+            return Some(reading);
         }
+        let slot = self.pages.slot(page)?;
+        let is_at_hand = self.pages.has(page, IN_FLIGHT | READ_AHEAD);
+        (!is_at_hand).then(|| self.begin_reading(page, slot))
     }
 
-    /// Makes a frame free, and keeps to the reserve.
-    fn make_frame(&mut self, incoming: PageId) -> Result<(), PagerError> {
+    /// Makes a frame free, and others for pages that are read ahead, and keeps to the reserve.
+    fn make_frames(&mut self, incoming: PageId, others: usize) -> Result<(), PagerError> {
+        self.make_room_to_read_ahead(others)?;
         self.make_room(incoming)?;
         self.keep_reserve()?;
         self.begin_unmapping()
@@ -295,7 +308,7 @@ impl<P: BitDriven> Pager<P> {
                 // Its write may have ended only now.
                 let reading = match reading {
                     Some(reading) => reading,
-                    None => self.begin_reading(page, slot)?,
+                    None => self.begin_reading_late(page, slot)?,
                 };
                 let started = Instant::now();
                 let read = during(Waits::ForRead, || self.end_reading(reading));
@@ -438,11 +451,12 @@ const PAGE_BYTES: u64 = clockhand_pager_protocol::PAGE_BYTES as u64;
 
 impl<P: BitDriven> Paging for Pager<P> {
     fn serve(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
-        let op = self.discover_before(page, op)?;
-        match self.memory.frame_of(page) {
-            Frame::NONE => self.miss(page, op, true),
-            frame => self.hit(page, op, frame),
+        let served = self.serve_access(page, op);
+        // Something has failed, and will be tried again.
+        if let Some(reading) = self.early.take() {
+            self.abandon_reading(reading)?;
         }
+        served
     }
 
     fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError> {

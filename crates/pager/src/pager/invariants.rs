@@ -10,6 +10,7 @@ impl<P: BitDriven> Pager<P> {
     /// Recounts everything.
     pub(super) fn check(&self) {
         self.memory.check_invariants();
+        assert!(self.early.is_none(), "a read has been forgotten");
         let mut present = 0;
         let mut evicted = 0;
         let mut ahead = 0;

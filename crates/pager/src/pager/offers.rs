@@ -131,16 +131,29 @@ impl<P: BitDriven> Pager<P> {
         let Some(offers) = &mut self.offers else { return Ok(op) };
         let is_discovered = offers.discovered.iter().any(|&(discovered, _)| discovered == page);
         if offers.begun != Some(page) || is_discovered {
-            if offers.discovered.is_empty() && self.brings_others(page) {
-                let pages = self.read_ahead.newest_and_oldest();
-                self.look_at_offers(pages);
+            if self.brings_others(page) {
+                self.look_before_others_come();
             }
+            self.read_early(page);
             self.load_discovered()?;
         }
         let Some(offers) = &mut self.offers else { return Ok(op) };
         // What is still to be written, and has not been copied, is in the memory file only.
         let is_written = offers.discovered.contains(&(page, Op::Write)) || self.is_leaving(page);
         Ok(if is_written { Op::Write } else { op })
+    }
+
+    /// If the page must be read, and others are to be loaded before, the store reads meanwhile.
+    fn read_early(&mut self, page: PageId) {
+        let Some(offers) = &self.offers else { return };
+        if offers.discovered.is_empty() || offers.begun.is_some() || self.is_discovered(page) {
+            return;
+        }
+        if self.brings_others(page)
+            && let Some(slot) = self.pages.slot(page)
+        {
+            self.early = Some(self.begin_reading(page, slot));
+        }
     }
 
     /// Whether the page is to leave, and is still where the program reaches it.
@@ -169,14 +182,33 @@ impl<P: BitDriven> Pager<P> {
         self.memory.frame_of(page) == Frame::NONE && !self.pages.has(page, IN_FLIGHT | READ_AHEAD)
     }
 
-    /// Finds those of the pages that have been accessed unasked.
+    /// Looks at the newest pages that wait to be accessed, and at all that are about to be dropped.
+    fn look_before_others_come(&mut self) {
+        let mut looked_at = self.read_ahead.newest_and_oldest();
+        self.look_at_offers(looked_at.clone());
+        // The more of them have been used, the more are read the next time, and are dropped for these.
+        loop {
+            let mut leaving = self.read_ahead.about_to_leave(|page| self.is_discovered(page));
+            leaving.retain(|page| !looked_at.contains(page));
+            if leaving.is_empty() {
+                return;
+            }
+            looked_at.extend(&leaving);
+            self.look_at_offers(leaving);
+        }
+    }
+
+    /// Finds those of the pages that have been accessed unasked and are not known to have been.
     fn look_at_offers(&mut self, mut pages: Vec<PageId>) {
+        pages.retain(|&page| !self.is_discovered(page));
         let Some(offers) = &mut self.offers else { return };
         pages.sort_unstable();
         let seen = self.memory.frames_mut().look_at(&pages);
         let accessed = pages.into_iter().zip(seen).filter(|(_, seen)| seen.is_translated);
         let op = |is_written| if is_written { Op::Write } else { Op::Read };
-        offers.discovered.extend(accessed.map(|(page, seen)| (page, op(seen.is_written))));
+        let found: Vec<_> = accessed.map(|(page, seen)| (page, op(seen.is_written))).collect();
+        offers.discovered.extend(&found);
+        found.into_iter().for_each(|(page, _)| self.read_ahead_was_used(page));
     }
 
     /// Loads the pages that have been discovered. Those that are late because of it wait until the program, which needs

@@ -16,7 +16,7 @@ use clockhand_policy::page::BitDriven;
 use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, READ_AHEAD};
 use super::{PAGE_BYTES, Pager};
 use crate::paging::PagerError;
-use crate::store::{PageAddress, Slot};
+use crate::store::{PageAddress, Slot, Store};
 use crate::watchdog::{Waits, during};
 
 /// The most pages that are read together.
@@ -39,8 +39,43 @@ pub(super) struct Reading {
     page: PageId,
     slot: Slot,
     others: Vec<(PageId, Slot)>,
-    /// Whether the store could begin it.
-    begun: io::Result<()>,
+    state: State,
+}
+
+/// How far a read is.
+enum State {
+    UnderWay,
+    /// Read, or not even begun.
+    Ended(io::Result<()>),
+}
+
+impl Reading {
+    /// The page that the program waits for.
+    pub(super) fn page(&self) -> PageId {
+        self.page
+    }
+
+    /// How many pages are read beside it.
+    pub(super) fn others(&self) -> usize {
+        self.others.len()
+    }
+
+    /// Waits until the store has read, or could not.
+    fn end(&mut self, store: &mut dyn Store) {
+        if let State::UnderWay = self.state {
+            self.state = State::Ended(store.end_read());
+        }
+    }
+
+    /// The page that the program waits for and its slot, the others, and whether all of them have been read.
+    fn ended(
+        mut self,
+        store: &mut dyn Store,
+    ) -> (PageId, Slot, Vec<(PageId, Slot)>, io::Result<()>) {
+        self.end(store);
+        let State::Ended(result) = self.state else { unreachable!("it was waited for") };
+        (self.page, self.slot, self.others, result)
+    }
 }
 
 /// How many pages are read together.
@@ -64,14 +99,20 @@ impl Window {
     /// How many pages to read together, the one at `place` included: a power of two, and no more than there is room for.
     fn pages_together(&mut self, place: u32, capacity: usize) -> usize {
         let is_neighbour = place.abs_diff(self.last_place) == 1;
-        let by_use = match self.used {
-            0 if !is_neighbour => 1,
-            used => (used + 2).next_power_of_two(),
+        let wanted = match self.used {
+            0 if !is_neighbour => (self.last_together / 2).max(1),
+            _ => self.most_together() as u32,
         };
         let most = MOST_TOGETHER.min(capacity as u32 + 1);
-        let together = by_use.max(self.last_together / 2).min(1 << most.ilog2());
+        let together = wanted.min(1 << most.ilog2());
         *self = Window { used: 0, last_together: together, last_place: place };
         together as usize
+    }
+
+    /// The most pages that are read together the next time.
+    fn most_together(&self) -> usize {
+        let by_use = (self.used + 2).next_power_of_two();
+        by_use.max(self.last_together / 2).min(MOST_TOGETHER) as usize
     }
 }
 
@@ -90,16 +131,29 @@ impl ReadAhead {
     }
 
     /// The pages that are worth a look before others are read: the newest, which say whether reading ahead pays, and the
-    /// oldest, which are about to be dropped.
+    /// oldest, which are about to be dropped if all of the last ones have been used.
     pub(super) fn newest_and_oldest(&self) -> Vec<PageId> {
         let most = MOST_TOGETHER as usize - 1;
         let waiting = self.waiting.len();
-        // At most twice as many are read as the last time.
-        let last = self.zeros.iter().map(|window| window.last_together).max().unwrap_or_default();
-        let next = most.min(2 * last.max(self.slots.last_together) as usize);
+        let last = self.windows().map(|window| window.last_together).max().unwrap_or_default();
+        let next = most.min(2 * last as usize);
         let oldest = (waiting + next).saturating_sub(self.capacity).min(waiting);
         let newest = waiting.saturating_sub(most).max(oldest);
         self.waiting.range(..oldest).chain(self.waiting.range(newest..)).copied().collect()
+    }
+
+    /// The pages that are dropped for the next ones, apart from those that have been discovered.
+    pub(super) fn about_to_leave(&self, is_discovered: impl Fn(PageId) -> bool) -> Vec<PageId> {
+        let next = self.windows().map(Window::most_together).max().unwrap_or_default();
+        let mut staying: Vec<_> =
+            self.waiting.iter().copied().filter(|&page| !is_discovered(page)).collect();
+        let leaving = (staying.len() + next - 1).saturating_sub(self.capacity);
+        staying.truncate(leaving);
+        staying
+    }
+
+    fn windows(&self) -> impl Iterator<Item = &Window> {
+        self.zeros.iter().chain([&self.slots])
     }
 
     /// How many pages of zeros to offer together, the one that the program waits for included.
@@ -107,27 +161,26 @@ impl ReadAhead {
         self.zeros[usize::from(is_upwards)].pages_together(page.0, self.capacity)
     }
 
-    /// Takes out a page that is accessed.
-    fn take(&mut self, page: PageId, is_zeros: bool) {
+    /// A page is accessed.
+    fn used(&mut self, is_zeros: bool) {
         match is_zeros {
             true => self.zeros.iter_mut().for_each(|window| window.used += 1),
             false => self.slots.used += 1,
         }
-        self.waiting.retain(|&waiting| waiting != page);
     }
 }
 
 impl<P: BitDriven> Pager<P> {
-    /// Begins to read the page that the program waits for, and others beside it.
-    pub(super) fn begin_reading(
-        &mut self,
-        page: PageId,
-        slot: Slot,
-    ) -> Result<Reading, PagerError> {
+    /// Begins to read the page that the program waits for, and others beside it, for which room must be made before they
+    /// have been read.
+    pub(super) fn begin_reading(&mut self, page: PageId, slot: Slot) -> Reading {
+        // A store reads for one at a time.
+        if let Some(reading) = &mut self.early {
+            reading.end(&mut *self.store);
+        }
         let capacity = self.read_ahead.capacity;
         let together = self.read_ahead.slots.pages_together(slot.0, capacity);
         let others = self.beside(slot, together - 1);
-        self.make_room_to_read_ahead(others.len())?;
         let wanted = others.iter().copied().chain([(page, slot)]);
         let mut reads: Vec<(Slot, PageAddress)> =
             wanted.map(|(page, slot)| (slot, self.place_to_read(page))).collect();
@@ -139,15 +192,31 @@ impl<P: BitDriven> Pager<P> {
         // Most stores have read when they return.
         let begun = during(Waits::ForRead, begin);
         self.times.read_wait += started.elapsed();
-        Ok(Reading { page, slot, others, begun })
+        let state = match begun {
+            Ok(()) => State::UnderWay,
+            failed => State::Ended(failed),
+        };
+        Reading { page, slot, others, state }
+    }
+
+    /// The same when frames have been made free already.
+    pub(super) fn begin_reading_late(
+        &mut self,
+        page: PageId,
+        slot: Slot,
+    ) -> Result<Reading, PagerError> {
+        let reading = self.begin_reading(page, slot);
+        if let Err(error) = self.make_room_to_read_ahead(reading.others()) {
+            self.abandon_reading(reading)?;
+            return Err(error);
+        }
+        Ok(reading)
     }
 
     /// Waits for what has been read. If the pages could not be read together, the one that the program waits for is read
     /// alone.
     pub(super) fn end_reading(&mut self, reading: Reading) -> Result<(), PagerError> {
-        let Reading { page, slot, others, begun } = reading;
-        let mut read = begun.and_then(|()| self.store.end_read());
-        let mut others = others;
+        let (page, slot, mut others, mut read) = reading.ended(&mut *self.store);
         if read.is_err() && !others.is_empty() {
             for (other, _) in others.drain(..) {
                 self.has_not_been_read(other)?;
@@ -174,8 +243,8 @@ impl<P: BitDriven> Pager<P> {
     /// Waits for what is being read, and leaves nothing behind.
     pub(super) fn abandon_reading(&mut self, reading: Reading) -> Result<(), PagerError> {
         // What is not wanted need not have been read.
-        let _ = reading.begun.and_then(|()| self.store.end_read());
-        for (page, _) in reading.others.into_iter().chain([(reading.page, reading.slot)]) {
+        let (page, slot, others, _) = reading.ended(&mut *self.store);
+        for (page, _) in others.into_iter().chain([(page, slot)]) {
             self.has_not_been_read(page)?;
         }
         Ok(())
@@ -186,7 +255,9 @@ impl<P: BitDriven> Pager<P> {
     fn beside(&self, slot: Slot, most: usize) -> Vec<(PageId, Slot)> {
         let readable = |number: u32| {
             let page = self.pages.page_in(Slot(number))?;
-            let is_wanted = !self.pages.has(page, PRESENT | IN_FLIGHT);
+            // What is aside and not in memory is being read; what has been discovered and has left again is about to be.
+            let is_absent = !self.pages.has(page, PRESENT | IN_FLIGHT | ASIDE);
+            let is_wanted = is_absent && !self.is_discovered(page);
             is_wanted.then_some((page, Slot(number)))
         };
         let behind = (slot.0 + 1..=u32::MAX).map_while(readable).take(most);
@@ -215,6 +286,11 @@ impl<P: BitDriven> Pager<P> {
         Ok(self.program.forget(page, 1)?)
     }
 
+    /// A page that was read ahead is found to have been accessed: that is known before it is loaded.
+    pub(super) fn read_ahead_was_used(&mut self, page: PageId) {
+        self.read_ahead.used(self.pages.slot(page).is_none());
+    }
+
     /// A page that was read ahead, or was otherwise at hand, is accessed.
     pub(super) fn use_read_ahead(&mut self, page: PageId) {
         self.pages.clear(page, READ_AHEAD);
@@ -223,7 +299,10 @@ impl<P: BitDriven> Pager<P> {
             self.counts.pages_rescued += 1;
             return;
         }
-        self.read_ahead.take(page, is_zeros);
+        if !self.is_discovered(page) {
+            self.read_ahead.used(is_zeros);
+        }
+        self.read_ahead.waiting.retain(|&waiting| waiting != page);
         match is_zeros {
             true => self.counts.pages_zero_filled += 1,
             false => self.counts.pages_read += 1,
