@@ -298,7 +298,7 @@ def test_other_output_is_told(clockhand: Clockhand) -> None:
 
 
 def test_ctrl_c_goes_to_the_program_and_what_it_did_is_told(tmp_path: Path) -> None:
-    # Without a fork: a signal that comes during one does not reach the child that is being made.
+    # Without a fork: for some microseconds around one the shell itself blocks signals.
     sleeping = "echo ready; exec sleep 60"
     words = ["run", "--policy", "clock", *SMALL, *FILE, "--", "sh", "-c", sleeping]
     started = subprocess.Popen(

@@ -53,7 +53,7 @@ pub enum RequestKind {
     /// A copy of all pages, for a child that is about to be forked. Until [`RequestKind::EndFork`], or the end of the
     /// connection, no page changes.
     BeginFork = 3,
-    /// The child has been forked, or could not be.
+    /// The child has been forked, or could not be. With `fork` not [`NO_TOKEN`]: none has been, and this copy ends now.
     EndFork = 4,
     /// The program is about to ask where it may run, or to choose it: its threads are let go from the pager's processor,
     /// if it chooses for good.
@@ -74,7 +74,7 @@ pub struct Request {
     pub reserved: u32,
     /// Which memory is meant, from the reply to its attaching; [`NO_TOKEN`] when attaching.
     pub memory: Token,
-    /// Attach: the token that BeginFork was answered with, or [`NO_TOKEN`].
+    /// Attach, EndFork: the token that BeginFork was answered with, or [`NO_TOKEN`].
     pub fork: Token,
     /// Discard: the first page, counted from the start of the memory.
     pub first_page: u64,

@@ -137,14 +137,14 @@ fn serve_fork(
     let begun = send_packet(connection, &Reply { fork, ..Reply::ZERO }, None);
     let mut end = Request::ZERO;
     let ended = begun.and_then(|()| receive(connection, &mut end).map(drop));
-    if ended.is_err() {
+    if ended.is_err() || end.fork == fork {
         shared.forget_copy(fork);
     }
     // A program whose memory has ended needs no command.
     let _ = control.command(Command::EndFork);
     if ended.is_ok() && end.kind == RequestKind::EndFork as u32 {
         let _ = send_packet(connection, &Reply::ZERO, None);
-        // The child has the connection too, until it has its memory.
+        // The child, if there is one, has the connection too, until it has its memory.
         let _ = receive(connection, &mut end);
     }
     shared.forget_copy(fork);

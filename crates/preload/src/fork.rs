@@ -3,6 +3,11 @@
 //! The mapping is not inherited, so that nothing is ever shared by accident. Before the fork the pager freezes the pages
 //! and copies them; the child attaches itself to the copy, at the same address. Between, the heap is locked and no signal
 //! handler runs on the forking thread, which must not write to a frozen page.
+//!
+//! The kernel makes no child while a signal waits for the forking thread: the signal comes first, and then the fork from its
+//! beginning. Thus what is sent to a whole group ends a program before its child exists, or reaches both. But the kernel
+//! does not count a blocked signal as waiting, and the copy takes milliseconds. So we do the same: with the copy made, we
+//! look whether a signal has come, and if so give the copy back, let the signal have its effect, and begin again.
 
 use core::cell::UnsafeCell;
 
@@ -12,6 +17,13 @@ use crate::pager::Connection;
 use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
 use crate::system::{self, SignalSet};
 use crate::{attach, memory, pager};
+
+/// How often a fork is begun while signals come during each beginning. The signal that matters has its effect after the
+/// first; a program with a timer that is faster than the copy shall fork at last.
+const MAX_BEGINNINGS: u32 = 4;
+
+/// Tells of children of the program, hence never of what a child should have heard as well; common in shells that fork.
+const OF_CHILDREN: SignalSet = 1 << (libc::SIGCHLD - 1);
 
 /// What the pager gave for a fork.
 #[derive(Clone, Copy)]
@@ -54,11 +66,19 @@ pub fn register() -> core::result::Result<(), Sentence> {
 }
 
 extern "C" fn prepare() {
-    memory::lock();
-    let signals = system::block_signals();
-    let copy = begin(signals as usize);
-    // SAFETY: the lock is held.
-    unsafe { *FORK.0.get() = Fork { copy, signals } };
+    for beginning in 1.. {
+        memory::lock();
+        let signals = system::block_signals();
+        let copy = begin(signals as usize);
+        let came = system::pending_signals() & !signals & !OF_CHILDREN;
+        // SAFETY: the lock is held.
+        unsafe { *FORK.0.get() = Fork { copy, signals } };
+        if came == 0 || copy.is_err() || beginning == MAX_BEGINNINGS {
+            return;
+        }
+        // The signals that came have their effect in here.
+        end(true);
+    }
 }
 
 /// Asks the pager for the copy.
@@ -77,12 +97,18 @@ fn begin(on_stack: usize) -> core::result::Result<Copy, Sentence> {
 }
 
 extern "C" fn finish_in_parent() {
+    end(false);
+}
+
+/// Lets pages change again. When no child has been made, `give_back` ends the copy at once, so that a second one has room.
+fn end(give_back: bool) {
     // SAFETY: the lock is held since `prepare`.
     let fork = unsafe { &*FORK.0.get() };
     if let Ok(copy) = fork.copy {
-        // Closing the connection lets pages change again.
         let connection = Connection::of_descriptor(copy.connection);
-        if let Err(sentence) = pager::ask_over(&connection, &pager::request(RequestKind::EndFork)) {
+        let mut request = pager::request(RequestKind::EndFork);
+        request.fork = if give_back { copy.token } else { NO_TOKEN };
+        if let Err(sentence) = pager::ask_over(&connection, &request) {
             // The pager has ended, or the program has closed our descriptor: then its child may be lost.
             sentence.end_program(LOST_MEMORY_EXIT_CODE);
         }

@@ -271,6 +271,15 @@ pub fn restore_signals(signals: SignalSet) {
     let _ = unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
 }
 
+/// The signals that have come for the calling thread, or for its process, and wait because they are blocked.
+pub fn pending_signals() -> SignalSet {
+    let mut pending: SignalSet = 0;
+    let pointer = &raw mut pending as usize;
+    // SAFETY: the set is of the size that is said. The call fails for wrong addresses only.
+    let _ = unsafe { call(libc::SYS_rt_sigpending, [pointer, SIGNAL_SET_BYTES, 0, 0, 0, 0]) };
+    pending
+}
+
 /// Waits while the word has this value; it may also return spuriously.
 pub fn wait_while(word: &core::sync::atomic::AtomicU32, value: u32) {
     let arguments = [word.as_ptr() as usize, libc::FUTEX_WAIT as usize, value as usize, 0, 0, 0];

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -341,6 +342,33 @@ fn a_child_whose_fork_the_pager_refuses_does_not_run() {
     let output = paged(&mut program(&shell, &["-c", "(echo never); echo $?"]), &pager);
     assert_eq!(text(&output.stderr), format!("clockhand: {sentence}\n"));
     assert_eq!(text(&output.stdout), "125\n");
+}
+
+#[test]
+fn a_signal_that_comes_during_a_fork_ends_the_program_before_there_is_a_child() {
+    let behaviour = Behaviour { signal_in_forks: Some(libc::SIGTERM), ..Behaviour::default() };
+    // Other shells block signals themselves while they fork.
+    let (Some(pager), Some(shell)) = (pager(behaviour), installed("dash")) else { return };
+    let script = ["-c", "(echo child); echo parent"];
+    let output = paged(&mut program(&shell, &script), &pager);
+    // The child was made, did not get the signal, and outlived the shell.
+    assert_eq!(text(&output.stdout), "");
+    assert_eq!(output.status.signal(), Some(libc::SIGTERM), "{}", text(&output.stderr));
+    assert_eq!(pager.counts().copies.load(Ordering::Relaxed), 1);
+    assert_eq!(pager.counts().forked.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_program_that_gets_a_signal_during_each_fork_forks_at_last() {
+    let behaviour = Behaviour { signal_in_forks: Some(libc::SIGUSR1), ..Behaviour::default() };
+    // Other shells block signals themselves while they fork.
+    let (Some(pager), Some(shell)) = (pager(behaviour), installed("dash")) else { return };
+    let script = ["-c", "trap 'caught=yes' USR1; (echo child); echo caught=$caught"];
+    let output = paged(&mut program(&shell, &script), &pager);
+    assert_eq!(text(&output.stdout), "child\ncaught=yes\n", "{}", text(&output.stderr));
+    assert!(output.status.success());
+    assert_eq!(pager.counts().copies.load(Ordering::Relaxed), 4);
+    assert_eq!(pager.counts().forked.load(Ordering::Relaxed), 1);
 }
 
 #[test]

@@ -309,6 +309,8 @@ fn copy_data(from: &File, to: &File) {
 pub struct Behaviour {
     /// The pager refuses forks with this sentence.
     pub refuse_forks: Option<&'static str>,
+    /// Each program gets this signal while the pager copies its memory for a child.
+    pub signal_in_forks: Option<libc::c_int>,
     /// The pager refuses programs with this sentence.
     pub refuse_programs: Option<&'static str>,
     /// The pager says with this sentence that programs run without it.
@@ -322,6 +324,8 @@ pub struct Counts {
     pub attached: AtomicUsize,
     /// Of these, forked children.
     pub forked: AtomicUsize,
+    /// Copies for children that were begun.
+    pub copies: AtomicUsize,
     /// Pages whose translation was to be dropped.
     pub unmapped_pages: AtomicUsize,
     /// Requests to forget pages.
@@ -464,6 +468,10 @@ fn answer(socket: &Socket, shared: &Shared) -> io::Result<()> {
             } else {
                 reply.fork = shared.next_token();
                 shared.copies.lock().unwrap().insert(reply.fork, memory.freeze());
+                shared.counts.copies.fetch_add(1, Ordering::Relaxed);
+                if let Some(signal) = shared.behaviour.signal_in_forks {
+                    send_signal(socket, signal)?;
+                }
                 socket.reply(&reply, None)?;
                 let ended = socket.receive(request.as_bytes_mut());
                 memory.thaw();
@@ -475,6 +483,20 @@ fn answer(socket: &Socket, shared: &Shared) -> io::Result<()> {
         (kind, _) => panic!("test pager: request {kind} for no memory"),
     }
     socket.reply(&reply, None)
+}
+
+/// Sends a signal to the program that opened the connection.
+fn send_signal(socket: &Socket, signal: libc::c_int) -> io::Result<()> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: the kernel writes one structure, which lives here.
+    unsafe {
+        let descriptor = socket.0.as_raw_fd();
+        check(libc::getsockopt(descriptor, level, option, (&raw mut peer).cast(), &mut bytes))?;
+        assert_ne!(peer.pid, libc::getpid(), "the program opens its connections itself");
+        check(libc::kill(peer.pid, signal)).map(drop)
+    }
 }
 
 fn refuse(reply: &mut Reply, sentence: &str) {
