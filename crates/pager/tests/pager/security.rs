@@ -329,3 +329,25 @@ fn a_fork_whose_connection_ends_freezes_nothing_and_leaves_no_copy() {
         assert_eq!(reply.refused, REFUSED, "the copy went with its connection");
     }
 }
+
+#[test]
+fn a_copy_that_a_program_gives_back_ends_while_the_connection_is_open() {
+    if is_refused() {
+        return;
+    }
+    let program = Program::begin();
+    let inherited_socket = program.server.inherited_socket().as_raw_fd();
+    let begin =
+        Request { kind: RequestKind::BeginFork as u32, memory: program.token, ..Request::ZERO };
+    let connection = Connection::through(inherited_socket).expect("the socket is open");
+    let copy = connection.ask(&begin, None).expect("the pager answers").fork;
+    let end = Request { kind: RequestKind::EndFork as u32, fork: copy, ..begin };
+    assert_eq!(connection.ask(&end, None).expect("the pager answers").refused, 0);
+    program.check();
+    let attach = Request { kind: RequestKind::Attach as u32, fork: copy, ..Request::ZERO };
+    let other = Connection::through(inherited_socket).expect("the socket is open");
+    let userfaultfd = userfaultfd();
+    let reply = other.ask(&attach, Some(userfaultfd.as_raw_fd())).expect("an answer");
+    assert_eq!(reply.refused, REFUSED, "a fork that begins again has room for its second copy");
+    drop(connection);
+}
