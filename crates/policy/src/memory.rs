@@ -99,6 +99,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         if pages > self.residents.pages() {
             assert!(P::TAKES_MORE_PAGES, "the policy was built for fewer pages");
             self.residents.take_more(pages);
+            self.policy.take_more_pages(pages);
         }
     }
 

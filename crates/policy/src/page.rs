@@ -106,9 +106,16 @@ pub trait PagePolicy {
     /// numbers pages in another order than by address must then give those by address.
     const PAGE_NUMBERS_MATTER: bool = false;
 
-    /// Whether pages may come whose numbers are beyond those that the policy was built for: it keeps nothing by number. A
-    /// driver can replay such a policy before it knows [how many pages there are](crate::Memory::take_more_pages).
+    /// Whether pages may come whose numbers are beyond those that the policy was built for: it keeps nothing by number, or
+    /// [enlarges](PagePolicy::take_more_pages) what it keeps. A driver can replay such a policy before it knows
+    /// [how many pages there are](crate::Memory::take_more_pages).
     const TAKES_MORE_PAGES: bool = false;
+
+    /// Pages are numbered below `pages` from now on, more than before: what is kept by number grows. Called only of
+    /// policies that [take more](PagePolicy::TAKES_MORE_PAGES), before such a page comes.
+    fn take_more_pages(&mut self, pages: u32) {
+        let _ = pages;
+    }
 
     /// Whether a driver that knows the references to come gains time by [`look_ahead`](PagePolicy::look_ahead).
     const LOOKS_AHEAD: bool = false;

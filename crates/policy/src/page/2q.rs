@@ -99,7 +99,12 @@ impl TwoQ {
 }
 
 impl PagePolicy for TwoQ {
+    const TAKES_MORE_PAGES: bool = true;
     const LOOKS_AHEAD: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.a1out.take_more(pages);
+    }
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let victim = match self.a1in.len() > self.kin {

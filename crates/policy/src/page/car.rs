@@ -156,7 +156,12 @@ impl Car {
 }
 
 impl PagePolicy for Car {
+    const TAKES_MORE_PAGES: bool = true;
     const LOOKS_AHEAD: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.ghosts.take_more(pages);
+    }
 
     #[inline(always)]
     fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {

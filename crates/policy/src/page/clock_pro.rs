@@ -229,6 +229,14 @@ impl ClockPro {
 }
 
 impl PagePolicy for ClockPro {
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.clock_links.grow_to(PageId(pages - 1));
+        self.frame_of_page.resize(pages as usize, Frame::NONE);
+        self.in_test.take_more(pages);
+    }
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut pinned = 0;
         loop {

@@ -43,7 +43,12 @@ impl Cataloged for CrawA {
 }
 
 impl PagePolicy for CrawA {
+    const TAKES_MORE_PAGES: bool = true;
     const LOOKS_AHEAD: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.0.take_more_pages(pages);
+    }
 
     #[inline(always)]
     fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {

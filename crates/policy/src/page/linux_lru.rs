@@ -212,7 +212,12 @@ impl LinuxLru {
 }
 
 impl PagePolicy for LinuxLru {
+    const TAKES_MORE_PAGES: bool = true;
     const RECLAIMS_IN_BATCHES: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.evicted_at.resize(pages as usize, 0);
+    }
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         one_page(self, frames, Self::shrink)

@@ -143,6 +143,14 @@ impl Lirs {
 }
 
 impl PagePolicy for Lirs {
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.stack_links.grow_to(PageId(pages - 1));
+        self.status.resize(pages as usize, Status::NotInStack);
+        self.frame_of_page.resize(pages as usize, Frame::NONE);
+    }
+
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let victim = match first_unpinned(&self.queue, &self.queue_links, frames) {
             Some(victim) => {

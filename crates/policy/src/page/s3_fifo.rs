@@ -140,7 +140,12 @@ impl S3Fifo {
 }
 
 impl PagePolicy for S3Fifo {
+    const TAKES_MORE_PAGES: bool = true;
     const LOOKS_AHEAD: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.ghosts.take_more(pages);
+    }
 
     #[inline(always)]
     fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {

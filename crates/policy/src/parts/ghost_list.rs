@@ -120,8 +120,17 @@ impl<const WORDS: usize, const LISTS: usize> GhostLists<WORDS, LISTS> {
 
     /// The last list shares its word no more: a page may be in it whatever other lists it is in.
     pub(crate) fn with_last_list_apart(mut self) -> Self {
-        self.words_of_last_list = vec![NONE; self.words_of_page.len()];
+        // One word at least: without any, the list would share.
+        self.words_of_last_list = vec![NONE; self.words_of_page.len().max(1)];
         self
+    }
+
+    /// Pages are numbered below `pages` from now on, more than before; the new ones are no ghosts.
+    pub(crate) fn take_more(&mut self, pages: u32) {
+        self.words_of_page.resize(pages as usize, [NONE; WORDS]);
+        if !self.words_of_last_list.is_empty() {
+            self.words_of_last_list.resize(pages as usize, NONE);
+        }
     }
 
     #[inline]
@@ -304,9 +313,14 @@ mod tests {
         }
         let mut expected_lists: [Vec<PageId>; 2] = Default::default();
         let mut number = 1_u64;
-        for _ in 0..5_000 {
+        for step in 0..5_000 {
+            // Pages become known as they come, until all are.
+            let pages = (1 + step / 20).min(PAGES);
+            if pages as usize > ghosts.words_of_page.len() {
+                ghosts.take_more(pages);
+            }
             number = number.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let page = PageId((number >> 33) as u32 % PAGES);
+            let page = PageId((number >> 33) as u32 % pages);
             let list = (number >> 20) as usize & 1;
             let may_push = WORDS == 2 || !expected_lists[1 - list].contains(&page);
             let expected = &mut expected_lists[list];
@@ -341,23 +355,24 @@ mod tests {
         }
     }
 
+    const FIRST_PAGES: u32 = 3;
     const PAGES: u32 = 40;
 
     #[test]
     fn ghosts_are_those_of_plain_vectors() {
-        follow(GhostLists::<2, 2>::new(PAGES), FIRST_TURN);
-        follow(GhostLists::<2, 2>::new(PAGES).with_last_list_apart(), FIRST_TURN);
+        follow(GhostLists::<2, 2>::new(FIRST_PAGES), FIRST_TURN);
+        follow(GhostLists::<2, 2>::new(FIRST_PAGES).with_last_list_apart(), FIRST_TURN);
     }
 
     #[test]
     fn lists_that_share_a_word_keep_their_pages_apart() {
-        follow(GhostLists::<1, 2>::new(PAGES), FIRST_TURN);
+        follow(GhostLists::<1, 2>::new(FIRST_PAGES), FIRST_TURN);
     }
 
     #[test]
     fn turns_are_counted_anew_before_they_run_out() {
-        follow(GhostLists::<2, 2>::new(PAGES), TURNS - 100);
-        follow(GhostLists::<2, 2>::new(PAGES).with_last_list_apart(), TURNS - 100);
-        follow(GhostLists::<1, 2>::new(PAGES), TURNS - 100);
+        follow(GhostLists::<2, 2>::new(FIRST_PAGES), TURNS - 100);
+        follow(GhostLists::<2, 2>::new(FIRST_PAGES).with_last_list_apart(), TURNS - 100);
+        follow(GhostLists::<1, 2>::new(FIRST_PAGES), TURNS - 100);
     }
 }

@@ -33,14 +33,17 @@ fn both(policies: &[&str], frames: &[u32], change: impl Fn(&mut Experiment)) -> 
 #[test]
 fn every_policy_counts_the_same_while_the_trace_is_read() {
     let mut policies: Vec<&str> = CATALOG.iter().map(|entry| entry.description.name).collect();
-    policies.extend(["nru:mode=periodic", "bound"]);
+    policies.extend(["nru:mode=periodic", "craw:ghosts=literal", "bound"]);
     let [alone, on_view] = both(&policies, &[700], |_| ());
     assert_eq!(alone, on_view);
 }
 
 #[test]
 fn few_frames_and_more_than_the_trace_has_pages_count_the_same() {
-    let [alone, on_view] = both(&["clock", "lru", "cflru", "lfu"], &[1, 1 << 20], |_| ());
+    let policies = ["clock", "lru", "cflru", "lfu", "craw", "craw:ghosts=literal", "arc", "lirs"];
+    let [alone, on_view] = both(&policies, &[2, 1 << 20], |_| ());
+    assert_eq!(alone, on_view);
+    let [alone, on_view] = both(&["clock", "lru", "car", "s3-fifo"], &[1], |_| ());
     assert_eq!(alone, on_view);
 }
 
