@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clockhand_pager_protocol::PAGE_BYTES;
 use io_uring::{IoUring, opcode, squeue, types};
@@ -16,6 +16,16 @@ const RING_ENTRIES: u32 = 256;
 
 /// The most pages of one operation.
 const OPERATION_PAGES: usize = 256;
+
+/// For how long a read is waited for without going to sleep: as long as one takes of a solid-state drive. A processor that
+/// has nothing to do is halted, and in a virtual machine waking it takes as long as the drive needs to read.
+const WATCHED: Duration = Duration::from_micros(150);
+
+/// When another thread has run in a look for so long, the processor is wanted.
+const GIVEN_AWAY: Duration = Duration::from_micros(20);
+
+/// After a read that has not ended meanwhile, so many are slept for at once.
+const SLEPT_FOR: u32 = 4;
 
 /// How long to wait when the kernel has no memory for an operation.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -38,6 +48,8 @@ pub struct SwapFileStore {
     reads: usize,
     /// The first failure of these.
     read_failure: Option<io::Error>,
+    /// How many more reads are slept for at once.
+    slept_for: u32,
 }
 
 /// Pages in consecutive slots that are read or written in one operation of the kernel.
@@ -152,6 +164,7 @@ impl SwapFileStore {
             read: Vec::new(),
             reads: 0,
             read_failure: None,
+            slept_for: 0,
         })
     }
 
@@ -193,6 +206,27 @@ impl SwapFileStore {
         // pages do so as the caller of `read` or `start_write` has promised. The file is open as long as the ring.
         unsafe { self.ring.submission().push(&entry) }
             .expect("there are no more operations than entries in the queue");
+    }
+
+    /// Waits for a read awake, as long as that pays.
+    fn watch_read(&mut self) {
+        self.progress(false);
+        if self.slept_for > 0 {
+            self.slept_for -= 1;
+            return;
+        }
+        let started = Instant::now();
+        let mut last_look = started;
+        while self.reads > 0 {
+            std::thread::yield_now();
+            self.progress(false);
+            let now = Instant::now();
+            if now - started > WATCHED || now - last_look > GIVEN_AWAY {
+                self.slept_for = SLEPT_FOR;
+                return;
+            }
+            last_look = now;
+        }
     }
 
     /// Tells the kernel of new operations, and takes note of completed ones; with `wait` at least one, unless the
@@ -349,6 +383,7 @@ impl Store for SwapFileStore {
     }
 
     fn end_read(&mut self) -> io::Result<()> {
+        self.watch_read();
         while self.reads > 0 {
             self.progress(true);
         }
