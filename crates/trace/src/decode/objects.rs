@@ -18,6 +18,9 @@ pub(crate) const OBJECT_BYTES: u32 = 4096;
 /// The bits of an identifier that fit into an address beside the bytes of the object.
 const ADDRESS_ID_BITS: u32 = 64 - OBJECT_BYTES.trailing_zeros();
 
+/// How many streams are remembered beside their table.
+const REMEMBERED: usize = 16;
+
 /// One request for an object.
 pub(crate) struct ObjectRequest {
     pub(crate) op: Op,
@@ -33,8 +36,8 @@ pub(crate) struct ObjectRequest {
 pub(crate) struct Objects {
     /// Stream by owner and high bits of the identifier, in the order of their appearance.
     streams: FxHashMap<(u32, u64), u32>,
-    /// The one that was asked for last, which is often asked for again.
-    last: Option<((u32, u64), u32)>,
+    /// Those that were asked for last, which are often asked for again, by the last digits of their owners.
+    last: [Option<((u32, u64), u32)>; REMEMBERED],
     larger_requests: u64,
 }
 
@@ -47,7 +50,7 @@ impl Objects {
         output: &mut Output,
     ) -> Result<(), Fault> {
         let key = (request.owner, request.id >> ADDRESS_ID_BITS);
-        let stream = match self.last {
+        let stream = match self.last[key.0 as usize % REMEMBERED] {
             Some((last, stream)) if last == key => stream,
             _ => self.number(key),
         };
@@ -66,7 +69,7 @@ impl Objects {
     fn number(&mut self, key: (u32, u64)) -> u32 {
         let next = self.streams.len() as u32;
         let stream = *self.streams.entry(key).or_insert(next);
-        self.last = Some((key, stream));
+        self.last[key.0 as usize % REMEMBERED] = Some((key, stream));
         stream
     }
 
