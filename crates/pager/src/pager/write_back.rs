@@ -102,6 +102,10 @@ impl<P: BitDriven> Pager<P> {
         }
         if self.write_queue.waiting.len() >= self.cluster_pages() {
             self.start_writes(Departing::Unwanted)?;
+            // It has been taken away, and was zeros.
+            if !self.pages.has(page, IN_FLIGHT) {
+                self.spare(page);
+            }
         }
         Ok(())
     }
@@ -118,11 +122,12 @@ impl<P: BitDriven> Pager<P> {
         self.take_aside(&leaving)?;
         for page in leaving {
             if self.aside.content(page).is_zeros() {
-                self.spare(page);
                 self.write_queue.waiting.retain(|&waiting| waiting != page);
                 self.pages.clear(page, IN_FLIGHT);
-                // The page whose write is only being prepared has not been counted as evicted yet, and leaves at once.
+                // The page whose write is only being prepared has not been counted as evicted yet, and leaves at once, unless the
+                // write of others fails: then it is prepared again.
                 if self.preparing != Some(page) {
+                    self.spare(page);
                     self.write_queue.evicted -= 1;
                     self.leave(page)?;
                 }

@@ -21,6 +21,8 @@ use crate::model::{ModelMemory, ModelStore, Source};
 pub enum Step {
     Read(u32),
     Write(u32),
+    /// A page of zeros is not written to the store.
+    WriteZeros(u32),
     Discard(u32, u32),
 }
 
@@ -31,7 +33,8 @@ fn steps(longest: usize) -> impl Strategy<Value = Vec<Step>> {
     let page = || prop_oneof![3 => 0..6u32, 2 => 0..PAGES];
     let step = prop_oneof![
         20 => page().prop_map(Step::Read),
-        14 => page().prop_map(Step::Write),
+        12 => page().prop_map(Step::Write),
+        2 => page().prop_map(Step::WriteZeros),
         1 => (0..PAGES - 4, 1..4u32).prop_map(|(first, pages)| Step::Discard(first, pages)),
     ];
     prop::collection::vec(step, 1..longest)
@@ -319,14 +322,15 @@ impl Program {
                 let expected = self.expected().contents[page as usize];
                 assert_eq!(self.memory.read(PageId(page)), expected, "page {page}");
             }
-            Step::Write(page) => {
+            Step::Write(page) | Step::WriteZeros(page) => {
                 while !self.memory.allows(PageId(page), Op::Write) {
                     self.access(PageId(page), Op::Write);
                 }
                 let mut expected = self.expected();
                 expected.written += 1;
-                expected.contents[page as usize] = expected.written;
-                self.memory.write(PageId(page), expected.written);
+                let value = if let Step::Write(_) = step { expected.written } else { 0 };
+                expected.contents[page as usize] = value;
+                self.memory.write(PageId(page), value);
             }
             Step::Discard(first, pages) => {
                 let discarded = self.paging.discard(PageId(first), pages);
