@@ -1,6 +1,9 @@
 //! Which pages of the memory are used, and for what. No I/O, no allocation: the table is in storage that its owner
 //! provides.
 
+/// Something that has grown once is placed where it can become that many times as large without being moved again.
+const ROOM_TO_GROW: u32 = 8;
+
 /// What a range of pages is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -93,6 +96,21 @@ impl RangeTable {
             .or_else(|| self.first_gap(pages, alignment_pages, 0))?;
         self.insert(Range { first_page, pages, used_for });
         Some(first_page)
+    }
+
+    /// Takes `pages` in a row for something that grows, with free pages behind them, at the end of the largest gap: what is
+    /// placed in the first gap that fits is not placed there, and the gap stays nearly as large as it was.
+    pub fn allocate_growing(&mut self, pages: u32, used_for: Use) -> Option<u32> {
+        let gap_ends = self.ranges().iter().map(|range| range.first_page).chain([self.pages]);
+        let gap_starts = [0].into_iter().chain(self.ranges().iter().map(Range::end_page));
+        let gaps = gap_starts.zip(gap_ends);
+        let (start, end) = gaps.max_by_key(|(start, end)| end - start)?;
+        let room = pages.saturating_mul(ROOM_TO_GROW).min(end - start);
+        if room < pages {
+            return None;
+        }
+        self.insert(Range { first_page: end - room, pages, used_for });
+        Some(end - room)
     }
 
     fn first_gap(&self, pages: u32, alignment_pages: usize, from_page: u32) -> Option<u32> {

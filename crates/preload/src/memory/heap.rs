@@ -6,7 +6,7 @@ use clockhand_pager_protocol::PAGE_BYTES;
 use dlmalloc::{Allocator, Dlmalloc};
 
 use super::{Memory, address_of, page_of, pages_for, release, with_ranges};
-use crate::ranges::{Range, Use};
+use crate::ranges::{Range, RangeTable, Use};
 
 /// As in the C library: blocks from this size on get pages of their own ...
 const FIRST_BLOCK_BYTES: usize = 128 * 1024;
@@ -122,13 +122,16 @@ impl Memory {
     fn allocate_large(&mut self, bytes: usize, alignment_bytes: usize) -> *mut u8 {
         let Some(pages) = pages_for(bytes) else { return null_mut() };
         let alignment_pages = alignment_bytes.div_ceil(PAGE_BYTES);
+        self.block_of_pages(|ranges| {
+            let from_page = ranges.middle_page();
+            ranges.allocate(pages, alignment_pages, from_page, Use::Block)
+        })
+    }
+
+    /// A block that begins at the page that `place` took; null if it took none.
+    fn block_of_pages(&mut self, place: impl FnOnce(&mut RangeTable) -> Option<u32>) -> *mut u8 {
         // SAFETY: `self` is reached under the lock only, and dlmalloc is not running.
-        let first_page = unsafe {
-            with_ranges(|ranges| {
-                let from_page = ranges.middle_page();
-                ranges.allocate(pages, alignment_pages, from_page, Use::Block)
-            })
-        };
+        let first_page = unsafe { with_ranges(place) };
         first_page.map_or(null_mut(), |page| address_of(page) as *mut u8)
     }
 
@@ -209,7 +212,12 @@ impl Memory {
     /// # Safety
     /// As for [`Memory::reallocate`].
     unsafe fn reallocate_elsewhere(&mut self, block: *mut u8, bytes: usize) -> *mut u8 {
-        let new_block = self.allocate(bytes, ALIGNMENT_BYTES);
+        let new_block = match pages_for(bytes) {
+            Some(pages) if bytes >= self.heap.block_bytes => {
+                self.block_of_pages(|ranges| ranges.allocate_growing(pages, Use::Block))
+            }
+            _ => self.allocate(bytes, ALIGNMENT_BYTES),
+        };
         if !new_block.is_null() {
             // SAFETY: both blocks are as large as what is copied, and the new one is new.
             unsafe {

@@ -82,7 +82,8 @@ impl Memory {
             if !may_move {
                 return None;
             }
-            let new_address = self.map(new_bytes)?;
+            let new_page = with_ranges(|ranges| ranges.allocate_growing(new_pages, Use::Mapping))?;
+            let new_address = address_of(new_page);
             let kept_bytes = pages as usize * PAGE_BYTES;
             copy_nonoverlapping(address as *const u8, new_address as *mut u8, kept_bytes);
             self.unmap(address, kept_bytes);

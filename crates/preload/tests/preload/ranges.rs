@@ -12,6 +12,7 @@ const PAGES: u32 = 64;
 #[derive(Clone, Debug)]
 enum Step {
     Allocate { pages: u32, alignment: usize, from_page: u32, used_for: Use },
+    AllocateGrowing { pages: u32, used_for: Use },
     Extend { page: u32, pages: u32 },
     Release { page: u32, skipped: u32, pages: u32 },
 }
@@ -30,6 +31,7 @@ fn steps() -> impl Strategy<Value = Step> {
                 used_for
             }
         ),
+        (1..20_u32, uses()).prop_map(|(pages, used_for)| Step::AllocateGrowing { pages, used_for }),
         (0..PAGES, 1..10_u32).prop_map(|(page, pages)| Step::Extend { page, pages }),
         (0..PAGES, 0..8_u32, 1..10_u32).prop_map(|(page, skipped, pages)| Step::Release {
             page,
@@ -54,6 +56,19 @@ fn first_gap(
     })
 }
 
+/// The last pages of the largest gap, the last of equals: eight times as many as asked for, or the whole gap.
+fn room_in_largest_gap(used: &[Option<Use>], pages: u32) -> Option<u32> {
+    let (mut best_end, mut best) = (0, 0);
+    let mut free = 0;
+    for page in 0..PAGES {
+        free = if used[page as usize].is_none() { free + 1 } else { 0 };
+        if free >= best {
+            (best_end, best) = (page + 1, free);
+        }
+    }
+    (best >= pages).then(|| best_end - best.min(8 * pages))
+}
+
 proptest! {
     #[test]
     fn the_table_agrees_with_an_array_of_pages(
@@ -70,6 +85,13 @@ proptest! {
                         .or_else(|| first_gap(&used, pages, alignment, origin, 0));
                     let first = table.allocate(pages, alignment, from_page, used_for);
                     prop_assert_eq!(first, expected);
+                    if let Some(first) = first {
+                        used[first as usize..(first + pages) as usize].fill(Some(used_for));
+                    }
+                }
+                Step::AllocateGrowing { pages, used_for } => {
+                    let first = table.allocate_growing(pages, used_for);
+                    prop_assert_eq!(first, room_in_largest_gap(&used, pages));
                     if let Some(first) = first {
                         used[first as usize..(first + pages) as usize].fill(Some(used_for));
                     }
