@@ -33,7 +33,9 @@ for turn in range(3):
         names[number] = names[number][::-1]
 print(sum(map(len, names.values())), ordered[1234])
 """
+# Sorts for its index in memory: of a temporary file the page cache would be charged to the kernel.
 SQL = (
+    "PRAGMA cache_size = -65536; "
     "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT); "
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 150000) "
     "INSERT INTO t SELECT x, hex(x * 2654435761 % 4294967296) FROM c; "

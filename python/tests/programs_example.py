@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 
 from clockhand.capture.programs import Program
-from clockhand.studies.programs.comparison import COMPARED_SAMPLE_SCHEMA, COMPARISON_SCHEMA
 from clockhand.studies.programs.rows import process_rows
 from clockhand.studies.programs.samples import Samples
+from clockhand.studies.programs.turns import COMPARED_SAMPLE_SCHEMA, COMPARISON_SCHEMA
 from clockhand.study.facts import PagedRunFacts
 from conftest import EXECUTABLE
 

@@ -3,6 +3,7 @@
 Without the rights for them these tests are skipped with the reason.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,6 +85,31 @@ def test_a_group_is_charged_what_its_program_holds(group: MemoryGroup) -> None:
     assert 48 * MIB <= max(peaks) < 96 * MIB
 
 
+def test_a_group_is_not_charged_for_mapped_files(group: MemoryGroup, tmp_path: Path) -> None:
+    """They belong to the group that reads them first, so that only a first run would be charged."""
+    (tmp_path / "cold").write_bytes(os.urandom(32 * MIB))
+    with open(tmp_path / "cold", "rb") as cold:
+        os.fsync(cold.fileno())
+        os.posix_fadvise(cold.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    mapping = f"""
+import mmap, time
+file = open({str(tmp_path / "cold")!r}, "rb")
+mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+sum(mapped[::4096])
+time.sleep(0.3)
+"""
+    charged: list[int] = []
+    cached: list[int] = []
+
+    def look(_: float) -> float:
+        charged.append(group.charged().total_bytes)
+        cached.append(group.page_cache_bytes())
+        return 0.01
+
+    run_program([sys.executable, "-c", mapping], before=group.join, look=look)
+    assert max(charged) < 24 * MIB <= max(cached)
+
+
 def test_a_program_that_does_not_fit_is_killed_and_counted(group: MemoryGroup) -> None:
     group.set_limit(16 * MIB)
     ended = run_program([sys.executable, "-c", HUNGRY], before=group.join)
@@ -144,11 +170,13 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next_and_what_is_in_use_stay
 def test_a_group_of_version_2_is_read_and_limited_by_its_own_files(tmp_path: Path) -> None:
     made = MemoryGroup(tmp_path, 2)
     (tmp_path / "memory.stat").write_text(
-        "anon 4096\nfile 99\nkernel 8192\nfile_mapped 12288\npswpin 3\npswpout 5\n"
+        "anon 4096\nfile 99\nkernel 8192\nactive_file 12288\ninactive_file 4096\n"
+        "pswpin 3\npswpout 5\n"
         "swpin_zero 1\nswpout_zero 2\npgmajfault 7\n"
     )
     (tmp_path / "memory.events").write_text("low 0\noom 4\noom_kill 1\n")
-    assert made.charged() == Charged(4096, 12288, 8192)
+    assert made.charged() == Charged(4096, 8192)
+    assert made.page_cache_bytes() == 16384
     assert made.swapped() == Swapped(3, 5, 1, 2, 7, "the cgroup's own count")
     assert made.kills() == 1
     made.set_limit(1 << 20)

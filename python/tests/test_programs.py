@@ -11,14 +11,7 @@ import pytest
 
 from clockhand import UsageError
 from clockhand.command.live import LiveView, bar_of, sparkline
-from clockhand.studies.programs.comparison import (
-    COMPARED_SAMPLE_SCHEMA,
-    COMPARISON_SCHEMA,
-    contenders,
-    differing_output,
-    kernel_notes,
-    summed_samples,
-)
+from clockhand.studies.programs.comparison import contenders, differing_output
 from clockhand.studies.programs.findings import (
     beside,
     comparison_findings,
@@ -33,6 +26,12 @@ from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.report import render, render_comparison
 from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures, other_bits
 from clockhand.studies.programs.samples import MOST_SAMPLES, Moments, Samples
+from clockhand.studies.programs.turns import (
+    COMPARED_SAMPLE_SCHEMA,
+    COMPARISON_SCHEMA,
+    kernel_notes,
+    summed_samples,
+)
 from clockhand.studies.programs.used import Used
 from programs_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
 from report_example import unpacked
@@ -194,12 +193,13 @@ def test_other_output_and_other_exit_codes_are_told() -> None:
 
 
 def test_the_notes_say_what_the_kernel_charges() -> None:
-    outside = Charged(6 << 20, 1 << 20, 1 << 20)
+    outside = Charged(7 << 20, 1 << 20)
     settings = {"vm.page-cluster": "3", "zswap": "N"}
-    notes = kernel_notes(24 << 20, outside, 2, Swapped(5, 6, 7, 8, 9, "X"), settings)
+    notes = kernel_notes(24 << 20, outside, 3 << 20, 2, Swapped(5, 6, 7, 8, 9, "X"), settings)
     text = " ".join(notes)
     assert "(version 2) may have 24 MiB: the paged memory, 16 MiB, and 8 MiB" in text
-    assert "6 MiB of stacks, data and small mappings" in text
+    assert "7 MiB of stacks, data and small mappings" in text
+    assert "up to 3 MiB at a time" in text
     assert "counted in pages by X" in text
     assert "8 pages of zeros left and 7 came back" in text
     assert "up to 8 neighbouring pages" in text

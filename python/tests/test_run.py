@@ -18,10 +18,10 @@ import polars as pl
 import pytest
 
 from clockhand import Trace, _engine, simulate
-from clockhand.studies.programs.comparison import COMPARISON_SCHEMA
 from clockhand.studies.programs.memory_group import memory_group
 from clockhand.studies.programs.rows import RUN_SCHEMA
 from clockhand.studies.programs.run import run
+from clockhand.studies.programs.turns import COMPARISON_SCHEMA
 from conftest import EXECUTABLE, Clockhand, Run, assert_one_sentence, run_clockhand
 
 OBSTACLE = _engine.pager_obstacle()

@@ -181,6 +181,18 @@ fn all_functions_of_the_malloc_and_mmap_families_keep_their_promises() {
 }
 
 #[test]
+fn what_grows_is_moved_once_at_most() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (Some(built), Some(pager)) =
+        (compiled("growing", folder.path()), pager(Behaviour::default()))
+    else {
+        return;
+    };
+    let output = paged(&mut program(&built, &[]), &pager);
+    assert_eq!(text(&output.stdout), "blocks: 1 0\nmappings: 1 0\n");
+}
+
+#[test]
 fn a_program_that_asks_for_more_than_there_is_is_told_so_and_goes_on() {
     let (Some(pager), Some(python)) = (pager(Behaviour::default()), installed("python3")) else {
         return;

@@ -23,22 +23,22 @@ NAME = "clockhand-"
 
 @dataclass(frozen=True)
 class Charged:
-    """Bytes that a group is charged, without files in the page cache that no process maps.
+    """Bytes that a group is charged, without files in the page cache, mapped ones too.
+
+    These are charged to the group that reads them first, however many groups map them.
 
     Attributes:
         anonymous_bytes: Heap, stacks, data segments.
-        mapped_file_bytes: Program text and other mapped files that the group read first.
         kernel_bytes: Page tables, kernel stacks and other memory of the kernel.
     """
 
     anonymous_bytes: int
-    mapped_file_bytes: int
     kernel_bytes: int
 
     @property
     def total_bytes(self) -> int:
         """All of it."""
-        return self.anonymous_bytes + self.mapped_file_bytes + self.kernel_bytes
+        return self.anonymous_bytes + self.kernel_bytes
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,17 @@ class MemoryGroup:
         """Return what the group is charged now."""
         counts = self._counts("memory.stat")
         if self.version == 2:
-            return Charged(counts["anon"], counts["file_mapped"], counts["kernel"])
+            return Charged(counts["anon"], counts["kernel"])
         kernel = self.folder / "memory.kmem.usage_in_bytes"
         kernel_bytes = int(kernel.read_text()) if kernel.exists() else 0
-        return Charged(counts["total_rss"], counts["total_mapped_file"], kernel_bytes)
+        return Charged(counts["total_rss"], kernel_bytes)
 
     def swapped(self) -> Swapped:
-        """Return the swap traffic of the group, or of the machine where a group does not count."""
+        """Return the swap traffic of the group, or of the machine where a group does not count.
+
+        The kernel brings the counts by which it reclaims up to date when they are read, and
+        otherwise every 2 s or so: in a small group whose counts nobody reads it may choose badly.
+        """
         counts = self._counts("memory.stat")
         faults = counts["pgmajfault" if self.version == 2 else "total_pgmajfault"]
         source = "the cgroup's own count"
@@ -114,6 +118,12 @@ class MemoryGroup:
             faults,
             source,
         )
+
+    def page_cache_bytes(self) -> int:
+        """Return what of the group's memory is pages of files, mapped or not."""
+        counts = self._counts("memory.stat")
+        total = "" if self.version == 2 else "total_"
+        return counts[f"{total}active_file"] + counts[f"{total}inactive_file"]
 
     def kills(self) -> int:
         """Return how many processes the kernel ended because the group had too little memory."""
