@@ -10,7 +10,8 @@
 from clockhand.sweep.analysis import Analysis, analyse
 from clockhand.sweep.dataset import KEY, Dataset
 from clockhand.sweep.experiment import Experiment, read_experiment
-from clockhand.sweep.run import Sweep, run_sweep, tasks_of
+from clockhand.sweep.lacking import tasks_of
+from clockhand.sweep.run import Sweep, run_sweep
 from clockhand.sweep.task import Computed, Task, compute
 
 __all__ = [

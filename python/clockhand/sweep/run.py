@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,14 +15,8 @@ from clockhand.study.progress import described
 from clockhand.study.run import Ran, check_jobs, run_facts
 from clockhand.sweep.cluster import check_address, run_tasks
 from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders, windows_of
-from clockhand.sweep.experiment import (
-    DETECTED,
-    OWN_VIEW,
-    Experiment,
-    Setting,
-    check_memory_budget,
-    in_keys,
-)
+from clockhand.sweep.experiment import Experiment, Setting, check_memory_budget, in_keys
+from clockhand.sweep.lacking import keys_of, task_of
 from clockhand.sweep.layout import Cell, Layout, files_of
 from clockhand.sweep.reading import LastTrace
 from clockhand.sweep.settings import with_settings_named
@@ -138,57 +132,6 @@ def run_sweep(
             ) from None
 
 
-def tasks_of(
-    experiment: Experiment, dataset: str | os.PathLike[str] | None = None
-) -> Iterator[Task]:
-    """Give what of an experiment is still to be computed, for a scheduler: a task per trace, view
-    and setting.
-
-    Args:
-        experiment: What to run.
-        dataset: The folder whose cells need not be computed; the experiment's own if not given.
-
-    Raises:
-        ClockhandError: a trace cannot be read, or a part of the dataset is damaged.
-    """
-    folder = experiment.dataset if dataset is None else dataset
-    cells = Dataset(folder, experiment.layout).cells(lists=False)
-    for trace in experiment.traces:
-        digest = trace_sha256(trace)
-        of_trace = _keys(cells.filter(pl.col("trace_sha256") == digest), experiment.layout)
-        for setting in experiment.settings:
-            yield task_of(experiment, trace, digest, setting.view, [setting], of_trace)
-
-
-def task_of(
-    experiment: Experiment,
-    trace: str,
-    digest: str,
-    view: str,
-    settings: Sequence[Setting],
-    kept: Iterable[Key],
-) -> Task:
-    """Return the task of one trace under settings of one view."""
-    told = experiment.trace_format
-    return Task(
-        study=experiment.layout.study.name,
-        trace=trace,
-        trace_sha256=digest,
-        trace_format=None if told == DETECTED else told,
-        told_format=told,
-        view=None if view == OWN_VIEW else view,
-        told_view=view,
-        settings=tuple(dict(setting.options) for setting in settings),
-        kept=frozenset(kept),
-        scratch=experiment.scratch,
-        memory_limit=experiment.memory_budget,
-    )
-
-
-def _keys(cells: pl.DataFrame, layout: Layout) -> set[Key]:
-    return set(cells.select(layout.key).iter_rows())
-
-
 @dataclass(frozen=True)
 class _Group:
     """The cells of one trace under one setting, with the task that knows their keys."""
@@ -243,7 +186,7 @@ class _Run:
         """Give what a trace lacks, a task per setting, with about how many cells it has."""
         digest = trace_sha256(trace, self._show_download)
         known = self._known(digest)
-        keys = _keys(known, self.layout)
+        keys = keys_of(known, self.layout)
         for setting in self.experiment.settings:
             task = task_of(self.experiment, trace, digest, setting.view, [setting], ())
             cells = self._cells_before_reading(setting, known)
@@ -329,7 +272,7 @@ class _Run:
     ) -> tuple[dict[int, _Group], list[tuple[Task, list[int]]]]:
         """The settings of which all is kept, by position, and a task per view for the others."""
         known = self._known(digest)
-        keys = _keys(known, self.layout)
+        keys = keys_of(known, self.layout)
         settings = self.experiment.settings
         groups: dict[int, _Group] = {}
         for position, setting in enumerate(settings):
