@@ -12,8 +12,9 @@ from clockhand import _engine
 from clockhand.report.words import percent
 from clockhand.reproduce.bands import band_rows
 from clockhand.reproduce.claims import Claim
-from clockhand.reproduce.craw_claims import SMALL_MEMORY, area_rows, policy_claims
+from clockhand.reproduce.craw_claims import policy_claims
 from clockhand.reproduce.craw_consistency import consistency_claims
+from clockhand.reproduce.craw_inside_claims import SMALL_MEMORY, area_rows
 from clockhand.reproduce.craw_overheads import overhead_claims, overhead_rows
 from clockhand.reproduce.evidence import Evidence
 from clockhand.reproduce.locality_claims import (

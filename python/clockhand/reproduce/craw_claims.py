@@ -24,6 +24,7 @@ from clockhand.reproduce.claims import (
     judged_range,
     untestable,
 )
+from clockhand.reproduce.craw_inside_claims import SMALL_MEMORY, areas_move, few_hand_movements
 from clockhand.reproduce.evidence import Comparison, Evidence
 from clockhand.study.policies import BOUND
 
@@ -42,14 +43,10 @@ RANGES: Mapping[str, tuple[str, Callable[[Comparison], float]]] = {
 READ_INTENSIVE = 7
 """Reads per write; the paper's read-intensive freecell has 7.16, gedit 12.05."""
 
-SMALL_MEMORY = 0.2
-"""The share of the footprint up to which memory is called small."""
-
 ALIKE = 0.02
 """The relative difference in I/O time that is called almost impossible to distinguish."""
 
 NEARLY_ALIKE = 0.1
-FEW_MOVEMENTS = 5
 NO_READ_INTENSIVE = "No trace here has seven reads per write or more."
 NO_WRITE_INTENSIVE = "No trace here has more write references than read references."
 
@@ -59,7 +56,7 @@ def policy_claims(evidence: Evidence, areas: pl.DataFrame) -> Iterator[Claim]:
 
     Args:
         evidence: The rows of the experiment.
-        areas: The sizes of CRAW's read area at a small memory, of :func:`area_rows`.
+        areas: The sizes of CRAW's read area at a small memory, as ``area_rows`` returns them.
     """
     yield _mean_against_clock(evidence)
     yield _best_against_clock(evidence)
@@ -75,8 +72,8 @@ def policy_claims(evidence: Evidence, areas: pl.DataFrame) -> Iterator[Claim]:
     yield _equal_with_all_memory(evidence)
     yield _writes_of_write_intensive(evidence)
     yield _writes_of_read_intensive(evidence)
-    yield _areas_move(areas)
-    yield _few_hand_movements(evidence)
+    yield areas_move(areas)
+    yield few_hand_movements(evidence)
     yield _craw_a_is_alike(evidence)
 
 
@@ -384,66 +381,6 @@ def _writes_of_read_intensive(evidence: Evidence) -> Claim:
             ("trace", "mean write I/Os, of CLOCK's", "most read I/Os, of CLOCK's"),
             *((trace, percent(writes[trace]), percent(most_reads[trace])) for trace in intensive),
         ),
-    )
-
-
-def area_rows(gauges: pl.DataFrame) -> pl.DataFrame:
-    """Return the least and the most pages of CRAW's read area, of each trace's gauges.
-
-    Returns:
-        The columns trace, frames, least and most.
-    """
-    sizes = gauges.filter(pl.col("gauge") == "S_R_pages").group_by(
-        "trace", "frames", maintain_order=True
-    )
-    return sizes.agg(pl.col("value").min().alias("least"), pl.col("value").max().alias("most"))
-
-
-def _areas_move(areas: pl.DataFrame) -> Claim:
-    rows = areas.to_dicts()
-    held = [(row["most"] - row["least"]) / row["frames"] >= 0.1 for row in rows]
-    return Claim(
-        "areas-move",
-        "section V.B, Figure 15",
-        "we can notice that the memory space is dynamically allocated according to the change of "
-        "reference patterns.",
-        f"Traces on which the desired size of the read area, at {percent(SMALL_MEMORY)} of memory, "
-        f"moves by a tenth of memory or more. {CASES_RULE}",
-        judged_cases(held),
-        f"{sum(held)} of {len(held)} traces",
-        why="The areas start at S/c for reads and the rest for writes. A hit in a ghost write area "
-        "moves a whole page from the read area, while the read area needs c hits in its ghosts "
-        "for one.",
-        evidence=(
-            ("trace", "least (pages)", "most (pages)", "memory (pages)"),
-            *(
-                (row["trace"], f"{row['least']:.0f}", f"{row['most']:.0f}", str(row["frames"]))
-                for row in rows
-            ),
-        ),
-    )
-
-
-def _few_hand_movements(evidence: Evidence) -> Claim:
-    evictions = pl.col("clean_evictions") + pl.col("dirty_evictions")
-    movements = (
-        evidence.rows.filter((pl.col("policy") == "craw") & (evictions > 0))
-        .with_columns((pl.col("hand_movements") / evictions).alias("each"))
-        .sort("each")
-    )
-    median = float(str(movements["each"].median()))
-    most = movements.row(-1, named=True)
-    held = (movements["each"] <= FEW_MOVEMENTS).to_list()
-    return Claim(
-        "few-hand-movements",
-        "section V.C",
-        "in practical situations, the scanning requires only a few movements of the clock-hand",
-        f"Cells with at most {FEW_MOVEMENTS} hand movements per replaced page. {CASES_RULE}",
-        judged_cases(held),
-        f"{percent(sum(held) / len(held))} of the cells; median {median:.1f} movements",
-        why=f"The most are {most['each']:.1f}, on {most['trace']} with "
-        f"{percent(most['memory_share'])} of memory: the fewer pages leave, the more bits have "
-        "been set since the hand came by.",
     )
 
 
