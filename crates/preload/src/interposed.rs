@@ -1,10 +1,12 @@
 //! The functions that a program calls instead of the C library's, with the same names and meaning.
 
+mod asynchronous_reads;
 mod blocks;
 mod descriptors;
 mod direct_reads;
 mod mappings;
 mod processors;
+mod system_calls;
 
 use crate::attach;
 

@@ -3,6 +3,7 @@
  * every word. Without direct I/O on this file system it says so.
  */
 #define _GNU_SOURCE
+#include <aio.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
@@ -26,22 +27,36 @@ static uint64_t word_at(uint64_t offset)
     return offset * 0x9E3779B97F4A7C15u + 1;
 }
 
+/* What a compiler makes of a read into a block whose size it knows. */
+extern ssize_t __pread_chk(int, void *, size_t, off_t, size_t);
+extern ssize_t __read_chk(int, void *, size_t, size_t);
+
 static ssize_t read_somehow(unsigned way, unsigned char *to, size_t bytes, off_t offset)
 {
     struct iovec parts[2] = {{to, bytes / 2}, {to + bytes / 2, bytes / 2}};
-    switch (way % 5) {
+    switch (way % 10) {
     case 0:
         return pread(file, to, bytes, offset);
     case 1:
         return preadv(file, parts, 2, offset);
     case 2:
         return preadv2(file, parts, 2, offset, 0);
+    case 3:
+        return __pread_chk(file, to, bytes, offset, bytes);
+    case 4:
+        return syscall(SYS_pread64, file, to, bytes, offset);
+    case 5:
+        return syscall(SYS_preadv, file, parts, 2, offset, 0);
+    case 6:
+        return syscall(SYS_preadv2, file, parts, 2, offset, 0, 0);
     default: {
         char name[32];
         snprintf(name, sizeof name, "/proc/self/fd/%d", file);
         int own = open(name, O_RDONLY | O_DIRECT);
         lseek(own, offset, SEEK_SET);
-        ssize_t got = way % 5 == 3 ? read(own, to, bytes) : readv(own, parts, 2);
+        ssize_t got = way % 10 == 7   ? read(own, to, bytes)
+                      : way % 10 == 8 ? __read_chk(own, to, bytes, bytes)
+                                      : readv(own, parts, 2);
         close(own);
         return got;
     }
@@ -85,6 +100,8 @@ static void asynchronous(void)
     struct iocb *requests[] = {&request};
     long submitted = syscall(SYS_io_submit, context, 1, requests);
     printf("asynchronous: %s\n", submitted == 1 ? "taken" : strerror(errno));
+    struct aiocb of_library = {.aio_fildes = file, .aio_buf = block, .aio_nbytes = MOST};
+    printf("asynchronous, of the C library: %s\n", aio_read(&of_library) ? strerror(errno) : "taken");
     printf("a ring: %s\n", syscall(SYS_io_uring_setup, 4, NULL) < 0 && errno == ENOSYS ? "none" : "there");
     syscall(SYS_io_destroy, context);
 }

@@ -2,21 +2,20 @@
 //! the page may still be written: what it writes into a page that the pager has written out meanwhile would be lost. So
 //! such a read goes to memory that is not paged, and its bytes are copied.
 //!
-//! Reads that complete behind the program's back (`io_submit`, io_uring) have no moment at which they could be copied. The
-//! former are refused for paged memory, of the latter programs are told that this kernel does not have it. Direct
+//! Reads that complete behind the program's back have no moment at which they could be copied: see `asynchronous_reads`. Direct
 //! writes change no memory and are as always.
 
 use core::ffi::{CStr, c_int, c_long, c_void};
 use core::mem::transmute;
 use core::ptr::copy_nonoverlapping;
+use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use core::{arch::naked_asm, slice};
 
 use clockhand_pager_protocol::PAGE_BYTES;
 use libc::{iovec, off_t, size_t, ssize_t};
 
 use crate::memory;
-use crate::system::{self, ErrorNumber, Result, set_errno};
+use crate::system::{self, Result, set_errno};
 
 /// The most bytes that are read into other memory at a time; whatever a device's block is, it is a multiple of it.
 const BOUNCED_BYTES: usize = 1 << 20;
@@ -24,10 +23,11 @@ const BOUNCED_BYTES: usize = 1 << 20;
 unsafe extern "C" {
     fn __read(descriptor: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t;
     fn __pread64(descriptor: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t) -> ssize_t;
+    fn __chk_fail() -> !;
 }
 
 /// Is this a read of a device into paged memory?
-fn is_direct(descriptor: c_int, address: usize, bytes: usize) -> bool {
+pub(super) fn is_direct(descriptor: c_int, address: usize, bytes: usize) -> bool {
     if bytes == 0 || !memory::overlaps(address, bytes) {
         return false;
     }
@@ -144,7 +144,7 @@ impl Source {
 }
 
 /// The number of bytes, or -1 and `errno`.
-fn bytes_or_error(result: Result<usize>) -> ssize_t {
+pub(super) fn bytes_or_error(result: Result<usize>) -> ssize_t {
     match result {
         Ok(bytes) => bytes as ssize_t,
         Err(error) => {
@@ -198,11 +198,59 @@ unsafe extern "C" fn pread64(
     unsafe { pread(descriptor, buffer, bytes, offset) }
 }
 
+/// `read` in a program that was compiled to check the sizes of its buffers (`_FORTIFY_SOURCE`).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __read_chk(
+    descriptor: c_int,
+    buffer: *mut c_void,
+    bytes: size_t,
+    room: size_t,
+) -> ssize_t {
+    // SAFETY: as the program promises.
+    unsafe {
+        if bytes > room {
+            __chk_fail();
+        }
+        read(descriptor, buffer, bytes)
+    }
+}
+
+/// `pread`, likewise.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __pread_chk(
+    descriptor: c_int,
+    buffer: *mut c_void,
+    bytes: size_t,
+    offset: off_t,
+    room: size_t,
+) -> ssize_t {
+    // SAFETY: as the program promises.
+    unsafe {
+        if bytes > room {
+            __chk_fail();
+        }
+        pread(descriptor, buffer, bytes, offset)
+    }
+}
+
+/// `pread` with an offset of 64 bits, likewise.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __pread64_chk(
+    descriptor: c_int,
+    buffer: *mut c_void,
+    bytes: size_t,
+    offset: off_t,
+    room: size_t,
+) -> ssize_t {
+    // SAFETY: as the program promises.
+    unsafe { __pread_chk(descriptor, buffer, bytes, offset, room) }
+}
+
 /// The parts, if one of them is a read of a device into paged memory.
 ///
 /// # Safety
 /// As the program promises, `count` parts lie there.
-unsafe fn direct_parts<'a>(
+pub(super) unsafe fn direct_parts<'a>(
     descriptor: c_int,
     parts: *const iovec,
     count: c_int,
@@ -217,18 +265,19 @@ unsafe fn direct_parts<'a>(
 }
 
 /// A function of the C library that has no other name.
-struct Next {
+pub(super) struct Next {
     name: &'static CStr,
     /// 0 until it has been looked for.
     address: AtomicUsize,
 }
 
 impl Next {
-    const fn new(name: &'static CStr) -> Next {
+    pub(super) const fn new(name: &'static CStr) -> Next {
         Next { name, address: AtomicUsize::new(0) }
     }
 
-    fn address(&self) -> usize {
+    /// 0 if no library has it.
+    pub(super) fn address(&self) -> usize {
         let mut address = self.address.load(Ordering::Relaxed);
         if address == 0 {
             // SAFETY: the name ends with a zero byte.
@@ -322,126 +371,38 @@ unsafe extern "C" fn preadv64v2(
     unsafe { preadv2(descriptor, parts, count, offset, flags) }
 }
 
-/// A request of `io_submit`, as far as it is needed (`struct iocb`).
-#[repr(C)]
-struct AsynchronousRequest {
-    data: u64,
-    key: u32,
-    flags: u32,
-    operation: u16,
-    priority: i16,
+/// A read that a program asks for by the number of the system call. `flags` count for `preadv2` only.
+///
+/// # Safety
+/// As for the call.
+pub(super) unsafe extern "C" fn read_by_number(
     descriptor: c_int,
-    /// The buffer, or the parts.
-    address: u64,
-    /// Bytes of the buffer, or how many parts.
-    length: u64,
-}
-
-const OPERATION_READ: u16 = 0;
-const OPERATION_READ_PARTS: u16 = 7;
-
-impl AsynchronousRequest {
-    /// Is it a read of a device into paged memory?
-    fn is_direct(&self) -> bool {
-        match self.operation {
-            OPERATION_READ => {
-                is_direct(self.descriptor, self.address as usize, self.length as usize)
+    address: usize,
+    count: usize,
+    offset: off_t,
+    number: c_long,
+    flags: c_int,
+) -> ssize_t {
+    let stands = matches!(number, libc::SYS_read | libc::SYS_readv)
+        || number == libc::SYS_preadv2 && offset == -1;
+    let flags = if number == libc::SYS_preadv2 { flags } else { 0 };
+    let source = Source { descriptor, offset: (!stands).then_some(offset), flags };
+    let whole = [iovec { iov_base: address as *mut c_void, iov_len: count }];
+    // SAFETY: as the caller promises. The kernel refuses offsets below 0.
+    let parts = unsafe {
+        match number {
+            libc::SYS_read | libc::SYS_pread64 => {
+                is_direct(descriptor, address, count).then_some(&whole[..])
             }
-            OPERATION_READ_PARTS => {
-                let (parts, count) = (self.address as *const iovec, self.length as c_int);
-                // SAFETY: as the program promises.
-                unsafe { direct_parts(self.descriptor, parts, count) }.is_some()
-            }
-            _ => false,
+            _ => direct_parts(descriptor, address as *const iovec, count as c_int),
         }
-    }
-}
-
-/// Submits the requests before the first that is refused; with none before it, all are refused.
-unsafe fn submit(
-    context: usize,
-    count: c_long,
-    requests: *const *const AsynchronousRequest,
-) -> Result<usize> {
-    let mut submitted = 0;
-    // SAFETY: as the program promises, `count` requests lie there.
-    while submitted < count && !unsafe { &**requests.add(submitted as usize) }.is_direct() {
-        submitted += 1;
-    }
-    if submitted == 0 && count > 0 {
-        return Err(ErrorNumber(libc::EINVAL));
-    }
-    let arguments = [context, submitted as usize, requests as usize, 0, 0, 0];
-    // SAFETY: as above.
-    unsafe { system::call(libc::SYS_io_submit, arguments) }
-}
-
-/// `io_submit` of libaio, which returns an error as a negative number.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn io_submit(
-    context: usize,
-    count: c_long,
-    requests: *const *const AsynchronousRequest,
-) -> c_int {
-    // SAFETY: as the program promises.
-    match unsafe { submit(context, count, requests) } {
-        Ok(submitted) => submitted as c_int,
-        Err(error) => -error.0,
-    }
-}
-
-unsafe extern "C" fn submit_or_errno(
-    context: usize,
-    count: c_long,
-    requests: *const *const AsynchronousRequest,
-) -> c_long {
-    // SAFETY: as the program promises.
-    bytes_or_error(unsafe { submit(context, count, requests) }) as c_long
-}
-
-/// A ring for a program without paged memory; for others the kernel has none.
-extern "C" fn set_up_ring(entries: usize, parameters: usize) -> c_long {
-    if crate::attach::is_paged() {
-        return fail(libc::ENOSYS);
-    }
-    let arguments = [entries, parameters, 0, 0, 0, 0];
-    // SAFETY: as the program promises.
-    bytes_or_error(unsafe { system::call(libc::SYS_io_uring_setup, arguments) }) as c_long
-}
-
-extern "C" fn fail(error: c_int) -> c_long {
-    set_errno(ErrorNumber(error));
-    -1
-}
-
-/// `syscall`. It leaves the stack alone, as the C library's own does: some calls return twice.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-unsafe extern "C" fn syscall(number: c_long) -> c_long {
-    naked_asm!(
-        "mov rax, rdi",
-        "mov rdi, rsi",
-        "mov rsi, rdx",
-        "mov rdx, rcx",
-        "cmp rax, {io_submit}",
-        "je {submit}",
-        "cmp rax, {io_uring_setup}",
-        "je {set_up_ring}",
-        "mov r10, r8",
-        "mov r8, r9",
-        "mov r9, [rsp + 8]",
-        "syscall",
-        "cmp rax, -4095",
-        "jae 2f",
-        "ret",
-        "2:",
-        "neg rax",
-        "mov rdi, rax",
-        "jmp {fail}",
-        io_submit = const libc::SYS_io_submit,
-        io_uring_setup = const libc::SYS_io_uring_setup,
-        submit = sym submit_or_errno,
-        set_up_ring = sym set_up_ring,
-        fail = sym fail,
-    )
+    };
+    let arguments = [descriptor as usize, address, count, offset as usize, 0, flags as usize];
+    // SAFETY: as the caller promises.
+    bytes_or_error(unsafe {
+        match parts {
+            Some(parts) if stands || offset >= 0 => source.read_parts(parts),
+            _ => system::call(number, arguments),
+        }
+    })
 }
