@@ -326,7 +326,8 @@ impl WriteBuffer for Cbm {
 
     #[inline]
     fn look_ahead(&self, page: LogicalPage) {
-        core::hint::black_box(self.place_of(page));
+        let entry = self.blocks.entry_ahead(self.pages_per_block.block_of(page));
+        core::hint::black_box(entry.map(|block| block.nvm));
     }
 
     #[inline]

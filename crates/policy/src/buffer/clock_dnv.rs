@@ -42,41 +42,26 @@
 //! **Reference.** D. H. Kang, S. J. Han, Y.-C. Kim, Y. I. Eom: CLOCK-DNV: a write buffer algorithm for flash
 //! storage devices of consumer electronics. IEEE Transactions on Consumer Electronics 63(1), 2017.
 
-use alloc::vec::Vec;
-
 mod clock_d;
 mod clock_nv;
+mod media;
 mod modes;
 
-use clock_d::ClockD;
-use clock_nv::ClockNv;
+use clock_d::Departing;
+use media::{Block, Media};
 pub(super) use modes::DRAM_SHARE;
 use modes::{Modes, NvmWriteHit, PARAMETERS, Padding};
 
 use super::catalog::{Cataloged, media_pages};
-use super::mechanism::block::{BlockSlot, BlockTable};
+use super::mechanism::block::BlockSlot;
 use super::mechanism::proposal::{Commands, Proposal};
 use super::{
-    Action, BufferInspector, BufferSize, Capacity, Medium, Occupancy, PagesPerBlock, Request,
-    Served, Source, Step, StepPage, WriteBuffer,
+    Action, BufferInspector, BufferSize, Capacity, Medium, Occupancy, Request, Served, Source,
+    Step, StepPage, WriteBuffer,
 };
+use crate::LogicalPage;
 use crate::catalog::Description;
 use crate::parameters::Settings;
-
-use crate::{Frame, LogicalPage};
-
-/// The pages of one block, in both memories: 48 bytes, and 31 in the circle.
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    block: u64,
-    /// Pages in DRAM, those of them that are dirty, and their reference bits.
-    dram: u64,
-    dirty: u64,
-    referenced: u64,
-    /// Pages in NVM.
-    nvm: u64,
-    first_frame: Frame,
-}
 
 /// What the pending step is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,17 +72,12 @@ enum Purpose {
     Depart,
 }
 
-/// CLOCK-D and CLOCK-NV, and the blocks that they share.
+/// The rules of CLOCK-DNV, which decide what moves between the two memories and to flash.
 pub(crate) struct ClockDnv {
     modes: Modes,
-    pages_per_block: PagesPerBlock,
-    blocks: BlockTable<Block>,
-    dram: ClockD,
-    nvm: ClockNv,
+    media: Media,
     /// A page that a write hit in NVM and that DRAM makes room for. One that is promoted has left NVM already.
     moving: Option<LogicalPage>,
-    /// Pages in both memories, which only `dram_copy` has.
-    copied_pages: u32,
     purpose: Purpose,
     proposal: Proposal,
 }
@@ -116,12 +96,8 @@ impl Cataloged for ClockDnv {
         let (dram_pages, nvm_pages) = media_pages(settings, size.pages);
         ClockDnv {
             modes: Modes::of(settings),
-            pages_per_block: size.pages_per_block,
-            blocks: BlockTable::new(),
-            dram: ClockD::new(dram_pages, size.pages_per_block),
-            nvm: ClockNv::new(nvm_pages),
+            media: Media::new(dram_pages, nvm_pages, size.pages_per_block),
             moving: None,
-            copied_pages: 0,
             purpose: Purpose::Depart,
             proposal: Proposal::new(size.pages_per_block),
         }
@@ -129,50 +105,7 @@ impl Cataloged for ClockDnv {
 }
 
 impl ClockDnv {
-    #[inline]
-    fn find(&self, page: LogicalPage) -> Option<BlockSlot> {
-        self.blocks.find(self.pages_per_block.block_of(page))
-    }
-
-    /// The slot of the block of `page`, which has a page in the buffer.
-    fn slot_of(&self, page: LogicalPage) -> BlockSlot {
-        self.find(page).expect("the block of a buffered page is known")
-    }
-
-    fn find_or_insert(&mut self, page: LogicalPage) -> BlockSlot {
-        self.find(page).unwrap_or_else(|| self.insert(page))
-    }
-
-    /// Enters the block of `page`, which is not known.
-    fn insert(&mut self, page: LogicalPage) -> BlockSlot {
-        let block = self.pages_per_block.block_of(page);
-        let (dram, dirty, referenced, nvm) = (0, 0, 0, 0);
-        let first_frame = Frame::NONE;
-        self.blocks.insert(block, Block { block, dram, dirty, referenced, nvm, first_frame })
-    }
-
-    fn forget_if_empty(&mut self, slot: BlockSlot) {
-        let Block { block, dram, nvm, .. } = self.blocks[slot];
-        if dram | nvm == 0 {
-            self.blocks.remove(block, slot);
-        }
-    }
-
-    #[inline]
-    fn medium_in(&self, slot: BlockSlot, page: LogicalPage) -> Option<Medium> {
-        let (block, bit) = (&self.blocks[slot], self.pages_per_block.bit(page));
-        if block.dram & bit != 0 {
-            Some(Medium::Dram)
-        } else {
-            (block.nvm & bit != 0).then_some(Medium::Nvm)
-        }
-    }
-
-    fn is_in_nvm(&self, page: LogicalPage) -> bool {
-        let bit = self.pages_per_block.bit(page);
-        self.find(page).is_some_and(|slot| self.blocks[slot].nvm & bit != 0)
-    }
-
+    #[inline(always)]
     fn propose(&mut self, request: Request) {
         let safe = self.modes.commands == Commands::Safe;
         match request {
@@ -181,17 +114,12 @@ impl ClockDnv {
                     self.make_room_in_dram();
                 }
             }
-            Request::ForceUnitAccess(page) if safe => {
-                if !self.is_in_nvm(page) && self.nvm.is_full() {
-                    let slot = self.nvm.choose_victim();
-                    let padding = self.padding_of(slot) & !self.bit_in(slot, page);
-                    self.propose_batch(slot, self.blocks[slot].nvm, padding);
-                }
-            }
+            Request::ForceUnitAccess(page) if safe => self.make_room_to_persist(page),
             Request::Write(page) | Request::ForceUnitAccess(page) => self.make_room_to_write(page),
             Request::Flush if safe => {
-                if self.dram.departing().is_some() || self.dram.choose_oldest_dirty() {
-                    self.propose_departure();
+                let dram = &mut self.media.dram;
+                if let Some(departing) = dram.departing().or_else(|| dram.choose_oldest_dirty()) {
+                    self.propose_departure(departing);
                 }
             }
             Request::Drain => self.propose_drain(),
@@ -199,17 +127,31 @@ impl ClockDnv {
         }
     }
 
+    #[cold]
+    fn make_room_to_persist(&mut self, page: LogicalPage) {
+        let media = &mut self.media;
+        if !media.is_in_nvm(page) && media.nvm.is_full() {
+            let slot = media.nvm.choose_victim();
+            let padding = self.padding_of(slot) & !self.media.bit_in(slot, page);
+            self.propose_batch(slot, self.media.blocks[slot].nvm, padding);
+        }
+    }
+
+    #[inline(always)]
     fn make_room_to_write(&mut self, page: LogicalPage) {
-        if self.modes.nvm_write_hit == NvmWriteHit::InPlace && !self.dram.needs_room() {
+        // It was chosen for this very request.
+        if let Some(departing) = self.media.dram.departing() {
+            return self.propose_departure(departing);
+        }
+        let is_in_place = self.modes.nvm_write_hit == NvmWriteHit::InPlace;
+        if is_in_place && !self.media.dram.needs_room() {
             return;
         }
-        // A page that departs already was chosen for this very request.
-        if self.dram.departing().is_none() {
-            match (self.place_of(page), self.modes.nvm_write_hit) {
-                (Some(Medium::Dram), _) | (Some(Medium::Nvm), NvmWriteHit::InPlace) => return,
-                (Some(Medium::Nvm), _) => self.begin_move(page),
-                (None, _) => {}
-            }
+        match self.place_of(page) {
+            Some(Medium::Dram) => return,
+            Some(Medium::Nvm) if is_in_place => return,
+            Some(Medium::Nvm) => self.begin_move(page),
+            None => {}
         }
         self.make_room_in_dram();
     }
@@ -219,7 +161,7 @@ impl ClockDnv {
         if self.moving.is_none() {
             self.moving = Some(page);
             if self.modes.nvm_write_hit == NvmWriteHit::Promote {
-                self.remove_from_nvm(page);
+                self.media.remove_from_nvm(page);
             }
         }
     }
@@ -229,26 +171,27 @@ impl ClockDnv {
         self.moving == Some(page) && self.modes.nvm_write_hit == NvmWriteHit::Promote
     }
 
+    #[inline(always)]
     fn make_room_in_dram(&mut self) {
-        if self.dram.needs_room() {
-            if self.dram.departing().is_none() {
-                self.dram.choose_victim(&mut self.blocks);
-            }
-            self.propose_departure();
+        let Media { blocks, dram, .. } = &mut self.media;
+        if dram.needs_room() {
+            let departing = dram.departing().unwrap_or_else(|| dram.choose_victim(blocks));
+            self.propose_departure(departing);
         }
     }
 
     /// The departing page is dropped or migrates, for which NVM may have to make room first.
-    fn propose_departure(&mut self) {
-        let (page, own) = self.dram.departing().expect("a page departs");
-        let (bit, Block { dirty, nvm, .. }) = (self.pages_per_block.bit(page), self.blocks[own]);
-        let (dirty, is_in_nvm) = ((dirty | nvm) & bit != 0, nvm & bit != 0);
-        if dirty && self.nvm.is_full() && !is_in_nvm {
-            let slot = self.nvm.choose_victim();
-            let (padding, migrating) = (self.padding_of(slot), self.bit_in(slot, page));
+    #[inline(always)]
+    fn propose_departure(&mut self, Departing { page, slot, .. }: Departing) {
+        let Media { pages_per_block, blocks, nvm, .. } = &mut self.media;
+        let (bit, block) = (pages_per_block.bit(page), &blocks[slot]);
+        let (dirty, is_in_nvm) = ((block.dirty | block.nvm) & bit != 0, block.nvm & bit != 0);
+        if dirty && nvm.is_full() && !is_in_nvm {
+            let slot = nvm.choose_victim();
+            let (padding, migrating) = (self.padding_of(slot), self.media.bit_in(slot, page));
             let padding =
                 if self.modes.pads_migrating { padding | migrating } else { padding & !migrating };
-            return self.propose_batch(slot, self.blocks[slot].nvm, padding);
+            return self.propose_batch(slot, self.media.blocks[slot].nvm, padding);
         }
         self.purpose = Purpose::Depart;
         let action = if dirty { Action::Migrate } else { Action::Drop };
@@ -258,21 +201,15 @@ impl ClockDnv {
 
     /// The dirty pages in DRAM that are flushed with the block in `slot`.
     fn padding_of(&self, slot: BlockSlot) -> u64 {
-        if self.modes.padding == Padding::Off { 0 } else { self.blocks[slot].dirty }
-    }
-
-    /// The bit of `page` in the block in `slot`, if it is a page of that block.
-    fn bit_in(&self, slot: BlockSlot, page: LogicalPage) -> u64 {
-        let is_own = self.pages_per_block.block_of(page) == self.blocks[slot].block;
-        if is_own { self.pages_per_block.bit(page) } else { 0 }
+        if self.modes.padding == Padding::Off { 0 } else { self.media.blocks[slot].dirty }
     }
 
     /// The block in `slot`, which has left the circle, is flushed with these of its dirty pages in DRAM.
     fn propose_batch(&mut self, slot: BlockSlot, nvm: u64, padding: u64) {
         self.purpose = Purpose::FlushBlock(slot);
-        let pages_per_block = self.pages_per_block;
-        let departing = self.dram.departing().map(|(page, _)| page);
-        let Block { block, dram, .. } = self.blocks[slot];
+        let Media { pages_per_block, blocks, dram, .. } = &self.media;
+        let departing = dram.departing().map(|departing| departing.page);
+        let Block { block, dram, .. } = blocks[slot];
         let keeps = self.modes.padding == Padding::KeepClean;
         self.proposal.propose(Action::Flush, |pages| {
             pages.extend(pages_per_block.pages(block, nvm | padding).map(|page| {
@@ -288,102 +225,78 @@ impl ClockDnv {
 
     /// First the blocks of NVM from the hand, then the dirty rest of DRAM block by block. Of a page in both memories
     /// the newer version is written, whatever the padding.
+    #[cold]
     fn propose_drain(&mut self) {
-        if let Some(slot) = self.nvm.take_under_hand() {
-            let Block { dirty, nvm, .. } = self.blocks[slot];
+        if let Some(slot) = self.media.nvm.take_under_hand() {
+            let Block { dirty, nvm, .. } = self.media.blocks[slot];
             self.propose_batch(slot, nvm, self.padding_of(slot) | dirty & nvm);
-        } else if let Some(page) = self.dram.oldest_dirty() {
-            let slot = self.slot_of(page);
-            self.propose_batch(slot, 0, self.blocks[slot].dirty);
+        } else if let Some(page) = self.media.dram.oldest_dirty() {
+            let slot = self.media.slot_of(page);
+            self.propose_batch(slot, 0, self.media.blocks[slot].dirty);
         }
     }
 
+    #[inline(always)]
     fn commit_flush(&mut self, slot: BlockSlot) {
-        let block = &mut self.blocks[slot];
-        let copied = block.dram & block.nvm;
-        self.copied_pages -= copied.count_ones();
-        self.nvm.forget_pages(block);
+        self.media.forget_nvm_pages(slot);
         let (_, pages) = self.proposal.take();
+        let Media { blocks, dram, .. } = &mut self.media;
+        let block = &mut blocks[slot];
         // Padding is dirty pages in DRAM, which few blocks have.
         let pages = if block.dirty == 0 { &[] } else { pages };
         for entry in pages.iter().filter(|entry| entry.source == Source::Dram) {
             match entry.stays {
-                true => self.dram.set_clean(block, entry.page),
-                false => self.dram.remove(block, entry.page),
+                true => dram.set_clean(block, entry.page),
+                false => dram.remove(block, entry.page),
             }
         }
-        self.forget_if_empty(slot);
+        self.media.forget_if_empty(slot);
     }
 
+    #[inline(always)]
     fn commit_departure(&mut self) {
         let (action, _) = self.proposal.take();
-        let (page, slot) = self.dram.departing().expect("a page departs");
-        self.remove_from_dram(slot, page);
+        let departing = self.media.dram.departing().expect("a page departs");
+        let Departing { page, slot, .. } = departing;
+        self.media.remove_from_dram(slot, page);
         if action == Action::Migrate {
-            self.write_to_nvm(slot, page);
+            self.media.write_to_nvm(slot, page);
         } else {
-            self.forget_if_empty(slot);
+            self.media.forget_if_empty(slot);
         }
-    }
-
-    /// Writes `page` of the block in `slot` to NVM.
-    fn write_to_nvm(&mut self, slot: BlockSlot, page: LogicalPage) {
-        let bit = self.pages_per_block.bit(page);
-        self.nvm.write(slot, &mut self.blocks[slot], bit);
-    }
-
-    /// Removes `page` from NVM, and its block if nothing is left of it.
-    fn remove_from_nvm(&mut self, page: LogicalPage) {
-        let (slot, bit) = (self.slot_of(page), self.pages_per_block.bit(page));
-        self.copied_pages -= u32::from(self.blocks[slot].dram & bit != 0);
-        self.nvm.remove(slot, &mut self.blocks[slot], bit);
-        self.forget_if_empty(slot);
-    }
-
-    /// Removes `page` of the block in `slot` from DRAM; its block remains known.
-    fn remove_from_dram(&mut self, slot: BlockSlot, page: LogicalPage) {
-        let bit = self.pages_per_block.bit(page);
-        self.copied_pages -= u32::from(self.blocks[slot].nvm & bit != 0);
-        self.dram.remove(&mut self.blocks[slot], page);
-    }
-
-    /// Adds `page` of the block in `slot` to DRAM.
-    fn add_to_dram(&mut self, slot: BlockSlot, page: LogicalPage, dirty: bool) {
-        let block = &mut self.blocks[slot];
-        let is_in_nvm = block.nvm & self.pages_per_block.bit(page) != 0;
-        self.dram.add(slot, block, page, dirty);
-        self.copied_pages += u32::from(is_in_nvm);
     }
 
     fn read(&mut self, page: LogicalPage) -> Served {
-        let bit = self.pages_per_block.bit(page);
-        let known = self.find(page);
-        let found = known.and_then(|slot| Some((slot, self.medium_in(slot, page)?)));
+        let bit = self.media.pages_per_block.bit(page);
+        let known = self.media.find(page);
+        let found = known.and_then(|slot| Some((slot, self.media.medium_in(slot, page)?)));
         if let Some((slot, medium)) = found {
-            let block = &mut self.blocks[slot];
+            let block = &mut self.media.blocks[slot];
             match medium {
                 Medium::Dram => block.referenced |= bit & !block.dirty,
-                Medium::Nvm => self.nvm.set_referenced(slot),
+                Medium::Nvm => self.media.nvm.set_referenced(slot),
             }
         } else if self.modes.read_allocates {
-            let slot = known.unwrap_or_else(|| self.insert(page));
-            self.add_to_dram(slot, page, false);
+            let slot = known.unwrap_or_else(|| self.media.insert(page));
+            self.media.add_to_dram(slot, page, false);
         }
         Served { hit: found.map(|(_, medium)| medium), nvm_writes: 0 }
     }
 
+    #[inline(always)]
     fn write(&mut self, page: LogicalPage) -> Served {
         if self.moving.is_some() {
             self.write_moved(page);
             return Served { hit: Some(Medium::Nvm), nvm_writes: 0 };
         }
-        let known = self.find(page);
-        let found = known.and_then(|slot| Some((slot, self.medium_in(slot, page)?)));
+        let media = &mut self.media;
+        let known = media.find(page);
+        let found = known.and_then(|slot| Some((slot, media.medium_in(slot, page)?)));
         let mut nvm_writes = 0;
         match (found, self.modes.nvm_write_hit) {
-            (Some((slot, Medium::Dram)), _) => self.dram.set_dirty(&mut self.blocks[slot], page),
+            (Some((slot, Medium::Dram)), _) => media.dram.set_dirty(&mut media.blocks[slot], page),
             (Some((slot, Medium::Nvm)), NvmWriteHit::InPlace) => {
-                self.write_to_nvm(slot, page);
+                media.write_to_nvm(slot, page);
                 nvm_writes = 1;
             }
             (Some((_, Medium::Nvm)), _) => {
@@ -391,8 +304,8 @@ impl ClockDnv {
                 self.write_moved(page);
             }
             (None, _) => {
-                let slot = known.unwrap_or_else(|| self.insert(page));
-                self.add_to_dram(slot, page, true);
+                let slot = known.unwrap_or_else(|| media.insert(page));
+                media.add_to_dram(slot, page, true);
             }
         }
         Served { hit: found.map(|(_, medium)| medium), nvm_writes }
@@ -401,29 +314,29 @@ impl ClockDnv {
     /// The moving page, which is `page`, arrives in DRAM.
     fn write_moved(&mut self, page: LogicalPage) {
         self.moving = None;
-        let slot = self.find_or_insert(page);
-        self.add_to_dram(slot, page, true);
+        let slot = self.media.find_or_insert(page);
+        self.media.add_to_dram(slot, page, true);
     }
 
     fn write_persistently(&mut self, page: LogicalPage) -> Served {
         let hit = self.place_of(page);
-        let slot = self.find_or_insert(page);
+        let slot = self.media.find_or_insert(page);
         if hit == Some(Medium::Dram) {
-            self.remove_from_dram(slot, page);
+            self.media.remove_from_dram(slot, page);
         }
-        self.write_to_nvm(slot, page);
+        self.media.write_to_nvm(slot, page);
         Served { hit, nvm_writes: 1 }
     }
 
     fn trim(&mut self, page: LogicalPage) -> Served {
-        let hit = self.place_of(page);
+        let (hit, media) = (self.place_of(page), &mut self.media);
         if hit == Some(Medium::Dram) {
-            self.remove_from_dram(self.slot_of(page), page);
+            media.remove_from_dram(media.slot_of(page), page);
         }
-        if self.is_in_nvm(page) {
-            self.remove_from_nvm(page);
+        if media.is_in_nvm(page) {
+            media.remove_from_nvm(page);
         } else if hit.is_some() {
-            self.forget_if_empty(self.slot_of(page));
+            media.forget_if_empty(media.slot_of(page));
         }
         Served { hit, nvm_writes: 0 }
     }
@@ -431,36 +344,36 @@ impl ClockDnv {
 
 impl WriteBuffer for ClockDnv {
     fn capacity(&self) -> Capacity {
-        Capacity { dram_pages: self.dram.capacity, nvm_pages: self.nvm.capacity }
+        let Media { dram, nvm, .. } = &self.media;
+        Capacity { dram_pages: dram.capacity, nvm_pages: nvm.capacity }
     }
 
     fn occupancy(&self) -> Occupancy {
-        Occupancy {
-            dram_pages: self.dram.len(),
-            nvm_pages: self.nvm.len(),
-            dirty_pages: self.dram.dirty_len() + self.nvm.len() - self.copied_pages,
-        }
+        self.media.occupancy()
     }
 
+    #[inline]
     fn place_of(&self, page: LogicalPage) -> Option<Medium> {
         if self.is_being_promoted(page) {
             return Some(Medium::Nvm);
         }
-        self.find(page).and_then(|slot| self.medium_in(slot, page))
+        self.media.place_of(page)
     }
 
     fn is_dirty(&self, page: LogicalPage) -> bool {
-        let bit = self.pages_per_block.bit(page);
+        let Media { pages_per_block, blocks, .. } = &self.media;
+        let bit = pages_per_block.bit(page);
         self.is_being_promoted(page)
-            || self.find(page).is_some_and(|slot| {
-                let block = &self.blocks[slot];
+            || self.media.find(page).is_some_and(|slot| {
+                let block = &blocks[slot];
                 (block.dirty | block.nvm) & bit != 0
             })
     }
 
     #[inline]
     fn look_ahead(&self, page: LogicalPage) {
-        let entry = self.blocks.entry_or_other(self.pages_per_block.block_of(page));
+        let Media { pages_per_block, blocks, .. } = &self.media;
+        let entry = blocks.entry_ahead(pages_per_block.block_of(page));
         core::hint::black_box(entry.map(|block| block.dram | block.nvm));
     }
 
@@ -472,6 +385,7 @@ impl WriteBuffer for ClockDnv {
         self.proposal.step()
     }
 
+    #[inline]
     fn commit(&mut self) {
         match self.purpose {
             Purpose::FlushBlock(slot) => self.commit_flush(slot),
@@ -493,22 +407,15 @@ impl WriteBuffer for ClockDnv {
     }
 
     fn inspect(&self, inspector: &mut dyn BufferInspector) {
-        inspector.ring_of_pages("dram_from_hand", &mut self.dram.pages_from_hand(&self.blocks));
+        let Media { blocks, dram, nvm, .. } = &self.media;
+        inspector.ring_of_pages("dram_from_hand", &mut dram.pages_from_hand(blocks));
         inspector.memory(Medium::Nvm);
-        inspector.ring_of_blocks("nvm_from_hand", &mut self.nvm.blocks_from_hand(&self.blocks));
+        inspector.ring_of_blocks("nvm_from_hand", &mut nvm.blocks_from_hand(blocks));
     }
 
     fn check_invariants(&self) {
-        if self.proposal.is_pending() || self.dram.departing().is_some() {
-            return;
+        if !self.proposal.is_pending() && self.media.dram.departing().is_none() {
+            self.media.check_invariants(self.modes.nvm_write_hit == NvmWriteHit::DramCopy);
         }
-        self.dram.check_invariants(&self.blocks);
-        self.nvm.check_invariants(&self.blocks);
-        let in_both = |page: &super::PageState| self.is_in_nvm(page.page);
-        let copied: Vec<_> = self.dram.pages_from_hand(&self.blocks).filter(in_both).collect();
-        assert_eq!(copied.len(), self.copied_pages as usize, "the pages in both are recounted");
-        let only_copies = self.modes.nvm_write_hit == NvmWriteHit::DramCopy;
-        assert!(copied.is_empty() || only_copies, "DRAM and NVM are disjoint");
-        assert!(copied.iter().all(|page| page.dirty), "a copy of a page in NVM is newer");
     }
 }

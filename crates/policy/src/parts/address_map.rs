@@ -32,6 +32,12 @@ impl AddressMap {
         self.len
     }
 
+    /// How many neighbourhoods ever had a key.
+    #[inline]
+    pub(crate) fn neighbourhoods(&self) -> usize {
+        self.tables.len() - 1
+    }
+
     /// The neighbourhood of `key`, and its place there.
     #[inline]
     fn place(key: u64) -> (u64, usize) {

@@ -138,7 +138,7 @@ impl<T: Listed> Circle<T> {
     }
 
     /// Counts an entry that a part lost.
-    #[inline]
+    #[inline(always)]
     fn count_lost(&mut self, part: usize, weight: u8) {
         let part = &self.parts[part];
         if part.of_weight[usize::from(weight)] == 0 {
@@ -180,6 +180,7 @@ impl<T: Listed> Circle<T> {
         }
     }
 
+    #[inline(always)]
     fn put(&mut self, (part, at): (usize, usize), entry: u32, weight: u8) {
         let Part { taken, of_weight, weights, entries, position, .. } = &mut self.parts[part];
         *taken |= 1 << at;
@@ -191,6 +192,7 @@ impl<T: Listed> Circle<T> {
     }
 
     /// Frees a place.
+    #[inline(always)]
     fn take(&mut self, part: usize, at: usize) {
         let Part { taken, marked, of_weight, weights, .. } = &mut self.parts[part];
         let weight = weights[at];
@@ -294,7 +296,7 @@ impl<T: Listed> Circle<T> {
         self.parts[part].weights[at]
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_weight(&mut self, entry: T, weight: u8) {
         let (part, at) = split(self.places[entry.index()]);
         let Part { of_weight, weights, position, .. } = &mut self.parts[part];
@@ -359,6 +361,7 @@ impl<T: Listed> Circle<T> {
     }
 
     /// Unlinks the entry in `place`, which the hand is not on.
+    #[inline(always)]
     fn take_from(&mut self, place: u32) {
         let (part, at) = split(place);
         self.take(part, at);
@@ -379,6 +382,7 @@ impl<T: Listed> Circle<T> {
     }
 
     /// The next part around the circle with an entry of this weight, the largest one; the same part if no other has one.
+    #[inline(always)]
     fn next_part(&self, part: usize, weight: u8) -> usize {
         let (before, behind) = self.largest.split_at(self.parts[part].position as usize + 1);
         let position = match position_from(weight, behind) {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::Block;
+use super::media::Block;
 use crate::buffer::mechanism::block::{BlockSlot, BlockTable};
 use crate::buffer::{PageState, PagesPerBlock};
 use crate::parts::{FrameList, Links, Listed};
@@ -18,6 +18,14 @@ struct Held {
     next_of_block: Frame,
 }
 
+/// A page that has left the ring but is still here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departing {
+    pub(super) page: LogicalPage,
+    pub(super) slot: BlockSlot,
+    frame: Frame,
+}
+
 /// A ring of pages whose head is under the hand, and the dirty ones again in the order in which they became
 /// dirty.
 pub(super) struct ClockD {
@@ -29,8 +37,7 @@ pub(super) struct ClockD {
     ring: FrameList,
     dirty_links: Links,
     dirty: FrameList,
-    /// A page that has left the ring but is still here.
-    departing: Option<Frame>,
+    departing: Option<Departing>,
 }
 
 impl ClockD {
@@ -62,40 +69,40 @@ impl ClockD {
         self.dirty.len()
     }
 
-    /// The page that is to leave, once it was chosen, and its block.
+    /// The page that is to leave, once it was chosen.
     #[inline]
-    pub(super) fn departing(&self) -> Option<(LogicalPage, BlockSlot)> {
-        self.departing.map(|frame| {
-            let Held { page, slot, .. } = self.held[frame.index()];
-            (page, slot)
-        })
+    pub(super) fn departing(&self) -> Option<Departing> {
+        self.departing
     }
 
     /// Chooses the page to leave: from the hand, a page with reference bit 1 gets bit 0, the first one with bit
     /// 0 leaves.
-    pub(super) fn choose_victim(&mut self, blocks: &mut BlockTable<Block>) {
+    #[inline(always)]
+    pub(super) fn choose_victim(&mut self, blocks: &mut BlockTable<Block>) -> Departing {
         loop {
             let frame = self.ring.head();
             let Held { page, slot, .. } = self.held[frame.index()];
             let (block, bit) = (&mut blocks[slot], self.pages_per_block.bit(page));
             if block.referenced & bit == 0 {
+                let departing = Departing { page, slot, frame };
                 self.ring.remove(&mut self.links, frame);
-                self.departing = Some(frame);
-                return;
+                self.departing = Some(departing);
+                return departing;
             }
             block.referenced &= !bit;
             self.ring.move_to_tail(&mut self.links, frame);
         }
     }
 
-    /// Chooses the page that has been dirty for longest to leave; `false` if none is dirty.
-    pub(super) fn choose_oldest_dirty(&mut self) -> bool {
+    /// Chooses the page that has been dirty for longest to leave, if one is dirty.
+    pub(super) fn choose_oldest_dirty(&mut self) -> Option<Departing> {
         let frame = self.dirty.head();
         if frame != Frame::NONE {
+            let Held { page, slot, .. } = self.held[frame.index()];
             self.ring.remove(&mut self.links, frame);
-            self.departing = Some(frame);
+            self.departing = Some(Departing { page, slot, frame });
         }
-        frame != Frame::NONE
+        self.departing
     }
 
     /// The page that has been dirty for longest.
@@ -105,6 +112,7 @@ impl ClockD {
     }
 
     /// Adds `page` of the block in `slot`, with reference bit 0, in the place that the hand reaches last.
+    #[inline(always)]
     pub(super) fn add(
         &mut self,
         slot: BlockSlot,
@@ -167,6 +175,7 @@ impl ClockD {
     }
 
     /// Removes `page`, which is here.
+    #[inline(always)]
     pub(super) fn remove(&mut self, block: &mut Block, page: LogicalPage) {
         let bit = self.pages_per_block.bit(page);
         let (before, frame) = self.frames_of(block, page);
@@ -179,7 +188,7 @@ impl ClockD {
         } else {
             self.held[before.index()].next_of_block = next;
         }
-        if self.departing == Some(frame) {
+        if self.departing.is_some_and(|departing| departing.frame == frame) {
             self.departing = None;
         } else {
             self.ring.remove(&mut self.links, frame);

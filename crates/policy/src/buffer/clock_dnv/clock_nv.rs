@@ -1,6 +1,6 @@
 //! CLOCK-NV: the clock of blocks in NVM.
 
-use super::Block;
+use super::media::Block;
 use crate::buffer::BlockState;
 use crate::buffer::mechanism::block::{BlockSlot, BlockTable};
 use crate::parts::Circle;
@@ -10,10 +10,6 @@ pub(super) struct ClockNv {
     pub(super) capacity: u32,
     circle: Circle<BlockSlot>,
     pages: u32,
-}
-
-fn weight(block: &Block) -> u8 {
-    block.nvm.count_ones() as u8
 }
 
 impl ClockNv {
@@ -30,15 +26,17 @@ impl ClockNv {
     }
 
     /// Adds the page of `bit`, or writes it where it is, and sets its block's reference bit.
+    #[inline(always)]
     pub(super) fn write(&mut self, slot: BlockSlot, block: &mut Block, bit: u64) {
         if block.nvm & bit == 0 {
             assert!(!self.is_full(), "NVM is full");
             let is_new = block.nvm == 0;
             block.nvm |= bit;
+            block.nvm_pages += 1;
             self.pages += 1;
             match is_new {
                 true => self.circle.push_tail(slot, 1),
-                false => self.circle.set_weight(slot, weight(block)),
+                false => self.circle.set_weight(slot, block.nvm_pages),
             }
         }
         self.circle.mark(slot);
@@ -52,11 +50,12 @@ impl ClockNv {
     /// Removes the page of `bit`, which is here; a block without a page leaves the circle.
     pub(super) fn remove(&mut self, slot: BlockSlot, block: &mut Block, bit: u64) {
         block.nvm &= !bit;
+        block.nvm_pages -= 1;
         self.pages -= 1;
         if block.nvm == 0 {
             self.circle.remove(slot);
         } else {
-            self.circle.set_weight(slot, weight(block));
+            self.circle.set_weight(slot, block.nvm_pages);
         }
     }
 
@@ -76,8 +75,8 @@ impl ClockNv {
 
     /// The pages of a block that has left the circle are gone.
     pub(super) fn forget_pages(&mut self, block: &mut Block) {
-        self.pages -= block.nvm.count_ones();
-        block.nvm = 0;
+        self.pages -= u32::from(block.nvm_pages);
+        (block.nvm, block.nvm_pages) = (0, 0);
     }
 
     /// The blocks from the hand on.
@@ -92,12 +91,13 @@ impl ClockNv {
     }
 
     pub(super) fn check_invariants(&self, blocks: &BlockTable<Block>) {
-        self.circle.check_invariants(|slot| weight(&blocks[slot]));
+        let weight = |slot| blocks[slot].nvm.count_ones() as u8;
+        self.circle.check_invariants(weight);
         let pages: u32 = self.circle.iter().map(|slot| blocks[slot].nvm.count_ones()).sum();
         assert_eq!(pages, self.pages, "the pages in NVM are recounted");
         assert!(pages <= self.capacity, "more pages than NVM has place for");
-        let most = self.circle.iter().map(|slot| weight(&blocks[slot])).max();
-        let naive = self.circle.iter().find(|&slot| Some(weight(&blocks[slot])) == most);
+        let most = self.circle.iter().map(weight).max();
+        let naive = self.circle.iter().find(|&slot| Some(weight(slot)) == most);
         assert_eq!(self.circle.first_heaviest(), naive, "the search begins as a naive scan");
     }
 }

@@ -5,6 +5,9 @@ use core::ops::{Index, IndexMut};
 
 use crate::parts::{AddressMap, Listed};
 
+/// Neighbourhoods of a map, of 256 bytes each, from which on the processor's cache no longer holds it and the blocks.
+const LARGE_NEIGHBOURHOODS: usize = 512;
+
 /// A place in a [`BlockTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockSlot(pub(crate) u32);
@@ -43,9 +46,12 @@ impl<T> BlockTable<T> {
     }
 
     /// The entry of `block`, or any other if it is not here: for a look ahead, in which no branch depends on that, because
-    /// it could not be foreseen.
+    /// it could not be foreseen. None of a table that the processor's cache holds: there looking ahead only costs time.
     #[inline]
-    pub(crate) fn entry_or_other(&self, block: u64) -> Option<&T> {
+    pub(crate) fn entry_ahead(&self, block: u64) -> Option<&T> {
+        if self.map.neighbourhoods() < LARGE_NEIGHBOURHOODS {
+            return None;
+        }
         let slot = self.map.get_or_max(block) as usize;
         self.blocks.get(slot.min(self.blocks.len().wrapping_sub(1)))
     }
@@ -91,5 +97,22 @@ impl<T> IndexMut<BlockSlot> for BlockTable<T> {
     #[inline]
     fn index_mut(&mut self, slot: BlockSlot) -> &mut T {
         &mut self.blocks[slot.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_large_table_is_read_ahead() {
+        let mut table = BlockTable::new();
+        let far_apart = (0..LARGE_NEIGHBOURHOODS as u64).map(|neighbourhood| neighbourhood * 64);
+        for (block, entry) in far_apart.zip(0_u32..) {
+            assert_eq!(table.entry_ahead(0), None);
+            table.insert(block, entry);
+        }
+        assert_eq!(table.entry_ahead(128), Some(&2));
+        assert!(table.entry_ahead(1).is_some(), "another entry stands for one that is not here");
     }
 }

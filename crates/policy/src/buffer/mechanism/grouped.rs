@@ -378,7 +378,7 @@ impl<O: BlockOrder> WriteBuffer for GroupedBuffer<O> {
     #[inline]
     fn look_ahead(&self, page: LogicalPage) {
         let Groups { table, pages_per_block } = &self.groups;
-        let entry = table.entry_or_other(pages_per_block.block_of(page));
+        let entry = table.entry_ahead(pages_per_block.block_of(page));
         core::hint::black_box(entry.map(|group| group.present));
     }
 
