@@ -15,7 +15,7 @@ from clockhand.report.html import _library
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, outlier_cut, ratio_text, ticks, value_axis
 from clockhand.report.series import first_spellings
-from clockhand.report.words import reads_text, short_names, thinned
+from clockhand.report.words import reads_text, short_names, thinned, titled
 from clockhand.studies.pages.report import render
 from clockhand.studies.pages.sections import sections
 from clockhand.study.selections import highlighted, matching
@@ -242,3 +242,9 @@ def test_a_damaged_copy_of_the_drawing_library_is_made_again(
 )
 def test_what_a_write_costs_is_not_told_as_a_fraction(ratio: str | None, text: str) -> None:
     assert reads_text(ratio) == text
+
+
+def test_what_is_the_title_is_not_said_again_below_it() -> None:
+    assert titled(["A is best.", "B is not."], 1, "All") == ("A is best", ["B is not."])
+    assert titled(["A is best.", "B is not."], 2, "All") == ("All", ["A is best.", "B is not."])
+    assert titled([], 1, "All") == ("All", [])

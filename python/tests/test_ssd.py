@@ -10,7 +10,7 @@ import pytest
 
 import clockhand
 from clockhand.command.ssd import for_people
-from clockhand.studies.ssd.findings import findings, geometry_line
+from clockhand.studies.ssd.findings import findings, geometry_line, years_text
 from clockhand.studies.ssd.run import SSD_SCHEMA, WEAR_SCHEMA
 from conftest import (
     Clockhand,
@@ -123,7 +123,7 @@ def test_a_run_with_collection_says_how_long_the_drive_lasts() -> None:
     assert run.rows["collection_started"].all() and run.rows["waf"].min() > 1.5
     assert run.facts["ssds"][0]["preconditioned"]["is_steady"]
     sentences = " ".join(findings(run.rows, run.facts))
-    assert "years at the trace's rate" in sentences and "drive writes per day" in sentences
+    assert "at the trace's rate" in sentences and "drive writes per day" in sentences
     assert "Collection never started" not in sentences
     assert "steady" in geometry_line(run.facts["ssds"][0])
     assert {"years", "NVM years"} <= set(for_people(run.rows).columns)
@@ -150,6 +150,28 @@ def test_the_sentences_compare_buffers_of_one_size() -> None:
     )
     (sentence,) = [text for text in findings(run.rows, run.facts) if "fewest" in text]
     assert sentence.startswith("With 64 pages of buffer, lru:total=64 writes the fewest pages")
+
+
+@pytest.mark.parametrize(
+    ("years", "text"),
+    [(12.345, "12.3 years"), (0.5, "182 days"), (0.001, "8.76 hours"), (5.02e-5, "26.4 minutes")],
+)
+def test_a_short_life_is_told_in_days_or_less(years: float, text: str) -> None:
+    assert years_text(years) == text
+
+
+def test_at_one_size_the_buffers_that_write_least_have_colours() -> None:
+    names = ("clock-dnv", "fab", "cbm", "lru", "clock", "craw", "lru-wsr", "bplru")
+    buffers = [f"{name}:total=64" for name in names]
+    run = clockhand.run_ssd(overwrites(), buffers=buffers, ssds="small")
+    bars = run.specifications()["host_writes"]["layer"][0]
+    scale = bars["encoding"]["color"]["scale"]
+    shades = dict(zip(scale["domain"], scale["range"], strict=True))
+    grey = max(shades.values(), key=list(shades.values()).count)
+    best = run.rows.sort("host_writes", maintain_order=True)["buffer"].to_list()[:3]
+    assert {name for name in names if shades[name] != grey} == {
+        name.partition(":")[0] for name in best
+    }
 
 
 def test_a_seed_is_a_run_and_threads_change_nothing() -> None:

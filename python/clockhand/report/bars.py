@@ -87,10 +87,15 @@ def bars_note(compared: Compared, measure: Measure) -> str:
     line = f"{errors_note(compared, measure)}{line}".rstrip()
     if max(compared.known(measure.field), default=0) <= edge:
         return line
-    shown = f"{100 * edge:.3g} %" if measure.kind is Kind.SHARE else f"{edge:,.3g}"
+    return f"{line} Bars are cut at {_edge_text(edge, measure)}; their numbers are not.".lstrip()
+
+
+def _edge_text(edge: float, measure: Measure) -> str:
+    if measure.kind is Kind.SHARE:
+        return f"{100 * edge:.3g} %"
     if measure.kind is Kind.RATIO:
-        shown = ratio_text(edge)
-    return f"{line} Bars are cut at {shown}; their numbers are not.".lstrip()
+        return ratio_text(edge)
+    return f"{edge:,.0f}" if edge >= 100 else f"{edge:,.3g}"
 
 
 def _errors(base: Spec, compared: Compared, measure: Measure, canvas: Canvas) -> list[Spec]:

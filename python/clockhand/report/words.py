@@ -22,6 +22,13 @@ def thinned(values: Sequence[Any], count: int) -> list[Any]:
     return unique(values[round(last * place / (count - 1))] for place in range(count))
 
 
+def titled(sentences: Sequence[str], inputs: int, otherwise: str) -> tuple[str, list[str]]:
+    """Return a report's title and the sentences below it: of one input, the first is the title."""
+    if inputs == 1 and sentences:
+        return sentences[0].rstrip("."), list(sentences[1:])
+    return otherwise, list(sentences)
+
+
 def byte_text(size_bytes: int) -> str:
     """Return a size such as ``4 KiB``; sizes that are not whole KiB or MiB stay in bytes."""
     for unit_bytes, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):

@@ -141,6 +141,11 @@ def measures_of(records: Sequence[Record], unit: str) -> list[Measure]:
 
 def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:
     """Return the ranking with the heat map of I/O time; none where nothing can be compared."""
+    return [summed for summed in rankings(records_by_label) if summed.has_ranges]
+
+
+def rankings(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:
+    """Return the same, also where it is of one place and bars show it."""
     baselines = {baseline_of(records) for records in records_by_label.values()}
     baseline = baselines.pop() if len(baselines) == 1 else None
     values: dict[tuple[str, Place], float] = {}
@@ -167,7 +172,7 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
         size_text=lambda size: f"{size:,.0f}",
         notes=notes,
     )
-    return [summed] if summed is not None and summed.has_ranges else []
+    return [] if summed is None else [summed]
 
 
 def _references(records: Sequence[Record], baseline: str | None) -> dict[int, float]:

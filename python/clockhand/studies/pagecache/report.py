@@ -16,7 +16,7 @@ from clockhand.report.measures import Drawn, caption, measure_chart
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.parameters import Ranged, ranges_of
 from clockhand.report.table import table_without_filter
-from clockhand.report.words import free_slug, unique
+from clockhand.report.words import free_slug, titled, unique
 from clockhand.studies.pagecache.charts import (
     BASELINES,
     REASONS_TITLE,
@@ -25,6 +25,7 @@ from clockhand.studies.pagecache.charts import (
     compared_of,
     measures_of,
     overviews,
+    rankings,
     reason_records,
     reasons_chart,
 )
@@ -62,11 +63,12 @@ def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> s
     for section in split:
         before = sum(len(part.figures) for part in parts)
         parts.append(_part(section, everywhere, highlight, before))
-    sentences = findings(rows, facts)
+    count = f"{len(split)} {'trace' if len(split) == 1 else 'traces'}"
+    title, sentences = titled(findings(rows, facts), len(split), f"Page caches, {count}")
     table = table_without_filter(rows, facts, {})
     together = {section.label: section.records for section in split}
     return template(PAGE_TEMPLATE).render(
-        title=_title(split, sentences),
+        title=title,
         sentences=sentences,
         parts=parts,
         leading=overviews(together) if len(split) > 1 else [],
@@ -129,7 +131,7 @@ def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence
     series = series_of(section.records)
     best_first = [
         entry.name
-        for summed in overviews({section.label: section.records})
+        for summed in rankings({section.label: section.records})
         for entry in summed.entries
         if not reads_the_future(entry.name)
     ]
@@ -158,9 +160,3 @@ def _part(
     records = section.records + section.reasons
     summed = overviews({section.label: section.records})
     return drawn.part(compared, section.summary, records, summed)
-
-
-def _title(split: Sequence[_Section], sentences: Sequence[str]) -> str:
-    if len(split) == 1 and sentences:
-        return sentences[0].rstrip(".")
-    return f"Page caches, {len(split)} {'trace' if len(split) == 1 else 'traces'}"

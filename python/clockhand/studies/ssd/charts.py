@@ -130,11 +130,13 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
 
     Both are over those of the best buffer of the same size, as no buffer is everyone's baseline.
     """
-    return [
-        summed
-        for field, title, what in SUMMED
-        if (summed := _overview(records_by_label, field, title, what)) is not None
-    ]
+    return [summed for summed in rankings(records_by_label) if summed.has_ranges]
+
+
+def rankings(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:
+    """Return the same, also where it is of one place and bars show it."""
+    summed = [_ranking(records_by_label, *each) for each in SUMMED]
+    return [each for each in summed if each is not None]
 
 
 SUMMED = (
@@ -143,7 +145,7 @@ SUMMED = (
 )
 
 
-def _overview(
+def _ranking(
     records_by_label: Mapping[str, Sequence[Record]], field: str, title: str, what: str
 ) -> Overview | None:
     values: dict[tuple[str, Place], float] = {}
@@ -159,7 +161,7 @@ def _overview(
                 values[record["policy"], Place(label, size)] = record[field] / least[size]
     if len({name for name, _ in values}) < 2:
         return None
-    summed = overview(
+    return overview(
         values,
         key=field,
         title=title,
@@ -170,4 +172,3 @@ def _overview(
         notes={},
         is_diverging=False,
     )
-    return summed if summed is not None and summed.has_ranges else None

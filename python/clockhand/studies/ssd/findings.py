@@ -1,6 +1,7 @@
 """What a run of write buffers on drives says, in sentences."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -133,16 +134,25 @@ def _of_life(cells: pl.DataFrame, where: str) -> list[str]:
     return [f"Flash life on {where}: {'; '.join(texts)}."]
 
 
-def _life(row: dict[str, object]) -> str:
+def _life(row: dict[str, Any]) -> str:
     text = f"{printable(str(row['buffer']))} "
     if row["life_years"] is None:
         why = "which has no real times" if row["is_steady"] else "if all are like those of this run"
         text += f"lasts {row['life_repetitions']:,.0f} repetitions of the trace, {why}"
     else:
-        text += f"lasts {row['life_years']:,.3g} years at the trace's rate"
+        text += f"lasts {years_text(row['life_years'])} at the trace's rate"
     return (
         text + f", or {row['drive_writes_per_day_5_years']:,.3g} drive writes per day for 5 years"
     )
+
+
+def years_text(years: float) -> str:
+    """Return a time in the largest unit of which it has one."""
+    time, unit = years, "years"
+    for smaller, per in (("days", 365), ("hours", 24), ("minutes", 60), ("seconds", 60)):
+        if time < 1:
+            time, unit = time * per, smaller
+    return f"{time:,.3g} {unit}"
 
 
 def _listed(names: Iterable[str] | Sequence[str]) -> str:

@@ -15,13 +15,14 @@ from clockhand.report.lines import Compared, series_of
 from clockhand.report.measures import Drawn, caption, drawable, measure_chart
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.table import table_without_filter
-from clockhand.report.words import free_slug, size_text, unique
+from clockhand.report.words import free_slug, size_text, titled, unique
 from clockhand.studies.ssd.charts import (
     MEASURES,
     cell_records,
     compared_of,
     one_name,
     overviews,
+    rankings,
     wear_chart,
     wear_records,
 )
@@ -83,11 +84,13 @@ def render(
     for section in split:
         before = sum(len(part.figures) for part in parts)
         parts.append(_part(section, everywhere, highlight, before))
-    sentences = findings(rows, facts)
+    title, sentences = titled(
+        findings(rows, facts), len(split), f"Write buffers on flash drives, {len(split)} inputs"
+    )
     table = table_without_filter(rows, facts, HEADINGS)
     together = {section.label: section.records for section in split}
     return template(PAGE_TEMPLATE).render(
-        title=_title(split, sentences),
+        title=title,
         sentences=sentences,
         geometries=[geometry_line(ssd) for ssd in _once(facts["ssds"])],
         parts=parts,
@@ -153,8 +156,8 @@ def _looks(split: Sequence[_Section], canvas: Canvas) -> list[Mark]:
 
 def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence[str]) -> Compared:
     series = series_of(section.records)
-    summed = overviews({section.label: section.records})
-    best_first = [entry.name for entry in summed[0].entries] if summed else series
+    ranked = rankings({section.label: section.records})
+    best_first = [entry.name for entry in ranked[0].entries] if ranked else series
     focus = emphasised(series, best_first, (), highlight)
     looks = [look for look in everywhere if look.policy in series]
     return compared_of(section.records, looks, focus, section.label)
@@ -176,9 +179,3 @@ def _part(
     records = section.records + section.wear
     summed = overviews({section.label: section.records})
     return drawn.part(compared, section.summary, records, summed)
-
-
-def _title(split: Sequence[_Section], sentences: Sequence[str]) -> str:
-    if len(split) == 1 and sentences:
-        return sentences[0].rstrip(".")
-    return f"Write buffers on flash drives, {len(split)} inputs"
