@@ -365,6 +365,16 @@ def test_closed_standard_output_is_one_sentence(textbook: Path) -> None:
     assert done.returncode == FAILED
 
 
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
+def test_closed_standard_error_is_no_reason_to_fail(textbook: Path, closed: str) -> None:
+    shell = f"exec {EXECUTABLE} simulate textbook.trace {FRAMES} --format json"
+    whole, silent = (
+        subprocess.check_output(["sh", "-c", text], cwd=textbook.parent)
+        for text in (shell, f"{shell} {closed}")
+    )
+    assert silent == whole and whole.startswith(b"[")
+
+
 def test_a_failed_run_keeps_the_results_of_an_earlier_one(
     clockhand: Clockhand, textbook: Path
 ) -> None:

@@ -17,6 +17,7 @@ from types import FrameType
 from clockhand import completion
 
 FAILED = 1
+STANDARD_ERROR = 2
 TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = b"clockhand: interrupted; nothing was written\n"
 LEAST_DESCRIPTORS = 32
@@ -27,6 +28,7 @@ TOO_FEW_DESCRIPTORS = b"clockhand: it takes %d descriptors and may have %d: rais
 def main() -> None:
     """Run the command and exit."""
     _handle(_end)
+    _open_standard_error()
     gc.disable()
     if sys.argv[1:] == ["--version"] and not completion.is_asked():
         _print_version()
@@ -35,7 +37,7 @@ def main() -> None:
 
         stand_in_for_libraries()
     elif 0 <= (descriptors := os.sysconf("SC_OPEN_MAX")) < LEAST_DESCRIPTORS:
-        os.write(2, TOO_FEW_DESCRIPTORS % (LEAST_DESCRIPTORS, descriptors))
+        os.write(STANDARD_ERROR, TOO_FEW_DESCRIPTORS % (LEAST_DESCRIPTORS, descriptors))
         os._exit(FAILED)
     from clockhand import command
 
@@ -61,9 +63,20 @@ def _handle(handler: object) -> None:
             signal.signal(number, handler)  # type: ignore[arg-type]
 
 
+def _open_standard_error() -> None:
+    """Let messages go nowhere if standard error is closed, and not into the next file opened."""
+    if sys.stderr is not None:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    if nowhere != STANDARD_ERROR:
+        os.dup2(nowhere, STANDARD_ERROR)
+        os.close(nowhere)
+    sys.stderr = os.fdopen(STANDARD_ERROR, "w", closefd=False)
+
+
 def _end(number: int, frame: FrameType | None) -> None:
     """End at once: nothing has been started that would have to be undone."""
-    os.write(2, INTERRUPTED)
+    os.write(STANDARD_ERROR, INTERRUPTED)
     os._exit(FAILED)
 
 
