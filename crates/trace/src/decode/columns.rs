@@ -156,21 +156,24 @@ pub(crate) enum Streams {
     /// Each is its own number.
     Numbers,
     /// Names are numbered in the order of their appearance.
-    Names(Names),
+    Names(Box<Names>),
 }
+
+/// How many names are remembered beside their table.
+const REMEMBERED: usize = 16;
 
 /// Numbers that names were given.
 #[derive(Default)]
 pub(crate) struct Names {
     numbers: FxHashMap<Vec<u8>, u32>,
-    /// The name that was asked for last, which is often asked for again, and its number.
-    last: (Vec<u8>, u32),
+    /// Those that were asked for last, which are often asked for again, by their last letters, and their numbers.
+    last: [Option<(Vec<u8>, u32)>; REMEMBERED],
 }
 
 impl Streams {
     /// Takes every stream as a name, also `7`.
     pub(crate) fn of_names() -> Self {
-        Self::Names(Names::default())
+        Self::Names(Box::default())
     }
 
     /// The number of a stream.
@@ -188,10 +191,22 @@ impl Streams {
 }
 
 impl Names {
+    #[inline]
     fn number(&mut self, name: &[u8], report: &mut ReadReport) -> Result<u32, Fault> {
-        if !self.numbers.is_empty() && self.last.0 == name {
-            return Ok(self.last.1);
+        let place = usize::from(name.last().copied().unwrap_or_default()) % REMEMBERED;
+        match &self.last[place] {
+            Some((last, number)) if last == name => Ok(*number),
+            _ => self.number_from_table(name, place, report),
         }
+    }
+
+    #[inline(never)]
+    fn number_from_table(
+        &mut self,
+        name: &[u8],
+        place: usize,
+        report: &mut ReadReport,
+    ) -> Result<u32, Fault> {
         let number = match self.numbers.get(name) {
             Some(&number) => number,
             None => {
@@ -202,9 +217,24 @@ impl Names {
                 number
             }
         };
-        self.last.0.clear();
-        self.last.0.extend_from_slice(name);
-        self.last.1 = number;
+        let (last, its_number) = self.last[place].get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(name);
+        *its_number = number;
         Ok(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_the_same_last_letter_keep_their_numbers() {
+        let (mut streams, mut report) = (Streams::of_names(), ReadReport::default());
+        let numbers = ["", "a1", "b1", "", "a1", "a1", "b1", "1", "b1", "a1"]
+            .map(|name| streams.number(name.as_bytes(), &mut report).unwrap());
+        assert_eq!(numbers, [0, 1, 2, 0, 1, 1, 2, 3, 2, 1]);
+        assert_eq!(report.stream_names, ["", "a1", "b1", "1"]);
     }
 }

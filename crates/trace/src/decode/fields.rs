@@ -14,12 +14,23 @@ impl<'a> CommaFields<'a> {
     }
 
     /// The next field as a decimal number of 64 bits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decimal(&mut self) -> Option<u64> {
-        match self.take_leading(scan::leading_decimal) {
+        match self.plain_decimal() {
             Some(number) => Some(number),
-            None => scan::decimal(self.next()?),
+            None => self.trimmed_decimal(),
         }
+    }
+
+    #[cold]
+    fn trimmed_decimal(&mut self) -> Option<u64> {
+        scan::decimal(self.next()?)
+    }
+
+    /// The next field as a decimal number if it is nothing but digits; otherwise nothing is taken.
+    #[inline(always)]
+    pub(crate) fn plain_decimal(&mut self) -> Option<u64> {
+        self.take_leading(scan::leading_decimal)
     }
 
     /// The next field as a time in a unit of `unit_ns` nanoseconds, a power of ten, in nanoseconds.
@@ -27,8 +38,13 @@ impl<'a> CommaFields<'a> {
     pub(crate) fn time_ns(&mut self, unit_ns: u64) -> Option<u64> {
         match self.take_leading(|rest| scan::leading_time_ns(rest, unit_ns)) {
             Some(time_ns) => Some(time_ns),
-            None => scan::time_ns(self.next()?, unit_ns),
+            None => self.trimmed_time_ns(unit_ns),
         }
+    }
+
+    #[cold]
+    fn trimmed_time_ns(&mut self, unit_ns: u64) -> Option<u64> {
+        scan::time_ns(self.next()?, unit_ns)
     }
 
     /// The next field as what `read` finds at its start, if that is all of the field; otherwise nothing is taken.
@@ -55,6 +71,13 @@ impl<'a> Iterator for CommaFields<'a> {
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest.take()?;
+        // Operations and types are one letter or digit.
+        if let [byte, b',', behind @ ..] = rest
+            && byte.is_ascii_alphanumeric()
+        {
+            self.rest = Some(behind);
+            return Some(std::slice::from_ref(byte));
+        }
         let field = match rest.iter().position(|&byte| byte == b',') {
             Some(length) => {
                 self.rest = Some(&rest[length + 1..]);

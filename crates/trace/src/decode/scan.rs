@@ -37,6 +37,21 @@ pub(crate) fn leading_hex(bytes: &[u8]) -> Option<(u64, &[u8])> {
 pub(crate) fn leading_decimal(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number: u64 = 0;
     let mut rest = bytes;
+    // Most have fewer than eight digits, nearly all fewer than sixteen, which always fit.
+    if let Some(&chunk) = rest.first_chunk() {
+        let (digits, value) = leading_digits(chunk);
+        (number, rest) = (value, &rest[digits..]);
+        if digits < 8 {
+            return (digits > 0).then_some((number, rest));
+        }
+    }
+    if let Some(&chunk) = rest.first_chunk() {
+        let (digits, value) = leading_digits(chunk);
+        (number, rest) = (number * POWERS_OF_TEN[digits] + value, &rest[digits..]);
+        if digits < 8 {
+            return Some((number, rest));
+        }
+    }
     while let Some(&chunk) = rest.first_chunk() {
         let (digits, value) = leading_digits(chunk);
         number = number.checked_mul(POWERS_OF_TEN[digits])?.checked_add(value)?;
@@ -51,6 +66,16 @@ pub(crate) fn leading_decimal(bytes: &[u8]) -> Option<(u64, &[u8])> {
         rest = after;
     }
     (rest.len() < bytes.len()).then_some((number, rest))
+}
+
+/// Reads decimal digits at the start of `bytes`, and the separator behind them: the number and what follows.
+#[inline(always)]
+pub(crate) fn decimal_before(bytes: &[u8], separator: u8) -> Option<(u64, &[u8])> {
+    let (number, rest) = leading_decimal(bytes)?;
+    match rest {
+        [byte, behind @ ..] if *byte == separator => Some((number, behind)),
+        _ => None,
+    }
 }
 
 const POWERS_OF_TEN: [u64; 10] =

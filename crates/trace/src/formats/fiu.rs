@@ -35,7 +35,7 @@ use crate::fields::BlankFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
-use crate::request::Request;
+use crate::request::{Op, Request};
 use crate::scan;
 use crate::target::{Entry, Extent, StreamField, Target, TimeField, append, letter};
 use crate::time_check::TimeUnit;
@@ -72,13 +72,44 @@ impl Default for Fiu {
     }
 }
 
-impl LineFormat for Fiu {
-    const TIME_UNIT: Option<TimeUnit> = Some(TimeUnit::of_recordings("nanoseconds"));
+/// The fields that are used.
+#[derive(PartialEq, Debug)]
+struct Fields<'a> {
+    time_ns: u64,
+    sector: u64,
+    sectors: u64,
+    op: Op,
+    major: &'a [u8],
+    minor: &'a [u8],
+}
 
-    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
-        if scan::after_blanks(line).is_empty() {
-            return Ok(Line::Passed);
-        }
+impl<'a> Fields<'a> {
+    /// Reads a line with single blanks and a name without any, which most are, in one go; `None` for another.
+    #[inline]
+    fn of_plain(line: &'a [u8]) -> Option<Self> {
+        let (time_ns, rest) = scan::decimal_before(line, b' ')?;
+        let (_, from_name) = scan::decimal_before(rest, b' ')?;
+        let name_bytes = from_name.iter().position(|&byte| byte == b' ')?;
+        let (sector, rest) = scan::decimal_before(&from_name[name_bytes + 1..], b' ')?;
+        let (sectors, rest) = scan::decimal_before(rest, b' ')?;
+        let (op, from_major) = match rest {
+            [b'R', b' ', rest @ ..] => (Op::Read, rest),
+            [b'W', b' ', rest @ ..] => (Op::Write, rest),
+            _ => return None,
+        };
+        let (_, from_minor) = scan::decimal_before(from_major, b' ')?;
+        let (_, digest) = scan::decimal_before(from_minor, b' ')?;
+        // Without an end before the last byte the compiler looks at many bytes at once.
+        let is_blank = |byte: u8| byte == b' ' || byte == b'\t';
+        let has_blank = digest.iter().fold(false, |any, &byte| any | is_blank(byte));
+        let major = &from_major[..from_major.len() - from_minor.len() - 1];
+        let minor = &from_minor[..from_minor.len() - digest.len() - 1];
+        let is_plain = !digest.is_empty() && !has_blank;
+        is_plain.then_some(Fields { time_ns, sector, sectors, op, major, minor })
+    }
+
+    /// Reads any line.
+    fn of(line: &'a [u8]) -> Result<Self, &'static str> {
         let mut fields = BlankFields::new(line);
         let time_ns = fields.decimal().ok_or("has no whole nanoseconds in field 1")?;
         fields.decimal().ok_or("has no decimal process in field 2")?;
@@ -92,6 +123,20 @@ impl LineFormat for Fiu {
         let mut decimal_before = || fields.next_back().and_then(scan::decimal);
         let sectors = decimal_before().ok_or("has no decimal size before the operation")?;
         let sector = decimal_before().ok_or("has no decimal address before the size")?;
+        Ok(Fields { time_ns, sector, sectors, op, major, minor })
+    }
+}
+
+impl LineFormat for Fiu {
+    const TIME_UNIT: Option<TimeUnit> = Some(TimeUnit::of_recordings("nanoseconds"));
+
+    fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
+        let fields = match Fields::of_plain(line) {
+            Some(fields) => fields,
+            None if scan::after_blanks(line).is_empty() => return Ok(Line::Passed),
+            None => Fields::of(line)?,
+        };
+        let Fields { time_ns, sector, sectors, op, major, minor } = fields;
         self.device.clear();
         self.device.extend_from_slice(major);
         self.device.push(b',');
@@ -114,4 +159,28 @@ fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
     let (sector, sectors) = units::sectors(entry);
     let (op, Entry { time_ns, stream_name: device, .. }) = (letter(entry.op), entry);
     append(line, format_args!("{time_ns} 0 - {sector} {sectors} {op} {device} {:032x}\n", 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_read_in_one_go_has_the_fields_of_any() {
+        let fields = ["1", "20782", "a b", "8", "R", "6", "", "0x", "18446744073709551616", "w\t7"];
+        let plain = ["89968195792462", "20782", "gzip", "283193184", "8", "R", "6", "0", "56f1"];
+        assert!(Fields::of_plain(plain.join(" ").as_bytes()).is_some());
+        for place in 0..plain.len() {
+            for (other, blanks) in fields.iter().flat_map(|field| [(field, " "), (field, "  ")]) {
+                let mut line = plain;
+                line[place] = other;
+                for end in ["", " ", " more"] {
+                    let line = line.join(blanks) + end;
+                    if let Some(fields) = Fields::of_plain(line.as_bytes()) {
+                        assert_eq!(Ok(fields), Fields::of(line.as_bytes()), "{line}");
+                    }
+                }
+            }
+        }
+    }
 }

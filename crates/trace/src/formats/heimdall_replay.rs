@@ -88,8 +88,10 @@ impl LineFormat for HeimdallReplay {
         let size_bytes = fields.decimal().ok_or("has no decimal size in field 4")?;
         let address = fields.decimal().ok_or("has no decimal offset in field 5")?;
         fields.time_ns(MILLISECOND_NS).ok_or("has no milliseconds in field 6")?;
-        let result = fields.next().map(|field| field.strip_prefix(b"-").unwrap_or(field));
-        result.and_then(scan::decimal).ok_or("has no decimal result in field 7")?;
+        if fields.plain_decimal().is_none() {
+            let result = fields.next().map(|field| field.strip_prefix(b"-").unwrap_or(field));
+            result.and_then(scan::decimal).ok_or("has no decimal result in field 7")?;
+        }
         fields.end().ok_or("does not end after the result in field 7")?;
         let bytes = units::request_bytes(size_bytes)?;
         output.request(Request::new(op, address, bytes).at(time_ns))?;
