@@ -2,7 +2,8 @@
 //!
 //! The mapping is not inherited, so that nothing is ever shared by accident. Before the fork the pager freezes the pages
 //! and copies them; the child attaches itself to the copy, at the same address. Between, the heap is locked and no signal
-//! handler runs on the forking thread, which must not write to a frozen page.
+//! handler runs on the forking thread, which must not write to a frozen page. A signal handler may fork as well, also while the
+//! thread that it interrupts works on the heap: that goes on in both processes.
 //!
 //! The kernel makes no child while a signal waits for the forking thread: the signal comes first, and then the fork from its
 //! beginning. Thus what is sent to a whole group ends a program before its child exists, or reaches both. But the kernel
@@ -39,6 +40,8 @@ struct Fork {
     copy: core::result::Result<Copy, Sentence>,
     /// What the forking thread had blocked.
     signals: SignalSet,
+    /// Whether the lock was taken for it.
+    is_locked: bool,
 }
 
 /// The fork under way, kept outside of the paged memory.
@@ -50,6 +53,7 @@ unsafe impl Sync for ForkUnderWay {}
 static FORK: ForkUnderWay = ForkUnderWay(UnsafeCell::new(Fork {
     copy: Ok(Copy { token: NO_TOKEN, connection: -1 }),
     signals: 0,
+    is_locked: false,
 }));
 
 /// Has the C library call us around each fork: last before it, first after it.
@@ -67,12 +71,12 @@ pub fn register() -> core::result::Result<(), Sentence> {
 
 extern "C" fn prepare() {
     for beginning in 1.. {
-        memory::lock();
         let signals = system::block_signals();
+        let is_locked = memory::lock_to_fork();
         let copy = begin(signals as usize);
         let came = system::pending_signals() & !signals & !OF_CHILDREN;
         // SAFETY: the lock is held.
-        unsafe { *FORK.0.get() = Fork { copy, signals } };
+        unsafe { *FORK.0.get() = Fork { copy, signals, is_locked } };
         if came == 0 || copy.is_err() || beginning == MAX_BEGINNINGS {
             return;
         }
@@ -113,7 +117,7 @@ fn end(give_back: bool) {
             sentence.end_program(LOST_MEMORY_EXIT_CODE);
         }
     }
-    finish(fork.signals);
+    finish(fork);
 }
 
 extern "C" fn finish_in_child() {
@@ -129,10 +133,13 @@ extern "C" fn finish_in_child() {
     if let Err(sentence) = attached {
         sentence.end_program(LOST_MEMORY_EXIT_CODE);
     }
-    finish(fork.signals);
+    finish(fork);
 }
 
-fn finish(signals: SignalSet) {
-    memory::unlock();
+fn finish(fork: &Fork) {
+    let signals = fork.signals;
+    if fork.is_locked {
+        memory::unlock();
+    }
     system::restore_signals(signals);
 }

@@ -49,7 +49,7 @@ pub fn start(socket: c_int, userfaultfd: c_int) -> Result<()> {
     };
     if started.is_ok() {
         while READY.load(Ordering::Acquire) == 0 {
-            system::wait_while(&READY, 0);
+            system::wait_while(READY.as_ptr(), 0);
         }
     }
     system::restore_signals(signals);
@@ -62,7 +62,7 @@ extern "C" fn run() -> ! {
     let socket = SOCKET.load(Ordering::Relaxed);
     let kept = keep_only(socket as u32, USERFAULTFD.load(Ordering::Relaxed) as u32);
     READY.store(1, Ordering::Release);
-    system::wake(&READY);
+    system::wake(READY.as_ptr(), i32::MAX);
     if kept.is_err() {
         end_program("this kernel has no close_range: the program cannot run under the pager");
     }

@@ -2,6 +2,7 @@
 //! the anonymous mappings are in `memory/mappings.rs`.
 
 mod heap;
+mod lock;
 mod mappings;
 
 use core::cell::UnsafeCell;
@@ -11,7 +12,9 @@ use clockhand_pager_protocol::PAGE_BYTES;
 
 pub use self::heap::ALIGNMENT_BYTES;
 use self::heap::Heap;
+use self::lock::Lock;
 use crate::ranges::{Range, RangeTable};
+use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
 use crate::system::{self, Result};
 
 /// Where the memory begins in the address space; 0 before there is one.
@@ -48,7 +51,7 @@ pub struct Memory {
 
 /// The lock of the memory, and what it guards.
 struct Locked {
-    lock: UnsafeCell<libc::pthread_mutex_t>,
+    lock: Lock,
     memory: UnsafeCell<Memory>,
     ranges: UnsafeCell<RangeTable>,
 }
@@ -57,21 +60,30 @@ struct Locked {
 unsafe impl Sync for Locked {}
 
 static LOCKED: Locked = Locked {
-    lock: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
+    lock: Lock::new(),
     memory: UnsafeCell::new(Memory { heap: Heap::new() }),
     ranges: UnsafeCell::new(RangeTable::empty()),
 };
 
-/// Takes the lock, which stays taken until [`unlock`]: a fork holds it throughout.
-pub fn lock() {
-    // SAFETY: a mutex that was initialised when the library was built. An ordinary one cannot fail to lock.
-    unsafe { libc::pthread_mutex_lock(LOCKED.lock.get()) };
+/// Takes the lock for a fork, which holds it throughout; false if the calling thread holds it already: then a signal handler
+/// forks, and what it has interrupted goes on in both processes.
+pub fn lock_to_fork() -> bool {
+    LOCKED.lock.take()
 }
 
-/// Releases the lock that [`lock`] took; also in a child that was forked meanwhile.
+/// Takes the lock.
+fn lock() {
+    if !LOCKED.lock.take() {
+        let sentence = Sentence::new(format_args!(
+            "a signal handler used the heap while its thread did, which would destroy it: the program ends"
+        ));
+        sentence.end_program(LOST_MEMORY_EXIT_CODE);
+    }
+}
+
+/// Releases the lock; also in a child that was forked meanwhile.
 pub fn unlock() {
-    // SAFETY: as in `lock`; the calling thread holds it, or is the forked copy of the one that does.
-    unsafe { libc::pthread_mutex_unlock(LOCKED.lock.get()) };
+    LOCKED.lock.give_back();
 }
 
 /// Works with the memory under its lock.

@@ -254,5 +254,10 @@ pub fn discard(first_page: u32, pages: u32) -> bool {
         pages: u64::from(pages),
         ..request(RequestKind::Discard)
     };
-    Connection::open().is_ok_and(|connection| ask_over(&connection, &request).is_ok())
+    // A signal handler that forked meanwhile would make a child that waits for the answer as well.
+    let signals = system::block_signals();
+    let is_done =
+        Connection::open().is_ok_and(|connection| ask_over(&connection, &request).is_ok());
+    system::restore_signals(signals);
+    is_done
 }

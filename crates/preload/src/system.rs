@@ -280,18 +280,17 @@ pub fn pending_signals() -> SignalSet {
     pending
 }
 
-/// Waits while the word has this value; it may also return spuriously.
-pub fn wait_while(word: &core::sync::atomic::AtomicU32, value: u32) {
-    let arguments = [word.as_ptr() as usize, libc::FUTEX_WAIT as usize, value as usize, 0, 0, 0];
-    // SAFETY: the word lives as long as the reference. Errors are among the reasons to return.
+/// Waits while the word has this value; it may also return spuriously. The word stays where it is.
+pub fn wait_while(word: *const u32, value: u32) {
+    let arguments = [word as usize, libc::FUTEX_WAIT as usize, value as usize, 0, 0, 0];
+    // SAFETY: reads the word, or fails for wrong addresses. Errors are among the reasons to return.
     let _ = unsafe { call(libc::SYS_futex, arguments) };
 }
 
-/// Wakes the threads that wait for a change of the word.
-pub fn wake(word: &core::sync::atomic::AtomicU32) {
-    let everyone = i32::MAX as usize;
-    let arguments = [word.as_ptr() as usize, libc::FUTEX_WAKE as usize, everyone, 0, 0, 0];
-    // SAFETY: the word lives as long as the reference; waking fails for wrong addresses only.
+/// Wakes up to `threads` threads that wait for a change of the word.
+pub fn wake(word: *const u32, threads: i32) {
+    let arguments = [word as usize, libc::FUTEX_WAKE as usize, threads as usize, 0, 0, 0];
+    // SAFETY: waking fails for wrong addresses only.
     let _ = unsafe { call(libc::SYS_futex, arguments) };
 }
 

@@ -240,6 +240,15 @@ fn descriptors_signals_vfork_spawn_and_exec_work() {
     assert_eq!(pager.counts().forked.load(Ordering::Relaxed), 0);
 }
 
+/// Once such a program waited for itself.
+#[test]
+fn a_signal_handler_forks_while_its_thread_works_on_the_heap() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("forks_in_handler", folder.path()) else { return };
+    let Some(pager) = same_with_and_without(|| program(&built, &[])) else { return };
+    assert_eq!(pager.counts().forked.load(Ordering::Relaxed), 100);
+}
+
 #[test]
 fn a_pipeline_of_a_shell_gives_the_same_output() {
     let Some(shell) = installed("sh") else { return };
