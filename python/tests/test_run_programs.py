@@ -351,6 +351,22 @@ def test_what_a_device_writes_into_paged_memory_is_not_lost(
     assert run.code == 0, run.err
 
 
+# Ten seconds later the watchdog once told of a fork that did not end.
+def test_a_fork_that_was_refused_is_not_waited_for(clockhand: Clockhand) -> None:
+    script = """if True:
+        import os, time
+        child = os.fork()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        time.sleep(12)
+    """
+    swap = ["--swap", "swap.img", "--swap-limit", "1MiB"]
+    words = ["--policy", "clock", "--memory", "64MiB", *swap, "--no-simulate"]
+    run = clockhand("run", *words, "--", SYSTEM_PYTHON, "-c", script)
+    assert run.out == b"125\n", run.err
+    assert "private copy" in run.err
+    assert "has waited" not in run.err
+
+
 # Reads by number and those of checking compilers once lost what the device wrote.
 @pytest.mark.parametrize("policy", ["clock", "craw"])
 def test_everything_that_is_hard_to_page_at_once_loses_no_word(

@@ -371,6 +371,9 @@ impl Driver {
                     self.channel.activity.begin(Asked::Fork);
                     let copies = self.paging.copy_for_fork();
                     is_frozen = copies.is_ok();
+                    if !is_frozen {
+                        self.channel.activity.end();
+                    }
                     let _ = done.send(copies);
                 }
                 Some(Command::EndFork) => {
