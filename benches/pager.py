@@ -1,5 +1,6 @@
-"""Whole programs under the pager and under the kernel's own swap, with equal memory, in turns.
+"""Whole programs under the pager and under the kernel's own swap, at a third of their memory.
 
+What a program needs is the footprint of a run in which all of it has room. Contenders take turns.
 It runs ``clockhand run --compare``: docs/pager.md says what equal memory is. Single faults by kind
 are those of ``cargo bench -p clockhand-pager --bench faults``. See README.md.
 """
@@ -21,6 +22,8 @@ import polars as pl
 from clockhand import __version__
 
 CONTENDERS = "clock,craw,cfclock,kernel"
+AMPLE_MEMORY = "1GiB"
+SHARES = {"a third": 1 / 3, "half": 1 / 2}
 COUNTS = ("faults", "pages_read", "pages_written", "block_requests", "zero_pages_not_written")
 TIMES = ("seconds", "cpu_seconds")
 FAULT_COLUMNS = ("kind", "bits", "store", "faults_per_s", "p50_us", "p90_us", "p99_us")
@@ -44,27 +47,40 @@ SQL = (
 )
 
 
-def programs(folder: Path) -> dict[str, tuple[str, list[str]]]:
-    """Return memory and command by name; the input is made in the folder."""
+def programs(folder: Path) -> dict[str, list[str]]:
+    """Return commands by name; the input is made in the folder."""
     numbers = random.Random(1)
     text = folder / "lines"
     text.write_text("".join(f"{numbers.getrandbits(200):x}\n" for _ in range(LINES)))
     return {
-        "python3, a dictionary": ("16MiB", ["/usr/bin/python3", "-c", PYTHON_JOB]),
-        "sort": ("8MiB", ["sort", "--parallel=1", "--buffer-size=16M", str(text)]),
-        "sqlite3, in memory": ("8MiB", ["sqlite3", ":memory:", SQL]),
+        "python3, a dictionary": ["/usr/bin/python3", "-c", PYTHON_JOB],
+        "sort": ["sort", "--parallel=1", "--buffer-size=16M", str(text)],
+        "sqlite3, in memory": ["sqlite3", ":memory:", SQL],
     }
 
 
-def compared(name: str, memory: str, command: list[str], folder: Path, rounds: int) -> pl.DataFrame:
-    """Return a row per contender with medians and ranges, also of the time over the kernel's."""
+def run_rows(options: list[str], command: list[str], folder: Path) -> pl.DataFrame:
+    """Return the rows of ``clockhand run`` with these options."""
     rows = folder / "rows.json"
-    run = ["run", f"--compare={CONTENDERS}", f"--repeat={rounds}", f"--memory={memory}"]
     files = [f"--swap={folder / 'swap'}", "--format=json", f"--out={rows}"]
     clockhand = Path(sys.executable).with_name("clockhand")
-    words = [str(clockhand), *run, *files, "--", *command]
+    words = [str(clockhand), "run", *options, *files, "--", *command]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    runs = pl.DataFrame(json.loads(rows.read_text()), infer_schema_length=None)
+    return pl.DataFrame(json.loads(rows.read_text()), infer_schema_length=None)
+
+
+def footprint(command: list[str], folder: Path) -> int:
+    """Return how many pages the program uses of its paged memory if all of them have room."""
+    options = ["--policy=clock", f"--memory={AMPLE_MEMORY}", "--no-simulate"]
+    return int(run_rows(options, command, folder)["footprint_pages"].sum())
+
+
+def compared(
+    name: str, share: str, frames: int, command: list[str], folder: Path, rounds: int
+) -> pl.DataFrame:
+    """Return a row per contender with medians and ranges, also of the time over the kernel's."""
+    options = [f"--compare={CONTENDERS}", f"--repeat={rounds}", f"--frames={frames}"]
+    runs = run_rows(options, command, folder)
     kernel = runs.filter(pl.col("policy") == "kernel").select("run", kernel="seconds")
     over_kernel = (pl.col("seconds") / pl.col("kernel")).alias("over_kernel")
     shown = [*TIMES, "over_kernel"]
@@ -80,7 +96,12 @@ def compared(name: str, memory: str, command: list[str], folder: Path, rounds: i
             pl.col("output_sha256").n_unique().alias("different_outputs"),
             pl.col("problem").first(),
         )
-        .select(pl.lit(name).alias("program"), pl.lit(memory).alias("memory"), pl.all())
+        .select(
+            pl.lit(name).alias("program"),
+            pl.lit(share).alias("share"),
+            pl.lit(frames).alias("frames"),
+            pl.all(),
+        )
     )
 
 
@@ -106,10 +127,13 @@ def main() -> None:
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(dir=options.out.resolve().parent) as temporary:
         folder = Path(temporary)
-        tables = [
-            compared(name, memory, command, folder, options.rounds)
-            for name, (memory, command) in programs(folder).items()
-        ]
+        tables = []
+        for name, command in programs(folder).items():
+            pages = footprint(command, folder)
+            tables += [
+                compared(name, share, int(pages * part), command, folder, options.rounds)
+                for share, part in SHARES.items()
+            ]
     rows = pl.concat(tables, how="vertical_relaxed")
     kinds = faults(options.profile)
     machine: dict[str, Any] = {
