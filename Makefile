@@ -14,7 +14,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture lint wheel release sources release-tree committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
+.PHONY: help setup demo test torture lint lint-rust lint-python wheel release sources release-tree committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -37,12 +37,16 @@ torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (S
 	CLOCKHAND_TRIALS=5000 CLOCKHAND_TRIALS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest python/tests/test_trials.py
 
 # With the tests' profile, so that libraries' build scripts, which compile C, and macros are built once.
-lint: PROFILE = quick
-lint: setup .venv/test.stamp ## Check format, lints, types and documentation
+lint lint-rust lint-python: PROFILE = quick
+lint: lint-rust lint-python ## Check format, lints, types and documentation
+
+lint-rust: setup .venv/test.stamp
 	cargo fmt --all --check
 	cargo clippy --profile quick --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --profile quick --workspace --no-deps --locked --quiet
 	$(BIN)/python site/public_api.py
+
+lint-python: setup .venv/test.stamp
 	$(BIN)/ruff format --check python benches traces notebooks site packaging
 	$(BIN)/ruff check python benches traces notebooks site packaging
 	$(BIN)/mypy
