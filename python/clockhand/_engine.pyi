@@ -1,8 +1,8 @@
 """The engine, written in Rust; private to the package."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -224,6 +224,9 @@ def locality(
     jobs: int | None = None,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...
+def write_parquet(
+    file: BinaryIO, kinds: list[tuple[str, str]], parts: list[Mapping[str, Any]]
+) -> None: ...
 def read_trace(
     trace: TraceSource, watch: Callable[[str, int, int], None] | None = None
 ) -> dict[str, Any]: ...

@@ -1,12 +1,18 @@
 """The columns of rows: declared in the engine, documented, and what commands print."""
 
+import errno
+import io
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
+from polars.testing import assert_frame_equal
 
 from clockhand import _engine
-from clockhand.study.columns import page, schema
+from clockhand.study.columns import ColumnParts, page, rows_as_columns, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,3 +24,74 @@ def test_the_page_of_columns_is_what_the_engine_declares() -> None:
 @pytest.mark.parametrize("study", _engine.columns())
 def test_every_column_has_a_type(study: str) -> None:
     assert all(issubclass(kind, pl.DataType) for kind in schema(study).values())
+
+
+KINDS = {"name": "text", "count": "u64", "share": "f64", "is_known": "bool"}
+
+
+def parts() -> list[dict[str, Any]]:
+    """Arrays of more rows than a group of a file has, no rows, lists, and a value for all."""
+    rows = 70_000
+    counts = np.arange(rows, dtype=np.uint64) * 3 % 1000 + 2**63
+    shares = np.arange(rows) / 7
+    shares[[0, 8191, 8192, 65_536]] = np.nan
+    none = np.empty(0, dtype=np.uint64)
+    few = {"name": ["é", None, ""], "count": [None, 0, 2**64 - 1], "share": [0.1, None, -0.0]}
+    return [
+        {"name": "a", "count": counts, "share": shares, "is_known": None},
+        {"name": "b", "count": none, "share": None, "is_known": True},
+        {**few, "is_known": [True, None, False]},
+        {"name": None, "count": 5, "share": [1.5, 2.5], "is_known": False},
+    ]
+
+
+def written(table: ColumnParts) -> io.BytesIO:
+    """Return a table as Parquet, at its beginning."""
+    file = io.BytesIO()
+    table.write_parquet(file)
+    file.seek(0)
+    return file
+
+
+def test_the_engine_writes_the_rows_of_which_polars_makes_a_table() -> None:
+    table = ColumnParts(KINDS, parts()).table()
+    assert (table.height, table["share"].null_count()) == (70_005, 5)
+    read = pl.read_parquet(written(ColumnParts(KINDS, parts())))
+    assert_frame_equal(read, table, check_exact=True)
+
+
+@pytest.mark.parametrize("chosen", [[], *[[part] for part in parts()]])
+def test_every_reader_sees_the_types_that_polars_writes(chosen: list[dict[str, Any]]) -> None:
+    columns, by_polars = ColumnParts(KINDS, chosen), io.BytesIO()
+    columns.table().write_parquet(by_polars)
+    seen = [pq.read_table(file) for file in (written(columns), by_polars)]
+    assert seen[0].equals(seen[1])
+
+
+def test_rows_that_are_mappings_keep_what_is_not_a_number() -> None:
+    rows = [{"share": float("nan"), "name": "x"}, {"share": None, "name": None}]
+    kinds = {"name": "text", "share": "f64"}
+    read = pl.read_parquet(written(rows_as_columns(kinds, rows)))
+    expected = pl.DataFrame(rows, schema={"name": pl.String, "share": pl.Float64})
+    assert_frame_equal(read, expected)
+
+
+def test_groups_of_rows_are_small_enough_to_be_encoded_in_little_memory() -> None:
+    groups = pq.read_metadata(written(ColumnParts(KINDS, parts()))).to_dict()["row_groups"]
+    assert [group["num_rows"] for group in groups] == [65_536, 4_469]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_the_error_of_the_file() -> None:
+    with (
+        open("/dev/full", "wb", buffering=0) as full,
+        pytest.raises(OSError, match="No space") as raised,
+    ):
+        ColumnParts(KINDS, parts()).write_parquet(full)
+    assert raised.value.errno == errno.ENOSPC
+
+
+def test_columns_of_unequal_length_are_refused() -> None:
+    part = {"name": ["a", "b"], "count": np.zeros(3, dtype=np.uint64)}
+    with pytest.raises(ValueError, match="of 2 and of 3 rows"):
+        written(ColumnParts({"name": "text", "count": "u64"}, [part]))

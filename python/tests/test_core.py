@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from clockhand.study.drawing import DRAWING
@@ -71,9 +72,7 @@ def test_the_core_writes_tables_and_says_what_figures_need(folder: Path, name: s
     assert not (folder / "report.html").exists()
 
 
-def test_what_is_simulated_needs_no_library_of_tables_to_be_printed_or_to_be_json(
-    folder: Path,
-) -> None:
+def test_what_is_simulated_needs_no_library_of_tables_but_for_csv(folder: Path) -> None:
     words = COMMANDS["simulate"].split()
     for format in ("table", "json"):
         told = [
@@ -82,6 +81,8 @@ def test_what_is_simulated_needs_no_library_of_tables_to_be_printed_or_to_be_jso
         ]
         assert [one.returncode for one in told] == [0, 0], told[0].stderr
         assert told[0].stdout == told[1].stdout
+    assert run(folder, *words, "--out", "rows.parquet", program=without("polars")).returncode == 0
+    assert pl.read_parquet(folder / "rows.parquet").height == 2
     assert run(folder, *words, "--format", "csv", program=without("polars")).returncode != 0
 
 

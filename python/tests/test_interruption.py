@@ -108,6 +108,26 @@ def test_a_printed_simulation_does_without_the_library_of_tables(textbook: Path)
 
 
 @pytest.mark.parametrize(
+    ("words", "loaded"),
+    [
+        (("simulate", "--policy", "clock,lru", "--frames", "2,3"), set()),
+        *[
+            (("locality", "--rows", name), {"numpy"})
+            for name in ("miss-curve", "summary", "ranks", "inversions", "working-set", "recency")
+        ],
+    ],
+)
+def test_rows_in_parquet_do_without_the_library_of_tables(
+    textbook: Path, words: tuple[str, ...], loaded: set[str]
+) -> None:
+    command, *options = words
+    out = textbook.with_name("rows.parquet")
+    _, modules = imported([command, str(textbook), *options, "--out", str(out)], {})
+    assert modules & {"polars", "altair", "numpy"} == loaded
+    assert out.stat().st_size > 0
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         ("clockhand ", "simulate"),

@@ -116,6 +116,7 @@ REFUSALS = (
     Refusal(SIMULATE + "--frames 3 --plots ../textbook", FAILED, "name a folder"),
     Refusal(SIMULATE + "--frames 3 --out same --report same", WRONG_USAGE, "different names"),
     Refusal(SIMULATE + "--frames 3 --out /dev/full", FAILED, "/dev/full: "),
+    Refusal(SIMULATE + "--frames 3 --out /dev/full --format parquet", FAILED, "/dev/full: "),
     Refusal(SIMULATE + "--frames 3 --report /dev/full --out rows.csv", FAILED, "/dev/full: "),
     Refusal("simulat", WRONG_USAGE, "'simulate'"),
     Refusal("trace inf", WRONG_USAGE, "trace --help"),

@@ -16,6 +16,7 @@ mod simulation;
 mod ssd;
 mod supervision;
 mod sweep;
+mod table;
 mod trace;
 mod tracer;
 mod translation;
@@ -53,6 +54,8 @@ mod _engine {
     use crate::ssd::{run_ssd, ssd_facts, ssd_page, ssds, write_buffer_page, write_buffers};
     #[pymodule_export]
     use crate::sweep::{PreparedTrace, count_trace, plan_cells, simulate_sampled};
+    #[pymodule_export]
+    use crate::table::write_parquet;
     #[pymodule_export]
     use crate::trace::{
         CaptureConversion, TraceSource, convert_capture, convert_timeline, convert_trace,

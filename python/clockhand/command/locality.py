@@ -2,9 +2,8 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 import typer
 from rich.console import Console
 
@@ -12,6 +11,7 @@ from clockhand import UsageError
 from clockhand.command.options import Jobs, Memory, Out, OutputFormat, Plots, Report, Traces
 from clockhand.command.output import (
     Format,
+    Untabled,
     check_outputs,
     command_line,
     deliver,
@@ -24,16 +24,18 @@ from clockhand.command.reading import with_reading
 from clockhand.command.study import run_shown, with_options
 from clockhand.studies.locality.findings import TOP_COLUMNS, knee, write_verdict
 from clockhand.studies.locality.run import LOCALITY, Locality, locality_with
-from clockhand.studies.locality.tables import TABLES
-from clockhand.studies.locality.window import predict_window
+from clockhand.studies.locality.tables import KINDS
 from clockhand.study.facts import trace_label
 from clockhand.study.run import Study
 from clockhand.traces import Reading
 
+if TYPE_CHECKING:
+    import polars as pl
+
 Rows = Annotated[
     str | None,
     typer.Option(
-        help=f"Which table to write: {', '.join(TABLES)}; summary, or miss-curve with --sample. "
+        help=f"Which table to write: {', '.join(KINDS)}; summary, or miss-curve with --sample. "
         "window, with --frames or --memory: what windows of CFLRU would save."
     ),
 ]
@@ -83,18 +85,25 @@ def _locality(
     if frames is not None or memory is not None:
         raise UsageError("--frames and --memory are for the window study; add --rows window")
     name = rows or ("summary" if options["sample"] is None else "miss-curve")
-    if name not in TABLES:
-        raise UsageError(f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}, window")
+    if name not in KINDS:
+        raise UsageError(f"--rows {name!r} is unknown; give one of {', '.join(KINDS)}, window")
     check_outputs(out, report, plots)
     found: Locality = run_shown(
         _study_of(rows, name, report, plots), traces, options, jobs, reading
     )
-    table = found.table(name)
-    if rows is None:
-        print_for_people = partial(print_tables, found)
-    else:
-        print_for_people = partial(print_table, name, table)
-    deliver(table, format, out, print_for_people, found.report_files(report, plots), plots)
+    columns = found.columns(name)
+
+    def print_for_people(console: Console) -> None:
+        if rows is None:
+            print_tables(found, console)
+        else:
+            print_table(name, found.table(name), console)
+
+    files = found.report_files(report, plots)
+    untabled = Untabled(columns=lambda: columns)
+    deliver(
+        lambda: found.table(name), format, out, print_for_people, files, plots, untabled=untabled
+    )
 
 
 def _study_of(
@@ -119,6 +128,8 @@ def _window(
     reading: Reading,
 ) -> None:
     """Predict the window of CFLRU."""
+    from clockhand.studies.locality.window import predict_window  # It needs Polars.
+
     with shown_progress() as watch:
         found = predict_window(
             traces,
@@ -137,6 +148,8 @@ def _window(
 
 def print_tables(found: Locality, console: Console) -> None:
     """Print, for each trace, shares of the top ranks, a verdict on writes, and the miss curve."""
+    import polars as pl
+
     devices = {device["name"]: device["resolved"] for device in found.facts["devices"]}
     for trace in {trace["name"]: trace for trace in found.facts["traces"]}.values():
         of_trace = pl.col("trace") == trace["name"]
@@ -160,8 +173,10 @@ def print_tables(found: Locality, console: Console) -> None:
         console.print(knees_sentence(curve), markup=False, soft_wrap=True)
 
 
-def for_people(summary: pl.DataFrame) -> pl.DataFrame:
+def for_people(summary: "pl.DataFrame") -> "pl.DataFrame":
     """Return the columns of a summary that people compare, shares in percent."""
+    import polars as pl
+
     return summary.select(
         pl.format("{} by {}", "op", "ranking").alias("references"),
         pl.col("references").alias("count"),
@@ -171,8 +186,10 @@ def for_people(summary: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def curve_for_people(curve: pl.DataFrame) -> pl.DataFrame:
+def curve_for_people(curve: "pl.DataFrame") -> "pl.DataFrame":
     """Return a miss curve at some shares of the footprint, times in seconds."""
+    import polars as pl
+
     pages = curve["footprint_pages"][0]
     wanted = [max(1, int(pages * share)) for share in CURVE_SHARES]
     shown = curve.filter(
@@ -194,7 +211,7 @@ def curve_for_people(curve: pl.DataFrame) -> pl.DataFrame:
     return columns.select(column for column in columns if column.null_count() < len(columns))
 
 
-def knees_sentence(curve: pl.DataFrame) -> str:
+def knees_sentence(curve: "pl.DataFrame") -> str:
     """Say where misses, write-backs and I/O time bend most."""
     texts = []
     for column, text in (

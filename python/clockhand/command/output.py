@@ -6,6 +6,7 @@ import math
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clockhand._engine import UsageError
+from clockhand.study.columns import ColumnParts
 from clockhand.study.drawing import check_drawing
 from clockhand.study.facts import printable
 from clockhand.study.files import Content, check_places, publish
@@ -162,33 +164,44 @@ GROUP_ROWS = 1 << 16
 """Rows of a group of a Parquet file."""
 
 
+@dataclass(frozen=True)
+class Untabled:
+    """Rows as they are there already: to import what makes a table takes as long as a small trace.
+
+    Attributes:
+        records: The rows as mappings, for JSON.
+        columns: Gives them as columns, for Parquet.
+    """
+
+    records: Records | None = None
+    columns: Callable[[], ColumnParts | None] = lambda: None
+
+
+NONE_UNTABLED = Untabled()
+
+
 def encoded(
     rows: Rows,
     format: Format,
     print_for_people: Callable[[Console], None],
-    records: Records | None = None,
+    untabled: Untabled = NONE_UNTABLED,
 ) -> bytes:
     """Return rows in a format, as written to a file; ``print_for_people`` prints the table.
 
-    ``records`` are the rows as mappings, where they are there already: JSON needs no table of
-    them, to import what makes one takes as long as a small trace.
+    Of what is ``untabled`` no table is made for JSON and Parquet.
     """
     if format is Format.TABLE:
         text = io.StringIO()
         print_for_people(Console(file=text, width=WIDE, highlight=False))
         return text.getvalue().encode()
-    if format is Format.JSON and records is not None:
-        return _json(records)
+    if format is Format.PARQUET:
+        buffer = io.BytesIO()
+        _parquet(rows, untabled)(buffer)
+        return buffer.getvalue()
+    if format is Format.JSON and untabled.records is not None:
+        return _json(untabled.records)
     table = rows() if callable(rows) else rows
-    match format:
-        case Format.JSON:
-            return _json(table.to_dicts())
-        case Format.CSV:
-            return table.write_csv().encode()
-        case Format.PARQUET:
-            buffer = io.BytesIO()
-            _write_parquet(table, buffer)
-            return buffer.getvalue()
+    return _json(table.to_dicts()) if format is Format.JSON else table.write_csv().encode()
 
 
 def _json(records: Records) -> bytes:
@@ -231,16 +244,24 @@ def _write_parquet(table: "pl.DataFrame", file: BinaryIO) -> None:
         raise
 
 
+def _parquet(rows: Rows, untabled: Untabled) -> Callable[[BinaryIO], None]:
+    """Return what writes rows as Parquet: the engine, if they are columns, else Polars."""
+    columns = untabled.columns()
+    if columns is not None:
+        return columns.write_parquet
+    return partial(_write_parquet, rows() if callable(rows) else rows)
+
+
 def content(
     rows: Rows,
     format: Format,
     print_for_people: Callable[[Console], None],
-    records: Records | None = None,
+    untabled: Untabled = NONE_UNTABLED,
 ) -> Content:
     """Return what writes a file of rows: Parquet goes to the file as it is encoded."""
-    if format is not Format.PARQUET:
-        return encoded(rows, format, print_for_people, records)
-    return partial(_write_parquet, rows() if callable(rows) else rows)
+    if format is Format.PARQUET:
+        return _parquet(rows, untabled)
+    return encoded(rows, format, print_for_people, untabled)
 
 
 def write_rows(
@@ -249,9 +270,9 @@ def write_rows(
     print_for_people: Callable[[Console], None],
     *,
     stderr: bool = False,
-    records: Records | None = None,
+    untabled: Untabled = NONE_UNTABLED,
 ) -> None:
-    """Write rows to standard output, or to standard error; ``records`` as in :func:`encoded`.
+    """Write rows to standard output, or to standard error; ``untabled`` as in :func:`encoded`.
 
     Raises:
         UsageError: Parquet is asked for on a terminal.
@@ -263,7 +284,7 @@ def write_rows(
         name = "standard error" if stderr else "standard output"
         raise UsageError(f"Parquet is binary and {name} is a terminal; add --out FILE")
     else:
-        stream.buffer.write(encoded(rows, format, print_for_people, records))
+        stream.buffer.write(encoded(rows, format, print_for_people, untabled))
         stream.buffer.flush()
 
 
@@ -315,23 +336,23 @@ def deliver(
     folder: Path | None = None,
     *,
     stderr: bool = False,
-    records: Records | None = None,
+    untabled: Untabled = NONE_UNTABLED,
 ) -> None:
     """Publish files, the rows among them if they have one; else write the rows to standard output.
 
     ``folder`` is one that some of the files stand in; it is made if absent. With ``stderr`` rows
-    without a file go to standard error: where standard output is another program's. ``records``
-    are those of :func:`encoded`.
+    without a file go to standard error: where standard output is another program's. ``untabled``
+    is that of :func:`encoded`.
 
     Raises:
         UsageError: Parquet is asked for on a terminal.
         OSError: a file cannot be written; then none is.
     """
     written_as = format_for(format, out)
-    of_rows = {} if out is None else {out: content(rows, written_as, print_for_people, records)}
+    of_rows = {} if out is None else {out: content(rows, written_as, print_for_people, untabled)}
     publish({**files, **of_rows}, folder=folder)
     if out is None:
-        write_rows(rows, written_as, print_for_people, stderr=stderr, records=records)
+        write_rows(rows, written_as, print_for_people, stderr=stderr, untabled=untabled)
 
 
 def share_in_words(share: float | None) -> str | None:

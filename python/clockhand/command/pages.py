@@ -24,6 +24,7 @@ from clockhand.command.options import (
 from clockhand.command.output import (
     Columns,
     Format,
+    Untabled,
     check_highlight,
     check_outputs,
     deliver,
@@ -41,6 +42,7 @@ from clockhand.studies.pages.comparison import (
     times_over_bound,
 )
 from clockhand.studies.pages.run import PAGES
+from clockhand.study.columns import kinds, rows_as_columns
 from clockhand.study.facts import Facts, trace_label
 from clockhand.study.sampling import estimate_note
 from clockhand.traces import Reading
@@ -92,7 +94,8 @@ def _simulate(
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
     records = simulation.records
     print_for_people = partial(print_rows, records, simulation.facts)
-    deliver(lambda: simulation.rows, format, out, print_for_people, files, plots, records=records)
+    untabled = Untabled(records, lambda: rows_as_columns(kinds("pages"), records))
+    deliver(lambda: simulation.rows, format, out, print_for_people, files, plots, untabled=untabled)
 
 
 def encoded_gauges(gauges: "pl.DataFrame", path: Path) -> bytes:

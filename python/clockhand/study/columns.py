@@ -1,7 +1,8 @@
 """The columns of studies' rows, as the engine declares them."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clockhand import _engine
 
@@ -11,22 +12,87 @@ if TYPE_CHECKING:
 Schema = Mapping[str, "type[pl.DataType]"]
 """Names, order and types of the columns of a table."""
 
+Kinds = Mapping[str, str]
+"""Names, order and kinds of the columns of a table, in the engine's words."""
+
+Part = Mapping[str, Any]
+"""Some rows: for each column an array of NumPy or a list, or the value that all these rows have."""
+
 TYPES = {"text": "String", "u64": "UInt64", "f64": "Float64", "bool": "Boolean"}
 """The types of Polars, which is imported when there are rows to keep."""
 
 WORDS = {"text": "text", "u64": "whole number", "f64": "number", "bool": "yes or no"}
 
 
-def schema(study: str) -> Schema:
+def kinds(study: str) -> Kinds:
     """Return the columns of a study's rows.
 
     Raises:
         KeyError: the engine has no such study.
     """
+    return {column["name"]: column["kind"] for column in _engine.columns()[study]}
+
+
+def types(kinds: Kinds) -> Schema:
+    """Return columns with their types in Polars."""
     import polars as pl
 
-    columns = _engine.columns()[study]
-    return {column["name"]: getattr(pl, TYPES[column["kind"]]) for column in columns}
+    return {name: getattr(pl, TYPES[kind]) for name, kind in kinds.items()}
+
+
+def schema(study: str) -> Schema:
+    """Return the columns of a study's rows, with their types.
+
+    Raises:
+        KeyError: the engine has no such study.
+    """
+    return types(kinds(study))
+
+
+@dataclass(frozen=True)
+class ColumnParts:
+    """A table as the engine's columns, which it can write without a library of tables.
+
+    Attributes:
+        kinds: The columns.
+        parts: Their values; what is not a number in an array stands for nothing.
+    """
+
+    kinds: Kinds
+    parts: Sequence[Part]
+
+    def write_parquet(self, file: BinaryIO) -> None:
+        """Write the rows as Parquet, in groups that are few enough to be encoded in little memory.
+
+        Raises:
+            OSError: the file cannot be written to.
+        """
+        _engine.write_parquet(file, list(self.kinds.items()), list(self.parts))
+
+    def table(self) -> "pl.DataFrame":
+        """Return the rows as a table of Polars."""
+        import polars as pl
+
+        schema = types(self.kinds)
+        tables = [_table(part, schema) for part in self.parts]
+        # One part is taken as it is: its constant columns take no memory.
+        return tables[0] if len(tables) == 1 else pl.concat([pl.DataFrame(schema=schema), *tables])
+
+
+def rows_as_columns(kinds: Kinds, rows: Sequence[Mapping[str, Any]]) -> ColumnParts:
+    """Return rows that are mappings as columns."""
+    return ColumnParts(kinds, [{name: [row[name] for row in rows] for name in kinds}])
+
+
+def _table(part: Part, schema: Schema) -> "pl.DataFrame":
+    import polars as pl
+
+    several = {
+        name: it for name, it in part.items() if isinstance(it, list) or hasattr(it, "dtype")
+    }
+    same = {name: pl.lit(part[name], kind) for name, kind in schema.items() if name not in several}
+    table = pl.DataFrame(several, nan_to_null=True).with_columns(**same)
+    return table.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
 
 def page() -> str:

@@ -92,9 +92,9 @@ class Study(Generic[Result]):
         completed: What is still to be settled once the options are checked.
         predicts_windows: Whether CFLRU's window is predicted where the rows vary it.
         label: Gives what is compared without its size, as the column ``policy``.
-        beside: Columns of lists that a dataset keeps beside those of the rows.
+        beside: Gives the columns of lists that a dataset keeps beside those of the rows.
         result_of: What the engine's result holds beside rows, made of rows with these columns.
-        own_schema: The columns of its rows, if the engine does not declare them.
+        own_schema: Gives the columns of its rows, if the engine does not declare them.
     """
 
     name: str
@@ -108,9 +108,9 @@ class Study(Generic[Result]):
     completed: Callable[[Options], Options] = _unchanged
     predicts_windows: bool = False
     label: "Callable[[], pl.Expr]" = field(default=_policy, compare=False)
-    beside: "Mapping[str, pl.DataType]" = field(default_factory=dict)
+    beside: "Callable[[], Mapping[str, pl.DataType]]" = dict
     result_of: "Callable[[pl.DataFrame], Mapping[str, Any]]" = _nothing
-    own_schema: Columns | None = None
+    own_schema: Callable[[], Columns] | None = None
 
     @property
     def contenders(self) -> str:
@@ -120,7 +120,7 @@ class Study(Generic[Result]):
     @property
     def schema(self) -> Columns:
         """The columns of its rows."""
-        return schema(self.name) if self.own_schema is None else self.own_schema
+        return schema(self.name) if self.own_schema is None else self.own_schema()
 
     def options(self, given: Mapping[str, Any]) -> Options:
         """Return all options as the engine takes them.

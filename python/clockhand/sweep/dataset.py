@@ -173,7 +173,7 @@ class Dataset:
         Raises:
             ClockhandError: a part is damaged.
         """
-        beside = () if lists else self.layout.study.beside
+        beside = () if lists else self.layout.study.beside()
         wanted = {name: kind for name, kind in self.layout.schema.items() if name not in beside}
         parts = (self._read(part, wanted) for part in self.parts())
         return _each_once(parts, self.layout, wanted)

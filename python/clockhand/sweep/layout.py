@@ -93,7 +93,7 @@ class Layout(ABC):
 
     def shown(self, cells: pl.DataFrame) -> pl.DataFrame:
         """Return the rows that people and analyses see, without the columns that hold lists."""
-        return cells.drop(self.study.beside)
+        return cells.drop(self.study.beside())
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -218,7 +218,7 @@ class GridLayout(Layout):
         self.value = value
         self.order = (*order, "cell")
         self.key = ("trace_sha256", "trace_format", "view", "cell", "numbers_version")
-        self.schema = {**study.schema, **study.beside, **IDENTITY, "cell": pl.String, **ORIGIN}
+        self.schema = {**study.schema, **study.beside(), **IDENTITY, "cell": pl.String, **ORIGIN}
         self.depends_on_footprint = False
 
     def cells(self, options: Options, footprint_pages: int | None) -> list[Cell]:

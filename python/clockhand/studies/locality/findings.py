@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from clockhand.report.words import percent
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # Below one part in two thousand a difference would be printed as 0.0 %.
 NOTICEABLE = 0.0005
@@ -27,12 +28,14 @@ class Verdict:
     detail: str
 
 
-def knee(frames: Sequence[int] | pl.Series, values: Sequence[float] | pl.Series) -> int | None:
+def knee(frames: "Sequence[int] | pl.Series", values: "Sequence[float] | pl.Series") -> int | None:
     """Return the memory size at which a falling curve bends most.
 
     It is the size at which the curve lies farthest below the straight line between its ends, on
     linear axes (Kneedle: Satopää et al. 2011); none where it nowhere does.
     """
+    import polars as pl
+
     sizes, heights = pl.Series(frames, dtype=pl.Float64), pl.Series(values, dtype=pl.Float64)
     if len(sizes) < 3 or heights[0] <= heights[-1]:
         return None
@@ -42,7 +45,7 @@ def knee(frames: Sequence[int] | pl.Series, values: Sequence[float] | pl.Series)
     return None if farthest is None or below[farthest] <= 0 else int(frames[farthest])
 
 
-def write_verdict(summary: pl.DataFrame) -> Verdict:
+def write_verdict(summary: "pl.DataFrame") -> Verdict:
     """Tell whether recency or frequency says more about the next write, from one trace's summary.
 
     The ranking with the larger share of the writes in its top ranks at more of the five cuts (1,

@@ -2,33 +2,34 @@
 
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Unpack
-
-import polars as pl
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Unpack
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
 from clockhand.studies.locality.tables import (
-    LISTS,
-    OF_CELL,
-    TABLES,
+    KINDS,
     cell_of,
     column_of,
-    joined,
+    lists,
     lists_of,
+    of_dataset,
+    parts_of,
     sampling_notes,
     table_of,
-    tables_of,
 )
 from clockhand.study.calls import in_python
+from clockhand.study.columns import ColumnParts, Part
 from clockhand.study.facts import Facts
 from clockhand.study.progress import Watch, Watching
 from clockhand.study.run import Options, Ran, Study, run_study
 from clockhand.study.sampling import sample_text
 from clockhand.traces import READING, Reading, Traces
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LEADING = (
     "trace", "ranking", "op", "references", "top_10_percent_share", "inversion_share",
@@ -37,7 +38,6 @@ LEADING = (
 """The columns that notebooks show, of the summary or, where a sample was followed, of the curve."""
 
 
-@dataclass(frozen=True)
 class Locality(Reported):
     """What :func:`locality` finds, a table for each analysis; docs/locality.md defines them.
 
@@ -56,33 +56,82 @@ class Locality(Reported):
         warnings: What the readers passed over or assumed, one sentence each.
     """
 
-    summary: pl.DataFrame
-    ranks: pl.DataFrame
-    inversions: pl.DataFrame
-    miss_curve: pl.DataFrame
-    working_set: pl.DataFrame
-    recency: pl.DataFrame
-    facts: Facts
-    warnings: list[str]
+    def __init__(self, ran: Ran) -> None:
+        self._ran = ran
+        self.facts: Facts = ran.facts
+        self.warnings = ran.warnings
+
+    def __repr__(self) -> str:
+        names = [trace["name"] for trace in self.facts["traces"]]
+        return f"Locality of {', '.join(names)}: see summary, miss_curve, facts and write_report"
+
+    @cached_property
+    def summary(self) -> "pl.DataFrame":
+        return self._made("summary")
+
+    @cached_property
+    def ranks(self) -> "pl.DataFrame":
+        return self._made("ranks")
+
+    @cached_property
+    def inversions(self) -> "pl.DataFrame":
+        return self._made("inversions")
+
+    @cached_property
+    def miss_curve(self) -> "pl.DataFrame":
+        return self._made("miss-curve")
+
+    @cached_property
+    def working_set(self) -> "pl.DataFrame":
+        return self._made("working-set")
+
+    @cached_property
+    def recency(self) -> "pl.DataFrame":
+        return self._made("recency")
+
+    def _made(self, name: str) -> "pl.DataFrame":
+        found = self._found(name)
+        return table_of(self._ran.rows, name) if found is None else found.table()
+
+    def _found(self, name: str) -> ColumnParts | None:
+        """Return a table as the engine gave it; a dataset has none."""
+        parts = self._ran.result.get("parts")
+        return None if parts is None else ColumnParts(KINDS[name], parts[name])
 
     @in_python(renamed={"rows": "table", "sample": "sample of locality"})
-    def table(self, name: str) -> pl.DataFrame:
+    def table(self, name: str) -> "pl.DataFrame":
         """Return a table by its name in :data:`TABLES`.
 
         Raises:
             UsageError: there is no such table, or a sample cannot fill it.
         """
-        if name not in TABLES:
-            raise _engine.UsageError(f"--rows {name!r} is unknown; give one of {', '.join(TABLES)}")
-        if name != "miss-curve" and self.summary.is_empty():
+        self._check(name)
+        rows: pl.DataFrame = getattr(self, column_of(name))
+        return rows
+
+    def columns(self, name: str) -> ColumnParts | None:
+        """Return a table as the engine gave it, which can be written without Polars.
+
+        A dataset has none.
+
+        Raises:
+            UsageError: there is no such table, or a sample cannot fill it.
+        """
+        self._check(name)
+        return self._found(name)
+
+    def _check(self, name: str) -> None:
+        if name not in KINDS:
+            raise _engine.UsageError(f"--rows {name!r} is unknown; give one of {', '.join(KINDS)}")
+        summary = self._found("summary")
+        is_sampled = self.summary.is_empty() if summary is None else not summary.parts
+        if name != "miss-curve" and is_sampled:
             raise _engine.UsageError(
                 f"--rows {name} needs the whole trace; leave out --sample, or give "
                 "--rows miss-curve"
             )
-        rows: pl.DataFrame = getattr(self, column_of(name))
-        return rows
 
-    def _leading(self) -> pl.DataFrame:
+    def _leading(self) -> "pl.DataFrame":
         rows = self.miss_curve if self.summary.is_empty() else self.summary
         return rows.select(name for name in LEADING if name in rows.columns)
 
@@ -97,8 +146,8 @@ class Locality(Reported):
 
         return specifications(self._tables(), self.facts)
 
-    def _tables(self) -> dict[str, pl.DataFrame]:
-        return {name: getattr(self, column_of(name)) for name in TABLES}
+    def _tables(self) -> "dict[str, pl.DataFrame]":
+        return {name: getattr(self, column_of(name)) for name in KINDS}
 
 
 def _analysed(
@@ -109,7 +158,7 @@ def _analysed(
     watch: Watch | None = None,
     cells: Sequence[int] | None = None,
     on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
-    tables: Collection[str] = tuple(TABLES),
+    tables: Collection[str] = tuple(KINDS),
 ) -> dict[str, Any]:
     """Analyse traces one by one, as the engine's functions of other studies do: a cell for each.
 
@@ -118,7 +167,8 @@ def _analysed(
     if not sources:
         raise _engine.UsageError("no trace is given; add a file")
     page_bytes = _engine.parse_page_bytes(options["page_size"])
-    rows, traces, devices, of_traces = [], [], [], []
+    rows, traces, devices = [], [], []
+    parts: dict[str, list[Part]] = {name: [] for name in KINDS}
     for source in sources:
         result = _engine.locality(
             source,
@@ -132,7 +182,8 @@ def _analysed(
         )
         rows.append(cell_of(result, page_bytes))
         if on_rows is None:
-            of_traces.append(tables_of(result, page_bytes, tables))
+            for name, found in parts_of(result, page_bytes, tables).items():
+                parts[name] += found
         else:
             rows[-1] |= lists_of(result, page_bytes)
         traces.append({**result["trace"], "study_notes": sampling_notes(result["sampling"])})
@@ -140,29 +191,18 @@ def _analysed(
     if on_rows is not None and cells:
         on_rows(list(enumerate(rows)))
     facts = {"traces": traces, "devices": devices, "policies": []}
-    return {"rows": rows, **facts, "tables": of_traces}
-
-
-def _made(ran: Ran) -> Locality:
-    of_traces = ran.result.get("tables")
-    tables = {
-        column_of(name): table_of(ran.rows, name)
-        if of_traces is None
-        else joined([of_trace[name] for of_trace in of_traces], schema)
-        for name, schema in TABLES.items()
-    }
-    return Locality(**tables, facts=ran.facts, warnings=ran.warnings)
+    return {"rows": rows, **facts, "parts": parts}
 
 
 LOCALITY = Study(
     name="locality",
     command="locality",
     engine=_analysed,
-    made=_made,
+    made=Locality,
     grid=(),
     contender=None,
-    own_schema={**OF_CELL, **LISTS},
-    beside=LISTS,
+    own_schema=of_dataset,
+    beside=lists,
 )
 
 

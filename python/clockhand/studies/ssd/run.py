@@ -86,7 +86,7 @@ SSD = Study(
     contender="buffer",
     devices="ssds",
     label=lambda: FAMILY,
-    beside={"wear_erases": pl.List(pl.UInt32()), "wear_blocks": pl.List(pl.UInt32())},
+    beside=lambda: {"wear_erases": pl.List(pl.UInt32()), "wear_blocks": pl.List(pl.UInt32())},
     result_of=_worn,
 )
 
