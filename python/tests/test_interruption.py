@@ -209,3 +209,30 @@ def test_completion_is_installed_for_the_shell_that_is_named(
     assert run.code == 0 and b"fish completion installed" in run.out
     [script] = tmp_path.rglob("clockhand.fish")
     assert "_CLOCKHAND_COMPLETE" in script.read_text()
+
+
+STOPPED_WHILE_LOADING = """
+import sys
+import clockhand
+import polars  # It looks whether there is a NumPy.
+
+class Stopping:
+    def find_spec(self, name, *_):
+        if name == "numpy":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stopping())
+try:
+    clockhand.locality("short.trace", watch=False)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_a_signal_while_numbers_are_handed_over_is_no_panic(tmp_path: Path) -> None:
+    (tmp_path / "short.trace").write_text(os_course(scattered_pages(100)))
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED_WHILE_LOADING],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("stopped\n", "")

@@ -156,6 +156,8 @@ pub(crate) fn locality<'py>(
     let device = options.device;
     let analysed =
         supervised(py, watch, move |progress| clockhand_sim::analyze_locality(&study, progress))?;
+    // A signal while the columns load it would be a panic.
+    py.import("numpy")?;
     let cost = &analysed.page_cost;
     let sampling = analysed.sampling.map(|sampling| SamplingFacts {
         rate: sampling.rate,
