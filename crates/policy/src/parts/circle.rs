@@ -4,27 +4,10 @@ use alloc::vec::Vec;
 
 use core::marker::PhantomData;
 
+mod part;
+
 use super::Listed;
-
-const NONE: u32 = u32::MAX;
-/// Places of a part of the circle.
-const PLACES: usize = 64;
-
-/// Up to 64 entries that follow each other. One that left leaves its place free. Bit n of a mask stands for place n.
-#[derive(Clone, Debug)]
-struct Part {
-    /// The places that have an entry.
-    taken: u64,
-    /// The places whose entry is marked.
-    marked: u64,
-    /// By weight: the places whose entry has it.
-    of_weight: [u64; PLACES + 1],
-    /// By place.
-    weights: [u8; PLACES],
-    entries: [u32; PLACES],
-    /// Where in the circle's order the part is.
-    position: u32,
-}
+use part::{NONE, PLACES, Part};
 
 /// Blocks, or frames, in the order in which the hand reaches them, each with a weight from 0 to 64 and perhaps a mark.
 ///
@@ -76,43 +59,6 @@ fn position_from(least: u8, bytes: &[u8]) -> Option<usize> {
     }
     let found = rest.iter().position(|&byte| byte >= least);
     found.map(|position| words.len() * 8 + position)
-}
-
-impl Part {
-    const EMPTY: Part = Part {
-        taken: 0,
-        marked: 0,
-        of_weight: [0; PLACES + 1],
-        weights: [0; PLACES],
-        entries: [NONE; PLACES],
-        position: 0,
-    };
-
-    /// The largest weight of its entries, which is at most `bound`.
-    #[inline]
-    fn largest(&self, bound: u8) -> u8 {
-        let mut weight = bound;
-        while weight > 0 && self.of_weight[usize::from(weight)] == 0 {
-            weight -= 1;
-        }
-        weight
-    }
-
-    /// What of it stands in the second half of its places, moved to the first half.
-    fn take_upper_half(&mut self) -> Part {
-        const HALF: usize = PLACES / 2;
-        let mut upper =
-            Part { taken: self.taken >> HALF, marked: self.marked >> HALF, ..Part::EMPTY };
-        for (upper, lower) in upper.of_weight.iter_mut().zip(&mut self.of_weight) {
-            *upper = *lower >> HALF;
-            *lower &= u64::MAX >> HALF;
-        }
-        upper.weights[..HALF].copy_from_slice(&self.weights[HALF..]);
-        upper.entries[..HALF].copy_from_slice(&self.entries[HALF..]);
-        self.taken &= u64::MAX >> HALF;
-        self.marked &= u64::MAX >> HALF;
-        upper
-    }
 }
 
 impl<T: Listed> Circle<T> {

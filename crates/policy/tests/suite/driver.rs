@@ -1,11 +1,17 @@
 //! The plainest driver: one run of references after the other, every event noted, every invariant checked.
 
+mod rendering;
+mod told;
+
 use clockhand_policy::catalog::{PolicySpec, Size, Visitor};
 use clockhand_policy::page::{
-    AccessDriven, BitDriven, Cause, Fault, Inspector, Offline, PageKind, PagePolicy,
+    AccessDriven, BitDriven, Cause, Fault, Offline, PageKind, PagePolicy,
 };
 use clockhand_policy::{AllPinned, Frame, Frames, Memory, Op, PageId, Ratio, Replaced, Step};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+
+use rendering::Rendering;
+use told::{ByAccess, ByBits, Told, WithFuture};
 
 /// What one reference did. Pages are dense ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,112 +140,6 @@ struct Builder {
     bits: Bits,
     /// The pages of all references, and the position of each one's next.
     future: (Vec<u32>, Vec<Option<u32>>),
-}
-
-/// How a kind of policy is told of references.
-trait Told<P> {
-    /// Before a run whose last reference is the one at `position`.
-    fn before(&mut self, memory: &mut Memory<P>, position: usize) {
-        let _ = (memory, position);
-    }
-    /// Before `page` comes with the reference at `position`.
-    fn before_ahead(&mut self, memory: &mut Memory<P>, position: usize, page: u32) {
-        let _ = (memory, position, page);
-    }
-    /// The page of the run is in memory.
-    fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame);
-    /// A call refers to a page in memory.
-    fn call(&mut self, memory: &mut Memory<P>, op: Op, frame: Frame) {
-        self.hit(memory, &[op], frame);
-    }
-    /// The first reference of the run has faulted and its page been loaded.
-    fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame);
-}
-
-struct ByBits(Bits);
-struct ByAccess;
-struct WithFuture {
-    future: Vec<u32>,
-    next: Vec<Option<u32>>,
-}
-
-/// A run as [`Memory::hit`] takes it.
-fn run_flags(ops: &[Op]) -> usize {
-    usize::from(ops[0] == Op::Write)
-        | usize::from(ops[1..].contains(&Op::Read)) << 1
-        | usize::from(ops[1..].contains(&Op::Write)) << 2
-}
-
-/// A run as one access.
-fn one_op(ops: &[Op]) -> Op {
-    if ops.contains(&Op::Write) { Op::Write } else { Op::Read }
-}
-
-impl<P: BitDriven> Told<P> for ByBits {
-    fn call(&mut self, memory: &mut Memory<P>, op: Op, frame: Frame) {
-        memory.call(op, frame);
-    }
-
-    fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
-        match self.0 {
-            Bits::Exact => memory.hit(run_flags(ops), frame),
-            Bits::Mapped => {
-                memory.hit_mapped(ops[0], frame);
-                if ops[1..].contains(&Op::Write) {
-                    memory.hit_mapped(Op::Write, frame);
-                }
-            }
-            Bits::Sensed => ops.iter().for_each(|&op| memory.hit_sensed(op, frame)),
-        }
-    }
-
-    fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
-        match self.0 {
-            Bits::Exact => memory.hit_rest(run_flags(ops), frame),
-            Bits::Mapped => self.hit(memory, ops, frame),
-            Bits::Sensed => {
-                memory.hit_mapped(ops[0], frame);
-                ops[1..].iter().for_each(|&op| memory.hit_sensed(op, frame));
-            }
-        }
-    }
-}
-
-impl<P: AccessDriven> Told<P> for ByAccess {
-    fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
-        match P::COUNTS_REFERENCES {
-            true => ops.iter().for_each(|&op| memory.access(op, frame)),
-            false => memory.access(one_op(ops), frame),
-        }
-    }
-
-    fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
-        match ops {
-            [_, rest @ ..] if P::COUNTS_REFERENCES => self.hit(memory, rest, frame),
-            [_] => (),
-            ops => self.hit(memory, ops, frame),
-        }
-    }
-}
-
-impl<P: Offline> Told<P> for WithFuture {
-    fn before(&mut self, memory: &mut Memory<P>, position: usize) {
-        memory.policy_mut().foresee(self.next[position]);
-    }
-
-    fn before_ahead(&mut self, memory: &mut Memory<P>, position: usize, page: u32) {
-        let mut later = self.future[position + 1..].iter();
-        let next = later.position(|&other| other == page).map(|distance| position + 1 + distance);
-        memory.policy_mut().foresee(next.map(|position| position as u32));
-    }
-
-    fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
-        ByAccess.hit(memory, ops, frame);
-    }
-
-    fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
-        ByAccess.faulted(memory, ops, frame);
-    }
 }
 
 impl Builder {
@@ -526,65 +426,6 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
             rendering.state.insert("dirty".to_owned(), dirty.map(|held| held.page).collect());
         }
         rendering.state
-    }
-}
-
-/// Renders a policy's lists as the golden files do: each page with the bits that this policy uses, both if
-/// it is not named here.
-struct Rendering<'a, P> {
-    name: &'static str,
-    memory: &'a Memory<P>,
-    state: Map<String, Value>,
-}
-
-impl<P: PagePolicy> Rendering<'_, P> {
-    fn entry(&self, frame: Frame) -> Value {
-        let frames = self.memory.frames();
-        let page = frames.page(frame).0;
-        let referenced = u8::from(frames.is_referenced(frame));
-        let dirty = u8::from(frames.is_dirty(frame));
-        match self.name {
-            "fifo" | "lru" | "random" | "lfu" | "2q" | "arc" | "lirs" | "w-tinylfu" | "s3-fifo"
-            | "min" => json!(page),
-            "clock" | "car" | "clock-pro" | "sieve" => json!([page, referenced]),
-            "nru" | "cfclock" | "weighted-clock" | "credit-clock" | "linux24" | "linux24-cflru"
-            | "linux-lru" | "linux-mglru" => {
-                json!([page, referenced, dirty])
-            }
-            "cflru" | "cflru-dynamic" | "lru-wsr" | "wa-landlord" => json!([page, dirty]),
-            _ => json!([page, u8::from(frames.read_bit(frame)), u8::from(frames.write_bit(frame))]),
-        }
-    }
-}
-
-impl<P: PagePolicy> Inspector for Rendering<'_, P> {
-    fn list(&mut self, name: &'static str, frames: &mut dyn Iterator<Item = Frame>) {
-        if name == "cold" {
-            let cold: Vec<Value> =
-                frames.map(|frame| json!(self.memory.frames().page(frame).0)).collect();
-            for entry in self.state["lru_to_mru"].as_array_mut().expect("a list").iter_mut() {
-                let is_cold = u8::from(cold.contains(&entry[0]));
-                entry.as_array_mut().expect("an entry").push(json!(is_cold));
-            }
-            return;
-        }
-        let mut entries: Vec<Value> = frames.map(|frame| self.entry(frame)).collect();
-        if self.name == "min" {
-            entries.sort_by_key(Value::as_u64);
-        }
-        self.state.insert(name.to_owned(), Value::Array(entries));
-    }
-
-    fn ghosts(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = PageId>) {
-        self.state.insert(name.to_owned(), pages.map(|page| page.0).collect());
-    }
-
-    fn value(&mut self, name: &'static str, value: f64) {
-        self.state.insert(name.to_owned(), json!(value));
-    }
-
-    fn values(&mut self, name: &'static str, values: &mut dyn Iterator<Item = f64>) {
-        self.state.insert(name.to_owned(), values.collect());
     }
 }
 
