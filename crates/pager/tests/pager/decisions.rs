@@ -26,7 +26,7 @@ pub enum Step {
     Discard(u32, u32),
 }
 
-const PAGES: u32 = 24;
+pub const PAGES: u32 = 24;
 
 fn steps(longest: usize) -> impl Strategy<Value = Vec<Step>> {
     // A few pages are wanted more often than the others.
@@ -459,46 +459,6 @@ proptest! {
             let counts = program.paging.counts();
             let left_dirty = counts.dirty_evictions + counts.write_backs;
             prop_assert_eq!(counts.pages_written + counts.pages_not_written, left_dirty, "{}", policy);
-        }
-    }
-
-    /// What `simulate --bits sensed` says of a trace of all references is what the pager does, although it sees few of them.
-    #[test]
-    fn with_sensed_bits_the_pager_decides_as_if_it_saw_every_access(
-        accesses in prop::collection::vec((prop_oneof![3 => 0..6u32, 2 => 0..PAGES], any::<bool>()), 1..300),
-        frames in 2u32..12, reserve in 0u32..5, ahead in 0u32..10, pace in any::<u64>(), shows_writes in any::<bool>(),
-    ) {
-        // What is offered, or leaves and is wanted, is discovered late, and in the order of the pages.
-        let (source, ahead, reserve) =
-            if shows_writes { (Source::SensedWrites, 0, 0) } else { (Source::Sensed, ahead, reserve) };
-        // A period counts the references that are seen, and these kernels' lists depend on the order in which accesses are.
-        let is_left_out = |policy: &String| policy.contains("period=") || policy.starts_with("linux24");
-        for policy in policies().into_iter().filter(|policy| !is_left_out(policy)) {
-            let settings = with_bits(settings(&policy, frames + reserve, reserve), Bits::Sensed);
-            let settings = reading_ahead(settings, ahead);
-            let (memory, events) = (ModelMemory::new(PAGES, source), Arc::new(Mutex::new(Vec::new())));
-            memory.drop_at_once();
-            let log = events.clone();
-            let mut paging = settings.build(Parts {
-                program: Box::new(memory.clone()),
-                translations: memory.translations(),
-                store: Box::new(ModelStore::new(pace)),
-                events: Box::new(move |event| log.lock().expect("no test panics with this lock").push(event)),
-                initial: InitialPages::new(),
-            });
-            let mut all = Vec::new();
-            for &(page, is_write) in &accesses {
-                let (page, op) = (PageId(page), if is_write { Op::Write } else { Op::Read });
-                while !memory.allows(page, op) {
-                    paging.serve(page, op).expect("the store does not fail");
-                }
-                all.push(Event::Reference { page, op, is_miss: false });
-            }
-            let seen = events.lock().expect("no test panics with this lock").clone();
-            let is_other = |event: &Event| !matches!(event, Event::Reference { is_miss: false, .. });
-            let decided = |events: Vec<Event>| events.into_iter().filter(is_other).collect::<Vec<_>>();
-            let expected = events_of_twin(&mut *twin(&policy, frames, Bits::Sensed), &all);
-            prop_assert_eq!(decided(writes_first(&seen)), decided(expected), "{}", policy);
         }
     }
 }

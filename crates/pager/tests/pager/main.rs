@@ -1,6 +1,7 @@
 //! The pager against the simulator's twins, with a model of memory and with the kernel's.
 
 mod decisions;
+mod every_access;
 mod fault_injection;
 mod last_moment;
 mod model;

@@ -133,6 +133,10 @@ impl ModelMemory {
         content[..8].copy_from_slice(&value.to_ne_bytes());
     }
 
+    pub fn is_present(&self, page: PageId) -> bool {
+        self.mmu().is_present[page.index()]
+    }
+
     pub fn present_pages(&self) -> usize {
         self.mmu().is_present.iter().filter(|&&present| present).count()
     }
