@@ -51,6 +51,7 @@ mod files;
 mod line;
 mod memory;
 mod names;
+mod pool;
 mod processes;
 
 use rustc_hash::FxHashMap;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
+mod streams;
 
 use crate::anonymous::AnonymousPages;
 use crate::error::TraceError;
@@ -14,8 +14,9 @@ use crate::event_writer::{EventTextWriter, ObjectNames};
 use crate::parquet_writer::{OBJECTS_KEY, OptionalColumns, ParquetWriter, objects_text};
 use crate::request::{Op, Request};
 use crate::sink::{Compression, Sink};
-use crate::target::{Encoding, Entry, Head, StreamField, Target, WriteEntry};
+use crate::target::{Encoding, Entry, Head, Target, WriteEntry};
 use crate::unfinished::Unfinished;
+use streams::Streams;
 
 /// How a trace is written.
 #[derive(Clone, Debug)]
@@ -461,100 +462,3 @@ impl EntryWriter {
 
 /// Why a request cannot be written, as the end of a sentence.
 type Reason = Cow<'static, str>;
-
-/// The streams that were written, and how each is named.
-#[derive(Default)]
-struct Streams {
-    names: FxHashMap<u32, String>,
-    numbers_of_names: FxHashMap<String, u32>,
-    last: Option<u32>,
-    last_name: String,
-    has_given_names: bool,
-    has_lost_names: bool,
-}
-
-impl Streams {
-    /// Prepares to write a request of this stream; true when it is the stream's first.
-    fn take(
-        &mut self,
-        stream: u32,
-        target: &Target,
-        given_names: &[String],
-    ) -> Result<bool, Reason> {
-        if self.last == Some(stream) {
-            return Ok(false);
-        }
-        let is_new = !self.names.contains_key(&stream);
-        if is_new {
-            self.add(stream, target, given_names)?;
-        }
-        self.last = Some(stream);
-        self.last_name.clone_from(&self.names[&stream]);
-        Ok(is_new)
-    }
-
-    fn add(&mut self, stream: u32, target: &Target, given_names: &[String]) -> Result<(), Reason> {
-        self.has_given_names |= !given_names.is_empty();
-        let given_name = given_names.get(stream as usize);
-        let name = match target.streams {
-            StreamField::None => {
-                if let Some(first) = self.last {
-                    return Err(format!(
-                        "is of stream {stream} and those before of stream {first}, and {} has no streams; \
-                         choose one with --streams",
-                        target.name
-                    )
-                    .into());
-                }
-                String::new()
-            }
-            StreamField::Numbers { highest } => {
-                if stream > highest {
-                    return Err(format!(
-                        "is of stream {stream} and {} has streams up to {highest}; choose others \
-                         with --streams",
-                        target.name
-                    )
-                    .into());
-                }
-                String::new()
-            }
-            StreamField::NumbersOrNames { .. } if !self.has_given_names => stream.to_string(),
-            StreamField::Names { given, numbered }
-            | StreamField::NumbersOrNames { given, numbered } => {
-                let written = given_name.and_then(|name| given(name));
-                self.has_lost_names |= written.is_none() && given_name.is_some();
-                written.unwrap_or_else(|| numbered(stream))
-            }
-        };
-        let is_name = !matches!(target.streams, StreamField::None | StreamField::Numbers { .. });
-        if is_name && let Some(other) = self.numbers_of_names.insert(name.clone(), stream) {
-            return Err(format!(
-                "is of stream {stream}, which would be written {name:?} as stream {other} is; \
-                 choose another format"
-            )
-            .into());
-        }
-        self.names.insert(stream, name);
-        Ok(())
-    }
-
-    fn lost(&self, target: &Target) -> Option<String> {
-        let name = target.name;
-        match target.streams {
-            StreamField::None if self.last.is_some_and(|stream| stream != 0) => {
-                Some(format!("the stream's number is lost: {name} has no streams"))
-            }
-            StreamField::None | StreamField::Numbers { .. } if self.has_given_names => {
-                Some(format!("the names of streams are lost: {name} has none"))
-            }
-            _ if self.has_lost_names => {
-                Some(format!("names of streams that {name} cannot hold are replaced"))
-            }
-            StreamField::Names { .. } if !self.has_given_names && self.names.len() > 1 => {
-                Some(format!("stream numbers become names, which {name} has instead"))
-            }
-            _ => None,
-        }
-    }
-}

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::calls::END_BYTES;
 use super::files::{FileNumber, Files};
+use super::pool::Pool;
 use crate::event::Action;
 use crate::output::{Fault, Output};
 
@@ -111,42 +112,6 @@ pub(super) struct Processes {
 
 /// No machine has as many; a damaged log in which processes double must not fill the memory.
 const LIMIT_ENTRIES: usize = 1 << 22;
-
-/// Things by number; numbers are used again.
-struct Pool<T> {
-    entries: Vec<Option<T>>,
-    free: Vec<usize>,
-}
-
-impl<T> Default for Pool<T> {
-    fn default() -> Self {
-        Self { entries: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<T> Pool<T> {
-    fn add(&mut self, entry: T) -> usize {
-        match self.free.pop() {
-            Some(number) => {
-                self.entries[number] = Some(entry);
-                number
-            }
-            None => {
-                self.entries.push(Some(entry));
-                self.entries.len() - 1
-            }
-        }
-    }
-
-    fn get(&mut self, number: usize) -> &mut T {
-        self.entries[number].as_mut().expect("numbers are of what is there")
-    }
-
-    fn remove(&mut self, number: usize) -> T {
-        self.free.push(number);
-        self.entries[number].take().expect("numbers are of what is there")
-    }
-}
 
 /// Where files are told about what happens, and when.
 pub(super) struct Telling<'a> {
@@ -494,7 +459,7 @@ impl Processes {
         }
         let Mapping { file, offset, .. } = mapping;
         let bytes = addresses.end - addresses.start;
-        let mut all = self.mappings.entries.iter().flatten().flat_map(|one| &one.content);
+        let mut all = self.mappings.iter().flat_map(|one| &one.content);
         let is_mapped = all.any(|(start, other)| {
             let other_bytes = other.end - start;
             other.file == file
@@ -510,7 +475,7 @@ impl Processes {
 
     /// The mapping at an address, and its first address.
     pub(super) fn mapping_at(&self, thread: u32, address: u64) -> Option<(u64, Mapping)> {
-        let mappings = self.mappings.entries[self.threads.get(&thread)?.mappings].as_ref()?;
+        let mappings = self.mappings.peek(self.threads.get(&thread)?.mappings);
         let (&start, &mapping) = mappings.content.range(..=address).next_back()?;
         (address < mapping.end).then_some((start, mapping))
     }
