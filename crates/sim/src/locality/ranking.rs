@@ -74,11 +74,6 @@ impl Ranking {
         })
     }
 
-    /// References to the first `ranks` ranks.
-    pub fn references_in_top(&self, ranks: u64) -> u64 {
-        self.counts.iter().take(usize::try_from(ranks).unwrap_or(usize::MAX)).sum()
-    }
-
     /// Where the ranking is wrong about what comes next.
     pub fn inverted_ranges(&self) -> Vec<InvertedRange> {
         inverted_ranges(&self.counts)
