@@ -476,7 +476,7 @@ impl<P: BitDriven> Paging for Pager<P> {
             self.aside.remove(page);
             self.pages.clear(page, PRESENT | MAPPED | WRITABLE | READ_AHEAD | ASIDE);
         }
-        self.read_ahead.waiting.retain(|&page| !is_discarded(page));
+        self.read_ahead.waiting.retain(|waiting| !is_discarded(waiting.page));
         self.forget_discovered(is_discarded);
         self.forbid_writes_of_freed(first.0..end)?;
         self.counts.discarded_pages += u64::from(pages);

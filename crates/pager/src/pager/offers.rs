@@ -93,12 +93,28 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Offers pages of zeros that follow this one, which is touched for the first time, or lead up to it if the next page
-    /// has been touched already: a program may fill its memory from the end, or from both ends.
+    /// Offers pages of zeros beside this one, which is touched for the first time.
     pub(super) fn offer_zeros_beside(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.offers.is_none() {
             return Ok(());
         }
+        let (is_upwards, others) = self.zeros_beside(page);
+        let together = self.read_ahead.zeros_together(page, is_upwards);
+        self.read_ahead.zeros_are_offered(page, is_upwards, together);
+        let Some(&first) = others.iter().min() else { return Ok(()) };
+        self.make_room_to_read_ahead(others.len())?;
+        self.program.offer(first, &vec![&Page::ZEROS; others.len()])?;
+        for other in others {
+            self.arrived(other);
+            self.pages.set(other, READ_AHEAD);
+            self.read_ahead.push(other);
+        }
+        Ok(())
+    }
+
+    /// The pages of zeros to offer with this one: those that follow it, or lead up to it if the next page has been touched
+    /// already, since a program may fill its memory from the end, or from both ends. Returns also whether they follow.
+    fn zeros_beside(&self, page: PageId) -> (bool, Vec<PageId>) {
         let is_untouched = |page: &PageId| {
             !self.pages.has(*page, PRESENT | IN_FLIGHT)
                 && self.pages.slot(*page).is_none()
@@ -106,23 +122,13 @@ impl<P: BitDriven> Pager<P> {
         };
         let following = (page.0 + 1..self.program.pages()).map(PageId).take_while(is_untouched);
         let is_upwards = following.clone().next().is_some();
-        let together = self.read_ahead.zeros_together(page, is_upwards);
-        let others: Vec<_> = match is_upwards {
-            true => following.take(together - 1).collect(),
-            false => {
-                let leading = (0..page.0).rev().map(PageId).take_while(is_untouched);
-                leading.take(together - 1).collect()
-            }
+        let others = self.read_ahead.zeros_together(page, is_upwards) - 1;
+        let leading = (0..page.0).rev().map(PageId).take_while(is_untouched);
+        let beside = match is_upwards {
+            true => following.take(others).collect(),
+            false => leading.take(others).collect(),
         };
-        let Some(&first) = others.iter().min() else { return Ok(()) };
-        self.make_room_to_read_ahead(others.len())?;
-        self.program.offer(first, &vec![&Page::ZEROS; others.len()])?;
-        for other in others {
-            self.arrived(other);
-            self.pages.set(other, READ_AHEAD);
-            self.read_ahead.waiting.push_back(other);
-        }
-        Ok(())
+        (is_upwards, beside)
     }
 
     /// Loads the pages that have been accessed unasked, before an access to `page` is served. Returns what that access then
@@ -132,7 +138,7 @@ impl<P: BitDriven> Pager<P> {
         let is_discovered = offers.discovered.iter().any(|&(discovered, _)| discovered == page);
         if offers.begun != Some(page) || is_discovered {
             if self.brings_others(page) {
-                self.look_before_others_come();
+                self.look_before_others_come(page);
             }
             self.read_early(page);
             self.load_discovered()?;
@@ -182,13 +188,19 @@ impl<P: BitDriven> Pager<P> {
         self.memory.frame_of(page) == Frame::NONE && !self.pages.has(page, IN_FLIGHT | READ_AHEAD)
     }
 
-    /// Looks at the newest pages that wait to be accessed, and at all that are about to be dropped.
-    fn look_before_others_come(&mut self) {
-        let mut looked_at = self.read_ahead.newest_and_oldest();
+    /// Looks at pages that wait to be accessed: at those of which it is time, and at all that are about to be dropped for
+    /// others that come with this one.
+    fn look_before_others_come(&mut self, page: PageId) {
+        let mut looked_at = self.read_ahead.due();
         self.look_at_offers(looked_at.clone());
-        // The more of them have been used, the more are read the next time, and are dropped for these.
+        // The more of them have been used, the more come now, and the more are dropped for these.
         loop {
-            let mut leaving = self.read_ahead.about_to_leave(|page| self.is_discovered(page));
+            let others = match self.pages.slot(page) {
+                Some(slot) => self.beside(slot).len(),
+                None => self.zeros_beside(page).1.len(),
+            };
+            let is_discovered = |page| self.is_discovered(page);
+            let mut leaving = self.read_ahead.about_to_leave(others, is_discovered);
             leaving.retain(|page| !looked_at.contains(page));
             if leaving.is_empty() {
                 return;
@@ -302,7 +314,7 @@ impl<P: BitDriven> Pager<P> {
     }
 
     fn load_or_drop_offers(&mut self) -> Result<(), PagerError> {
-        self.look_at_offers(self.read_ahead.waiting.iter().copied().collect());
+        self.look_at_offers(self.read_ahead.waiting.iter().map(|waiting| waiting.page).collect());
         self.load_discovered()?;
         self.make_room_to_read_ahead(self.read_ahead.capacity())?;
         while self.offers.as_ref().is_some_and(|offers| !offers.discovered.is_empty()) {

@@ -28,10 +28,18 @@ pub(super) struct ReadAhead {
     /// How many pages there may be.
     capacity: usize,
     /// The pages, in the order in which they were read.
-    pub(super) waiting: VecDeque<PageId>,
+    pub(super) waiting: VecDeque<Waiting>,
     slots: Window,
     /// For pages of zeros that follow one which is touched, and for those that lead up to one.
     zeros: [Window; 2],
+}
+
+/// A page that has been read ahead.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) page: PageId,
+    /// How many pages have been needed since that were not at hand.
+    misses: u32,
 }
 
 /// A read under way: a page that the program waits for, and others beside it.
@@ -97,22 +105,19 @@ impl Default for Window {
 
 impl Window {
     /// How many pages to read together, the one at `place` included: a power of two, and no more than there is room for.
-    fn pages_together(&mut self, place: u32, capacity: usize) -> usize {
+    fn pages_together(&self, place: u32, capacity: usize) -> usize {
         let is_neighbour = place.abs_diff(self.last_place) == 1;
-        let wanted = match self.used {
-            0 if !is_neighbour => (self.last_together / 2).max(1),
-            _ => self.most_together() as u32,
+        let by_use = match self.used {
+            0 if !is_neighbour => 1,
+            used => (used + 2).next_power_of_two(),
         };
         let most = MOST_TOGETHER.min(capacity as u32 + 1);
-        let together = wanted.min(1 << most.ilog2());
-        *self = Window { used: 0, last_together: together, last_place: place };
-        together as usize
+        by_use.max(self.last_together / 2).min(1 << most.ilog2()) as usize
     }
 
-    /// The most pages that are read together the next time.
-    fn most_together(&self) -> usize {
-        let by_use = (self.used + 2).next_power_of_two();
-        by_use.max(self.last_together / 2).min(MOST_TOGETHER) as usize
+    /// So many pages are read together.
+    fn moves(&mut self, place: u32, together: usize) {
+        *self = Window { used: 0, last_together: together as u32, last_place: place };
     }
 }
 
@@ -130,35 +135,42 @@ impl ReadAhead {
         self.capacity
     }
 
-    /// The pages that are worth a look before others are read: the newest, which say whether reading ahead pays, and the
-    /// oldest, which are about to be dropped if all of the last ones have been used.
-    pub(super) fn newest_and_oldest(&self) -> Vec<PageId> {
-        let most = MOST_TOGETHER as usize - 1;
-        let waiting = self.waiting.len();
-        let last = self.windows().map(|window| window.last_together).max().unwrap_or_default();
-        let next = most.min(2 * last as usize);
-        let oldest = (waiting + next).saturating_sub(self.capacity).min(waiting);
-        let newest = waiting.saturating_sub(most).max(oldest);
-        self.waiting.range(..oldest).chain(self.waiting.range(newest..)).copied().collect()
+    /// A page is needed that is not at hand. Returns the pages that are worth a look: at the first such page after they came,
+    /// since their use says whether reading ahead pays, and then at the second, the fourth, and so on.
+    pub(super) fn due(&mut self) -> Vec<PageId> {
+        for waiting in &mut self.waiting {
+            waiting.misses = waiting.misses.saturating_add(1);
+        }
+        let due = self.waiting.iter().filter(|waiting| waiting.misses.is_power_of_two());
+        due.map(|waiting| waiting.page).collect()
     }
 
-    /// The pages that are dropped for the next ones, apart from those that have been discovered.
-    pub(super) fn about_to_leave(&self, is_discovered: impl Fn(PageId) -> bool) -> Vec<PageId> {
-        let next = self.windows().map(Window::most_together).max().unwrap_or_default();
-        let mut staying: Vec<_> =
-            self.waiting.iter().copied().filter(|&page| !is_discovered(page)).collect();
-        let leaving = (staying.len() + next - 1).saturating_sub(self.capacity);
+    /// The pages that are dropped for so many others, apart from those that have been discovered.
+    pub(super) fn about_to_leave(
+        &self,
+        others: usize,
+        is_discovered: impl Fn(PageId) -> bool,
+    ) -> Vec<PageId> {
+        let waiting = self.waiting.iter().map(|waiting| waiting.page);
+        let mut staying: Vec<_> = waiting.filter(|&page| !is_discovered(page)).collect();
+        let leaving = (staying.len() + others).saturating_sub(self.capacity);
         staying.truncate(leaving);
         staying
     }
 
-    fn windows(&self) -> impl Iterator<Item = &Window> {
-        self.zeros.iter().chain([&self.slots])
+    /// A page has been read ahead.
+    pub(super) fn push(&mut self, page: PageId) {
+        self.waiting.push_back(Waiting { page, misses: 0 });
     }
 
     /// How many pages of zeros to offer together, the one that the program waits for included.
-    pub(super) fn zeros_together(&mut self, page: PageId, is_upwards: bool) -> usize {
+    pub(super) fn zeros_together(&self, page: PageId, is_upwards: bool) -> usize {
         self.zeros[usize::from(is_upwards)].pages_together(page.0, self.capacity)
+    }
+
+    /// So many pages of zeros are offered together.
+    pub(super) fn zeros_are_offered(&mut self, page: PageId, is_upwards: bool, together: usize) {
+        self.zeros[usize::from(is_upwards)].moves(page.0, together);
     }
 
     /// A page is accessed.
@@ -178,9 +190,9 @@ impl<P: BitDriven> Pager<P> {
         if let Some(reading) = &mut self.early {
             reading.end(&mut *self.store);
         }
-        let capacity = self.read_ahead.capacity;
-        let together = self.read_ahead.slots.pages_together(slot.0, capacity);
-        let others = self.beside(slot, together - 1);
+        let others = self.beside(slot);
+        let together = self.read_ahead.slots.pages_together(slot.0, self.read_ahead.capacity);
+        self.read_ahead.slots.moves(slot.0, together);
         let wanted = others.iter().copied().chain([(page, slot)]);
         let mut reads: Vec<(Slot, PageAddress)> =
             wanted.map(|(page, slot)| (slot, self.place_to_read(page))).collect();
@@ -232,7 +244,7 @@ impl<P: BitDriven> Pager<P> {
         for &(other, _) in &others {
             self.arrived(other);
             self.pages.set(other, READ_AHEAD);
-            self.read_ahead.waiting.push_back(other);
+            self.read_ahead.push(other);
         }
         self.counts.read_operations += 1;
         self.counts.pages_read_ahead += others.len() as u64;
@@ -250,9 +262,10 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Up to `most` pages that can be read in one operation with the one in `slot`: their slots follow it or lead up to
-    /// it without a gap. A page that is in memory is a gap.
-    fn beside(&self, slot: Slot, most: usize) -> Vec<(PageId, Slot)> {
+    /// The pages to read in one operation with the one in `slot`: their slots follow it or lead up to it without a gap. A
+    /// page that is in memory is a gap.
+    pub(super) fn beside(&self, slot: Slot) -> Vec<(PageId, Slot)> {
+        let most = self.read_ahead.slots.pages_together(slot.0, self.read_ahead.capacity) - 1;
         let readable = |number: u32| {
             let page = self.pages.page_in(Slot(number))?;
             // What is aside and not in memory is being read; what has been discovered and has left again is about to be.
@@ -302,7 +315,7 @@ impl<P: BitDriven> Pager<P> {
         if !self.is_discovered(page) {
             self.read_ahead.used(is_zeros);
         }
-        self.read_ahead.waiting.retain(|&waiting| waiting != page);
+        self.read_ahead.waiting.retain(|waiting| waiting.page != page);
         match is_zeros {
             true => self.counts.pages_zero_filled += 1,
             false => self.counts.pages_read += 1,
@@ -312,7 +325,7 @@ impl<P: BitDriven> Pager<P> {
     /// Drops the pages that have waited longest without being accessed.
     pub(super) fn make_room_to_read_ahead(&mut self, pages: usize) -> Result<(), PagerError> {
         while self.read_ahead.waiting.len() + pages > self.read_ahead.capacity {
-            let Some(&page) = self.read_ahead.waiting.front() else { break };
+            let Some(&Waiting { page, .. }) = self.read_ahead.waiting.front() else { break };
             let is_late = self.take_clean(page)?;
             self.read_ahead.waiting.pop_front();
             if is_late {
