@@ -138,9 +138,9 @@ impl<P: BitDriven> Pager<P> {
         let is_discovered = offers.discovered.iter().any(|&(discovered, _)| discovered == page);
         if offers.begun != Some(page) || is_discovered {
             if self.brings_others(page) {
+                self.read_early(page);
                 self.look_before_others_come(page);
             }
-            self.read_early(page);
             self.load_discovered()?;
         }
         let Some(offers) = &mut self.offers else { return Ok(op) };
@@ -149,15 +149,13 @@ impl<P: BitDriven> Pager<P> {
         Ok(if is_written { Op::Write } else { op })
     }
 
-    /// If the page must be read, and others are to be loaded before, the store reads meanwhile.
+    /// If the page must be read, the store reads while others are looked at and loaded.
     fn read_early(&mut self, page: PageId) {
-        let Some(offers) = &self.offers else { return };
-        if offers.discovered.is_empty() || offers.begun.is_some() || self.is_discovered(page) {
+        let is_begun = self.offers.as_ref().is_some_and(|offers| offers.begun.is_some());
+        if is_begun || self.is_discovered(page) {
             return;
         }
-        if self.brings_others(page)
-            && let Some(slot) = self.pages.slot(page)
-        {
+        if let Some(slot) = self.pages.slot(page) {
             self.early = Some(self.begin_reading(page, slot));
         }
     }
@@ -191,23 +189,15 @@ impl<P: BitDriven> Pager<P> {
     /// Looks at pages that wait to be accessed: at those of which it is time, and at all that are about to be dropped for
     /// others that come with this one.
     fn look_before_others_come(&mut self, page: PageId) {
-        let mut looked_at = self.read_ahead.due();
-        self.look_at_offers(looked_at.clone());
-        // The more of them have been used, the more come now, and the more are dropped for these.
-        loop {
-            let others = match self.pages.slot(page) {
-                Some(slot) => self.beside(slot).len(),
-                None => self.zeros_beside(page).1.len(),
-            };
-            let is_discovered = |page| self.is_discovered(page);
-            let mut leaving = self.read_ahead.about_to_leave(others, is_discovered);
-            leaving.retain(|page| !looked_at.contains(page));
-            if leaving.is_empty() {
-                return;
-            }
-            looked_at.extend(&leaving);
-            self.look_at_offers(leaving);
-        }
+        let due = self.read_ahead.due();
+        self.look_at_offers(due.clone());
+        let others = match &self.early {
+            Some(reading) => reading.others(),
+            None => self.zeros_beside(page).1.len(),
+        };
+        let mut leaving = self.read_ahead.about_to_leave(others, |page| self.is_discovered(page));
+        leaving.retain(|page| !due.contains(page));
+        self.look_at_offers(leaving);
     }
 
     /// Finds those of the pages that have been accessed unasked and are not known to have been.

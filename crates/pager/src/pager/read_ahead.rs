@@ -264,7 +264,7 @@ impl<P: BitDriven> Pager<P> {
 
     /// The pages to read in one operation with the one in `slot`: their slots follow it or lead up to it without a gap. A
     /// page that is in memory is a gap.
-    pub(super) fn beside(&self, slot: Slot) -> Vec<(PageId, Slot)> {
+    fn beside(&self, slot: Slot) -> Vec<(PageId, Slot)> {
         let most = self.read_ahead.slots.pages_together(slot.0, self.read_ahead.capacity) - 1;
         let readable = |number: u32| {
             let page = self.pages.page_in(Slot(number))?;
