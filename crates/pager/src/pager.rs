@@ -226,8 +226,10 @@ impl<P: BitDriven> Pager<P> {
         let frame = self.memory.load(Fault::new(page, op));
         self.memory.hit_mapped(op, frame);
         self.begin_unmapping()?;
-        match waits || self.pages.has(page, ASIDE) {
+        let is_aside = self.pages.has(page, ASIDE);
+        match waits || is_aside && !self.are_offers_ending() {
             true => self.map(page, op, frame)?,
+            false if is_aside => {}
             false if op == Op::Write => self.pages.set(page, WRITABLE),
             false => {}
         }

@@ -168,7 +168,7 @@ impl<P: BitDriven> Pager<P> {
     /// Finds pages that have been accessed since it was decided that they leave: they stay, and are misses. They may have
     /// been written. `pages` are those that leave, in ascending order, and keeps the others.
     pub(super) fn find_wanted(&mut self, pages: &mut Vec<PageId>) {
-        if self.offers.as_ref().is_none_or(|offers| offers.are_ending) {
+        if self.offers.is_none() || self.are_offers_ending() {
             return;
         }
         let untouched = &self.write_queue.untouched;
@@ -230,10 +230,15 @@ impl<P: BitDriven> Pager<P> {
         discovered.into_iter().any(|&(discovered, _)| discovered == page)
     }
 
-    /// The program has freed these pages.
+    /// Whether pages that are loaded stay out of the program's reach: one that it writes whenever it can would leave late for ever.
+    pub(super) fn are_offers_ending(&self) -> bool {
+        self.offers.as_ref().is_some_and(|offers| offers.are_ending)
+    }
+
+    /// The program has freed these pages. A miss that has been begun goes on: the policy has decided for it.
     pub(super) fn forget_discovered(&mut self, is_freed: impl Fn(PageId) -> bool) {
-        if let Some(offers) = &mut self.offers {
-            offers.discovered.retain(|&(page, _)| !is_freed(page));
+        if let Some(Offers { discovered, begun, .. }) = &mut self.offers {
+            discovered.retain(|&(page, _)| *begun == Some(page) || !is_freed(page));
         }
     }
 

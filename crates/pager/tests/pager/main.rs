@@ -3,6 +3,7 @@
 mod decisions;
 mod every_access;
 mod fault_injection;
+mod forks;
 mod last_moment;
 mod model;
 mod real_memory;
