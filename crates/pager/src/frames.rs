@@ -170,6 +170,11 @@ impl UnmappingFrames {
         &mut self.unmapped
     }
 
+    /// Mapped bits: whether the translation of a page is to be dropped.
+    pub(crate) fn is_to_be_unmapped(&self, page: PageId) -> bool {
+        self.unmapped.contains(&page)
+    }
+
     /// The policy is going to choose: what it asks for is looked at. The translations that were to be dropped are.
     pub(crate) fn begin_decision(&mut self, is_new: bool) {
         if let Some(sensing) = &mut self.sensing {

@@ -31,10 +31,14 @@ impl<P: BitDriven> Pager<P> {
             );
             let accessible = if self.is_sensed() { PRESENT } else { MAPPED };
             assert!(!self.pages.has(page, WRITABLE) || self.pages.has(page, accessible));
-            assert!(!self.pages.has(page, MAPPED | WRITABLE) || is_present && is_resident);
+            assert!(!self.pages.has(page, WRITABLE) || is_present && is_resident);
+            let is_evicted = !is_resident && !self.memory.frames().is_to_be_unmapped(page);
+            assert!(!self.pages.has(page, MAPPED) || is_present && !is_evicted);
             let is_offered = self.offers.is_some() && is_ahead && !is_late;
             let is_leaving = self.is_leaving(page);
-            assert!(!is_leaving || !is_resident);
+            // Its write has failed, and is prepared again.
+            let is_prepared = self.preparing == Some(page);
+            assert!(!is_leaving || !is_resident || is_prepared);
             let is_within_reach = is_offered || is_leaving;
             let is_aside = self.is_sensed() && is_present && !is_resident && !is_within_reach;
             // A page that is in a frame may have been taken from the program for a while.
@@ -60,6 +64,8 @@ impl<P: BitDriven> Pager<P> {
         assert_eq!(ahead, self.read_ahead.waiting.len(), "the number of pages read ahead is wrong");
         assert!(ahead <= self.read_ahead.capacity(), "more is read ahead than there is room for");
         assert_eq!(evicted, self.write_queue.evicted, "the number of evicted pages is wrong");
-        assert!(evicted <= self.reserve, "more pages are under way than the reserve holds");
+        // The miss for which a frame was made free may have failed.
+        let free = self.memory.free_frames() as usize;
+        assert!(evicted <= self.reserve + free, "more pages are under way than there are frames");
     }
 }

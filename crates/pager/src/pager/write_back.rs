@@ -91,7 +91,10 @@ impl<P: BitDriven> Pager<P> {
             return Ok(());
         }
         while self.reserve > 0 && self.write_queue.evicted >= self.reserve {
-            self.wait_for_a_departure()?;
+            if let Err(error) = self.wait_for_a_departure() {
+                self.forget_copy(page);
+                return Err(error);
+            }
         }
         self.pages.set(page, IN_FLIGHT);
         self.write_queue.waiting.push(page);
@@ -173,6 +176,13 @@ impl<P: BitDriven> Pager<P> {
             self.aside.remove(page);
         }
         Ok(is_zeros)
+    }
+
+    /// The copy of a page, if it has one, is not going to be written.
+    fn forget_copy(&mut self, page: PageId) {
+        if !self.pages.has(page, ASIDE) {
+            self.aside.remove(page);
+        }
     }
 
     pub(super) fn withdraw_page(&mut self, page: PageId) {
@@ -295,9 +305,7 @@ impl<P: BitDriven> Pager<P> {
                 self.write_queue.evicted -= 1;
                 self.leave(page)?;
             }
-            if !self.pages.has(page, ASIDE) {
-                self.aside.remove(page);
-            }
+            self.forget_copy(page);
         }
         Ok(())
     }

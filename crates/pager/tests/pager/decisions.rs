@@ -24,6 +24,8 @@ pub enum Step {
     /// A page of zeros is not written to the store.
     WriteZeros(u32),
     Discard(u32, u32),
+    /// A fork is begun once, and its child is not made: it may fail, and what follows is as if nothing had been.
+    Fork,
 }
 
 pub const PAGES: u32 = 24;
@@ -36,6 +38,7 @@ fn steps(longest: usize) -> impl Strategy<Value = Vec<Step>> {
         12 => page().prop_map(Step::Write),
         2 => page().prop_map(Step::WriteZeros),
         1 => (0..PAGES - 4, 1..4u32).prop_map(|(first, pages)| Step::Discard(first, pages)),
+        1 => Just(Step::Fork),
     ];
     prop::collection::vec(step, 1..longest)
 }
@@ -130,6 +133,8 @@ struct Program {
     paging: Box<dyn Paging>,
     events: Arc<Mutex<Vec<Event>>>,
     expected: Arc<Mutex<Expected>>,
+    /// The slots of its store, for copies that no child has.
+    slots: ModelStore,
 }
 
 /// A store in which, whenever it is asked to write, another thread of the program has just written to all pages that it
@@ -263,9 +268,11 @@ impl Program {
     fn new(
         settings: &Settings,
         source: Source,
-        store: impl Store + 'static,
+        slots: ModelStore,
+        script: &FaultScript,
         initial: InitialPages,
     ) -> Self {
+        let store = FaultyStore::new(slots.clone(), script);
         let memory = ModelMemory::new(PAGES, source);
         let contents = vec![0; PAGES as usize];
         let expected = Arc::new(Mutex::new(Expected { contents, written: 0 }));
@@ -284,7 +291,7 @@ impl Program {
             }),
             initial,
         };
-        Program { memory, paging: settings.build(parts), events, expected }
+        Program { memory, paging: settings.build(parts), events, expected, slots: slots.another() }
     }
 
     fn expected(&self) -> MutexGuard<'_, Expected> {
@@ -298,7 +305,7 @@ impl Program {
         for _ in 0..100 {
             match what(&mut *self.paging) {
                 Ok(result) => return result,
-                Err(PagerError::Store { .. }) => {}
+                Err(PagerError::Store { .. }) => self.paging.check_invariants(),
                 Err(error) => panic!("{error}"),
             }
         }
@@ -337,6 +344,11 @@ impl Program {
                 discarded.expect("a store that fails is no reason");
                 self.expected().contents[first as usize..][..pages as usize].fill(0);
             }
+            Step::Fork => match self.paging.copy_for_fork() {
+                Ok(copies) => copies.into_iter().for_each(|(_, slot)| self.slots.release(slot)),
+                Err(PagerError::Store { .. }) => {}
+                Err(error) => panic!("{error}"),
+            },
         }
     }
 
@@ -354,8 +366,8 @@ fn run_with_mishaps(
     mishaps: &[Option<Mishap>],
 ) -> Program {
     let script = FaultScript::default();
-    let store = FaultyStore::new(ModelStore::new(pace), &script);
-    let mut program = Program::new(settings, source, store, InitialPages::new());
+    let store = ModelStore::new(pace);
+    let mut program = Program::new(settings, source, store, &script, InitialPages::new());
     for (&step, &mishap) in steps.iter().zip(mishaps) {
         mishap.into_iter().for_each(|mishap| befall(&script, mishap));
         program.step(step);
@@ -369,13 +381,14 @@ proptest! {
 
     #[test]
     fn the_pager_does_what_the_twin_does(
-        steps in steps(300), frames in 2u32..12, reserve in 0u32..5, ahead in 0u32..10, pace in any::<u64>(),
+        steps in steps(300), frames in 1u32..12, reserve in 0u32..5, ahead in 0u32..10, pace in any::<u64>(),
         source in sources(),
     ) {
         for policy in policies() {
             let settings = with_bits(settings(&policy, frames + reserve, reserve), source.bits());
             let settings = reading_ahead(settings, ahead);
-            let mut program = Program::new(&settings, source, ModelStore::new(pace), InitialPages::new());
+            let (store, script) = (ModelStore::new(pace), FaultScript::default());
+            let mut program = Program::new(&settings, source, store, &script, InitialPages::new());
             for &step in &steps {
                 program.step(step);
                 program.paging.check_invariants();
@@ -395,7 +408,7 @@ proptest! {
 
     #[test]
     fn a_store_that_fails_now_and_then_loses_no_page_and_changes_no_decision(
-        steps in steps(200), mishaps in mishaps(), frames in 2u32..8, reserve in 0u32..5, ahead in 0u32..6,
+        steps in steps(200), mishaps in mishaps(), frames in 1u32..8, reserve in 0u32..5, ahead in 0u32..6,
         pace in any::<u64>(), source in sources(),
     ) {
         for policy in policies() {
@@ -417,15 +430,14 @@ proptest! {
         let settings = reading_ahead(with_bits(settings("craw", 6 + reserve, reserve), source.bits()), ahead);
         let store = ModelStore::new(pace);
         let script = FaultScript::default();
-        let mut parent =
-            Program::new(&settings, source, FaultyStore::new(store.clone(), &script), InitialPages::new());
+        let mut parent = Program::new(&settings, source, store.clone(), &script, InitialPages::new());
         before.iter().for_each(|&step| parent.step(step));
         mishaps[..8].iter().flatten().for_each(|&mishap| befall(&script, mishap));
         let copies = parent.until_it_works(|paging| paging.copy_for_fork());
         for page in (0..PAGES).map(PageId) {
             prop_assert!(!parent.memory.allows(page, Op::Write), "a page changes while the child is forked");
         }
-        let mut child = Program::new(&settings, source, store.another(), copies);
+        let mut child = Program::new(&settings, source, store.another(), &FaultScript::default(), copies);
         *child.expected() = Expected { written: 1_000_000, ..parent.expected().clone() };
         for index in 0..parents.len().max(childs.len()) {
             parents.get(index).into_iter().for_each(|&step| parent.step(step));
@@ -437,8 +449,9 @@ proptest! {
         }
         parent.paging.check_invariants();
         child.paging.check_invariants();
-        let log = child.log();
-        prop_assert_eq!(&log, &events_of_twin(&mut *twin("craw", 6, source.bits()), &log));
+        for log in [parent.log(), child.log()] {
+            prop_assert_eq!(&log, &events_of_twin(&mut *twin("craw", 6, source.bits()), &log));
+        }
         drop((parent, child));
         prop_assert_eq!(store.occupied_bytes(), 0, "a slot was not given back");
     }
