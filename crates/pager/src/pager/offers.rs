@@ -235,10 +235,10 @@ impl<P: BitDriven> Pager<P> {
         self.offers.as_ref().is_some_and(|offers| offers.are_ending)
     }
 
-    /// The program has freed these pages. A miss that has been begun goes on: the policy has decided for it.
+    /// The program has freed these pages.
     pub(super) fn forget_discovered(&mut self, is_freed: impl Fn(PageId) -> bool) {
-        if let Some(Offers { discovered, begun, .. }) = &mut self.offers {
-            discovered.retain(|&(page, _)| *begun == Some(page) || !is_freed(page));
+        if let Some(offers) = &mut self.offers {
+            offers.discovered.retain(|&(page, _)| !is_freed(page));
         }
     }
 
