@@ -284,8 +284,11 @@ impl Program {
         let events = Arc::new(Mutex::new(Vec::new()));
         let log = events.clone();
         let store = BusyProgram { store, memory: memory.clone(), expected: expected.clone() };
-        let thread =
-            WritesAtTheLastMoment { memory: memory.clone(), expected: expected.clone(), state: 1 };
+        let thread = WritesAtTheLastMoment {
+            memory: memory.of_thread(),
+            expected: expected.clone(),
+            state: 1,
+        };
         memory.before_a_page_is_taken(thread.acts());
         let parts = Parts {
             program: Box::new(memory.clone()),

@@ -18,7 +18,7 @@ fn a_fork_ends_although_another_thread_writes_every_page_as_soon_as_it_can() {
             events: Box::new(|_| {}),
             initial: InitialPages::new(),
         });
-        let (thread, mut taken) = (memory.clone(), 0);
+        let (thread, mut taken) = (memory.of_thread(), 0);
         memory.before_a_page_is_taken(move |_| {
             taken += 1;
             assert!(taken < 1000, "the fork goes on for ever");

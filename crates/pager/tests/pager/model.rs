@@ -81,6 +81,11 @@ impl ModelMemory {
         *self.1.lock().expect("no test panics with this lock") = Some(Box::new(acts));
     }
 
+    /// The same memory for what another thread does: it does not keep itself alive.
+    pub fn of_thread(&self) -> Self {
+        ModelMemory(self.0.clone(), Arc::default())
+    }
+
     fn mmu(&self) -> MutexGuard<'_, Mmu> {
         self.0.lock().expect("no test panics with this lock")
     }
