@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -16,6 +18,7 @@ from clockhand.studies.programs.kernel_swap import (
     kernel_settings,
     kernel_swap,
     remove_leftover_swap,
+    swapping_alone,
 )
 from clockhand.studies.programs.memory_group import (
     Charged,
@@ -112,7 +115,9 @@ time.sleep(0.3)
 
 def test_a_program_that_does_not_fit_is_killed_and_counted(group: MemoryGroup) -> None:
     group.set_limit(16 * MIB)
-    ended = run_program([sys.executable, "-c", HUNGRY], before=group.join)
+    # It would swap to another test's area.
+    with swapping_alone():
+        ended = run_program([sys.executable, "-c", HUNGRY], before=group.join)
     assert (ended.exit_code, group.kills()) == (128 + 9, 1)
 
 
@@ -165,6 +170,34 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next_and_what_is_in_use_stay
     assert not left.exists() and str(path) not in swap_files()
     assert list(tmp_path.iterdir()) == []
     assert group.folder.exists(), "it is in use"
+
+
+def test_one_comparison_of_a_machine_swaps_at_a_time(tmp_path: Path) -> None:
+    """The kernel would swap the programs of both to both files."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    waits = Event()
+    told: list[str] = []
+
+    def tell(sentence: str) -> None:
+        told.append(sentence)
+        waits.set()
+
+    def swap_too() -> tuple[str, list[str]]:
+        with kernel_swap(folder / "swap.img", MIB, tell) as made:
+            return str(made), swap_files()
+
+    with ThreadPoolExecutor() as threads:
+        try:
+            with kernel_swap(tmp_path / "swap.img", MIB) as first:
+                later = threads.submit(swap_too)
+                assert waits.wait(60)
+                assert str(first) in swap_files() and list(folder.iterdir()) == []
+        except ClockhandError as error:
+            pytest.skip(f"the kernel's swap was not tested: {error}")
+        second, seen = later.result(60)
+    assert second in seen and str(first) not in seen
+    assert told == ["waiting for another comparison with the kernel's swap on this machine"]
 
 
 def test_a_group_of_version_2_is_read_and_limited_by_its_own_files(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """The kernel's own swap, for comparison: a swap file that exists while a program runs."""
 
 import ctypes
+import errno
 import fcntl
 import os
 import secrets
 import stat
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -24,6 +26,12 @@ HIGHEST_PRIORITY = 32767
 """A high priority, so that no other swap area of the machine takes the pages."""
 
 LARGEST_PAGES = 2**32 - 1
+AREAS = Path("/proc/swaps")
+
+SECONDS_TO_GIVE_UP = 10
+"""How long pages of other programs in a swap file may take to find room in memory."""
+
+POLL_SECONDS = 0.1
 
 SETTINGS = {
     "vm.page-cluster": Path("/proc/sys/vm/page-cluster"),
@@ -34,17 +42,22 @@ SETTINGS = {
 
 
 @contextmanager
-def kernel_swap(beside: Path, size_bytes: int) -> Iterator[Path]:
+def kernel_swap(
+    beside: Path, size_bytes: int, tell: Callable[[str], None] | None = None
+) -> Iterator[Path]:
     """Make a swap file in the folder of ``beside`` and let the kernel swap to it.
 
-    At the end, however it comes, the kernel gives it up and it is removed.
+    Another comparison of this machine that swaps is waited for. At the end, however it comes, the
+    kernel gives the file up and it is removed.
 
     Args:
         beside: The file whose folder, and so whose drive, it is to share.
         size_bytes: Bytes for pages; the header comes on top.
+        tell: Called with a sentence if another comparison has to be waited for.
 
     Raises:
-        ClockhandError: the kernel, the file system or the user's rights do not allow it.
+        ClockhandError: the kernel, the file system or the user's rights do not allow it, or pages
+            of other programs keep the file in use at the end.
     """
     if beside.exists() and not stat.S_ISREG(beside.stat().st_mode):
         raise ClockhandError(
@@ -53,17 +66,39 @@ def kernel_swap(beside: Path, size_bytes: int) -> Iterator[Path]:
         )
     path = beside.with_name(NAME + secrets.token_hex(4))
     pages = 1 + -(-size_bytes // PAGE_BYTES)
-    try:
-        with _empty_swap(path, pages):
-            _call("swapon", path, PREFER | HIGHEST_PRIORITY)
-            try:
-                yield path
-            finally:
-                with uninterrupted():
-                    _call("swapoff", path)
-    finally:
-        with suppress(FileNotFoundError):
-            path.unlink()
+    with swapping_alone(tell):
+        try:
+            with _empty_swap(path, pages):
+                _call("swapon", path, PREFER | HIGHEST_PRIORITY)
+                try:
+                    yield path
+                finally:
+                    with uninterrupted():
+                        _give_up(path)
+        finally:
+            # One that is still in use cannot be removed.
+            with suppress(FileNotFoundError, PermissionError):
+                path.unlink()
+
+
+@contextmanager
+def swapping_alone(tell: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Wait until no other comparison of this machine swaps, and keep others waiting.
+
+    The kernel swaps every program to all areas. Two comparisons would have pages in each other's
+    files, and a file could not be given up while the other's group is full.
+
+    Args:
+        tell: Called with a sentence if another has to be waited for.
+    """
+    with AREAS.open("rb") as areas:
+        try:
+            fcntl.flock(areas, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if tell is not None:
+                tell("waiting for another comparison with the kernel's swap on this machine")
+            fcntl.flock(areas, fcntl.LOCK_EX)
+        yield
 
 
 def remove_leftover_swap(beside: Path) -> None:
@@ -113,13 +148,35 @@ def _empty_swap(path: Path, pages: int) -> BinaryIO:
         ) from error
 
 
+def _give_up(path: Path) -> None:
+    """Take a swap file from the kernel, which brings every page in it back into memory."""
+    deadline = time.monotonic() + SECONDS_TO_GIVE_UP
+    while (failed := _failure("swapoff", path)) == errno.ENOMEM:
+        if time.monotonic() > deadline:
+            raise ClockhandError(
+                f"swapoff {path}: it holds pages of programs that have no room for them in memory; "
+                "end them, run swapoff again and remove the file"
+            )
+        time.sleep(POLL_SECONDS)
+    if failed:
+        raise _refused("swapoff", path, failed)
+
+
 def _call(name: str, path: Path, *arguments: int) -> None:
     """Call ``swapon`` or ``swapoff``."""
+    if failed := _failure(name, path, *arguments):
+        raise _refused(name, path, failed)
+
+
+def _failure(name: str, path: Path, *arguments: int) -> int:
+    """Call ``swapon`` or ``swapoff``; return the error's number, 0 if there is none."""
     library = ctypes.CDLL(None, use_errno=True)
-    if getattr(library, name)(os.fsencode(path), *arguments) == 0:
-        return
-    reason = os.strerror(ctypes.get_errno())
-    raise ClockhandError(
+    return ctypes.get_errno() if getattr(library, name)(os.fsencode(path), *arguments) else 0
+
+
+def _refused(name: str, path: Path, number: int) -> ClockhandError:
+    reason = os.strerror(number)
+    return ClockhandError(
         f"{name} {path}: the kernel refuses ({reason}); run as root, with --swap on ext4 or xfs"
     )
 

@@ -123,7 +123,7 @@ class Turns:
             if tell is not None and len(turns) > 1:
                 tell(f"run {place} of {len(turns)}: {policy}")
             if policy == KERNEL:
-                self._run_in_kernel(number)
+                self._run_in_kernel(number, tell)
             else:
                 measured = measures and number == 1
                 self._keep(*self._run_paged(policy, number, self._settings, measures=measured))
@@ -225,7 +225,7 @@ class Turns:
         if row["run"] == 1:
             self.samples += samples
 
-    def _run_in_kernel(self, number: int) -> None:
+    def _run_in_kernel(self, number: int, tell: Callable[[str], None] | None) -> None:
         try:
             if self._kernel_problem is not None:
                 raise _engine.ClockhandError(self._kernel_problem)
@@ -235,9 +235,10 @@ class Turns:
                 )
             with (
                 memory_group() as group,
-                kernel_swap(self._settings.swap, self._swap_bytes()),
+                kernel_swap(self._settings.swap, self._swap_bytes(), tell),
             ):
-                self._swap_in(group, number)
+                row = self._swap_in(group, number)
+            self.rows.append(row)
         except _engine.ClockhandError as error:
             self._kernel_problem = str(error)
             sentence = f"{KERNEL}: {error}"
@@ -251,8 +252,8 @@ class Turns:
         limit = self._settings.swap_limit_bytes
         return limit if limit is not None else self._footprint_bytes + SPARE_SWAP_BYTES
 
-    def _swap_in(self, group: MemoryGroup, number: int) -> None:
-        """Run the program in a group that has the memory of the paged one."""
+    def _swap_in(self, group: MemoryGroup, number: int) -> dict[str, Any]:
+        """Run the program in a group that has the memory of the paged one; return its row."""
         if self._limit_bytes is None:
             paged_bytes = max(self._settings.memory_bytes, self._most_resident_bytes)
             self._limit_bytes = paged_bytes + self._outside.total_bytes
@@ -279,16 +280,6 @@ class Turns:
                 f"{bytes_text(self._limit_bytes)} were not enough for what cannot be swapped; give "
                 "more --memory"
             )
-        self.rows.append(
-            {
-                **self._row(KERNEL, number, ended, common),
-                **_swap_counts(swapped),
-                "bytes_read": swapped.pages_read * PAGE_BYTES,
-                "bytes_written": swapped.pages_written * PAGE_BYTES,
-                "zero_pages_not_written": swapped.zero_pages_written,
-                "limit_bytes": self._limit_bytes,
-            }
-        )
         if number == 1:
             self.samples += [
                 {"policy": KERNEL, "seconds": seconds, **_swap_counts(seen)}
@@ -302,6 +293,14 @@ class Turns:
                 swapped,
                 kernel_settings(),
             )
+        return {
+            **self._row(KERNEL, number, ended, common),
+            **_swap_counts(swapped),
+            "bytes_read": swapped.pages_read * PAGE_BYTES,
+            "bytes_written": swapped.pages_written * PAGE_BYTES,
+            "zero_pages_not_written": swapped.zero_pages_written,
+            "limit_bytes": self._limit_bytes,
+        }
 
     def _row(
         self, policy: str, number: int, ended: Ended, common: Mapping[str, Any]
