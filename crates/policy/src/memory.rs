@@ -115,6 +115,12 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.residents.get(page)
     }
 
+    /// Whether `page` is in memory.
+    #[inline(always)]
+    pub fn contains(&self, page: PageId) -> bool {
+        self.residents.contains(page)
+    }
+
     /// Shows `fetch` where that stands what memory and policy will read of a page that is referenced soon, so that the
     /// processor has it at hand by then. Worth its time for policies that [say so](PagePolicy::LOOKS_AHEAD).
     #[inline(always)]

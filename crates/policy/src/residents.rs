@@ -44,11 +44,16 @@ impl Residents {
         1 << (page.0 % u64::BITS)
     }
 
+    /// Whether `page` is in memory.
+    #[inline(always)]
+    pub(crate) fn contains(&self, page: PageId) -> bool {
+        self.is_resident[Self::word(page)] & Self::bit(page) != 0
+    }
+
     /// The frame of `page`, if it is in memory.
     #[inline]
     pub(crate) fn get(&self, page: PageId) -> Option<Frame> {
-        let is_resident = self.is_resident[Self::word(page)] & Self::bit(page) != 0;
-        is_resident.then(|| self.frame_of_page[page.index()])
+        self.contains(page).then(|| self.frame_of_page[page.index()])
     }
 
     /// The entry of `page`: where it stands, for the processor to fetch it.

@@ -4,6 +4,7 @@
 //! one OR into the frame's state; everything that is counted is counted on faults, and hits are the rest.
 
 mod chunks;
+mod groups;
 mod observer;
 #[cfg(test)]
 mod tests;
@@ -125,6 +126,9 @@ pub(crate) const CHUNK_RECORDS: usize = 1 << 18;
 /// What is known of the pages of so many records is fetched while those before them are replayed. Fewer gain less, more are
 /// forgotten again.
 const LOOK_AHEAD_RECORDS: usize = 32;
+
+/// Records that are replayed in [`groups`] or one by one, as those before them missed often or not.
+const BLOCK_RECORDS: usize = 1 << 12;
 
 /// One cell of a simulation: the runs of a trace, the future for offline policies, and how to replay.
 pub(crate) struct Cell<'a> {
@@ -371,9 +375,10 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         let (ahead, block_records) = if P::LOOKS_AHEAD {
             (LOOK_AHEAD_RECORDS, LOOK_AHEAD_RECORDS)
         } else {
-            (0, CHUNK_RECORDS)
+            (0, BLOCK_RECORDS)
         };
         let progress = cell.progress;
+        let mut in_groups = false;
         let mut chunks = cell.chunks::<P>(ahead);
         while let Some(chunk) = chunks.next()? {
             self.memory.take_more_pages(chunk.pages);
@@ -386,7 +391,13 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                         self.memory.fetch_ahead(PageId(record.page()), prefetch);
                     }
                 }
-                block.iter().for_each(|&record| self.reference(record));
+                let misses = self.counted.misses;
+                if Self::GROUPS && in_groups {
+                    self.references_in_groups(block);
+                } else {
+                    block.iter().for_each(|&record| self.reference(record));
+                }
+                in_groups = groups::gain_after(block.len(), self.counted.misses - misses);
             }
             chunk_done(&mut self.memory, progress, chunk.records.len())?;
         }

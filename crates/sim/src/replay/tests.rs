@@ -21,13 +21,22 @@ fn numbered_view(pages: &[(u64, bool)], folding: Folding, numbering: Numbering) 
 }
 
 fn replay(policy: &str, frames: u32, view: &PageView) -> Counts {
+    with_cell(policy, frames, view, |cell, policy| cell.replay(policy).expect("not interrupted"))
+}
+
+fn with_cell(
+    policy: &str,
+    frames: u32,
+    view: &PageView,
+    replay: impl FnOnce(Cell, &ResolvedPolicy) -> Counts,
+) -> Counts {
     let spec = PolicySpec::parse(policy).expect("a policy of the catalog");
     let policy = spec.resolve(frames, Ratio::whole(8)).expect("the defaults fit");
     let (options, progress) = (ReplayOptions::default(), Progress::default());
     let future = NextUse::of(view, &progress).expect("few records");
     let next_use = (policy.entry().kind == Kind::Offline).then_some(&future);
     let cell = Cell { runs: view.into(), next_use, frames, options, progress: &progress };
-    cell.replay(&policy).expect("not interrupted")
+    replay(cell, &policy)
 }
 
 /// Runs of up to four references to pages near a moving centre.
@@ -81,6 +90,27 @@ fn numbering_pages_by_first_touch_changes_no_count() {
             let (left, right) =
                 (replay(name, frames, &by_address), replay(name, frames, &by_first_touch));
             assert_eq!(left, right, "{name}, {frames} frames");
+        }
+    }
+}
+
+#[test]
+fn records_in_groups_count_as_records_one_by_one_do() {
+    // Parts of which half and nearly all references hit take turns, and the last group is not whole. An observed replay
+    // goes record by record.
+    let mut random = clockhand_policy::SplitMix64::new(7);
+    let part = |number: usize| if number / (3 * BLOCK_RECORDS) % 2 == 0 { 64 } else { 8 };
+    let references: Vec<_> = (0..12 * BLOCK_RECORDS + 3)
+        .map(|number| (random.next() % part(number), random.next() % 3 == 0))
+        .collect();
+    let view = view(&references, Folding::None);
+    for entry in CATALOG.iter().filter(|entry| entry.kind == Kind::BitDriven) {
+        let name = entry.description.name;
+        for frames in [1, 6, 32] {
+            let observed = with_cell(name, frames, &view, |cell, policy| {
+                cell.replay_observed(policy, None).expect("not interrupted").0
+            });
+            assert_eq!(replay(name, frames, &view), observed, "{name}, {frames} frames");
         }
     }
 }

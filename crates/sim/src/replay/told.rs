@@ -8,6 +8,8 @@ use crate::next_use::NEVER;
 
 /// How a kind of policy is told of references.
 pub(crate) trait Told<P> {
+    /// Whether a hit takes a few instructions, so that many copies of it are little code.
+    const HITS_ARE_SHORT: bool = false;
     /// A chunk of records begins: how many references each stands for, if any more than one, and the next use of each,
     /// if it was asked for.
     #[inline]
@@ -76,6 +78,8 @@ pub(crate) fn first_op(record: Record) -> Op {
 }
 
 impl<P: BitDriven> Told<P> for ByExactBits {
+    const HITS_ARE_SHORT: bool = true;
+
     #[inline(always)]
     fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
         memory.hit(record.flags(), frame);
