@@ -99,9 +99,10 @@ fn records_in_groups_count_as_records_one_by_one_do() {
     // Parts of which half and nearly all references hit take turns, and the last group is not whole. An observed replay
     // goes record by record.
     let mut random = clockhand_policy::SplitMix64::new(7);
-    let part = |number: usize| if number / (3 * BLOCK_RECORDS) % 2 == 0 { 64 } else { 8 };
+    let part =
+        |number: usize| if (number / (3 * BLOCK_RECORDS)).is_multiple_of(2) { 64 } else { 8 };
     let references: Vec<_> = (0..12 * BLOCK_RECORDS + 3)
-        .map(|number| (random.next() % part(number), random.next() % 3 == 0))
+        .map(|number| (random.next() % part(number), random.next().is_multiple_of(3)))
         .collect();
     let view = view(&references, Folding::None);
     for entry in CATALOG.iter().filter(|entry| entry.kind == Kind::BitDriven) {
