@@ -34,7 +34,8 @@ macro_rules! by_outcome {
 
 impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// Whether groups may gain at all. Policies whose records are looked up ahead, or whose hits take more than a few
-    /// instructions, do not wait for branches; observers and admissions go record by record.
+    /// instructions, do not wait for branches; observers and admissions go record by record. Policies with short hits are
+    /// told nothing [before a record](Told::before).
     pub(super) const GROUPS: bool =
         T::HITS_ARE_SHORT && !P::LOOKS_AHEAD && !O::OBSERVES && !A::REFUSES;
 
@@ -74,7 +75,6 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// As [`Replay::reference`], in code for one that hits or for one that misses.
     #[inline(always)]
     fn expecting(&mut self, a_miss: bool, record: Record) {
-        self.told.before(&mut self.memory);
         match self.memory.find(PageId(record.page())) {
             Some(frame) if !a_miss => self.told.hit(&mut self.memory, record, frame),
             None if a_miss => self.miss(record),

@@ -8,8 +8,10 @@ use crate::next_use::NEVER;
 
 /// How a kind of policy is told of references.
 pub(crate) trait Told<P> {
-    /// Whether a hit takes a few instructions, so that many copies of it are little code.
+    /// Whether a hit takes a few instructions, so that many copies of it are little code, and nothing is done before a
+    /// record.
     const HITS_ARE_SHORT: bool = false;
+
     /// A chunk of records begins: how many references each stands for, if any more than one, and the next use of each,
     /// if it was asked for.
     #[inline]
