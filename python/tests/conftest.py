@@ -59,8 +59,11 @@ def run_clockhand(
     executable: Path = EXECUTABLE,
     **options: Any,
 ) -> Run:
-    """Run the executable to its end; options are those of `subprocess.run`."""
-    options = {"input": b"", "timeout": 60, "capture_output": True, **options}
+    """Run the executable to its end; options are those of `subprocess.run`.
+
+    A paged program waits for a processor with every fault: what takes 10 s took 100 on busy ones.
+    """
+    options = {"input": b"", "timeout": 300, "capture_output": True, **options}
     done = subprocess.run([executable, *arguments], cwd=cwd, **options)
     return Run(done.returncode, done.stdout or b"", (done.stderr or b"").decode())
 
