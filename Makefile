@@ -14,7 +14,7 @@ DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python torture lint lint-rust lint-python wheel release sources release-tree committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
+.PHONY: help setup demo test torture lint lint-rust lint-python wheel release sources release-tree committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -28,13 +28,9 @@ demo: setup ## Compare twelve policies on the references of tar and gzip; a tabl
 	@echo "The report with figures: demo/report.html"
 
 # Tests need no engine with link-time optimization, which takes minutes; an engine that is built already is taken.
-test test-rust test-python: PROFILE = quick
-test: test-rust test-python ## Run all tests, of Rust, Python, the command and the report
-
-test-rust: setup
+test: PROFILE = quick
+test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and the report
 	cargo test --profile quick --workspace --locked
-
-test-python: setup .venv/test.stamp
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others)

@@ -165,7 +165,7 @@ def test_each_process_is_a_stream(clockhand: Clockhand, tmp_path: Path) -> None:
 def test_a_killed_program_leaves_a_trace_that_says_so(clockhand: Clockhand, tmp_path: Path) -> None:
     with waiting_capture(tmp_path) as (capturing, program):
         os.kill(program, signal.SIGKILL)
-        _, errors = capturing.communicate(timeout=60)
+        _, errors = capturing.communicate(timeout=300)
     assert (capturing.returncode, b"Traceback" in errors) == (0, False)
     assert b"the program ended with SIGKILL" in errors
     assert b"cut, because it was killed: sh -c" in errors
@@ -190,7 +190,7 @@ def test_a_signal_that_ends_the_program_is_told(clockhand: Clockhand, tmp_path: 
 def test_an_interrupt_ends_the_program_and_keeps_the_trace(tmp_path: Path) -> None:
     with waiting_capture(tmp_path) as (capturing, _):
         capturing.terminate()
-        _, errors = capturing.communicate(timeout=60)
+        _, errors = capturing.communicate(timeout=300)
     assert capturing.returncode == 0, errors
     assert b"the program was interrupted; what it did until then is kept" in errors
     labels = dict(Trace(tmp_path / "out.parquet").info()["labels"])

@@ -281,7 +281,7 @@ def test_hostile_file_names_do_nothing_to_a_terminal(clockhand: Clockhand) -> No
 def test_a_reader_that_goes_away_is_no_reason_to_complain(tmp_path: Path, format: str) -> None:
     shell = f"{EXECUTABLE} simulate textbook.trace --policy lru --policy craw --policy car "
     shell += f"--memory 1%..100%,1%..100%,1%..100% --format {format} | head -c 10"
-    done = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, timeout=60)
+    done = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, timeout=300)
     assert (len(done.stdout), done.stderr) == (10, b"")
 
 
@@ -333,7 +333,7 @@ def test_a_stopped_simulation_of_a_stalled_pipe_leaves_nothing(
         process.stdin.write(os_course(scattered_pages(100_000)).encode())
         process.stdin.flush()
         process.send_signal(stop)
-        assert process.wait(timeout=30) == 1
+        assert process.wait(timeout=300) == 1
         assert process.stderr.read() == b"clockhand: interrupted; nothing was written\n"
     assert left_in(tmp_path) == []
 
@@ -348,7 +348,7 @@ def test_a_stopped_conversion_of_a_stalled_pipe_leaves_nothing(tmp_path: Path) -
         process.stdin.flush()
         wait_until(lambda: left_in(tmp_path) != [])
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 1
+        assert process.wait(timeout=300) == 1
         assert process.stderr.read() == b"clockhand: interrupted; nothing was written\n"
     assert left_in(tmp_path) == []
 
@@ -377,7 +377,7 @@ def test_a_terminal_shows_progress_with_the_time_left_until_ctrl_c(tmp_path: Pat
         try:
             wait_until(lambda: b" left" in shown and processor_time_s(process) > 2)
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=30) == 1
+            assert process.wait(timeout=300) == 1
         finally:
             process.kill()
         assert process.stdout is not None

@@ -46,7 +46,7 @@ def run(folder: Path, *words: str, program: str = WITHOUT) -> subprocess.Complet
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
     return subprocess.run(
         [sys.executable, "-c", program, *words], cwd=folder, env=environment,
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def stopped(folder: Path, number: signal.Signals, delay_ms: float) -> Run:
     )
     time.sleep(delay_ms / 1000)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     return Run(process.returncode, out, err.decode())
 
 
@@ -76,7 +76,7 @@ def test_a_signal_that_the_parent_ignores_stays_ignored(tmp_path: Path, textbook
     process = subprocess.Popen(["sh", "-c", command], cwd=tmp_path, stdout=subprocess.PIPE)
     time.sleep(0.1)
     process.send_signal(signal.SIGHUP)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 0
 
 
@@ -84,7 +84,7 @@ def imported(words: list[str], environment: dict[str, str]) -> tuple[str, set[st
     """Standard output of the command, and the modules that it imported."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", EXECUTABLE, *words],
-        env={**os.environ, **environment}, capture_output=True, timeout=60, text=True,
+        env={**os.environ, **environment}, capture_output=True, timeout=300, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
@@ -233,6 +233,6 @@ def test_a_signal_while_numbers_are_handed_over_is_no_panic(tmp_path: Path) -> N
     (tmp_path / "short.trace").write_text(os_course(scattered_pages(100)))
     done = subprocess.run(
         [sys.executable, "-c", STOPPED_WHILE_LOADING],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("stopped\n", "")

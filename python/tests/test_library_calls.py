@@ -360,7 +360,7 @@ def test_a_terminal_shows_a_bar_with_percent_and_time_left() -> None:
     )
     ours, theirs = pty.openpty()
     try:
-        subprocess.run([sys.executable, "-c", script], stderr=theirs, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", script], stderr=theirs, check=True, timeout=300)
         shown = os.read(ours, 1 << 16).decode()
     finally:
         os.close(ours)

@@ -470,6 +470,6 @@ class Mine:
     while not started.exists() and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (1, b""), err
     assert err == b"clockhand: interrupted; nothing was written\n"

@@ -361,7 +361,9 @@ def test_standard_output_on_a_full_disk_is_one_sentence(
 
 def test_closed_standard_output_is_one_sentence(textbook: Path) -> None:
     shell = f"exec {EXECUTABLE} simulate textbook.trace {FRAMES} >&-"
-    done = subprocess.run(["sh", "-c", shell], cwd=textbook.parent, capture_output=True, timeout=60)
+    done = subprocess.run(
+        ["sh", "-c", shell], cwd=textbook.parent, capture_output=True, timeout=300
+    )
     assert_one_sentence(Run(done.returncode, done.stdout, done.stderr.decode()))
     assert done.returncode == FAILED
 

@@ -249,7 +249,7 @@ def test_an_interrupted_download_leaves_nothing(web: tuple[str, Path], cache: Pa
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode != 0 and "Traceback" not in said
     assert [path for path in cache.rglob("*") if path.suffix != ".lock"] == []
 

@@ -501,11 +501,11 @@ class Working:
     def __exit__(self, *_: object) -> None:
         if self.clockhand.poll() is None:
             os.kill(self.program, signal.SIGKILL)
-            self.clockhand.communicate(timeout=60)
+            self.clockhand.communicate(timeout=300)
 
     def end(self) -> Run:
         """Wait until the streams are closed, by both Clockhand and the program."""
-        out, errors = self.clockhand.communicate(timeout=60)
+        out, errors = self.clockhand.communicate(timeout=300)
         return Run(self.clockhand.returncode, out, errors.decode())
 
 

@@ -332,7 +332,7 @@ def test_an_interrupted_command_fails_with_one_sentence(long_experiment: Path) -
     # It has opened the pipe, and so is at work, when this returns.
     with open(long_experiment.parent / "pipe.trace", "wb"):
         sweep.send_signal(signal.SIGINT)
-    out, errors = sweep.communicate(timeout=60)
+    out, errors = sweep.communicate(timeout=300)
     assert (sweep.returncode, out) == (1, b"")
     assert errors.decode().startswith("clockhand: interrupted; 0 of 60 cells are kept in ")
     assert errors.count(b"\n") == 1

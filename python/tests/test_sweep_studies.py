@@ -118,7 +118,7 @@ def test_a_sweep_that_was_interrupted_goes_on_and_gives_the_rows_of_the_command(
     )
     with open(second, "wb"):  # The first trace is done when the second one is opened.
         sweep.send_signal(signal.SIGINT)
-    out, errors = sweep.communicate(timeout=60)
+    out, errors = sweep.communicate(timeout=300)
     assert (sweep.returncode, out) == (1, b""), errors
     half = case.cells // 2
     assert f"interrupted; {half} of {case.cells} cells are kept".encode() in errors

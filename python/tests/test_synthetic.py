@@ -187,7 +187,7 @@ def test_an_interrupted_synthesis_leaves_nothing(tmp_path: Path) -> None:
             time.sleep(0.05)
         assert any(tmp_path.iterdir()), "the writing has begun"
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=30)
+        _, errors = running.communicate(timeout=300)
     assert (running.returncode, errors) == (1, b"clockhand: interrupted; nothing was written\n")
     assert list(tmp_path.iterdir()) == []
 

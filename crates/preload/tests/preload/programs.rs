@@ -246,7 +246,8 @@ fn a_signal_handler_forks_while_its_thread_works_on_the_heap() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(built) = compiled("forks_in_handler", folder.path()) else { return };
     let Some(pager) = same_with_and_without(|| program(&built, &[])) else { return };
-    assert_eq!(pager.counts().forked.load(Ordering::Relaxed), 100);
+    // More where the program's last turns take longer than its timer.
+    assert!(pager.counts().forked.load(Ordering::Relaxed) >= 100);
 }
 
 #[test]
