@@ -1,5 +1,5 @@
-//! A pager with memory for everything: it never evicts a page, but drops translations at random all the time, so that the
-//! program faults as under a real one. Read-only pages become writable by a fault of their own, and a fork copies the
+//! A pager with memory for everything: it never evicts a page, but drops translations at random whenever the program has
+//! got the last ones back, so that it faults as under a real one. Read-only pages become writable by a fault of their own, and a fork copies the
 //! memory while it is frozen.
 
 use std::collections::HashMap;
@@ -135,10 +135,30 @@ struct ProgramMemory {
     bytes: usize,
     freeze: Mutex<Freeze>,
     thawed: Condvar,
+    /// How many faults have been served.
+    faults: AtomicU64,
     ended: AtomicBool,
 }
 
+/// A program that faults less often has got back the pages that it uses.
+const FAULTS_OF_THE_SETTLED: u64 = 4;
+
+/// For how many milliseconds a program that does not settle, because it fills new pages, is left alone.
+const MOST_LEFT_ALONE: usize = 50;
+
 impl ProgramMemory {
+    /// Waits until the program seldom faults. If its translations were dropped faster than it can fault for them, it would
+    /// do nothing else.
+    fn let_settle(&self) {
+        for _ in 0..MOST_LEFT_ALONE {
+            let before = self.faults.load(Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(1));
+            if self.faults.load(Ordering::Relaxed) - before < FAULTS_OF_THE_SETTLED {
+                return;
+            }
+        }
+    }
+
     fn control<T>(&self, number: libc::c_ulong, argument: &mut T) -> io::Result<()> {
         loop {
             // SAFETY: each number goes with its structure, below.
@@ -222,6 +242,7 @@ impl ProgramMemory {
             };
             if read == size as isize && message.event == userfaultfd::EVENT_PAGEFAULT {
                 self.fault(message.address & !(PAGE_BYTES as u64 - 1), message.flags);
+                self.faults.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
@@ -537,6 +558,7 @@ fn attach(
         bytes: shared.memory_bytes,
         freeze: Mutex::default(),
         thawed: Condvar::new(),
+        faults: AtomicU64::new(0),
         ended: AtomicBool::new(false),
     });
     memory.register()?;
@@ -601,6 +623,6 @@ fn unmap_at_random(
         assert_eq!(answer[0], UNMAPPED, "the answer to Unmap");
         let unmapped = unmap.ranges[..unmap.ranges_used as usize].iter().map(|range| range.pages);
         shared.counts.unmapped_pages.fetch_add(unmapped.sum::<u32>() as usize, Ordering::Relaxed);
-        thread::sleep(Duration::from_millis(1));
+        memory.let_settle();
     }
 }
