@@ -1,4 +1,4 @@
-//! Where the pager's thread and the program's run: on one processor, as long as they take turns.
+//! Where the pager's thread and the program's run, and for how long at a time: on one processor, as long as they take turns.
 //!
 //! A thread that faults goes to sleep and frees its processor, where the pager's thread can take over at once. On
 //! another, idle processor the pager's thread would first have to be woken, which in a virtual machine takes longer
@@ -6,16 +6,25 @@
 //! send the program, when it is woken, to the idle one, which takes as long; so it is held where it is until there has been no
 //! fault for a while, several threads fault and run at the same time, or the program forks, asks where it may run or
 //! chooses it. What it starts meanwhile, threads and processes, inherits where it may run, and is freed soon after.
+//!
+//! That processor is the one that the swap's drive interrupts, if it interrupts one alone and no other thread is held there.
+//! Both threads run for short [slices](Slice), so that they get their turns on processors which are busy.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::{Mutex, MutexGuard};
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use crate::interrupts::Interrupts;
+use crate::slice::{SHORT, Slice};
+
 /// The faulting thread's processor is looked up again after this many faults.
 const FAULTS_BETWEEN_LOOKS: u32 = 32;
+
+/// As long as a thread is held, and no other faults, there is little to see.
+const FAULTS_OF_THE_HELD: u32 = 512;
 
 /// The name of the thread that drops translations in the program.
 const HELPER_NAME: &str = "clockhand";
@@ -36,6 +45,8 @@ pub(crate) struct Affinity {
     held: Option<Held>,
     /// Whether threads of the program may be held: a program whose pager is a part of it is left alone.
     holds: bool,
+    /// Those of the drive where its pages are.
+    interrupts: Option<Interrupts>,
 }
 
 /// Processes that chose where they run, under any pager of this process. What they start has their choice.
@@ -45,16 +56,29 @@ fn choosing() -> MutexGuard<'static, BTreeSet<i32>> {
     CHOOSING.lock().expect("the lock is never poisoned")
 }
 
+/// On which processor a thread of a process is held, by any pager of this process.
+static HELD: Mutex<BTreeMap<i32, usize>> = Mutex::new(BTreeMap::new());
+
+fn held() -> MutexGuard<'static, BTreeMap<i32, usize>> {
+    HELD.lock().expect("the lock is never poisoned")
+}
+
 /// A thread of the program that is held on this thread's processor, and where it may run otherwise.
 struct Held {
+    process: i32,
     thread: Pid,
+    processor: usize,
     here: CpuSet,
     elsewhere: CpuSet,
+    /// The slice that it had, if it has a short one now.
+    slice: Option<Slice>,
 }
 
 impl Affinity {
-    /// Follows the threads of a process, and holds them or does not.
-    pub(crate) fn new(process: i32, holds: bool) -> Self {
+    /// Follows the threads of a process, and holds them or does not. `interrupts` are those of the drive where its pages are.
+    pub(crate) fn new(process: i32, holds: bool, interrupts: Option<Interrupts>) -> Self {
+        // Only an optimisation.
+        let _ = SHORT.give(None);
         Affinity {
             process,
             own: sched_getaffinity(None).ok().filter(|own| own.count() > 1),
@@ -64,13 +88,17 @@ impl Affinity {
             processor: None,
             held: None,
             holds,
+            interrupts,
         }
     }
 
     /// `thread` has faulted.
     pub(crate) fn follow(&mut self, thread: i32) {
         let Some(own) = self.own else { return };
-        self.have_several_faulted |= self.thread.replace(thread).is_some_and(|last| last != thread);
+        if self.thread.replace(thread).is_some_and(|last| last != thread) {
+            self.have_several_faulted = true;
+            self.faults_until_look = self.faults_until_look.min(FAULTS_BETWEEN_LOOKS);
+        }
         if self.faults_until_look > 0 {
             self.faults_until_look -= 1;
             return;
@@ -81,7 +109,10 @@ impl Affinity {
         let of_thread =
             || processor_of(self.process, thread).filter(|&number| number < CpuSet::MAX_CPU);
         let processor = if is_parted { None } else { of_thread() };
-        self.hold(processor, thread);
+        let processor = self.hold(processor, thread);
+        if self.held.is_some() && !have_several_faulted {
+            self.faults_until_look = FAULTS_OF_THE_HELD;
+        }
         if processor == self.processor {
             return;
         }
@@ -94,19 +125,41 @@ impl Affinity {
         self.processor = processor;
     }
 
-    fn hold(&mut self, processor: Option<usize>, thread: i32) {
-        let processor = processor.filter(|_| self.holds);
-        let thread = Pid::from_raw(thread);
-        if self.held.as_ref().map(|held| held.thread) == thread && processor.is_some() {
-            return;
+    /// Holds a thread that runs on this processor, there or on a better one; returns where it runs from now on.
+    fn hold(&mut self, processor: Option<usize>, thread: i32) -> Option<usize> {
+        let (Some(current), Some(thread), true) = (processor, Pid::from_raw(thread), self.holds)
+        else {
+            self.release();
+            return processor;
+        };
+        let wanted = self.interrupted();
+        if let Some(held) = self.held.as_ref().filter(|held| held.thread == thread) {
+            let is_better =
+                |processor| processor != held.processor && held.elsewhere.is_set(processor);
+            if !wanted.is_some_and(is_better) {
+                return processor;
+            }
         }
         self.release();
-        let (Some(processor), Some(thread)) = (processor, thread) else { return };
-        let Ok(elsewhere) = sched_getaffinity(Some(thread)) else { return };
+        let Ok(elsewhere) = sched_getaffinity(Some(thread)) else { return processor };
+        let processor = wanted.filter(|&wanted| elsewhere.is_set(wanted)).unwrap_or(current);
         let here = only(processor);
         if elsewhere.count() > 1 && sched_setaffinity(Some(thread), &here).is_ok() {
-            self.held = Some(Held { thread, here, elsewhere });
+            held().insert(self.process, processor);
+            let slice = SHORT.give(Some(thread));
+            let process = self.process;
+            self.held = Some(Held { process, thread, processor, here, elsewhere, slice });
+            return Some(processor);
         }
+        Some(current)
+    }
+
+    /// The processor that the drive interrupts, if this thread may run there and no other process is held there.
+    fn interrupted(&self) -> Option<usize> {
+        let processor = self.interrupts.as_ref()?.processor()?;
+        let is_own = |own: &CpuSet| processor < CpuSet::MAX_CPU && own.is_set(processor);
+        let is_taken = |(&process, &by): (&i32, &usize)| process != self.process && by == processor;
+        (self.own.as_ref().is_some_and(is_own) && !held().iter().any(is_taken)).then_some(processor)
     }
 
     /// Lets the program's thread, and what it has started, run where it may. It is held again after some more faults.
@@ -130,7 +183,8 @@ impl Affinity {
         let mut processes = vec![self.process];
         let mut seen = 0;
         while let Some(process) = processes.pop() {
-            if choosing().contains(&process) {
+            let is_held_itself = process != self.process && self::held().contains_key(&process);
+            if is_held_itself || choosing().contains(&process) {
                 continue;
             }
             for (thread, name) in threads_of(process) {
@@ -156,12 +210,21 @@ impl Affinity {
 }
 
 impl Held {
-    /// Lets a thread run elsewhere too, unless it has been sent to other processors meanwhile.
+    /// Lets a thread run elsewhere too, unless it has been sent to other processors meanwhile, and as long as others.
     fn free(&self, thread: Pid) {
         if sched_getaffinity(Some(thread)).is_ok_and(|set| set == self.here) {
             // Only an optimisation.
             let _ = sched_setaffinity(Some(thread), &self.elsewhere);
         }
+        if let Some(slice) = self.slice.filter(|_| Slice::of(Some(thread)) == Some(SHORT)) {
+            let _ = slice.give(Some(thread));
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        held().remove(&self.process);
     }
 }
 
@@ -220,8 +283,50 @@ mod tests {
         let nobody = i32::MAX;
         assert_eq!(processor_of(nobody, nobody), None);
         assert!(!runs_beside(nobody, nobody));
-        let mut affinity = Affinity::new(nobody, true);
+        let mut affinity = Affinity::new(nobody, true, None);
         affinity.follow(nobody);
         assert!(affinity.held.is_none());
+    }
+
+    #[test]
+    fn a_thread_is_held_where_the_drive_interrupts_unless_another_process_is() {
+        let allowed = sched_getaffinity(None).unwrap();
+        let processors: Vec<_> =
+            (0..CpuSet::MAX_CPU).filter(|&number| allowed.is_set(number)).collect();
+        let [first, .., last] = processors[..] else {
+            eprintln!("SKIPPED: there is one processor");
+            return;
+        };
+        let list = tempfile::NamedTempFile::new().unwrap();
+        let interrupts_to = |processor: usize| fs::write(&list, format!("{processor}\n")).unwrap();
+        std::thread::scope(|scope| {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let (stop, stopped) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                sender.send(rustix::thread::gettid()).unwrap();
+                let _ = stopped.recv();
+            });
+            let thread = receiver.recv().unwrap();
+            let may_run = || sched_getaffinity(Some(thread)).unwrap();
+            let number = thread.as_raw_nonzero().get();
+            // Process ids that no other test uses.
+            let [process, other] = [-71, -72];
+            let affinity =
+                |process| Affinity::new(process, true, Some(Interrupts::told_by(list.path())));
+            let mut held = affinity(process);
+            let slice = Slice::of(Some(thread));
+            for processor in [last, first, last] {
+                interrupts_to(processor);
+                assert_eq!(held.hold(Some(first), number), Some(processor));
+                assert_eq!(may_run(), only(processor), "it follows the interrupts");
+            }
+            assert_eq!(Slice::of(Some(thread)), slice.map(|_| SHORT));
+            assert_eq!(affinity(other).interrupted(), None, "one process is held there");
+            held.release();
+            assert_eq!(may_run(), allowed);
+            assert_eq!(Slice::of(Some(thread)), slice);
+            assert_eq!(affinity(other).interrupted(), Some(last));
+            drop(stop);
+        });
     }
 }

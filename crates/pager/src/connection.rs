@@ -240,7 +240,8 @@ fn serve_memory(
         .map_err(kernel)?;
     let program = Some(connection.try_clone().map_err(kernel)?);
     let patience = shared.settings.patience;
-    Driver { userfault, base, paging, channel, program, patience, process }.run();
+    let interrupts = shared.swap.interrupts();
+    Driver { userfault, base, paging, channel, program, patience, process, interrupts }.run();
     drop(ends);
     Ok(())
 }

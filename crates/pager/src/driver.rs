@@ -14,6 +14,7 @@ use clockhand_policy::{Op, PageId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::affinity::Affinity;
+use crate::interrupts::Interrupts;
 use crate::pager::{FrameShares, Pager};
 use crate::paging::{InitialPages, PagerError, Paging, Parts};
 use crate::statistics::{Counts, Times};
@@ -232,13 +233,16 @@ pub(crate) struct Driver {
     pub(crate) patience: Duration,
     /// The program's process id.
     pub(crate) process: i32,
+    /// Those of the drive where the store is.
+    pub(crate) interrupts: Option<Interrupts>,
 }
 
 impl Driver {
     /// Serves until the program has ended, the pager is stopped, or the store fails for too long.
     pub(crate) fn run(mut self) -> Progress {
         self.channel.activity.follow_this_thread();
-        let mut affinity = Affinity::new(self.process, self.program.is_some());
+        let mut affinity =
+            Affinity::new(self.process, self.program.is_some(), self.interrupts.take());
         let mut faults = Vec::new();
         let mut published = Instant::now();
         let failure = loop {

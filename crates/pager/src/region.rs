@@ -122,6 +122,7 @@ impl PagedRegion {
                     program: None,
                     patience,
                     process,
+                    interrupts: None,
                 };
                 if let Some(failure) = driver.run().failure {
                     watch.end_process(&failure);

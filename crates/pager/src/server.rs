@@ -13,6 +13,7 @@ use rustix::process::geteuid;
 use crate::connection::serve_connection;
 use crate::driver::{Bits, Command, Control, Progress, Settings};
 use crate::inherited_socket::{InheritedSocket, random_token};
+use crate::interrupts::Interrupts;
 use crate::paging::{EventSink, InitialPages};
 use crate::store::{CompressedRam, EmulatedDevice, Store, StoreError, SwapFile};
 use crate::watchdog::{LOOK_EVERY, Watchdog};
@@ -35,6 +36,14 @@ impl Swap {
             Swap::Ram(ram) => Box::new(ram.store()?),
             Swap::Emulated(ram, device) => Box::new(device.store(Box::new(ram.store()?))),
         })
+    }
+
+    /// Those of the drive, if there is one.
+    pub(crate) fn interrupts(&self) -> Option<Interrupts> {
+        match self {
+            Swap::File(file) => file.interrupts(),
+            Swap::Ram(_) | Swap::Emulated(..) => None,
+        }
     }
 }
 

@@ -27,6 +27,7 @@ use rustix::io::Errno;
 
 use super::slots::SlotTable;
 use super::{Page, PageAddress, Slot, StoreError};
+use crate::interrupts::Interrupts;
 
 pub use ring::SwapFileStore;
 
@@ -117,6 +118,11 @@ impl SwapFile {
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.0.is_direct
+    }
+
+    /// Those of the drive that holds the file, if reads and writes go to it.
+    pub(crate) fn interrupts(&self) -> Option<Interrupts> {
+        self.is_direct().then(|| Interrupts::of_drive_with(&self.0.file)).flatten()
     }
 
     /// Bytes of the file now.

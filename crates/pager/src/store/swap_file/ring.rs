@@ -21,8 +21,9 @@ const OPERATION_PAGES: usize = 256;
 /// has nothing to do is halted, and in a virtual machine waking it takes as long as the drive needs to read.
 const WATCHED: Duration = Duration::from_micros(150);
 
-/// When another thread has run in a look for so long, the processor is wanted.
-const GIVEN_AWAY: Duration = Duration::from_micros(20);
+/// When others have run in a look for so long, the processor is wanted. An interrupt, or a thread that has work only because of it,
+/// takes less.
+const GIVEN_AWAY: Duration = Duration::from_micros(100);
 
 /// After a read that has not ended meanwhile, so many are slept for at once.
 const SLEPT_FOR: u32 = 4;
