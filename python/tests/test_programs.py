@@ -315,8 +315,8 @@ def test_a_sixteenth_of_the_frames_reads_ahead_but_few_enough_to_leave_them_to_t
         options: ProgramOptions = {"swap": "swap.img", "frames": frames, "reserve": reserve}
         return ProgramSettings.parse(options).read_ahead
 
-    shares = [read_ahead(frames) for frames in (63, 64, 320, 512, 2048, 1 << 20)]
-    assert shares == [0, 4, 20, 32, 32, 32]
+    shares = [read_ahead(frames) for frames in (63, 64, 320, 1024, 2048, 1 << 20)]
+    assert shares == [0, 4, 20, 64, 64, 64]
     assert read_ahead(2048, reserve=1025) == 0
     assert ProgramSettings.parse({"frames": 2048}).read_ahead == 0
 

@@ -74,7 +74,7 @@ ReadAhead = Annotated[
     int | None,
     typer.Option(
         help="Frames that are kept for pages which are read beside one that is asked for; a "
-        "sixteenth of the frames, at most 32, if not given, and none with --swap-in-ram."
+        "sixteenth of the frames, at most 64, if not given, and none with --swap-in-ram."
     ),
 ]
 Bits = Annotated[

@@ -15,7 +15,7 @@ LARGEST_ADDRESS_SPACE_BYTES = 2**31 * PAGE_BYTES
 """What the pager's numbers of pages hold."""
 
 LARGEST_RESERVE = 64
-LARGEST_READ_AHEAD = 32
+LARGEST_READ_AHEAD = 64
 LEAST_TO_READ_AHEAD = 64
 FRAMES_PER_RESERVED = 16
 
@@ -31,7 +31,7 @@ class ProgramOptions(TypedDict, total=False):
         reserve: Frames of each process that are kept for write-backs under way; a sixteenth of
             the frames, at most 64, if not given.
         read_ahead: Frames of each process that are kept for pages which are read before they are
-            asked for, beside one that is; if not given a sixteenth of the frames, at most 32, or
+            asked for, beside one that is; if not given a sixteenth of the frames, at most 64, or
             none if there are fewer than 64 frames or pages stay in RAM.
         bits: ``"sensed"``, the default: the kernel answers the access that sets a bit again, and
             the pager looks; ``"mapped"``: the pager answers it.
