@@ -31,7 +31,7 @@ demo: setup ## Compare twelve policies on the references of tar and gzip; a tabl
 test: PROFILE = quick
 test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and the report
 	cargo test --profile quick --workspace --locked
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others)
 	CLOCKHAND_TRIALS=5000 CLOCKHAND_TRIALS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest python/tests/test_trials.py

@@ -31,6 +31,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return len(os.sched_getaffinity(0)) + 2
 
 
+# The files whose tests take longest, of half a minute to some minutes each.
+LONGEST = ("run_programs", "run", "sweep_studies", "sweep", "outputs", "library_calls", "refusals")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files, so that none of them is left when all others have ended."""
+    order = {f"test_{name}.py": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
+
+
 @dataclass(frozen=True)
 class Run:
     """What a command left: exit code, standard output, standard error."""
