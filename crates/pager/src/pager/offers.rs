@@ -235,10 +235,12 @@ impl<P: BitDriven> Pager<P> {
         self.offers.as_ref().is_some_and(|offers| offers.are_ending)
     }
 
-    /// The program has freed these pages.
+    /// The program has freed these pages. The policy has decided for one whose miss has been begun: it will be loaded, as
+    /// zeros.
     pub(super) fn forget_discovered(&mut self, is_freed: impl Fn(PageId) -> bool) {
         if let Some(offers) = &mut self.offers {
-            offers.discovered.retain(|&(page, _)| !is_freed(page));
+            let begun = offers.begun;
+            offers.discovered.retain(|&(page, _)| Some(page) == begun || !is_freed(page));
         }
     }
 
