@@ -110,34 +110,54 @@ fn policies_and_sources() -> impl Iterator<Item = (String, Bits)> {
     policies().into_iter().flat_map(|policy| SOURCES.map(|bits| (policy.clone(), bits)))
 }
 
-#[test]
-fn real_memory_does_what_the_twin_does() {
+/// How many frames there are, and how many others for writes under way and for pages read ahead.
+struct Shares {
+    frames: u32,
+    reserve: u32,
+    ahead: u32,
+}
+
+fn does_what_the_twin_does(shares: Shares, write_percent: u64) {
     if is_refused() {
         return;
     }
+    let Shares { frames, reserve, ahead } = shares;
     for (policy, bits) in policies_and_sources() {
-        for (frames, reserve, ahead, write_percent) in
-            [(16, 0, 0, 30), (30, 0, 20, 80), (48, 8, 0, 50), (24, 3, 8, 5)]
-        {
-            let settings = with_bits(settings(&policy, frames, reserve), bits);
-            let words = Words::new(reading_ahead(settings, ahead));
-            run_program(&words, 3000, u64::from(frames), write_percent, |_| {});
-            let log = words.log();
-            let counts = words.region.finish().counts;
-            let expected = events_of_twin(&mut *twin(&policy, frames - reserve, bits), &log);
-            let log = writes_first(&log);
-            assert!(log == expected, "{policy}, {bits:?}, {frames} frames, reserve {reserve}");
-            assert!(
-                counts.peak_resident_pages <= u64::from(frames + ahead),
-                "{policy}: {counts:?}"
-            );
-            assert_eq!(counts.pages_read_ahead > 0, ahead > 0, "{policy}: {counts:?}");
-            let left_dirty = counts.dirty_evictions + counts.write_backs;
-            assert_eq!(counts.pages_written + counts.pages_not_written, left_dirty, "{policy}");
-            // Of the kernel that writes pages which stay, only clean pages leave.
-            assert!(left_dirty > 0 && counts.pages_read > 0, "{policy}: {counts:?}");
-        }
+        let settings = with_bits(settings(&policy, frames, reserve), bits);
+        let words = Words::new(reading_ahead(settings, ahead));
+        run_program(&words, 3000, u64::from(frames), write_percent, |_| {});
+        let log = words.log();
+        let counts = words.region.finish().counts;
+        let expected = events_of_twin(&mut *twin(&policy, frames - reserve, bits), &log);
+        let log = writes_first(&log);
+        assert!(log == expected, "{policy}, {bits:?}, {frames} frames, reserve {reserve}");
+        assert!(counts.peak_resident_pages <= u64::from(frames + ahead), "{policy}: {counts:?}");
+        assert_eq!(counts.pages_read_ahead > 0, ahead > 0, "{policy}: {counts:?}");
+        let left_dirty = counts.dirty_evictions + counts.write_backs;
+        assert_eq!(counts.pages_written + counts.pages_not_written, left_dirty, "{policy}");
+        // Of the kernel that writes pages which stay, only clean pages leave.
+        assert!(left_dirty > 0 && counts.pages_read > 0, "{policy}: {counts:?}");
     }
+}
+
+#[test]
+fn real_memory_does_what_the_twin_does() {
+    does_what_the_twin_does(Shares { frames: 16, reserve: 0, ahead: 0 }, 30);
+}
+
+#[test]
+fn real_memory_that_reads_ahead_does_what_the_twin_does() {
+    does_what_the_twin_does(Shares { frames: 30, reserve: 0, ahead: 20 }, 80);
+}
+
+#[test]
+fn real_memory_with_a_reserve_does_what_the_twin_does() {
+    does_what_the_twin_does(Shares { frames: 48, reserve: 8, ahead: 0 }, 50);
+}
+
+#[test]
+fn real_memory_with_a_reserve_that_reads_ahead_does_what_the_twin_does() {
+    does_what_the_twin_does(Shares { frames: 24, reserve: 3, ahead: 8 }, 5);
 }
 
 #[test]
