@@ -251,11 +251,12 @@ fn helper_of(process: i32) -> Option<Pid> {
 /// Whether a thread of the program, other than this one, runs or is about to.
 fn runs_beside(process: i32, thread: i32) -> bool {
     let mut others = threads_of(process).take(MOST_THREADS);
-    others.any(|(other, name)| {
-        other != thread
-            && name != HELPER_NAME
-            && field_of(process, other, STATE).is_some_and(|state| state == "R")
-    })
+    others.any(|(other, name)| other != thread && name != HELPER_NAME && is_running(process, other))
+}
+
+/// Whether a thread runs, or would if it had a processor.
+pub(crate) fn is_running(process: i32, thread: i32) -> bool {
+    field_of(process, thread, STATE).is_some_and(|state| state == "R")
 }
 
 /// The processor on which a thread ran last.

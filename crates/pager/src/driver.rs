@@ -13,8 +13,9 @@ use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::{Op, PageId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use crate::affinity::Affinity;
+use crate::affinity::{Affinity, is_running};
 use crate::interrupts::Interrupts;
+use crate::load_control::LoadControl;
 use crate::pager::{FrameShares, Pager};
 use crate::paging::{InitialPages, PagerError, Paging, Parts};
 use crate::statistics::{Counts, Times};
@@ -244,9 +245,10 @@ impl Driver {
         let mut affinity =
             Affinity::new(self.process, self.program.is_some(), self.interrupts.take());
         let mut faults = Vec::new();
+        let mut control = LoadControl::default();
         let mut published = Instant::now();
         let failure = loop {
-            match self.turn(&mut faults, &mut affinity) {
+            match self.turn(&mut faults, &mut control, &mut affinity) {
                 Ok(true) => {}
                 Ok(false) => break None,
                 Err(error) => break self.failure(error),
@@ -285,25 +287,24 @@ impl Driver {
     fn turn(
         &mut self,
         faults: &mut Vec<FaultMessage>,
+        control: &mut LoadControl,
         affinity: &mut Affinity,
     ) -> Result<bool, PagerError> {
         let program = self.program.as_ref().map(AsFd::as_fd);
+        let time_left = control.time_left(Instant::now());
+        let patience = time_left.map_or(PUBLISH_EVERY, |left| left.min(PUBLISH_EVERY));
         let [has_faults, has_commands, has_ended] =
-            wait(self.userfault.as_fd(), self.channel.wake.as_fd(), program)?;
+            wait(self.userfault.as_fd(), self.channel.wake.as_fd(), program, patience)?;
         if has_commands && !self.obey(affinity)? {
             return Ok(false);
         }
         if has_faults {
             let learned = Instant::now();
             self.userfault.read(faults)?;
-            for fault in faults.drain(..) {
-                affinity.follow(fault.thread);
-                let page = PageId(((fault.address - self.base) / PAGE_BYTES as u64) as u32);
-                self.channel.activity.begin(Asked::Page(page.0));
-                self.serve(page, fault.op)?;
-                self.channel.activity.end();
-                self.paging.fault_served(learned.elapsed());
-            }
+            faults.drain(..).for_each(|fault| control.add(fault, learned));
+        }
+        if has_faults || time_left.is_some() {
+            self.serve_all(control, affinity)?;
         } else {
             // The program does not take turns with this thread, or has ended, which exec does too.
             if !has_commands {
@@ -315,6 +316,28 @@ impl Driver {
             }
         }
         Ok(!has_ended)
+    }
+
+    /// Serves the faults that need not wait for another thread's turn to end.
+    fn serve_all(
+        &mut self,
+        control: &mut LoadControl,
+        affinity: &mut Affinity,
+    ) -> Result<(), PagerError> {
+        let process = self.process;
+        let is_running = |thread| is_running(process, thread);
+        while let Some((fault, learned)) = control.next(Instant::now(), is_running) {
+            affinity.follow(fault.thread);
+            let page = PageId(((fault.address - self.base) / PAGE_BYTES as u64) as u32);
+            self.channel.activity.begin(Asked::Page(page.0));
+            let misses = self.paging.counts().misses;
+            self.serve(page, fault.op)?;
+            self.channel.activity.end();
+            let (now, is_miss) = (Instant::now(), self.paging.counts().misses > misses);
+            control.served(fault.thread, page, is_miss, now);
+            self.paging.fault_served(now - learned);
+        }
+        Ok(())
     }
 
     /// Serves an access, trying a failing store again until the patience is used up.
@@ -403,11 +426,12 @@ impl Driver {
 /// How often to check whether a forking program is still there.
 const FORK_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Waits for faults, for commands, or for the program's end; returns which of the three happened.
+/// Waits for faults, for commands, or for the program's end, as long as the patience lasts; returns which of the three happened.
 fn wait(
     faults: BorrowedFd<'_>,
     commands: BorrowedFd<'_>,
     program: Option<BorrowedFd<'_>>,
+    patience: Duration,
 ) -> io::Result<[bool; 3]> {
     // The program's socket is polled for no events: an unread answer of the program would keep it ready and make this a
     // busy loop. A hang-up is reported regardless. Without a program, its entry repeats another descriptor.
@@ -416,7 +440,7 @@ fn wait(
         PollFd::from_borrowed_fd(commands, PollFlags::IN),
         PollFd::from_borrowed_fd(program.unwrap_or(commands), PollFlags::empty()),
     ];
-    let timeout = Timespec { tv_sec: 0, tv_nsec: PUBLISH_EVERY.as_nanos() as i64 };
+    let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
     match poll(&mut polled, Some(&timeout)) {
         Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
         result => result?,

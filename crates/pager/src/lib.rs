@@ -41,6 +41,7 @@ mod driver;
 mod frames;
 mod inherited_socket;
 mod interrupts;
+mod load_control;
 mod memory_file;
 mod pager;
 mod paging;
