@@ -195,6 +195,39 @@ fn threads_share_a_region() {
     }
 }
 
+/// Without load control no thread goes on: each read needs two pages, and 80 are needed at once.
+#[test]
+fn threads_that_need_more_pages_at_once_than_there_are_frames_all_go_on() {
+    const THREADS: u32 = 40;
+    const READS: u32 = 300;
+    if is_refused() {
+        return;
+    }
+    for bits in SOURCES {
+        let words = Words::new(with_bits(settings("fifo", 16, 0), bits));
+        thread::scope(|scope| {
+            for number in 0..THREADS {
+                let words = &words;
+                scope.spawn(move || {
+                    let mut next = numbers(number.into());
+                    for _ in 0..READS {
+                        let second = 1 + next(u64::from(PAGES) - 1) as usize;
+                        // SAFETY: all of these bytes are in the region, and nobody writes.
+                        let read = unsafe {
+                            let first = words.region.as_ptr().add(second * PAGE_BYTES - 4);
+                            first.cast::<u64>().read_unaligned()
+                        };
+                        assert_eq!(std::hint::black_box(read), 0);
+                    }
+                });
+            }
+        });
+        let misses = words.region.finish().counts.misses;
+        let reads = u64::from(THREADS * READS);
+        assert!(misses < 4 * reads, "{misses} misses, {bits:?}");
+    }
+}
+
 #[test]
 fn what_is_discarded_reads_as_zeros() {
     if is_refused() {
