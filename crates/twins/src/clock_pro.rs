@@ -28,8 +28,6 @@ pub(crate) struct ClockPro {
     visibility: Visibility,
     /// From `HAND_hot` to the list head.
     clock: VecDeque<Entry>,
-    /// The page that `HAND_cold` points to.
-    hand_cold: Option<u64>,
 }
 
 impl ClockPro {
@@ -39,7 +37,6 @@ impl ClockPro {
             cold_target: parameters.share("cold_share", (1, 100), frames).max(1),
             visibility: parameters.visibility(),
             clock: VecDeque::new(),
-            hand_cold: None,
         }
     }
 
@@ -49,20 +46,6 @@ impl ClockPro {
 
     fn position(&self, page: u64) -> Option<usize> {
         self.clock.iter().position(|entry| entry.page.page == page)
-    }
-
-    /// The resident cold page that follows `position`, which may be the one there.
-    fn next_cold_page(&self, position: usize) -> Option<u64> {
-        let around = (position + 1..self.clock.len()).chain(0..=position);
-        let mut entries = around.map(|position| &self.clock[position]);
-        let next = entries.find(|entry| entry.status == Status::ResidentCold);
-        next.map(|entry| entry.page.page)
-    }
-
-    fn has_become_cold(&mut self, page: u64) {
-        if self.hand_cold.is_none() {
-            self.hand_cold = Some(page);
-        }
     }
 
     /// `entry` becomes hot and is put at the list head.
@@ -90,7 +73,6 @@ impl ClockPro {
                 continue;
             }
             self.clock.push_back(Entry { status: Status::ResidentCold, in_test: false, ..entry });
-            self.has_become_cold(entry.page.page);
             break;
         }
         while self.count(Status::Hot) > 0 && self.clock[0].status != Status::Hot {
@@ -127,9 +109,10 @@ impl ClockPro {
             if self.count(Status::ResidentCold) == 0 {
                 self.make_one_cold();
             }
-            let page = self.hand_cold.expect("there is a resident cold page");
-            let position = self.position(page).expect("HAND_cold is at a page of the clock");
-            self.hand_cold = self.next_cold_page(position);
+            // The furthest one from the list head.
+            let hand_cold =
+                self.clock.iter().position(|entry| entry.status == Status::ResidentCold);
+            let position = hand_cold.expect("there is a resident cold page");
             let entry = self.clock[position];
             if !entry.page.reference {
                 return self.evict(position);
@@ -137,7 +120,6 @@ impl ClockPro {
             let mut entry = self.clock.remove(position).expect("the position is in the clock");
             entry.page.clear_reference();
             if entry.in_test {
-                self.leave_hand_cold(page);
                 self.make_hot(entry);
             } else {
                 self.clock.push_back(entry);
@@ -145,16 +127,8 @@ impl ClockPro {
         }
     }
 
-    /// `page` is no resident cold page any more; `HAND_cold` is at it only if there is no other.
-    fn leave_hand_cold(&mut self, page: u64) {
-        if self.hand_cold == Some(page) {
-            self.hand_cold = None;
-        }
-    }
-
     fn evict(&mut self, position: usize) -> (u64, bool) {
         let ClockPage { page, dirty, .. } = self.clock[position].page;
-        self.leave_hand_cold(page);
         if !self.clock[position].in_test {
             self.clock.remove(position);
             return (page, dirty);
@@ -176,7 +150,6 @@ impl ClockPro {
             self.make_hot(entry);
         } else {
             self.clock.push_back(entry);
-            self.has_become_cold(page);
         }
     }
 
@@ -216,9 +189,6 @@ impl Twin for ClockPro {
     /// The page leaves the clock, whatever period it was in.
     fn drop_page(&mut self, page: u64) -> bool {
         let position = self.position(page).expect("the page is in memory");
-        if self.hand_cold == Some(page) {
-            self.hand_cold = self.next_cold_page(position).filter(|next| *next != page);
-        }
         self.clock.remove(position).is_some_and(|entry| entry.page.dirty)
     }
 
@@ -231,7 +201,6 @@ impl Twin for ClockPro {
             ("hot", self.entries(|entry| entry.status == Status::Hot)),
             ("resident_cold", self.entries(|entry| entry.status == Status::ResidentCold)),
             ("in_test", State::pages(&in_test.collect::<Vec<_>>())),
-            ("HAND_cold", self.entries(|entry| self.hand_cold == Some(entry.page.page))),
             ("m_c", State::Integer(self.cold_target as u64)),
         ])
     }

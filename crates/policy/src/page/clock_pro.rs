@@ -4,13 +4,12 @@
 //! reference bit per page in memory; for some cold pages a *test period*, which every non-resident one is in;
 //! and the target `m_c` for the number of resident cold pages. `m` is the number of frames, `m_h = m - m_c`.
 //! Three hands: `HAND_hot` marks where the clock begins; the *list head*, where pages are put, is the place
-//! that it reaches last. `HAND_cold` points to a resident cold page: the one that became cold when there was
-//! no other, until it moves. `HAND_test` is at the first page in its test period, from `HAND_hot`. Shown from
-//! `HAND_hot` on: `clock`, all pages of the clock; `hot` and `resident_cold`; `in_test`, the pages in their
-//! test period; then `HAND_cold`, no page or one, and `m_c`.
+//! that it reaches last. `HAND_cold` is at the first resident cold page from `HAND_hot`, and `HAND_test` at the
+//! first page in its test period. Shown from `HAND_hot` on: `clock`, all pages of the clock; `hot` and
+//! `resident_cold`; `in_test`, the pages in their test period; then `m_c`.
 //!
-//! **Victim.** `HAND_cold` examines its page and moves to the next resident cold page towards the list head,
-//! behind which comes `HAND_hot`, as many times as needed. With no resident cold page `HAND_hot` first makes one.
+//! **Victim.** `HAND_cold` examines its page, which then is not in its place any more, as many times as needed.
+//! With no resident cold page `HAND_hot` first makes one.
 //! Bit 0: the page leaves memory; in its test period it keeps its place as a non-resident cold page, else it
 //! leaves the clock. Bit 1: the bit is cleared and the page is put at the list head; if it is in its test
 //! period, that ends, the page becomes hot, `m_c` grows and `HAND_hot` acts. When a page has become
@@ -42,12 +41,11 @@
 //!
 //! **Deviations from the paper.** The paper leaves open the initial value and the limits of `m_c`, and what
 //! happens to a hot page that becomes cold (it gets no test period: it has the largest recency), to a bit that is
-//! set when a test period ends (it stays, and `m_c` does not shrink, since there was a reference) and to a hand
-//! whose page is overtaken by `HAND_hot` (it stays at the page). A referenced cold page that is not in its test
-//! period gets no new one: "no status change". Pinned pages are passed over, by `HAND_cold` in place, by
-//! `HAND_hot` to the list head, with their bits untouched and their status kept, except for a test period.
-//! `HAND_hot` gives up when all hot pages are pinned; if all resident cold pages are pinned, or there is
-//! none, it makes one more page cold.
+//! set when a test period ends (it stays, and `m_c` does not shrink, since there was a reference). A referenced
+//! cold page that is not in its test period gets no new one: "no status change". Pinned pages are passed over, by
+//! `HAND_cold` in place, by `HAND_hot` to the list head, with their bits untouched and their status kept, except
+//! for a test period. `HAND_hot` gives up when all hot pages are pinned; if all resident cold pages are pinned, or
+//! there is none, it makes one more page cold.
 //!
 //! **Reference.** S. Jiang, F. Chen, X. Zhang: CLOCK-Pro: an effective improvement of the CLOCK replacement.
 //! USENIX Annual Technical Conference 2005.
@@ -73,7 +71,6 @@ pub struct ClockPro {
     hot_pages: u32,
     cold: FrameList,
     cold_links: Links,
-    hand_cold: Frame,
     /// Its oldest page is the one at `HAND_test`.
     in_test: GhostLists<1, 1>,
     nonresident_pages: u32,
@@ -104,7 +101,6 @@ impl Cataloged for ClockPro {
             hot_pages: 0,
             cold: FrameList::EMPTY,
             cold_links: Links::new(size.frames),
-            hand_cold: Frame::NONE,
             in_test: GhostLists::new(size.pages),
             nonresident_pages: 0,
             cold_target: pages_of_share(settings, "cold_share", size.frames),
@@ -120,27 +116,15 @@ impl ClockPro {
 
     fn add_cold(&mut self, frame: Frame) {
         self.cold.push_tail(&mut self.cold_links, frame);
-        if self.hand_cold == Frame::NONE {
-            self.hand_cold = frame;
-        }
     }
 
-    /// Takes a page, which `HAND_cold` is not at unless it is the only one, off the resident cold pages.
     fn remove_cold(&mut self, frame: Frame) {
         self.cold.remove(&mut self.cold_links, frame);
-        if self.hand_cold == frame {
-            self.hand_cold = Frame::NONE;
-        }
     }
 
-    /// The page at `HAND_cold`, which moves to the next one.
-    fn take_from_hand_cold(&mut self) -> Frame {
-        let frame = self.hand_cold;
-        self.hand_cold = match self.cold_links.next(frame) {
-            Frame::NONE => self.cold.head(),
-            next => next,
-        };
-        frame
+    /// The page that `HAND_cold` examines, if a resident cold page is not pinned.
+    fn at_hand_cold<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        self.cold.iter(&self.cold_links).find(|&frame| !frames.is_pinned(frame))
     }
 
     fn make_hot<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
@@ -238,19 +222,12 @@ impl PagePolicy for ClockPro {
     }
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        let mut pinned = 0;
         loop {
-            if pinned == self.cold.len() {
+            let Some(frame) = self.at_hand_cold(frames) else {
                 let made_cold = self.run_hand_hot(frames);
                 assert!(made_cold, "a frame is not pinned");
-                pinned = 0;
-            }
-            let frame = self.take_from_hand_cold();
-            if frames.is_pinned(frame) {
-                pinned += 1;
                 continue;
-            }
-            pinned = 0;
+            };
             if !frames.is_referenced(frame) {
                 self.evict(frame, frames);
                 return frame;
@@ -291,9 +268,6 @@ impl PagePolicy for ClockPro {
         if self.is_hot[frame.index()] {
             self.hot_pages -= 1;
         } else {
-            if self.hand_cold == frame {
-                self.take_from_hand_cold();
-            }
             self.remove_cold(frame);
         }
         self.in_test.remove(0, page);
@@ -307,8 +281,6 @@ impl PagePolicy for ClockPro {
         inspector.list("hot", &mut hot.map(|page| self.frame_of_page[page.index()]));
         inspector.list("resident_cold", &mut self.cold.iter(&self.cold_links));
         inspector.ghosts("in_test", &mut self.in_test.iter(0));
-        let hand_cold = (self.hand_cold != Frame::NONE).then_some(self.hand_cold);
-        inspector.list("HAND_cold", &mut hand_cold.into_iter());
         inspector.value("m_c", self.cold_target.into());
     }
 
@@ -350,8 +322,6 @@ impl PagePolicy for ClockPro {
             "a listed page is not in the clock"
         );
         assert_eq!((hot, nonresident), (self.hot_pages, self.nonresident_pages), "the counts");
-        let at_hand = self.cold.iter(&self.cold_links).any(|frame| frame == self.hand_cold);
-        assert_eq!(at_hand, self.cold.len() > 0, "the hand is not at a cold page");
     }
 }
 
@@ -370,16 +340,13 @@ mod tests {
         assert_eq!(after.evicted, "1 2*");
         assert_eq!(
             after.state,
-            "clock=[2 3 4 1] hot=[1] resident_cold=[3 4] in_test=[2 3 4] HAND_cold=[3] m_c=2"
+            "clock=[2 3 4 1] hot=[1] resident_cold=[3 4] in_test=[2 3 4] m_c=2"
         );
         // 2 comes back for 3: hot, m_c is 3, so that none may be hot. HAND_hot ends the test periods of 3, which
         // leaves the clock, and 4, so that m_c is 1 and 2 pages may be hot again; but then it is at work.
         let after = run("clock-pro:cold_share=0", 3, "R1 W2 R3 R4 R1 R2");
         assert_eq!(after.evicted, "1 2* 3");
-        assert_eq!(
-            after.state,
-            "clock=[2 4 1] hot=[2] resident_cold=[4 1] in_test=[] HAND_cold=[4] m_c=1"
-        );
+        assert_eq!(after.state, "clock=[2 4 1] hot=[2] resident_cold=[4 1] in_test=[] m_c=1");
     }
 
     #[test]
@@ -389,8 +356,19 @@ mod tests {
         assert_eq!(after.evicted, "2");
         assert_eq!(
             after.state,
-            "clock=[2 3 1 4] hot=[1] resident_cold=[3 4] in_test=[2 3 4] HAND_cold=[3] m_c=2"
+            "clock=[2 3 1 4] hot=[1] resident_cold=[3 4] in_test=[2 3 4] m_c=2"
         );
+    }
+
+    #[test]
+    fn hand_cold_is_at_the_furthest_page_from_the_list_head_wherever_it_was() {
+        // HAND_cold clears 1, which is hot then, and takes 2 and 3, so that it is at 4. 2 comes back and is hot; HAND_hot makes 1
+        // cold and moves past 4, so that 1 is further from the list head.
+        let after = run("clock-pro", 3, "R1 R1 R2 R3 R4 R2");
+        let moved = run("clock-pro", 3, "R1 R1 R2 R3 R4 R2 R3");
+        assert_eq!((after.evicted.as_str(), moved.evicted.as_str()), ("2 3", "2 3 1"));
+        assert_eq!(after.state, "clock=[2 1 4] hot=[2] resident_cold=[1 4] in_test=[] m_c=1");
+        assert_eq!(moved.state, "clock=[2 4 3] hot=[2] resident_cold=[4 3] in_test=[3] m_c=1");
     }
 
     #[test]
@@ -399,7 +377,7 @@ mod tests {
         assert_eq!(after.evicted, "1 2 3");
         assert_eq!(
             after.state,
-            "clock=[2 3 4 5] hot=[] resident_cold=[4 5] in_test=[2 3 4 5] HAND_cold=[4] m_c=1"
+            "clock=[2 3 4 5] hot=[] resident_cold=[4 5] in_test=[2 3 4 5] m_c=1"
         );
     }
 }
