@@ -51,7 +51,7 @@ const EXAMINED: [(&str, u64); 28] = [
     ("2q", 1688),
     ("arc", 1705),
     ("lirs", 1619),
-    ("clock-pro", 2059),
+    ("clock-pro", 2141),
     ("w-tinylfu", 3044),
     ("s3-fifo", 2836),
     ("sieve", 2181),
