@@ -292,7 +292,7 @@ impl Driver {
     ) -> Result<bool, PagerError> {
         let program = self.program.as_ref().map(AsFd::as_fd);
         let time_left = control.time_left(Instant::now());
-        let patience = time_left.map_or(PUBLISH_EVERY, |left| left.min(PUBLISH_EVERY));
+        let patience = time_left.unwrap_or(PUBLISH_EVERY);
         let [has_faults, has_commands, has_ended] =
             wait(self.userfault.as_fd(), self.channel.wake.as_fd(), program, patience)?;
         if has_commands && !self.obey(affinity)? {
