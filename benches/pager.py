@@ -2,7 +2,8 @@
 
 What a program needs is the footprint of a run in which all of it has room. Contenders take turns.
 It runs ``clockhand run --compare``: docs/pager.md says what equal memory is. Single faults by kind
-are those of ``cargo bench -p clockhand-pager --bench faults``. See README.md.
+are those of ``cargo bench -p clockhand-pager --bench faults``. With ``--small`` the programs are
+others, most of which take less memory. See README.md.
 """
 
 import argparse
@@ -24,10 +25,15 @@ from clockhand import __version__
 CONTENDERS = "clock,craw,cfclock,kernel"
 AMPLE_MEMORY = "1GiB"
 SHARES = {"a third": 1 / 3, "half": 1 / 2}
+SMALL_SHARES = {"a third": 1 / 3}
+# At a third it takes minutes under every contender.
+SHARES_OF = {"xz": {"97 %": 0.97}}
+XZ_BYTES = 2_500_000
 COUNTS = ("faults", "pages_read", "pages_written", "block_requests", "zero_pages_not_written")
 TIMES = ("seconds", "cpu_seconds")
 FAULT_COLUMNS = ("kind", "bits", "store", "faults_per_s", "p50_us", "p90_us", "p99_us")
 LINES = 150_000
+RESULTS = Path(__file__).parent / "results"
 PYTHON_JOB = """
 names = {number: str(number) * 3 for number in range(200_000)}
 ordered = sorted(names.values())
@@ -45,17 +51,86 @@ SQL = (
     "CREATE INDEX i ON t(b); UPDATE t SET b = b || 'x' WHERE a % 5 = 0; "
     "SELECT count(*), sum(length(b)) FROM t; SELECT b FROM t ORDER BY b LIMIT 5000;"
 )
+PERL_JOB = (
+    'my %names; $names{$_ * 7919 % 1000003} = "x$_" for 1 .. 20000; '
+    "my $sum = 0; $sum += length $names{$_} for sort keys %names; print $sum"
+)
+AWK_JOB = (
+    'BEGIN { for (i = 0; i < 30000; i++) names[i * 7919 % 1000003] = i "x"; '
+    "for (name in names) sum += length(names[name]); print sum }"
+)
+PYTHON_MATRICES = """
+side = range(110)
+a = [[i * j % 7 + 0.5 for j in side] for i in side]
+b = [[i + j + 0.25 for j in side] for i in side]
+print(sum(sum(a[i][k] * b[k][j] for k in side) for i in side for j in side))
+"""
+# The factor b is read again for each row of a: a loop of 957 pages.
+C_MATRICES = """
+#include <stdio.h>
+#include <stdlib.h>
+#define SIDE 700
+int main(void) {
+    double *a = malloc(sizeof *a * SIDE * SIDE), *b = malloc(sizeof *b * SIDE * SIDE);
+    double *c = calloc(SIDE * SIDE, sizeof *c), sum = 0;
+    for (int i = 0; i < SIDE * SIDE; i++) a[i] = i % 7, b[i] = i % 5;
+    for (int i = 0; i < SIDE; i++)
+        for (int k = 0; k < SIDE; k++)
+            for (int j = 0; j < SIDE; j++) c[i * SIDE + j] += a[i * SIDE + k] * b[k * SIDE + j];
+    for (int i = 0; i < SIDE * SIDE; i++) sum += c[i];
+    printf("%g\\n", sum);
+}
+"""
+C_FUNCTION = """
+int f{number}(int a, int b) {{
+    int sum = {number};
+    for (int i = 0; i < a; i++) {{ sum += i * b ^ {number}; if (sum > 7 * i) sum -= b; }}
+    return sum;
+}}
+"""
+
+
+def lines(folder: Path) -> Path:
+    """Make a file of random lines in the folder."""
+    numbers = random.Random(1)
+    text = folder / "lines"
+    text.write_text("".join(f"{numbers.getrandbits(200):x}\n" for _ in range(LINES)))
+    return text
 
 
 def programs(folder: Path) -> dict[str, list[str]]:
     """Return commands by name; the input is made in the folder."""
-    numbers = random.Random(1)
-    text = folder / "lines"
-    text.write_text("".join(f"{numbers.getrandbits(200):x}\n" for _ in range(LINES)))
+    text = lines(folder)
     return {
         "python3, a dictionary": ["/usr/bin/python3", "-c", PYTHON_JOB],
         "sort": ["sort", "--parallel=1", "--buffer-size=16M", str(text)],
         "sqlite3, in memory": ["sqlite3", ":memory:", SQL],
+    }
+
+
+def small_programs(folder: Path) -> dict[str, list[str]]:
+    """Return commands by name, mostly of small programs; the input is made in the folder."""
+    (folder / "functions.c").write_text("".join(C_FUNCTION.format(number=n) for n in range(2500)))
+    (folder / "matrices.c").write_text(C_MATRICES)
+    matrices = str(folder / "matrices")
+    subprocess.run(["gcc", "-O2", f"{matrices}.c", "-o", matrices], check=True)
+    text = lines(folder).read_text()
+    part = folder / "part"
+    part.write_text(text[:XZ_BYTES])
+    base = text.splitlines(keepends=True)[:30_000]
+    for name, changed in {"base": None, "ours": 10, "theirs": 60}.items():
+        is_changed = (number % 100 == changed for number in range(len(base)))
+        pairs = zip(is_changed, base, strict=True)
+        (folder / name).write_text("".join("changed\n" if here else line for here, line in pairs))
+    return {
+        "perl, a hash": ["perl", "-e", PERL_JOB],
+        "awk, an array": ["awk", AWK_JOB],
+        "gcc, 2,500 functions": ["gcc", "-O1", "-c", f"{folder}/functions.c", "-o", "/dev/null"],
+        "git, a merge of files": ["git", "merge-file", "-p"]
+        + [str(folder / name) for name in ("ours", "base", "theirs")],
+        "python3, matrices": ["/usr/bin/python3", "-c", PYTHON_MATRICES],
+        "C, matrices": [matrices],
+        "xz": ["xz", "-6", "--threads=1", "--stdout", str(part)],
     }
 
 
@@ -70,9 +145,9 @@ def run_rows(options: list[str], command: list[str], folder: Path) -> pl.DataFra
 
 
 def footprint(command: list[str], folder: Path) -> int:
-    """Return how many pages the program uses of its paged memory if all of them have room."""
+    """Return how many pages the largest process uses of its paged memory if all have room."""
     options = ["--policy=clock", f"--memory={AMPLE_MEMORY}", "--no-simulate"]
-    return int(run_rows(options, command, folder)["footprint_pages"].sum())
+    return int(run_rows(options, command, folder)["footprint_pages"].max())
 
 
 def compared(
@@ -94,7 +169,8 @@ def compared(
             pl.col(*shown).max().name.suffix("_most"),
             pl.col(*COUNTS).median(),
             pl.col("output_sha256").n_unique().alias("different_outputs"),
-            pl.col("problem").first(),
+            pl.col("seconds").count().alias("runs_that_ended"),
+            pl.col("problem").drop_nulls().first(),
         )
         .select(
             pl.lit(name).alias("program"),
@@ -122,20 +198,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--profile", default="bench", help="how the bench of faults is built")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/pager.json")
+    parser.add_argument("--small", action="store_true", help="measure other, small programs")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    chosen, shares = (small_programs, SMALL_SHARES) if options.small else (programs, SHARES)
+    out = options.out or RESULTS / ("pager-small.json" if options.small else "pager.json")
     load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory(dir=options.out.resolve().parent) as temporary:
+    with tempfile.TemporaryDirectory(dir=out.resolve().parent) as temporary:
         folder = Path(temporary)
         tables = []
-        for name, command in programs(folder).items():
+        for name, command in chosen(folder).items():
             pages = footprint(command, folder)
             tables += [
                 compared(name, share, int(pages * part), command, folder, options.rounds)
-                for share, part in SHARES.items()
+                for share, part in SHARES_OF.get(name, shares).items()
             ]
     rows = pl.concat(tables, how="vertical_relaxed")
-    kinds = faults(options.profile)
+    kinds = pl.DataFrame() if options.small else faults(options.profile)
     machine: dict[str, Any] = {
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.release()}",
@@ -144,13 +223,14 @@ def main() -> None:
         "clockhand": __version__,
     }
     command = f"benches/pager.py --rounds {options.rounds} --profile {options.profile}"
+    command += " --small" * options.small
     result = {
         "command": command,
         "machine": machine,
         "rows": rows.to_dicts(),
         "faults": kinds.to_dicts(),
     }
-    options.out.write_text(json.dumps(result, indent=1) + "\n")
+    out.write_text(json.dumps(result, indent=1) + "\n")
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200):
         print(rows)
         print(kinds)
