@@ -147,7 +147,7 @@ def run_rows(options: list[str], command: list[str], folder: Path) -> pl.DataFra
 def footprint(command: list[str], folder: Path) -> int:
     """Return how many pages the largest process uses of its paged memory if all have room."""
     options = ["--policy=clock", f"--memory={AMPLE_MEMORY}", "--no-simulate"]
-    return int(run_rows(options, command, folder)["footprint_pages"].max())
+    return int(max(run_rows(options, command, folder)["footprint_pages"].to_list()))
 
 
 def compared(
@@ -222,10 +222,10 @@ def main() -> None:
         "load_average_after": os.getloadavg()[0],
         "clockhand": __version__,
     }
-    command = f"benches/pager.py --rounds {options.rounds} --profile {options.profile}"
-    command += " --small" * options.small
+    words = f"benches/pager.py --rounds {options.rounds} --profile {options.profile}"
+    words += " --small" * options.small
     result = {
-        "command": command,
+        "command": words,
         "machine": machine,
         "rows": rows.to_dicts(),
         "faults": kinds.to_dicts(),
