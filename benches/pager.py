@@ -118,10 +118,10 @@ def small_programs(folder: Path) -> dict[str, list[str]]:
     part = folder / "part"
     part.write_text(text[:XZ_BYTES])
     base = text.splitlines(keepends=True)[:30_000]
-    for name, changed in {"base": None, "ours": 10, "theirs": 60}.items():
-        is_changed = (number % 100 == changed for number in range(len(base)))
-        pairs = zip(is_changed, base, strict=True)
-        (folder / name).write_text("".join("changed\n" if here else line for here, line in pairs))
+    (folder / "base").write_text("".join(base))
+    for name, first in {"ours": 10, "theirs": 60}.items():
+        changed = ("changed\n" if n % 100 == first else line for n, line in enumerate(base))
+        (folder / name).write_text("".join(changed))
     return {
         "perl, a hash": ["perl", "-e", PERL_JOB],
         "awk, an array": ["awk", AWK_JOB],
@@ -147,7 +147,8 @@ def run_rows(options: list[str], command: list[str], folder: Path) -> pl.DataFra
 def footprint(command: list[str], folder: Path) -> int:
     """Return how many pages the largest process uses of its paged memory if all have room."""
     options = ["--policy=clock", f"--memory={AMPLE_MEMORY}", "--no-simulate"]
-    return int(max(run_rows(options, command, folder)["footprint_pages"].to_list()))
+    rows = run_rows(options, command, folder)
+    return int(rows.select(pl.col("footprint_pages").max()).item())
 
 
 def compared(
@@ -233,7 +234,8 @@ def main() -> None:
     out.write_text(json.dumps(result, indent=1) + "\n")
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200):
         print(rows)
-        print(kinds)
+        if not options.small:
+            print(kinds)
 
 
 if __name__ == "__main__":
