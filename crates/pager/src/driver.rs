@@ -19,7 +19,7 @@ use crate::load_control::LoadControl;
 use crate::pager::{FrameShares, Pager};
 use crate::paging::{InitialPages, PagerError, Paging, Parts};
 use crate::statistics::{Counts, Times};
-use crate::userfault::{FaultMessage, Userfault};
+use crate::userfault::Userfault;
 use crate::watchdog::{Activity, Asked, Waits, during};
 
 /// How much memory there is, and which policy decides what stays in it.
@@ -244,11 +244,10 @@ impl Driver {
         self.channel.activity.follow_this_thread();
         let mut affinity =
             Affinity::new(self.process, self.program.is_some(), self.interrupts.take());
-        let mut faults = Vec::new();
         let mut control = LoadControl::default();
         let mut published = Instant::now();
         let failure = loop {
-            match self.turn(&mut faults, &mut control, &mut affinity) {
+            match self.turn(&mut control, &mut affinity) {
                 Ok(true) => {}
                 Ok(false) => break None,
                 Err(error) => break self.failure(error),
@@ -286,7 +285,6 @@ impl Driver {
     /// Waits for something to do and does it; returns whether to go on.
     fn turn(
         &mut self,
-        faults: &mut Vec<FaultMessage>,
         control: &mut LoadControl,
         affinity: &mut Affinity,
     ) -> Result<bool, PagerError> {
@@ -300,8 +298,7 @@ impl Driver {
         }
         if has_faults {
             let learned = Instant::now();
-            self.userfault.read(faults)?;
-            faults.drain(..).for_each(|fault| control.add(fault, learned));
+            self.userfault.read(|fault| control.add(fault, learned))?;
         }
         if has_faults || time_left.is_some() {
             self.serve_all(control, affinity)?;
@@ -330,10 +327,9 @@ impl Driver {
             affinity.follow(fault.thread);
             let page = PageId(((fault.address - self.base) / PAGE_BYTES as u64) as u32);
             self.channel.activity.begin(Asked::Page(page.0));
-            let misses = self.paging.counts().misses;
-            self.serve(page, fault.op)?;
+            let is_miss = self.serve(page, fault.op)?;
             self.channel.activity.end();
-            let (now, is_miss) = (Instant::now(), self.paging.counts().misses > misses);
+            let now = Instant::now();
             control.served(fault.thread, page, is_miss, now);
             self.paging.fault_served(now - learned);
         }
@@ -341,7 +337,7 @@ impl Driver {
     }
 
     /// Serves an access, trying a failing store again until the patience is used up.
-    fn serve(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
+    fn serve(&mut self, page: PageId, op: Op) -> Result<bool, PagerError> {
         let started = Instant::now();
         let mut pause = Duration::from_millis(1);
         loop {

@@ -452,13 +452,14 @@ impl<P> Drop for Pager<P> {
 const PAGE_BYTES: u64 = clockhand_pager_protocol::PAGE_BYTES as u64;
 
 impl<P: BitDriven> Paging for Pager<P> {
-    fn serve(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
+    fn serve(&mut self, page: PageId, op: Op) -> Result<bool, PagerError> {
+        let is_miss = self.memory.frame_of(page) == Frame::NONE;
         let served = self.serve_access(page, op);
         // Something has failed, and will be tried again.
         if let Some(reading) = self.early.take() {
             self.abandon_reading(reading)?;
         }
-        served
+        served.map(|()| is_miss)
     }
 
     fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError> {

@@ -72,12 +72,12 @@ pub type InitialPages = Vec<(PageId, Slot)>;
 
 /// A paged memory, for callers that need not know its policy.
 pub trait Paging {
-    /// Serves an access that waits, which can then go on.
+    /// Serves an access that waits, which can then go on. Returns whether the page was in no frame of the policy.
     ///
     /// # Errors
     ///
     /// [`PagerError::Store`]: no page is lost; ask again, and the same victim is written.
-    fn serve(&mut self, page: PageId, op: Op) -> Result<(), PagerError>;
+    fn serve(&mut self, page: PageId, op: Op) -> Result<bool, PagerError>;
 
     /// Forgets the content of pages, which read as zeros from now on.
     ///

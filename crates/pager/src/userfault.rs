@@ -232,8 +232,8 @@ impl Userfault {
         self.ioctl(IOCTL_WAKE, &mut Range { start: address, length: bytes })
     }
 
-    /// Adds the faults that have arrived, without waiting, and returns whether there were any.
-    pub(crate) fn read(&self, faults: &mut Vec<FaultMessage>) -> io::Result<bool> {
+    /// Hands over the faults that have arrived, in their order and without waiting.
+    pub(crate) fn read(&self, take: impl FnMut(FaultMessage)) -> io::Result<()> {
         let empty = Message { event: 0, reserved: [0; 7], flags: 0, address: 0, thread: 0 };
         let mut messages = [empty; MESSAGES];
         let bytes = size_of_val(&messages);
@@ -244,20 +244,20 @@ impl Userfault {
             let error = io::Error::last_os_error();
             let nothing =
                 matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted);
-            return if nothing { Ok(false) } else { Err(error) };
+            return if nothing { Ok(()) } else { Err(error) };
         }
         let messages = &messages[..read as usize / size_of::<Message>()];
-        faults.extend(messages.iter().filter(|message| message.event == EVENT_PAGEFAULT).map(
-            |message| FaultMessage {
-                address: message.address,
-                op: match message.flags & (FLAG_WRITE | FLAG_WRITE_PROTECTED) {
-                    0 => Op::Read,
-                    _ => Op::Write,
-                },
-                thread: message.thread as u32 as i32,
+        let faults = messages.iter().filter(|message| message.event == EVENT_PAGEFAULT);
+        let fault = |message: &Message| FaultMessage {
+            address: message.address,
+            op: match message.flags & (FLAG_WRITE | FLAG_WRITE_PROTECTED) {
+                0 => Op::Read,
+                _ => Op::Write,
             },
-        ));
-        Ok(!messages.is_empty())
+            thread: message.thread as u32 as i32,
+        };
+        faults.map(fault).for_each(take);
+        Ok(())
     }
 
     fn ioctl<T>(&self, number: libc::Ioctl, argument: &mut T) -> io::Result<()> {

@@ -114,14 +114,6 @@ impl ClockPro {
         frame != Frame::NONE && self.is_hot[frame.index()]
     }
 
-    fn add_cold(&mut self, frame: Frame) {
-        self.cold.push_tail(&mut self.cold_links, frame);
-    }
-
-    fn remove_cold(&mut self, frame: Frame) {
-        self.cold.remove(&mut self.cold_links, frame);
-    }
-
     /// The page that `HAND_cold` examines, if a resident cold page is not pinned.
     fn at_hand_cold<F: Frames>(&self, frames: &F) -> Option<Frame> {
         self.cold.iter(&self.cold_links).find(|&frame| !frames.is_pinned(frame))
@@ -157,7 +149,7 @@ impl ClockPro {
             } else {
                 self.is_hot[frame.index()] = false;
                 self.hot_pages -= 1;
-                self.add_cold(frame);
+                self.cold.push_tail(&mut self.cold_links, frame);
                 self.stop_at_hot_page(frames);
                 return true;
             }
@@ -198,7 +190,7 @@ impl ClockPro {
 
     fn evict<F: Frames>(&mut self, frame: Frame, frames: &F) {
         let page = frames.page(frame);
-        self.remove_cold(frame);
+        self.cold.remove(&mut self.cold_links, frame);
         self.frame_of_page[page.index()] = Frame::NONE;
         if !self.in_test.contains(0, page) {
             self.clock.remove(&mut self.clock_links, page);
@@ -236,7 +228,7 @@ impl PagePolicy for ClockPro {
             let page = frames.page(frame);
             self.clock.move_to_tail(&mut self.clock_links, page);
             if self.in_test.remove(0, page) {
-                self.remove_cold(frame);
+                self.cold.remove(&mut self.cold_links, frame);
                 self.make_hot(frame, frames);
             } else {
                 self.cold.move_to_tail(&mut self.cold_links, frame);
@@ -258,7 +250,7 @@ impl PagePolicy for ClockPro {
         } else {
             self.is_hot[frame.index()] = false;
             self.in_test.push(0, page);
-            self.add_cold(frame);
+            self.cold.push_tail(&mut self.cold_links, frame);
         }
     }
 
@@ -268,7 +260,7 @@ impl PagePolicy for ClockPro {
         if self.is_hot[frame.index()] {
             self.hot_pages -= 1;
         } else {
-            self.remove_cold(frame);
+            self.cold.remove(&mut self.cold_links, frame);
         }
         self.in_test.remove(0, page);
         self.clock.remove(&mut self.clock_links, page);
