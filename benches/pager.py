@@ -3,7 +3,8 @@
 What a program needs is the footprint of a run in which all of it has room. Contenders take turns.
 It runs ``clockhand run --compare``: docs/pager.md says what equal memory is. Single faults by kind
 are those of ``cargo bench -p clockhand-pager --bench faults``. With ``--small`` the programs are
-others, most of which take less memory. See README.md.
+others, most of which take less memory; with ``--loop`` one of these in several sizes of memory
+around that of its loop. See README.md.
 """
 
 import argparse
@@ -23,11 +24,14 @@ import polars as pl
 from clockhand import __version__
 
 CONTENDERS = "clock,craw,cfclock,kernel"
+LOOP_CONTENDERS = "clock,kernel"
 AMPLE_MEMORY = "1GiB"
 SHARES = {"a third": 1 / 3, "half": 1 / 2}
 SMALL_SHARES = {"a third": 1 / 3}
 # At a third it takes minutes under every contender.
 SHARES_OF = {"xz": {"97 %": 0.97}}
+LOOP = "C, matrices"
+LOOP_FRAMES = (1400, 1110, 1060, 1000, 958, 920, 880, 840)
 XZ_BYTES = 2_500_000
 COUNTS = ("faults", "pages_read", "pages_written", "block_requests", "zero_pages_not_written")
 TIMES = ("seconds", "cpu_seconds")
@@ -152,10 +156,16 @@ def footprint(command: list[str], folder: Path) -> int:
 
 
 def compared(
-    name: str, share: str, frames: int, command: list[str], folder: Path, rounds: int
+    name: str,
+    share: str,
+    frames: int,
+    command: list[str],
+    folder: Path,
+    rounds: int,
+    contenders: str = CONTENDERS,
 ) -> pl.DataFrame:
     """Return a row per contender with medians and ranges, also of the time over the kernel's."""
-    options = [f"--compare={CONTENDERS}", f"--repeat={rounds}", f"--frames={frames}"]
+    options = [f"--compare={contenders}", f"--repeat={rounds}", f"--frames={frames}"]
     runs = run_rows(options, command, folder)
     kernel = runs.filter(pl.col("policy") == "kernel").select("run", kernel="seconds")
     over_kernel = (pl.col("seconds") / pl.col("kernel")).alias("over_kernel")
@@ -194,28 +204,51 @@ def faults(profile: str) -> pl.DataFrame:
     )
 
 
+def in_shares(
+    commands: dict[str, list[str]], shares: dict[str, float], folder: Path, rounds: int
+) -> pl.DataFrame:
+    """Return what is measured of each program in shares of its memory."""
+    tables = []
+    for name, command in commands.items():
+        pages = footprint(command, folder)
+        tables += [
+            compared(name, share, int(pages * part), command, folder, rounds)
+            for share, part in SHARES_OF.get(name, shares).items()
+        ]
+    return pl.concat(tables, how="vertical_relaxed")
+
+
+def in_frames(name: str, command: list[str], folder: Path, rounds: int) -> pl.DataFrame:
+    """Return what is measured of a program in the sizes of memory for a loop."""
+    tables = [
+        compared(name, f"{frames} frames", frames, command, folder, rounds, LOOP_CONTENDERS)
+        for frames in LOOP_FRAMES
+    ]
+    return pl.concat(tables, how="vertical_relaxed")
+
+
 def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--profile", default="bench", help="how the bench of faults is built")
-    parser.add_argument("--small", action="store_true", help="measure other, small programs")
+    measured = parser.add_mutually_exclusive_group()
+    measured.add_argument("--small", action="store_true", help="measure other, small programs")
+    measured.add_argument("--loop", action="store_true", help="measure a loop around its size")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    chosen, shares = (small_programs, SMALL_SHARES) if options.small else (programs, SHARES)
-    out = options.out or RESULTS / ("pager-small.json" if options.small else "pager.json")
+    suffix = "-small" if options.small else "-loop" if options.loop else ""
+    out = options.out or RESULTS / f"pager{suffix}.json"
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(dir=out.resolve().parent) as temporary:
         folder = Path(temporary)
-        tables = []
-        for name, command in chosen(folder).items():
-            pages = footprint(command, folder)
-            tables += [
-                compared(name, share, int(pages * part), command, folder, options.rounds)
-                for share, part in SHARES_OF.get(name, shares).items()
-            ]
-    rows = pl.concat(tables, how="vertical_relaxed")
-    kinds = pl.DataFrame() if options.small else faults(options.profile)
+        if options.loop:
+            rows = in_frames(LOOP, small_programs(folder)[LOOP], folder, options.rounds)
+        elif options.small:
+            rows = in_shares(small_programs(folder), SMALL_SHARES, folder, options.rounds)
+        else:
+            rows = in_shares(programs(folder), SHARES, folder, options.rounds)
+    kinds = pl.DataFrame() if suffix else faults(options.profile)
     machine: dict[str, Any] = {
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.release()}",
@@ -224,7 +257,7 @@ def main() -> None:
         "clockhand": __version__,
     }
     words = f"benches/pager.py --rounds {options.rounds} --profile {options.profile}"
-    words += " --small" * options.small
+    words += suffix and f" -{suffix}"
     result = {
         "command": words,
         "machine": machine,
@@ -234,7 +267,7 @@ def main() -> None:
     out.write_text(json.dumps(result, indent=1) + "\n")
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200):
         print(rows)
-        if not options.small:
+        if not suffix:
             print(kinds)
 
 
