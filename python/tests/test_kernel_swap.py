@@ -6,6 +6,7 @@ Without the rights for them these tests are skipped with the reason.
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,6 +28,7 @@ from clockhand.studies.programs.memory_group import (
     memory_group,
     parents_in,
 )
+from clockhand.studies.programs.outside_memory import OutsideMemory
 from clockhand.studies.programs.watched_program import run_program
 
 MIB = 1 << 20
@@ -86,6 +88,67 @@ def test_a_group_is_charged_what_its_program_holds(group: MemoryGroup) -> None:
     holding = HUNGRY + "import time; time.sleep(0.5)"
     run_program([sys.executable, "-c", holding], before=group.join, look=look)
     assert 48 * MIB <= max(peaks) < 96 * MIB
+
+
+# The group's own count of so little was 0 in every second group.
+def test_what_a_small_program_holds_is_counted_at_once() -> None:
+    most: list[int] = []
+    for _ in range(4):
+        charged = [0]
+        try:
+            with memory_group() as group:
+
+                def look(
+                    _: float, group: MemoryGroup = group, charged: list[int] = charged
+                ) -> float:
+                    charged.append(group.charged().anonymous_bytes)
+                    return 0.02
+
+                run_program(["sleep", "0.3"], before=group.join, look=look)
+        except ClockhandError as error:
+            pytest.skip(f"no group was charged: {error}")
+        most.append(max(charged))
+    assert 32 << 10 <= min(most) <= max(most) < 1 << 20
+
+
+class Told(MemoryGroup):
+    """A group that is charged what a test says."""
+
+    def __init__(self, *charged: Charged, look_seconds: float = 0) -> None:
+        super().__init__(Path("/nowhere"), 2)
+        self.left = list(charged)
+        self.look_seconds = look_seconds
+
+    def charged(self) -> Charged:
+        time.sleep(self.look_seconds)
+        return self.left.pop(0)
+
+
+def test_what_is_outside_of_paged_memory_is_told_without_our_library() -> None:
+    processes = [
+        {"running": True, "forked": False},
+        {"running": True, "forked": True},
+        {"running": False, "forked": False},
+    ]
+    outside = OutsideMemory(
+        Told(Charged(90, 50), Charged(130, 8), Charged(60, 60)), Charged(30, 20)
+    )
+    for second in range(3):
+        outside.look(second, processes)
+    assert outside.most == Charged(100, 0)
+    none = OutsideMemory(Told(Charged(90, 50)), Charged(1000, 1000))
+    none.look(0, processes)
+    assert none.most == Charged(0, 0)
+
+
+def test_looking_takes_a_hundredth_of_the_time_at_most() -> None:
+    group = Told(Charged(1, 0), Charged(2, 0), look_seconds=0.01)
+    outside = OutsideMemory(group, Charged(0, 0))
+    for tick in range(100):
+        outside.look(tick / 100, [])
+    assert outside.most == Charged(1, 0) and len(group.left) == 1
+    outside.look(3600, [])
+    assert outside.most == Charged(2, 0)
 
 
 def test_a_group_is_not_charged_for_mapped_files(group: MemoryGroup, tmp_path: Path) -> None:
@@ -208,7 +271,12 @@ def test_a_group_of_version_2_is_read_and_limited_by_its_own_files(tmp_path: Pat
         "swpin_zero 1\nswpout_zero 2\npgmajfault 7\n"
     )
     (tmp_path / "memory.events").write_text("low 0\noom 4\noom_kill 1\n")
-    assert made.charged() == Charged(4096, 8192)
+    (tmp_path / "cgroup.procs").write_text(f"{os.getpid()}\n{2**22 + 1}\n")
+    charged = made.charged()
+    assert charged.kernel_bytes == 8192
+    assert MIB < charged.anonymous_bytes < 4096 * MIB, (
+        "this process's, and none of one that is gone"
+    )
     assert made.page_cache_bytes() == 16384
     assert made.swapped() == Swapped(3, 5, 1, 2, 7, "the cgroup's own count")
     assert made.kills() == 1

@@ -195,10 +195,13 @@ def test_other_output_and_other_exit_codes_are_told() -> None:
 def test_the_notes_say_what_the_kernel_charges() -> None:
     outside = Charged(7 << 20, 1 << 20)
     settings = {"vm.page-cluster": "3", "zswap": "N"}
-    notes = kernel_notes(24 << 20, outside, 3 << 20, 2, Swapped(5, 6, 7, 8, 9, "X"), settings)
+    library = Charged(72 << 10, 56 << 10)
+    swapped = Swapped(5, 6, 7, 8, 9, "X")
+    notes = kernel_notes(24 << 20, outside, library, 3 << 20, 2, swapped, settings)
     text = " ".join(notes)
     assert "(version 2) may have 24 MiB: the paged memory, 16 MiB, and 8 MiB" in text
     assert "7 MiB of stacks, data and small mappings" in text
+    assert "own library adds to a program, 128 KiB, is not among it" in text
     assert "up to 3 MiB at a time" in text
     assert "counted in pages by X" in text
     assert "8 pages of zeros left and 7 came back" in text

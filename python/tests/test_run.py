@@ -256,7 +256,6 @@ def test_the_kernel_gets_the_same_memory_or_says_why_not(
     run = clockhand(*words, "--out", "rows.json", "--", PYTHON, "-c", PROGRAM)
     assert run.code == 0, run.err
     assert run.out.count(b"\n") == 1
-    assert ("a run to measure" in run.err) == (bits == "sensed")
     _, kernel = rows_in(tmp_path / "rows.json")
     try:
         with memory_group():

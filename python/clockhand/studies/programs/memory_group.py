@@ -20,15 +20,19 @@ SECONDS_TO_END = 10
 POLL_SECONDS = 0.02
 NAME = "clockhand-"
 
+ANONYMOUS = "Pss_Anon:"
+"""A process's share: what several have since a fork counts once in a group."""
+
 
 @dataclass(frozen=True)
 class Charged:
-    """Bytes that a group is charged, without files in the page cache, mapped ones too.
+    """Bytes that a group is charged for what its programs have, without pages of files.
 
-    These are charged to the group that reads them first, however many groups map them.
+    Those are charged to the group that reads them first, however many groups map them. Memory files
+    are not among it either, so that paged memory is not.
 
     Attributes:
-        anonymous_bytes: Heap, stacks, data segments.
+        anonymous_bytes: Stacks, data segments, and a heap that is not paged.
         kernel_bytes: Page tables, kernel stacks and other memory of the kernel.
     """
 
@@ -39,6 +43,13 @@ class Charged:
     def total_bytes(self) -> int:
         """All of it."""
         return self.anonymous_bytes + self.kernel_bytes
+
+    def less(self, other: "Charged", times: int = 1) -> "Charged":
+        """Return what remains without so many times another, nothing below 0."""
+        return Charged(
+            max(0, self.anonymous_bytes - times * other.anonymous_bytes),
+            max(0, self.kernel_bytes - times * other.kernel_bytes),
+        )
 
 
 @dataclass(frozen=True)
@@ -90,13 +101,16 @@ class MemoryGroup:
         (self.folder / name).write_text(str(limit_bytes))
 
     def charged(self) -> Charged:
-        """Return what the group is charged now."""
-        counts = self._counts("memory.stat")
+        """Return what the group is charged now.
+
+        Anonymous memory is added up from its processes: the group's own count of it may be behind
+        by 64 pages for each processor of the machine.
+        """
+        anonymous_bytes = sum(map(_anonymous_bytes, self._processes()))
         if self.version == 2:
-            return Charged(counts["anon"], counts["kernel"])
+            return Charged(anonymous_bytes, self._counts("memory.stat")["kernel"])
         kernel = self.folder / "memory.kmem.usage_in_bytes"
-        kernel_bytes = int(kernel.read_text()) if kernel.exists() else 0
-        return Charged(counts["total_rss"], kernel_bytes)
+        return Charged(anonymous_bytes, int(kernel.read_text()) if kernel.exists() else 0)
 
     def swapped(self) -> Swapped:
         """Return the swap traffic of the group, or of the machine where a group does not count.
@@ -261,6 +275,15 @@ def _own_groups(memberships: str) -> dict[int, str]:
         elif "memory" in controllers.split(","):
             groups[1] = path
     return groups
+
+
+def _anonymous_bytes(process: int) -> int:
+    """Return a process's share of its anonymous memory; 0 if it has ended."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith(ANONYMOUS)), 0)
 
 
 def _words(path: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -18,6 +17,7 @@ from clockhand.studies.programs.memory_group import (
     memory_group,
 )
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
+from clockhand.studies.programs.outside_memory import OutsideMemory, library_memory
 from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.rows import failures, process_rows
@@ -92,6 +92,7 @@ class Turns:
         self.warnings: list[str] = []
         self.notes: list[str] = []
         self.ended: list[Ended] = []
+        self._library = Charged(0, 0)
         self._outside = Charged(0, 0)
         self._most_resident_bytes = 0
         self._footprint_bytes = 0
@@ -112,11 +113,11 @@ class Turns:
     ) -> None:
         """Run everything, in turns."""
         measures = with_kernel and self._settings.swap is not None
-        if measures and self._settings.bits != "mapped":
-            self._run_to_measure(policies[0], tell)
-            measures = False
-        if self.interrupted:
-            return
+        if measures:
+            try:
+                self._library = library_memory(policies[0], self._planned, self._settings)
+            except _engine.ClockhandError as error:
+                self._kernel_problem = str(error)
         turn = [*policies, KERNEL] if with_kernel else list(policies)
         turns = [(number, policy) for number in range(1, repeat + 1) for policy in turn]
         for place, (number, policy) in enumerate(turns, 1):
@@ -126,7 +127,7 @@ class Turns:
                 self._run_in_kernel(number, tell)
             else:
                 measured = measures and number == 1
-                self._keep(*self._run_paged(policy, number, self._settings, measures=measured))
+                self._run_paged(policy, number, measures=measured)
             if self.interrupted:
                 return
 
@@ -143,53 +144,32 @@ class Turns:
         self.ended.append(ended)
         return ended, {"output_sha256": output.sha256(), **used.since()}
 
-    def _run_to_measure(self, policy: str, tell: Callable[[str], None] | None) -> None:
-        """Measure what the program has outside of paged memory, in a run that is not compared.
-
-        With mapped bits paged memory is charged to the pager's group; with sensed ones to the
-        program's, where it cannot be told from the rest.
-        """
-        if tell is not None:
-            tell(f"a run to measure what the program has beside paged memory: {policy}")
-        mapped = replace(self._settings, bits="mapped")
-        kept = self._run_paged(policy, 1, mapped, measures=True, is_compared=False)
-        if self.interrupted:
-            self._keep(*kept)
-
-    def _run_paged(
-        self,
-        policy: str,
-        number: int,
-        settings: ProgramSettings,
-        *,
-        measures: bool,
-        is_compared: bool = True,
-    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Run the program under a policy; return the row and the samples."""
+    def _run_paged(self, policy: str, number: int, *, measures: bool) -> None:
+        """Run the program under a policy; measure meanwhile what it has outside of paged memory."""
         with ExitStack() as stack:
-            group: MemoryGroup | None = None
+            outside: OutsideMemory | None = None
+            before: Callable[[], None] | None = None
             if measures and self._kernel_problem is None:
-                try:
-                    group = stack.enter_context(memory_group())
-                except _engine.ClockhandError as error:
-                    self._kernel_problem = str(error)
-            pager = started_pager(policy, self._planned, settings, record=None)
+                group = stack.enter_context(memory_group())
+                outside, before = OutsideMemory(group, self._library), group.join
+            pager = started_pager(policy, self._planned, self._settings, record=None)
             samples = Samples(pager, stack.enter_context(opened(self._live)))
 
             def look(seconds: float) -> float:
-                if group is not None:
-                    charged = group.charged()
-                    self._outside = max(self._outside, charged, key=lambda one: one.total_bytes)
+                if outside is not None:
+                    outside.look(seconds, pager.statistics())
                 return samples.look(seconds)
 
             ended, common = self._run_once(
-                is_shown=is_compared and not self.rows,
+                is_shown=not self.rows,
                 environment=preloading(pager),
                 inherited=[pager.inherited_socket()],
-                before=None if group is None else group.join,
+                before=before,
                 look=look,
             )
             statistics = pager.finish()
+        if outside is not None:
+            self._outside = max(self._outside, outside.most, key=lambda one: one.total_bytes)
         samples.take(ended.seconds, statistics)
         self.notes = self.notes or swap_notes(pager)
         rows = process_rows(statistics, policy, self._program)
@@ -200,8 +180,9 @@ class Turns:
         self._footprint_bytes = max(
             self._footprint_bytes, int(rows["footprint_pages"].sum()) * PAGE_BYTES
         )
-        row = {**self._row(policy, number, ended, common), **self._paged_counts(rows)}
-        return row, summed_samples(samples.counts(), policy)
+        self.rows.append({**self._row(policy, number, ended, common), **self._paged_counts(rows)})
+        if number == 1:
+            self.samples += summed_samples(samples.counts(), policy)
 
     def _paged_counts(self, rows: pl.DataFrame) -> dict[str, Any]:
         """Return what a row says of the processes of a run under the pager."""
@@ -218,12 +199,6 @@ class Turns:
             "zero_pages_not_written": int(rows["zero_pages_not_written"].sum()),
             "processes": rows.height,
         }
-
-    def _keep(self, row: dict[str, Any], samples: list[dict[str, Any]]) -> None:
-        """Keep the row of a run, and the samples of a contender's first one."""
-        self.rows.append(row)
-        if row["run"] == 1:
-            self.samples += samples
 
     def _run_in_kernel(self, number: int, tell: Callable[[str], None] | None) -> None:
         try:
@@ -288,6 +263,7 @@ class Turns:
             self.notes += kernel_notes(
                 self._limit_bytes,
                 self._outside,
+                self._library,
                 page_cache_bytes,
                 group.version,
                 swapped,
@@ -341,6 +317,7 @@ def summed_samples(samples: pl.DataFrame, policy: str) -> list[dict[str, Any]]:
 def kernel_notes(
     limit_bytes: int,
     outside: Charged,
+    library: Charged,
     page_cache_bytes: int,
     version: int,
     swapped: Swapped,
@@ -355,7 +332,8 @@ def kernel_notes(
         f"The kernel's memory cgroup (version {version}) may have {bytes_text(limit_bytes)}: the "
         f"paged memory, {bytes_text(limit_bytes - outside.total_bytes)}, and "
         f"{bytes_text(outside.total_bytes)} for what the program had outside of it at its peak "
-        f"under the pager ({parts}); the kernel charges all of these.",
+        f"under the pager ({parts}); the kernel charges all of these. What Clockhand's own library "
+        f"adds to a program, {bytes_text(library.total_bytes)}, is not among it.",
         "Page cache of files that the program reads and writes first is charged to the cgroup too, "
         f"in its first run up to {bytes_text(page_cache_bytes)} at a time, and to no budget under "
         "the pager; program text and other files that earlier runs read are charged to neither.",
