@@ -125,6 +125,11 @@ impl Affinity {
         self.processor = processor;
     }
 
+    /// Whether a thread of the program is held on this thread's processor.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// Holds a thread that runs on this processor, there or on a better one; returns where it runs from now on.
     fn hold(&mut self, processor: Option<usize>, thread: i32) -> Option<usize> {
         let (Some(current), Some(thread), true) = (processor, Pid::from_raw(thread), self.holds)

@@ -222,6 +222,9 @@ pub(crate) fn channel_of_control() -> io::Result<(Control, Channel)> {
 /// How often the thread publishes what it has counted.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);
 
+/// So many faults may follow before commands, and the program's end, are looked for again.
+const MOST_THAT_FOLLOW: u32 = 16;
+
 /// Serves the faults of one memory, until it ends.
 pub(crate) struct Driver {
     pub(crate) userfault: Arc<Userfault>,
@@ -297,11 +300,11 @@ impl Driver {
             return Ok(false);
         }
         if has_faults {
-            let learned = Instant::now();
-            self.userfault.read(|fault| control.add(fault, learned))?;
+            self.learn(control)?;
         }
         if has_faults || time_left.is_some() {
             self.serve_all(control, affinity)?;
+            self.serve_what_follows(control, affinity)?;
         } else {
             // The program does not take turns with this thread, or has ended, which exec does too.
             if !has_commands {
@@ -334,6 +337,41 @@ impl Driver {
             self.paging.fault_served(now - learned);
         }
         Ok(())
+    }
+
+    /// Serves the next faults of a program that is held on this thread's processor: it has run when it was woken, or runs when
+    /// this thread makes way, until it needs a page. To be woken for each message would take longer.
+    fn serve_what_follows(
+        &mut self,
+        control: &mut LoadControl,
+        affinity: &mut Affinity,
+    ) -> Result<(), PagerError> {
+        for _ in 0..MOST_THAT_FOLLOW {
+            if !affinity.is_holding() || control.time_left(Instant::now()).is_some() {
+                break;
+            }
+            let mut has_faults = self.learn(control)?;
+            if !has_faults {
+                thread::yield_now();
+                has_faults = self.learn(control)?;
+            }
+            if !has_faults {
+                break;
+            }
+            self.serve_all(control, affinity)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the messages that are there; returns whether there are any.
+    fn learn(&self, control: &mut LoadControl) -> io::Result<bool> {
+        let learned = Instant::now();
+        let mut has_faults = false;
+        self.userfault.read(|fault| {
+            control.add(fault, learned);
+            has_faults = true;
+        })?;
+        Ok(has_faults)
     }
 
     /// Serves an access, trying a failing store again until the patience is used up.

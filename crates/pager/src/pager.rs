@@ -312,10 +312,11 @@ impl<P: BitDriven> Pager<P> {
                     Some(reading) => reading,
                     None => self.begin_reading_late(page, slot)?,
                 };
+                let departed = self.depart_while_reading();
                 let started = Instant::now();
                 let read = during(Waits::ForRead, || self.end_reading(reading));
                 self.times.read_wait += started.elapsed();
-                read?;
+                read.and(departed)?;
                 self.counts.pages_read += 1;
             }
         }

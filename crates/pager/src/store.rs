@@ -143,6 +143,11 @@ pub trait Store: Send {
         unsafe { self.read_together(pages) }
     }
 
+    /// Whether the read that was begun has ended, so that [`Store::end_read`] does not wait.
+    fn has_read(&mut self) -> bool {
+        true
+    }
+
     /// Waits for the read that was begun.
     ///
     /// # Errors

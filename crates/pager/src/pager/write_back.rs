@@ -113,12 +113,36 @@ impl<P: BitDriven> Pager<P> {
         Ok(())
     }
 
-    /// Takes away the pages of the queue that are to leave: only what has gone is what was written last, since writes cannot
-    /// be held up.
-    fn depart(&mut self, departing: Departing) -> Result<(), PagerError> {
+    /// The pages of the queue that are still where the program reaches them, in ascending order.
+    fn leaving(&self) -> Vec<PageId> {
         let waiting = self.write_queue.waiting.iter().copied();
         let mut leaving: Vec<_> = waiting.filter(|&page| self.is_leaving(page)).collect();
         leaving.sort_unstable();
+        leaving
+    }
+
+    /// While the store reads, takes away pages that are to leave, a row of neighbours at a time. Half of what is written
+    /// together is left, since the program may want a page again.
+    pub(super) fn depart_while_reading(&mut self) -> Result<(), PagerError> {
+        let kept = self.cluster_pages() / 2;
+        if self.offers.is_none() || self.write_queue.waiting.len() <= kept {
+            return Ok(());
+        }
+        let leaving = self.leaving();
+        let mut left = leaving.len();
+        for row in leaving.chunk_by(|page, next| page.0 + 1 == next.0) {
+            if left <= kept || self.store.has_read() {
+                break;
+            }
+            left -= row.len();
+            self.depart(row.to_vec(), Departing::Unwanted)?;
+        }
+        Ok(())
+    }
+
+    /// Takes away pages that are to leave, in ascending order: only what has gone is what was written last, since writes
+    /// cannot be held up.
+    fn depart(&mut self, mut leaving: Vec<PageId>, departing: Departing) -> Result<(), PagerError> {
         if departing == Departing::Unwanted {
             self.find_wanted(&mut leaving);
         }
@@ -246,7 +270,7 @@ impl<P: BitDriven> Pager<P> {
             preparing != Some(page) && frame != Frame::NONE && memory.frames().is_dirty(frame)
         });
         if self.offers.is_some() {
-            self.depart(departing)?;
+            self.depart(self.leaving(), departing)?;
         }
         let mut waiting = std::mem::take(&mut self.write_queue.waiting);
         waiting.sort_unstable_by_key(|&page| (self.is_leaving(page), page));

@@ -169,6 +169,10 @@ impl<S: Store> Store for FaultyStore<S> {
         unsafe { self.store.begin_read(pages) }
     }
 
+    fn has_read(&mut self) -> bool {
+        self.store.has_read()
+    }
+
     fn end_read(&mut self) -> io::Result<()> {
         self.store.end_read()
     }

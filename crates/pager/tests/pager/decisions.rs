@@ -399,7 +399,7 @@ proptest! {
 
     #[test]
     fn the_pager_does_what_the_twin_does(
-        steps in steps_and_forks(300), frames in 1u32..12, reserve in 0u32..5, ahead in 0u32..10, pace in any::<u64>(),
+        steps in steps_and_forks(300), frames in 1u32..12, reserve in 0u32..10, ahead in 0u32..10, pace in any::<u64>(),
         source in sources(),
     ) {
         for policy in policies() {
@@ -426,7 +426,7 @@ proptest! {
 
     #[test]
     fn a_store_that_fails_now_and_then_loses_no_page_and_changes_no_decision(
-        steps in steps_and_forks(200), mishaps in mishaps(), frames in 2u32..8, reserve in 0u32..5, ahead in 0u32..6,
+        steps in steps_and_forks(200), mishaps in mishaps(), frames in 2u32..8, reserve in 0u32..10, ahead in 0u32..6,
         pace in any::<u64>(), source in sources(),
     ) {
         for policy in policies() {
@@ -476,7 +476,7 @@ proptest! {
 
     #[test]
     fn every_dirty_page_that_leaves_is_counted_once_however_often_the_store_fails(
-        steps in steps(200), mishaps in mishaps(), reserve in 0u32..5, ahead in 0u32..6, pace in any::<u64>(),
+        steps in steps(200), mishaps in mishaps(), reserve in 0u32..10, ahead in 0u32..6, pace in any::<u64>(),
         is_forked in any::<bool>(), source in sources(),
     ) {
         for policy in ["clock", "cfclock", "craw:write_back=eager,c=2"] {

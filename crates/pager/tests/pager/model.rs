@@ -401,6 +401,11 @@ impl Store for ModelStore {
         Ok(())
     }
 
+    fn has_read(&mut self) -> bool {
+        self.pace = self.pace.rotate_left(1);
+        self.read.is_empty() || self.pace & 1 == 0
+    }
+
     fn end_read(&mut self) -> io::Result<()> {
         let read = std::mem::take(&mut self.read);
         // SAFETY: the caller that began the read has kept the pages valid until now.

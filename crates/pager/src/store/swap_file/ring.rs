@@ -383,6 +383,11 @@ impl Store for SwapFileStore {
         Ok(())
     }
 
+    fn has_read(&mut self) -> bool {
+        self.progress(false);
+        self.reads == 0
+    }
+
     fn end_read(&mut self) -> io::Result<()> {
         self.watch_read();
         while self.reads > 0 {
