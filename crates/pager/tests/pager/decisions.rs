@@ -197,6 +197,11 @@ impl<S: Store> Store for BusyProgram<S> {
         begun
     }
 
+    fn has_read(&mut self) -> bool {
+        self.write_where_allowed();
+        self.store.has_read()
+    }
+
     fn end_read(&mut self) -> io::Result<()> {
         self.store.end_read()
     }
