@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -15,6 +15,7 @@ from threading import Event
 import pytest
 
 from clockhand import ClockhandError
+from clockhand.studies.programs import outside_memory
 from clockhand.studies.programs.kernel_swap import (
     kernel_settings,
     kernel_swap,
@@ -28,8 +29,10 @@ from clockhand.studies.programs.memory_group import (
     memory_group,
     parents_in,
 )
+from clockhand.studies.programs.options import ProgramSettings
 from clockhand.studies.programs.outside_memory import OutsideMemory
-from clockhand.studies.programs.watched_program import run_program
+from clockhand.studies.programs.plan import Planned
+from clockhand.studies.programs.watched_program import Ended, run_program
 
 MIB = 1 << 20
 # Holds 48 MiB, all of it written, and reads it three times.
@@ -139,6 +142,18 @@ def test_what_is_outside_of_paged_memory_is_told_without_our_library() -> None:
     none = OutsideMemory(Told(Charged(90, 50)), Charged(1000, 1000))
     none.look(0, processes)
     assert none.most == Charged(0, 0)
+
+
+def test_what_ends_us_is_not_left_to_the_program_that_only_sleeps(
+    monkeypatch: pytest.MonkeyPatch, group: MemoryGroup
+) -> None:
+    def interrupted(*_: object, before: Callable[[], None], **__: object) -> Ended:
+        return Ended(exit_code=130, seconds=0.1, interrupted=True)
+
+    monkeypatch.setattr(outside_memory, "run_program", interrupted)
+    settings = ProgramSettings.parse({"frames": 64, "swap": "swap.img"})
+    with pytest.raises(KeyboardInterrupt):
+        outside_memory.library_memory("clock", Planned.of(["clock"], settings), settings)
 
 
 def test_looking_takes_a_hundredth_of_the_time_at_most() -> None:

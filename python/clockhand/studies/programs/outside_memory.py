@@ -56,6 +56,7 @@ def library_memory(policy: str, planned: Planned, settings: ProgramSettings) -> 
 
     Raises:
         ClockhandError: there can be no memory cgroup.
+        KeyboardInterrupt: we were to end meanwhile.
     """
     with memory_group() as group:
         alone = _asleep(group, None)
@@ -79,11 +80,13 @@ def _asleep(group: MemoryGroup, pager: _engine.Pager | None) -> Charged:
         most = max(most, now, key=lambda one: one.total_bytes)
         return LOOK_SECONDS
 
-    run_program(
+    ended = run_program(
         ASLEEP,
         environment=None if pager is None else preloading(pager),
         inherited=[] if pager is None else [pager.inherited_socket()],
         before=group.join,
         look=look,
     )
+    if ended.interrupted:
+        raise KeyboardInterrupt
     return most
