@@ -21,7 +21,7 @@ from clockhand.studies.programs.findings import (
     run_findings,
 )
 from clockhand.studies.programs.memory_group import Charged, Swapped
-from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
+from clockhand.studies.programs.options import ProgramOptions, ProgramSettings, kept_frames
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.report import render, render_comparison
 from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures, other_bits
@@ -313,13 +313,30 @@ def test_memory_is_whole_frames_and_the_reserve_follows_it() -> None:
     assert ProgramSettings.parse({"memory": "100"}).frames == 1
 
 
-def test_a_sixteenth_of_the_frames_reads_ahead_but_few_enough_to_leave_them_to_the_policy() -> None:
+def test_few_frames_are_kept_for_writes_and_for_reading_ahead() -> None:
+    """A 32nd; a sixteenth where that would be too few, and none where even these are missed."""
+    sizes = (1, 15, 16, 255, 256, 511, 512, 544, 1060, 2047, 2048, 1 << 20)
+    assert [kept_frames(frames) for frames in sizes] == [
+        0,
+        0,
+        1,
+        15,
+        16,
+        16,
+        16,
+        17,
+        33,
+        63,
+        64,
+        64,
+    ]
+
     def read_ahead(frames: int, reserve: int | None = None) -> int:
         options: ProgramOptions = {"swap": "swap.img", "frames": frames, "reserve": reserve}
         return ProgramSettings.parse(options).read_ahead
 
     shares = [read_ahead(frames) for frames in (63, 64, 320, 1024, 2048, 1 << 20)]
-    assert shares == [0, 4, 20, 64, 64, 64]
+    assert shares == [0, 4, 16, 32, 64, 64]
     assert read_ahead(2048, reserve=1025) == 0
     assert ProgramSettings.parse({"frames": 2048}).read_ahead == 0
 

@@ -66,15 +66,15 @@ Emulate = Annotated[
 Reserve = Annotated[
     int | None,
     typer.Option(
-        help="Frames that are kept for write-backs under way; a sixteenth of all, at most 64, if "
-        "not given."
+        help="Frames that are kept for write-backs under way; if not given a 32nd of all, at most "
+        "64, and below 512 frames a sixteenth, at most 16."
     ),
 ]
 ReadAhead = Annotated[
     int | None,
     typer.Option(
-        help="Frames that are kept for pages which are read beside one that is asked for; a "
-        "sixteenth of the frames, at most 64, if not given, and none with --swap-in-ram."
+        help="Frames that are kept for pages which are read beside one that is asked for; if not "
+        "given as many as for --reserve, and none with --swap-in-ram."
     ),
 ]
 Bits = Annotated[

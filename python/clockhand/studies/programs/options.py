@@ -14,10 +14,7 @@ PAGE_BYTES = 4096
 LARGEST_ADDRESS_SPACE_BYTES = 2**31 * PAGE_BYTES
 """What the pager's numbers of pages hold."""
 
-LARGEST_RESERVE = 64
-LARGEST_READ_AHEAD = 64
 LEAST_TO_READ_AHEAD = 64
-FRAMES_PER_RESERVED = 16
 
 
 class ProgramOptions(TypedDict, total=False):
@@ -28,11 +25,11 @@ class ProgramOptions(TypedDict, total=False):
         frames: The same in pages of 4 KiB.
         swap: The file that pages go to; they are kept in RAM, compressed, if it is None.
         swap_limit: The most bytes of it, such as ``"4GiB"``; no limit if not given.
-        reserve: Frames of each process that are kept for write-backs under way; a sixteenth of
-            the frames, at most 64, if not given.
+        reserve: Frames of each process that are kept for write-backs under way; as
+            :func:`kept_frames` says if not given.
         read_ahead: Frames of each process that are kept for pages which are read before they are
-            asked for, beside one that is; if not given a sixteenth of the frames, at most 64, or
-            none if there are fewer than 64 frames or pages stay in RAM.
+            asked for, beside one that is; if not given as many again, or none if there are fewer
+            than 64 frames or pages stay in RAM.
         bits: ``"sensed"``, the default: the kernel answers the access that sets a bit again, and
             the pager looks; ``"mapped"``: the pager answers it.
         address_space: The most that a process can have paged.
@@ -80,7 +77,7 @@ class ProgramSettings:
         frames = _frames(options.get("memory"), options.get("frames"))
         reserve = options.get("reserve")
         if reserve is None:
-            reserve = min(LARGEST_RESERVE, frames // FRAMES_PER_RESERVED)
+            reserve = kept_frames(frames)
         check_range("--reserve", reserve, 0, frames - 1)
         swap, limit = options.get("swap"), options.get("swap_limit")
         read_ahead = options.get("read_ahead")
@@ -131,11 +128,20 @@ class ProgramSettings:
         }
 
 
+def kept_frames(frames: int) -> int:
+    """Return how many frames are kept for writes, and as many for reading ahead, by default.
+
+    A 32nd of the frames, at most 64. With fewer than 512 frames a sixteenth, at most 16, since with
+    less pages would be written and read one by one.
+    """
+    return min(64, max(frames // 32, min(16, frames // 16)))
+
+
 def _frames_to_read_ahead(frames: int, reserve: int) -> int:
     """Return how many frames are kept for pages read ahead if the user does not say."""
     if frames < LEAST_TO_READ_AHEAD or reserve > frames // 2:
         return 0
-    return min(LARGEST_READ_AHEAD, frames // FRAMES_PER_RESERVED)
+    return kept_frames(frames)
 
 
 def _address_space(text: str) -> int:
