@@ -137,10 +137,10 @@ def test_what_is_outside_of_paged_memory_is_told_without_our_library() -> None:
         Told(Charged(90, 50), Charged(130, 8), Charged(60, 60)), Charged(30, 20)
     )
     for second in range(3):
-        outside.look(second, processes)
+        outside.look(second, lambda: processes)
     assert outside.most == Charged(100, 0)
     none = OutsideMemory(Told(Charged(90, 50)), Charged(1000, 1000))
-    none.look(0, processes)
+    none.look(0, lambda: processes)
     assert none.most == Charged(0, 0)
 
 
@@ -160,9 +160,9 @@ def test_looking_takes_a_hundredth_of_the_time_at_most() -> None:
     group = Told(Charged(1, 0), Charged(2, 0), look_seconds=0.01)
     outside = OutsideMemory(group, Charged(0, 0))
     for tick in range(100):
-        outside.look(tick / 100, [])
+        outside.look(tick / 100, list)
     assert outside.most == Charged(1, 0) and len(group.left) == 1
-    outside.look(3600, [])
+    outside.look(3600, list)
     assert outside.most == Charged(2, 0)
 
 

@@ -1,7 +1,7 @@
 """What a program has outside of paged memory, which the kernel's run of it needs as well."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from clockhand import _engine
@@ -30,19 +30,19 @@ class OutsideMemory:
         self._library = library
         self._next_seconds = 0.0
 
-    def look(self, seconds: float, processes: Sequence[Statistics]) -> None:
+    def look(self, seconds: float, statistics: Callable[[], Sequence[Statistics]]) -> None:
         """Look if it is time.
 
         Args:
             seconds: Since the run's start.
-            processes: What the pager says of its processes. A forked one shares the library's
+            statistics: Asks the pager about its processes. A forked one shares the library's
                 memory with its parent at first, so that none of it is taken off there.
         """
         if seconds < self._next_seconds:
             return
         began = time.perf_counter()
         charged = self._group.charged()
-        programs = sum(one["running"] and not one["forked"] for one in processes)
+        programs = sum(one["running"] and not one["forked"] for one in statistics())
         now = charged.less(self._library, times=programs)
         self.most = max(self.most, now, key=lambda one: one.total_bytes)
         self._next_seconds = seconds + (time.perf_counter() - began) / LONGEST_SHARE

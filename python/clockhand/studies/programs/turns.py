@@ -150,14 +150,17 @@ class Turns:
             outside: OutsideMemory | None = None
             before: Callable[[], None] | None = None
             if measures and self._kernel_problem is None:
-                group = stack.enter_context(memory_group())
-                outside, before = OutsideMemory(group, self._library), group.join
+                try:
+                    group = stack.enter_context(memory_group())
+                    outside, before = OutsideMemory(group, self._library), group.join
+                except _engine.ClockhandError as error:
+                    self._kernel_problem = str(error)
             pager = started_pager(policy, self._planned, self._settings, record=None)
             samples = Samples(pager, stack.enter_context(opened(self._live)))
 
             def look(seconds: float) -> float:
                 if outside is not None:
-                    outside.look(seconds, pager.statistics())
+                    outside.look(seconds, pager.statistics)
                 return samples.look(seconds)
 
             ended, common = self._run_once(
