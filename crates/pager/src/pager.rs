@@ -209,8 +209,7 @@ impl<P: BitDriven> Pager<P> {
         self.begin_miss(page);
         self.reap(false)?;
         let reading = self.begin_content(page);
-        let others = reading.as_ref().map_or(0, Reading::others);
-        if let Err(error) = self.make_frames(page, others) {
+        if let Err(error) = self.make_frames(page) {
             reading.map_or(Ok(()), |reading| self.abandon_reading(reading))?;
             return Err(error);
         }
@@ -280,8 +279,8 @@ impl<P: BitDriven> Pager<P> {
     }
 
     /// Makes a frame free, and others for pages that are read ahead, and keeps to the reserve.
-    fn make_frames(&mut self, incoming: PageId, others: usize) -> Result<(), PagerError> {
-        self.make_room_to_read_ahead(others)?;
+    fn make_frames(&mut self, incoming: PageId) -> Result<(), PagerError> {
+        self.make_room_to_read_ahead(0)?;
         self.make_room(incoming)?;
         self.keep_reserve()?;
         self.begin_unmapping()
@@ -419,11 +418,12 @@ impl<P: BitDriven> Pager<P> {
         self.decided(Event::Eviction { page, is_dirty });
         if is_late {
             self.keep_late(page);
-            return Ok(());
+            return self.make_room_to_read_ahead(0);
         }
         // A clean page may be in flight too: it was rescued, or its write-back has not finished.
         if self.pages.has(page, IN_FLIGHT) {
             self.write_queue.evicted += 1;
+            self.keep_to_frames(0);
             if self.offers.is_some() {
                 // It has been taken, or will be with others.
                 self.pages.clear(page, WRITABLE);
@@ -435,7 +435,7 @@ impl<P: BitDriven> Pager<P> {
             self.memory.frames_mut().unmapped().push(page);
             return Ok(());
         }
-        self.leave(page)
+        self.let_go(page)
     }
 }
 
@@ -481,6 +481,7 @@ impl<P: BitDriven> Paging for Pager<P> {
             self.pages.clear(page, PRESENT | MAPPED | WRITABLE | READ_AHEAD | ASIDE);
         }
         self.read_ahead.waiting.retain(|waiting| !is_discarded(waiting.page));
+        self.read_ahead.left.retain(|&left| !is_discarded(left));
         self.forget_discovered(is_discarded);
         self.forbid_writes_of_freed(first.0..end)?;
         self.counts.discarded_pages += u64::from(pages);

@@ -34,7 +34,7 @@ pub struct Counts {
     /// Misses of pages that were never written, that held zeros when they left, or that the program had given back:
     /// nothing is read for them.
     pub pages_zero_filled: u64,
-    /// Misses of pages whose write was under way, so that their content was still in memory.
+    /// Misses of pages that had left and whose content was still in memory: its write was under way, or its frame was not needed yet.
     pub pages_rescued: u64,
     /// Pages that were written to the store.
     pub pages_written: u64,

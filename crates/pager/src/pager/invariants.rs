@@ -34,7 +34,9 @@ impl<P: BitDriven> Pager<P> {
             assert!(!self.pages.has(page, WRITABLE) || is_present && is_resident);
             let is_evicted = !is_resident && !self.memory.frames().is_to_be_unmapped(page);
             assert!(!self.pages.has(page, MAPPED) || is_present && !is_evicted);
-            let is_offered = self.offers.is_some() && is_ahead && !is_late;
+            let has_left = self.read_ahead.left.contains(&page);
+            assert!(!has_left || is_ahead && self.pages.has(page, ASIDE));
+            let is_offered = self.offers.is_some() && is_ahead && !is_late && !has_left;
             let is_leaving = self.is_leaving(page);
             // Its write has failed, and is prepared again.
             let is_prepared = self.preparing == Some(page);
@@ -61,11 +63,22 @@ impl<P: BitDriven> Pager<P> {
         listed.dedup();
         assert_eq!(listed.len(), in_flight, "a page in flight is listed once");
         assert_eq!(present, self.counts.resident_pages, "the number of resident pages is wrong");
-        assert_eq!(ahead, self.read_ahead.waiting.len(), "the number of pages read ahead is wrong");
-        assert!(ahead <= self.read_ahead.capacity(), "more is read ahead than there is room for");
+        let (waiting, left) = (self.read_ahead.waiting.len(), self.read_ahead.left.len());
+        assert_eq!(
+            ahead,
+            waiting + left,
+            "a page is listed wrongly as read ahead, or as having left"
+        );
         assert_eq!(evicted, self.write_queue.evicted, "the number of evicted pages is wrong");
         // The miss for which a frame was made free may have failed.
         let free = self.memory.free_frames() as usize;
+        let room = self.read_ahead.capacity() + free;
+        assert!(waiting <= room, "more is read ahead than there is room for");
         assert!(evicted <= self.reserve + free, "more pages are under way than there are frames");
+        let kept = self.reserve + self.read_ahead.capacity();
+        assert!(
+            left == 0 || evicted + waiting + left <= kept,
+            "pages that have left hold frames that others need"
+        );
     }
 }

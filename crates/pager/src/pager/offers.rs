@@ -30,7 +30,7 @@ pub(super) struct Offers {
     /// before anything else is decided.
     begun: Option<PageId>,
     /// The clean page that was taken last.
-    taken: Box<Page>,
+    pub(super) taken: Box<Page>,
     /// Whether pages must be taken from the program to stay what they are during a fork.
     takes_to_freeze: bool,
     /// Whether offers are being ended, so that pages which leave do so although they are wanted: a program that goes on could
@@ -51,6 +51,11 @@ impl Default for Offers {
 }
 
 impl Offers {
+    /// Whether the page has been accessed and is to be loaded.
+    pub(super) fn has_discovered(&self, page: PageId) -> bool {
+        self.discovered.iter().any(|&(discovered, _)| discovered == page)
+    }
+
     /// The page has been written, or may have been, whatever was known of it before.
     fn discover_written(&mut self, page: PageId) {
         match self.discovered.iter_mut().find(|(discovered, _)| *discovered == page) {
@@ -103,6 +108,7 @@ impl<P: BitDriven> Pager<P> {
         self.read_ahead.zeros_are_offered(page, is_upwards, together);
         let Some(&first) = others.iter().min() else { return Ok(()) };
         self.make_room_to_read_ahead(others.len())?;
+        self.keep_to_frames(others.len());
         self.program.offer(first, &vec![&Page::ZEROS; others.len()])?;
         for other in others {
             self.arrived(other);
@@ -135,7 +141,7 @@ impl<P: BitDriven> Pager<P> {
     /// is: a write, if the page was discovered to be written. A miss that was interrupted goes first.
     pub(super) fn discover_before(&mut self, page: PageId, op: Op) -> Result<Op, PagerError> {
         let Some(offers) = &mut self.offers else { return Ok(op) };
-        let is_discovered = offers.discovered.iter().any(|&(discovered, _)| discovered == page);
+        let is_discovered = offers.has_discovered(page);
         if offers.begun != Some(page) || is_discovered {
             if self.brings_others(page) {
                 self.read_early(page);
@@ -178,7 +184,7 @@ impl<P: BitDriven> Pager<P> {
         let Some(offers) = &mut self.offers else { return };
         let accessed = watched.into_iter().zip(seen).filter(|(_, seen)| seen.is_translated);
         accessed.for_each(|(page, _)| offers.discover_written(page));
-        pages.retain(|&page| offers.discovered.iter().all(|&(discovered, _)| discovered != page));
+        pages.retain(|&page| !offers.has_discovered(page));
     }
 
     /// Whether an access to this page may offer others, in place of those that have been offered longest.
@@ -226,8 +232,12 @@ impl<P: BitDriven> Pager<P> {
     }
 
     pub(super) fn is_discovered(&self, page: PageId) -> bool {
-        let discovered = self.offers.iter().flat_map(|offers| &offers.discovered);
-        discovered.into_iter().any(|&(discovered, _)| discovered == page)
+        self.offers.as_ref().is_some_and(|offers| offers.has_discovered(page))
+    }
+
+    /// Whether the page is being loaded.
+    pub(super) fn is_being_loaded(&self, page: PageId) -> bool {
+        self.offers.as_ref().is_some_and(|offers| offers.begun == Some(page))
     }
 
     /// Whether pages that are loaded stay out of the program's reach: one that it writes whenever it can would leave late for ever.
@@ -296,6 +306,15 @@ impl<P: BitDriven> Pager<P> {
         self.aside.place(page).0 = offers.taken.0;
         self.pages.set(page, PRESENT | ASIDE | READ_AHEAD);
         offers.discover_written(page);
+        self.keep_to_frames(0);
+    }
+
+    /// How many pages have left late and are to be loaded again.
+    pub(super) fn late_pages(&self) -> usize {
+        let discovered = self.offers.iter().flat_map(|offers| &offers.discovered);
+        discovered
+            .filter(|&&(page, _)| self.pages.has(page, READ_AHEAD) && self.aside.has(page))
+            .count()
     }
 
     /// Before a fork: whatever the program may reach unasked is loaded, or dropped.
@@ -313,7 +332,9 @@ impl<P: BitDriven> Pager<P> {
     fn load_or_drop_offers(&mut self) -> Result<(), PagerError> {
         self.look_at_offers(self.read_ahead.waiting.iter().map(|waiting| waiting.page).collect());
         self.load_discovered()?;
-        self.make_room_to_read_ahead(self.read_ahead.capacity())?;
+        while let Some(offered) = self.read_ahead.waiting.front() {
+            self.drop_ahead(offered.page)?;
+        }
         while self.offers.as_ref().is_some_and(|offers| !offers.discovered.is_empty()) {
             self.load_discovered()?;
         }

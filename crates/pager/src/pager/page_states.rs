@@ -17,7 +17,7 @@ pub(super) const IN_FLIGHT: u8 = 16;
 /// The program has been told to drop its translation, and has not answered yet: it may still use it.
 pub(super) const UNMAPPING: u8 = 32;
 
-/// The page's content was read ahead, and no frame holds it.
+/// The page's content was read ahead, or has left and is still in memory, and no frame of the policy holds it.
 pub(super) const READ_AHEAD: u8 = 64;
 /// Sensed bits: the page's content is aside, and not in the memory file.
 pub(super) const ASIDE: u8 = 128;

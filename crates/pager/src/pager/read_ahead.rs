@@ -5,6 +5,9 @@
 //! left together are likely to be wanted together, and the drive reads them in the same operation. How many are read
 //! depends on how many of the previous ones were used, by Linux's rule for its swap (`__swapin_nr_pages` in
 //! mm/swap_state.c).
+//!
+//! Frames that are kept for such pages, or for writes, and hold none at the moment, hold pages that left last, which need not
+//! be read if they are accessed again.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,6 +32,11 @@ pub(super) struct ReadAhead {
     capacity: usize,
     /// The pages, in the order in which they were read.
     pub(super) waiting: VecDeque<Waiting>,
+    /// Pages that have left and whose content is still aside, in the order in which they left. They need a frame as long as nothing
+    /// else does.
+    pub(super) left: VecDeque<PageId>,
+    /// How many pages are being read beside one that is waited for.
+    under_way: usize,
     slots: Window,
     /// For pages of zeros that follow one which is touched, and for those that lead up to one.
     zeros: [Window; 2],
@@ -126,6 +134,8 @@ impl ReadAhead {
         ReadAhead {
             capacity: capacity as usize,
             waiting: VecDeque::new(),
+            left: VecDeque::new(),
+            under_way: 0,
             slots: Window::default(),
             zeros: Default::default(),
         }
@@ -193,6 +203,8 @@ impl<P: BitDriven> Pager<P> {
         let others = self.beside(slot);
         let together = self.read_ahead.slots.pages_together(slot.0, self.read_ahead.capacity);
         self.read_ahead.slots.moves(slot.0, together);
+        self.read_ahead.under_way += others.len();
+        self.keep_to_frames(0);
         let wanted = others.iter().copied().chain([(page, slot)]);
         let mut reads: Vec<(Slot, PageAddress)> =
             wanted.map(|(page, slot)| (slot, self.place_to_read(page))).collect();
@@ -218,7 +230,7 @@ impl<P: BitDriven> Pager<P> {
         slot: Slot,
     ) -> Result<Reading, PagerError> {
         let reading = self.begin_reading(page, slot);
-        if let Err(error) = self.make_room_to_read_ahead(reading.others()) {
+        if let Err(error) = self.make_room_to_read_ahead(0) {
             self.abandon_reading(reading)?;
             return Err(error);
         }
@@ -229,6 +241,7 @@ impl<P: BitDriven> Pager<P> {
     /// alone.
     pub(super) fn end_reading(&mut self, reading: Reading) -> Result<(), PagerError> {
         let (page, slot, mut others, mut read) = reading.ended(&mut *self.store);
+        self.read_ahead.under_way -= others.len();
         if read.is_err() && !others.is_empty() {
             for (other, _) in others.drain(..) {
                 self.has_not_been_read(other)?;
@@ -256,6 +269,7 @@ impl<P: BitDriven> Pager<P> {
     pub(super) fn abandon_reading(&mut self, reading: Reading) -> Result<(), PagerError> {
         // What is not wanted need not have been read.
         let (page, slot, others, _) = reading.ended(&mut *self.store);
+        self.read_ahead.under_way -= others.len();
         for (page, _) in others.into_iter().chain([(page, slot)]) {
             self.has_not_been_read(page)?;
         }
@@ -308,7 +322,9 @@ impl<P: BitDriven> Pager<P> {
     pub(super) fn use_read_ahead(&mut self, page: PageId) {
         self.pages.clear(page, READ_AHEAD);
         let is_zeros = self.pages.slot(page).is_none();
+        // It has left, or is late.
         if self.offers.is_some() && self.pages.has(page, ASIDE) {
+            self.read_ahead.left.retain(|&left| left != page);
             self.counts.pages_rescued += 1;
             return;
         }
@@ -322,20 +338,66 @@ impl<P: BitDriven> Pager<P> {
         }
     }
 
-    /// Drops the pages that have waited longest without being accessed.
-    pub(super) fn make_room_to_read_ahead(&mut self, pages: usize) -> Result<(), PagerError> {
-        while self.read_ahead.waiting.len() + pages > self.read_ahead.capacity {
-            let Some(&Waiting { page, .. }) = self.read_ahead.waiting.front() else { break };
-            let is_late = self.take_clean(page)?;
-            self.read_ahead.waiting.pop_front();
-            if is_late {
-                self.keep_late(page);
-                continue;
-            }
-            self.counts.pages_read_in_vain += u64::from(self.pages.slot(page).is_some());
-            self.pages.clear(page, READ_AHEAD);
-            self.leave(page)?;
+    /// A page leaves that is in the store as it is: its content stays aside while a frame is free for it.
+    pub(super) fn let_go(&mut self, page: PageId) -> Result<(), PagerError> {
+        let is_aside = self.pages.has(page, PRESENT) && self.pages.has(page, ASIDE);
+        let is_stored = self.pages.slot(page).is_some();
+        let Some(offers) = &mut self.offers else { return self.leave(page) };
+        if !is_aside || !is_stored || offers.has_discovered(page) {
+            return self.leave(page);
+        }
+        if !self.aside.has(page) {
+            let taken = std::mem::replace(&mut offers.taken, self.aside.unused());
+            self.aside.put(page, taken);
+        }
+        self.pages.set(page, READ_AHEAD);
+        self.read_ahead.left.push_back(page);
+        self.keep_to_frames(0);
+        Ok(())
+    }
+
+    /// Forgets pages that have left until there is a frame for each page that is in memory or being read, and for so many others
+    /// that are about to be.
+    pub(super) fn keep_to_frames(&mut self, others: usize) {
+        let ahead = self.pages_ahead() + self.read_ahead.under_way + others;
+        let needed = self.write_queue.evicted + ahead;
+        let spare = (self.reserve + self.read_ahead.capacity).saturating_sub(needed);
+        while self.read_ahead.left.len() > spare {
+            let Some(page) = self.read_ahead.left.pop_front() else { break };
+            self.pages.clear(page, PRESENT | ASIDE | READ_AHEAD);
+            self.aside.remove(page);
+            self.counts.resident_pages -= 1;
+        }
+    }
+
+    /// How many pages have been read ahead and not been loaded, or are late, which need a frame as well.
+    fn pages_ahead(&self) -> usize {
+        self.read_ahead.waiting.len() + self.late_pages()
+    }
+
+    /// Drops the pages that have waited longest, for those that are being read and so many others, but not the one that is being
+    /// loaded. For what is read early room is made when the page is loaded beside which it is read.
+    pub(super) fn make_room_to_read_ahead(&mut self, others: usize) -> Result<(), PagerError> {
+        let early = self.early.as_ref().map_or(0, Reading::others);
+        let others = others + self.read_ahead.under_way - early;
+        while self.pages_ahead() + others > self.read_ahead.capacity {
+            let mut waiting = self.read_ahead.waiting.iter().map(|waiting| waiting.page);
+            let Some(page) = waiting.find(|&page| !self.is_being_loaded(page)) else { break };
+            self.drop_ahead(page)?;
         }
         Ok(())
+    }
+
+    /// Drops a page that waits to be accessed. If it has been written in its last moment it is late.
+    pub(super) fn drop_ahead(&mut self, page: PageId) -> Result<(), PagerError> {
+        let is_late = self.take_clean(page)?;
+        self.read_ahead.waiting.retain(|waiting| waiting.page != page);
+        if is_late {
+            self.keep_late(page);
+            return Ok(());
+        }
+        self.counts.pages_read_in_vain += u64::from(self.pages.slot(page).is_some());
+        self.pages.clear(page, READ_AHEAD);
+        self.leave(page)
     }
 }

@@ -327,7 +327,7 @@ impl<P: BitDriven> Pager<P> {
             self.pages.clear(page, IN_FLIGHT);
             if self.reserve > 0 && self.memory.frame_of(page) == Frame::NONE {
                 self.write_queue.evicted -= 1;
-                self.leave(page)?;
+                self.let_go(page)?;
             }
             self.forget_copy(page);
         }

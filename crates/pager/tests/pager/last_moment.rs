@@ -8,14 +8,14 @@ use clockhand_policy::{Op, PageId};
 use crate::decisions::{reading_ahead, settings, with_bits};
 use crate::model::{ModelMemory, ModelStore, Source};
 
-fn read(memory: &ModelMemory, paging: &mut dyn Paging, page: u32) -> u64 {
+pub fn read(memory: &ModelMemory, paging: &mut dyn Paging, page: u32) -> u64 {
     while !memory.allows(PageId(page), Op::Read) {
         paging.serve(PageId(page), Op::Read).expect("the store does not fail");
     }
     memory.read(PageId(page))
 }
 
-fn write(memory: &ModelMemory, paging: &mut dyn Paging, page: u32, value: u64) {
+pub fn write(memory: &ModelMemory, paging: &mut dyn Paging, page: u32, value: u64) {
     while !memory.allows(PageId(page), Op::Write) {
         paging.serve(PageId(page), Op::Write).expect("the store does not fail");
     }
