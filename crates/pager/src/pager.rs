@@ -2,12 +2,14 @@
 
 mod aside;
 mod invariants;
+mod left;
 mod offers;
 mod page_states;
 mod read_ahead;
 mod sensing;
 mod write_back;
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use clockhand_policy::page::{BitDriven, Fault, Inspector};
@@ -49,6 +51,8 @@ pub(crate) struct Pager<P> {
     reserve: usize,
     write_queue: WriteQueue,
     read_ahead: ReadAhead,
+    /// Pages that have left and whose content is still aside, in the order in which they left.
+    left: VecDeque<PageId>,
     /// The read of the page that is waited for, if it was begun before others are loaded.
     early: Option<Reading>,
     /// Sensed bits: contents that the program must not reach.
@@ -93,6 +97,7 @@ impl<P: BitDriven> Pager<P> {
             reserve: frames.reserve as usize,
             write_queue: WriteQueue::default(),
             read_ahead: ReadAhead::new(frames.read_ahead),
+            left: VecDeque::new(),
             early: None,
             aside: Aside::default(),
             decision,
@@ -481,7 +486,7 @@ impl<P: BitDriven> Paging for Pager<P> {
             self.pages.clear(page, PRESENT | MAPPED | WRITABLE | READ_AHEAD | ASIDE);
         }
         self.read_ahead.waiting.retain(|waiting| !is_discarded(waiting.page));
-        self.read_ahead.left.retain(|&left| !is_discarded(left));
+        self.left.retain(|&left| !is_discarded(left));
         self.forget_discovered(is_discarded);
         self.forbid_writes_of_freed(first.0..end)?;
         self.counts.discarded_pages += u64::from(pages);

@@ -34,7 +34,7 @@ impl<P: BitDriven> Pager<P> {
             assert!(!self.pages.has(page, WRITABLE) || is_present && is_resident);
             let is_evicted = !is_resident && !self.memory.frames().is_to_be_unmapped(page);
             assert!(!self.pages.has(page, MAPPED) || is_present && !is_evicted);
-            let has_left = self.read_ahead.left.contains(&page);
+            let has_left = self.left.contains(&page);
             assert!(!has_left || is_ahead && self.pages.has(page, ASIDE));
             let is_offered = self.offers.is_some() && is_ahead && !is_late && !has_left;
             let is_leaving = self.is_leaving(page);
@@ -63,7 +63,7 @@ impl<P: BitDriven> Pager<P> {
         listed.dedup();
         assert_eq!(listed.len(), in_flight, "a page in flight is listed once");
         assert_eq!(present, self.counts.resident_pages, "the number of resident pages is wrong");
-        let (waiting, left) = (self.read_ahead.waiting.len(), self.read_ahead.left.len());
+        let (waiting, left) = (self.read_ahead.waiting.len(), self.left.len());
         assert_eq!(
             ahead,
             waiting + left,

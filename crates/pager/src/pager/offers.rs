@@ -30,7 +30,7 @@ pub(super) struct Offers {
     /// before anything else is decided.
     begun: Option<PageId>,
     /// The clean page that was taken last.
-    pub(super) taken: Box<Page>,
+    taken: Box<Page>,
     /// Whether pages must be taken from the program to stay what they are during a fork.
     takes_to_freeze: bool,
     /// Whether offers are being ended, so that pages which leave do so although they are wanted: a program that goes on could
@@ -52,7 +52,7 @@ impl Default for Offers {
 
 impl Offers {
     /// Whether the page has been accessed and is to be loaded.
-    pub(super) fn has_discovered(&self, page: PageId) -> bool {
+    fn has_discovered(&self, page: PageId) -> bool {
         self.discovered.iter().any(|&(discovered, _)| discovered == page)
     }
 
@@ -302,19 +302,26 @@ impl<P: BitDriven> Pager<P> {
 
     /// Keeps the page that was taken last, and is to be loaded again.
     pub(super) fn keep_late(&mut self, page: PageId) {
-        let Some(offers) = &mut self.offers else { return };
-        self.aside.place(page).0 = offers.taken.0;
+        self.put_taken_aside(page);
         self.pages.set(page, PRESENT | ASIDE | READ_AHEAD);
-        offers.discover_written(page);
+        if let Some(offers) = &mut self.offers {
+            offers.discover_written(page);
+        }
         self.keep_to_frames(0);
+    }
+
+    /// The content that was taken last is this page's.
+    pub(super) fn put_taken_aside(&mut self, page: PageId) {
+        let Some(offers) = &mut self.offers else { return };
+        let taken = std::mem::replace(&mut offers.taken, self.aside.unused());
+        self.aside.put(page, taken);
     }
 
     /// How many pages have left late and are to be loaded again.
     pub(super) fn late_pages(&self) -> usize {
         let discovered = self.offers.iter().flat_map(|offers| &offers.discovered);
-        discovered
-            .filter(|&&(page, _)| self.pages.has(page, READ_AHEAD) && self.aside.has(page))
-            .count()
+        let is_late = |page| self.pages.has(page, READ_AHEAD) && self.aside.has(page);
+        discovered.filter(|&&(page, _)| is_late(page)).count()
     }
 
     /// Before a fork: whatever the program may reach unasked is loaded, or dropped.

@@ -5,9 +5,6 @@
 //! left together are likely to be wanted together, and the drive reads them in the same operation. How many are read
 //! depends on how many of the previous ones were used, by Linux's rule for its swap (`__swapin_nr_pages` in
 //! mm/swap_state.c).
-//!
-//! Frames that are kept for such pages, or for writes, and hold none at the moment, hold pages that left last, which need not
-//! be read if they are accessed again.
 
 use std::collections::VecDeque;
 use std::io;
@@ -32,9 +29,6 @@ pub(super) struct ReadAhead {
     capacity: usize,
     /// The pages, in the order in which they were read.
     pub(super) waiting: VecDeque<Waiting>,
-    /// Pages that have left and whose content is still aside, in the order in which they left. They need a frame as long as nothing
-    /// else does.
-    pub(super) left: VecDeque<PageId>,
     /// How many pages are being read beside one that is waited for.
     under_way: usize,
     slots: Window,
@@ -134,7 +128,6 @@ impl ReadAhead {
         ReadAhead {
             capacity: capacity as usize,
             waiting: VecDeque::new(),
-            left: VecDeque::new(),
             under_way: 0,
             slots: Window::default(),
             zeros: Default::default(),
@@ -324,7 +317,7 @@ impl<P: BitDriven> Pager<P> {
         let is_zeros = self.pages.slot(page).is_none();
         // It has left, or is late.
         if self.offers.is_some() && self.pages.has(page, ASIDE) {
-            self.read_ahead.left.retain(|&left| left != page);
+            self.left.retain(|&left| left != page);
             self.counts.pages_rescued += 1;
             return;
         }
@@ -338,49 +331,16 @@ impl<P: BitDriven> Pager<P> {
         }
     }
 
-    /// A page leaves that is in the store as it is: its content stays aside while a frame is free for it.
-    pub(super) fn let_go(&mut self, page: PageId) -> Result<(), PagerError> {
-        let is_aside = self.pages.has(page, PRESENT) && self.pages.has(page, ASIDE);
-        let is_stored = self.pages.slot(page).is_some();
-        let Some(offers) = &mut self.offers else { return self.leave(page) };
-        if !is_aside || !is_stored || offers.has_discovered(page) {
-            return self.leave(page);
-        }
-        if !self.aside.has(page) {
-            let taken = std::mem::replace(&mut offers.taken, self.aside.unused());
-            self.aside.put(page, taken);
-        }
-        self.pages.set(page, READ_AHEAD);
-        self.read_ahead.left.push_back(page);
-        self.keep_to_frames(0);
-        Ok(())
-    }
-
-    /// Forgets pages that have left until there is a frame for each page that is in memory or being read, and for so many others
-    /// that are about to be.
-    pub(super) fn keep_to_frames(&mut self, others: usize) {
-        let ahead = self.pages_ahead() + self.read_ahead.under_way + others;
-        let needed = self.write_queue.evicted + ahead;
-        let spare = (self.reserve + self.read_ahead.capacity).saturating_sub(needed);
-        while self.read_ahead.left.len() > spare {
-            let Some(page) = self.read_ahead.left.pop_front() else { break };
-            self.pages.clear(page, PRESENT | ASIDE | READ_AHEAD);
-            self.aside.remove(page);
-            self.counts.resident_pages -= 1;
-        }
-    }
-
-    /// How many pages have been read ahead and not been loaded, or are late, which need a frame as well.
-    fn pages_ahead(&self) -> usize {
-        self.read_ahead.waiting.len() + self.late_pages()
+    /// How many frames pages hold that have been read ahead, or are late, or are being read beside one that is waited for.
+    pub(super) fn frames_ahead(&self) -> usize {
+        self.read_ahead.waiting.len() + self.late_pages() + self.read_ahead.under_way
     }
 
     /// Drops the pages that have waited longest, for those that are being read and so many others, but not the one that is being
     /// loaded. For what is read early room is made when the page is loaded beside which it is read.
     pub(super) fn make_room_to_read_ahead(&mut self, others: usize) -> Result<(), PagerError> {
         let early = self.early.as_ref().map_or(0, Reading::others);
-        let others = others + self.read_ahead.under_way - early;
-        while self.pages_ahead() + others > self.read_ahead.capacity {
+        while self.frames_ahead() - early + others > self.read_ahead.capacity {
             let mut waiting = self.read_ahead.waiting.iter().map(|waiting| waiting.page);
             let Some(page) = waiting.find(|&page| !self.is_being_loaded(page)) else { break };
             self.drop_ahead(page)?;

@@ -5,7 +5,7 @@ mod every_access;
 mod fault_injection;
 mod forks;
 mod last_moment;
-mod left_last;
+mod left;
 mod model;
 mod real_memory;
 mod security;

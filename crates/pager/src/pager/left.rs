@@ -1,0 +1,42 @@
+//! Pages that left last, whose contents are kept for as long as nothing else needs their memory.
+//!
+//! A frame that is kept for writes, or for pages that are read ahead, and holds none at the moment, holds one of them. The policy
+//! knows nothing of it: an access to such a page is a miss, for which nothing need be read.
+
+use clockhand_policy::PageId;
+use clockhand_policy::page::BitDriven;
+
+use super::Pager;
+use super::page_states::{ASIDE, PRESENT, READ_AHEAD};
+use crate::paging::PagerError;
+
+impl<P: BitDriven> Pager<P> {
+    /// A page leaves that is in the store as it is.
+    pub(super) fn let_go(&mut self, page: PageId) -> Result<(), PagerError> {
+        let is_aside = self.pages.has(page, PRESENT) && self.pages.has(page, ASIDE);
+        let is_stored = self.pages.slot(page).is_some();
+        if self.offers.is_none() || !is_aside || !is_stored || self.is_discovered(page) {
+            return self.leave(page);
+        }
+        if !self.aside.has(page) {
+            self.put_taken_aside(page);
+        }
+        self.pages.set(page, READ_AHEAD);
+        self.left.push_back(page);
+        self.keep_to_frames(0);
+        Ok(())
+    }
+
+    /// Forgets those that left first until there is a frame for each page that is in memory or being read, and for so many others
+    /// that are about to be.
+    pub(super) fn keep_to_frames(&mut self, others: usize) {
+        let needed = self.write_queue.evicted + self.frames_ahead() + others;
+        let spare = (self.reserve + self.read_ahead.capacity()).saturating_sub(needed);
+        while self.left.len() > spare {
+            let Some(page) = self.left.pop_front() else { break };
+            self.pages.clear(page, PRESENT | ASIDE | READ_AHEAD);
+            self.aside.remove(page);
+            self.counts.resident_pages -= 1;
+        }
+    }
+}
