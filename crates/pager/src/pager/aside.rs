@@ -1,8 +1,7 @@
 //! Contents of pages that are in memory, but not where the program could reach them.
 //!
-//! With sensed bits the kernel makes translations by itself wherever the memory file has content. So a page that left
-//! and one that was read ahead must not be in the file, and a page that is being read must
-//! appear there as a whole.
+//! With sensed bits the kernel makes translations by itself wherever the memory file has content. So a page that left and
+//! one that was read ahead must not be in the file, and a page that is being read must appear there as a whole.
 
 use std::collections::HashMap;
 

@@ -320,7 +320,7 @@ impl<P: BitDriven> Pager<P> {
     /// How many pages have left late and are to be loaded again.
     pub(super) fn late_pages(&self) -> usize {
         let discovered = self.offers.iter().flat_map(|offers| &offers.discovered);
-        let is_late = |page| self.pages.has(page, READ_AHEAD) && self.aside.has(page);
+        let is_late = |page| self.pages.has(page, READ_AHEAD) && self.pages.has(page, ASIDE);
         discovered.filter(|&&(page, _)| is_late(page)).count()
     }
 

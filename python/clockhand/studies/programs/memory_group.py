@@ -44,6 +44,10 @@ class Charged:
         """All of it."""
         return self.anonymous_bytes + self.kernel_bytes
 
+    def or_more(self, other: "Charged") -> "Charged":
+        """Return the larger one, by all of it."""
+        return max(self, other, key=lambda one: one.total_bytes)
+
     def less(self, other: "Charged", times: int = 1) -> "Charged":
         """Return what remains without so many times another, nothing below 0."""
         return Charged(

@@ -43,8 +43,7 @@ class OutsideMemory:
         began = time.perf_counter()
         charged = self._group.charged()
         programs = sum(one["running"] and not one["forked"] for one in statistics())
-        now = charged.less(self._library, times=programs)
-        self.most = max(self.most, now, key=lambda one: one.total_bytes)
+        self.most = self.most.or_more(charged.less(self._library, times=programs))
         self._next_seconds = seconds + (time.perf_counter() - began) / LONGEST_SHARE
 
 
@@ -77,7 +76,7 @@ def _asleep(group: MemoryGroup, pager: _engine.Pager | None) -> Charged:
         processes: Sequence[Statistics] = [] if pager is None else pager.statistics()
         paged_bytes = PAGE_BYTES * sum(one["resident_pages"] for one in processes)
         now = Charged(charged.anonymous_bytes + paged_bytes, charged.kernel_bytes)
-        most = max(most, now, key=lambda one: one.total_bytes)
+        most = most.or_more(now)
         return LOOK_SECONDS
 
     ended = run_program(

@@ -172,7 +172,7 @@ class Turns:
             )
             statistics = pager.finish()
         if outside is not None:
-            self._outside = max(self._outside, outside.most, key=lambda one: one.total_bytes)
+            self._outside = self._outside.or_more(outside.most)
         samples.take(ended.seconds, statistics)
         self.notes = self.notes or swap_notes(pager)
         rows = process_rows(statistics, policy, self._program)
