@@ -20,7 +20,7 @@ use rustix::net::{
 use crate::driver::{Bits, Command, Control, Driver, channel_of_control};
 use crate::inherited_socket::{Peer, random_token};
 use crate::memory_file::{MemoryFile, are_pages_single};
-use crate::paging::{Event, EventSink, InitialPages, Parts};
+use crate::parts::{Event, EventSink, InitialPages, Parts};
 use crate::server::{Member, Shared};
 use crate::translations::PageMap;
 use crate::userfault::{Userfault, explained};
@@ -235,13 +235,13 @@ fn serve_memory(
         false => InitialPages::new(),
     };
     let program = Box::new(program);
-    let paging = shared.settings.build(Parts { program, translations, store, events, initial });
+    let pager = shared.settings.build(Parts { program, translations, store, events, initial });
     send_packet(connection.as_fd(), &Reply { memory: token, ..Reply::ZERO }, None)
         .map_err(kernel)?;
     let program = Some(connection.try_clone().map_err(kernel)?);
     let patience = shared.settings.patience;
     let interrupts = shared.swap.interrupts();
-    Driver { userfault, base, paging, channel, program, patience, process, interrupts }.run();
+    Driver { userfault, base, pager, channel, program, patience, process, interrupts }.run();
     drop(ends);
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::affinity::{Affinity, is_running};
 use crate::interrupts::Interrupts;
 use crate::load_control::LoadControl;
 use crate::pager::{FrameShares, Pager};
-use crate::paging::{InitialPages, PagerError, Paging, Parts};
+use crate::parts::{InitialPages, PagerError, Parts};
 use crate::statistics::{Counts, Times};
 use crate::userfault::Userfault;
 use crate::watchdog::{Activity, Asked, Waits, during};
@@ -108,7 +108,7 @@ impl Settings {
     /// # Panics
     ///
     /// If the settings have not been [checked](Settings::check).
-    pub fn build(&self, parts: Parts) -> Box<dyn Paging> {
+    pub fn build(&self, parts: Parts) -> Pager {
         let Settings { reserve, read_ahead, .. } = *self;
         let frames = FrameShares { policy: self.policy_frames(), reserve, read_ahead };
         let size = Size { frames: frames.policy, pages: parts.program.pages() };
@@ -122,10 +122,10 @@ struct Build {
 }
 
 impl Visitor for Build {
-    type Output = Box<dyn Paging>;
+    type Output = Pager;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
-        Box::new(Pager::new(policy, self.frames, self.parts))
+        Pager::new(policy, self.frames, self.parts)
     }
 
     fn access_driven<P: AccessDriven + 'static>(self, _: P) -> Self::Output {
@@ -230,7 +230,7 @@ pub(crate) struct Driver {
     pub(crate) userfault: Arc<Userfault>,
     /// Where the program sees the first page.
     pub(crate) base: u64,
-    pub(crate) paging: Box<dyn Paging>,
+    pub(crate) pager: Pager,
     pub(crate) channel: Channel,
     /// Hangs up when the program has ended.
     pub(crate) program: Option<OwnedFd>,
@@ -264,7 +264,7 @@ impl Driver {
         affinity.release();
         if failure.is_none() {
             // Errors are expected here when the program has ended.
-            let _ = self.paging.end();
+            let _ = self.pager.end();
         }
         self.publish();
         let mut progress = self.channel.progress.lock().expect("the lock is never poisoned");
@@ -310,7 +310,7 @@ impl Driver {
             if !has_commands {
                 affinity.release();
             }
-            match self.paging.collect_finished_writes() {
+            match self.pager.collect_finished_writes() {
                 Err(error @ PagerError::Store { .. }) => self.store_failed(&error),
                 result => result?,
             }
@@ -334,7 +334,7 @@ impl Driver {
             self.channel.activity.end();
             let now = Instant::now();
             control.served(fault.thread, page, is_miss, now);
-            self.paging.fault_served(now - learned);
+            self.pager.fault_served(now - learned);
         }
         Ok(())
     }
@@ -379,7 +379,7 @@ impl Driver {
         let started = Instant::now();
         let mut pause = Duration::from_millis(1);
         loop {
-            match self.paging.serve(page, op) {
+            match self.pager.serve(page, op) {
                 Err(error @ PagerError::Store { .. }) if started.elapsed() < self.patience => {
                     self.store_failed(&error);
                     during(Waits::ForFailingStore, || thread::sleep(pause));
@@ -394,7 +394,7 @@ impl Driver {
     fn store_failed(&self, error: &PagerError) {
         let mut progress = self.channel.progress.lock().expect("the lock is never poisoned");
         progress.store_error = Some(error.to_string());
-        progress.counts = self.paging.counts();
+        progress.counts = self.pager.counts();
     }
 
     /// Carries out commands; returns whether to go on.
@@ -417,7 +417,7 @@ impl Driver {
                         .is_some_and(|program| !has_hung_up(program.as_fd())) => {}
                 None => return Ok(true),
                 Some(Command::Discard { first, pages, done }) => {
-                    let _ = done.send(self.paging.discard(first, pages));
+                    let _ = done.send(self.pager.discard(first, pages));
                 }
                 Some(Command::Part { for_good, done }) => {
                     affinity.release();
@@ -430,7 +430,7 @@ impl Driver {
                     // The child is to run wherever the program may.
                     affinity.release();
                     self.channel.activity.begin(Asked::Fork);
-                    let copies = self.paging.copy_for_fork();
+                    let copies = self.pager.copy_for_fork();
                     is_frozen = copies.is_ok();
                     if !is_frozen {
                         self.channel.activity.end();
@@ -448,12 +448,12 @@ impl Driver {
 
     fn publish(&self) {
         let mut gauges = Vec::new();
-        self.paging.gauges(&mut |name, value| gauges.push((name, value)));
+        self.pager.gauges(&mut |name, value| gauges.push((name, value)));
         let mut progress = self.channel.progress.lock().expect("the lock is never poisoned");
-        progress.counts = self.paging.counts();
-        progress.times = self.paging.times().clone();
+        progress.counts = self.pager.counts();
+        progress.times = self.pager.times().clone();
         progress.gauges = gauges;
-        progress.occupied_bytes = self.paging.occupied_bytes();
+        progress.occupied_bytes = self.pager.occupied_bytes();
     }
 }
 

@@ -36,6 +36,7 @@
 //! ```
 
 mod affinity;
+mod any_memory;
 mod connection;
 mod driver;
 mod frames;
@@ -44,7 +45,7 @@ mod interrupts;
 mod load_control;
 mod memory_file;
 mod pager;
-mod paging;
+mod parts;
 mod program_memory;
 mod region;
 mod server;
@@ -58,7 +59,8 @@ mod watchdog;
 
 pub use clockhand_pager_protocol::{PAGE_BYTES, SOCKET_VARIABLE};
 pub use driver::{Bits, MIN_FRAMES, Progress, Settings};
-pub use paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
+pub use pager::Pager;
+pub use parts::{Event, EventSink, InitialPages, PagerError, Parts};
 pub use program_memory::ProgramMemory;
 pub use region::{PagedRegion, RegionError};
 pub use server::{EventLog, PagedProcess, Server, Swap};

@@ -23,8 +23,9 @@ use self::page_states::{
 use self::read_ahead::{ReadAhead, Reading};
 use self::sensing::Decision;
 use self::write_back::{Then, WriteQueue};
+use crate::any_memory::AnyMemory;
 use crate::frames::UnmappingFrames;
-use crate::paging::{Event, EventSink, InitialPages, PagerError, Paging, Parts};
+use crate::parts::{Event, EventSink, InitialPages, PagerError, Parts};
 use crate::program_memory::ProgramMemory;
 use crate::statistics::{Counts, Times};
 use crate::store::{PageAddress, Store};
@@ -40,9 +41,9 @@ pub(crate) struct FrameShares {
     pub(crate) read_ahead: u32,
 }
 
-/// A paged memory under the policy `P`.
-pub(crate) struct Pager<P> {
-    memory: Memory<P, UnmappingFrames>,
+/// A paged memory under some policy.
+pub struct Pager {
+    memory: Box<dyn AnyMemory>,
     program: Box<dyn ProgramMemory>,
     store: Box<dyn Store>,
     events: Box<dyn EventSink>,
@@ -74,9 +75,13 @@ pub(crate) struct Pager<P> {
     times: Times,
 }
 
-impl<P: BitDriven> Pager<P> {
+impl Pager {
     /// A paged memory of `frames` frames for the policy, and others for writes under way and for pages read ahead.
-    pub(crate) fn new(policy: P, frames: FrameShares, parts: Parts) -> Self {
+    pub(crate) fn new<P: BitDriven + 'static>(
+        policy: P,
+        frames: FrameShares,
+        parts: Parts,
+    ) -> Self {
         let mut pages = PageStates::new(parts.program.pages());
         for &(page, slot) in &parts.initial {
             pages.set_slot(page, Some(slot));
@@ -89,7 +94,7 @@ impl<P: BitDriven> Pager<P> {
             UnmappingFrames::new(frames.policy, pages_of_program, P::HIT_BITS, parts.translations);
         Pager {
             references_until_tick: policy.period().map_or(0, |period| period.get()),
-            memory: Memory::with_frames(table, parts.program.pages(), policy),
+            memory: Box::new(Memory::with_frames(table, parts.program.pages(), policy)),
             program: parts.program,
             store: parts.store,
             events: parts.events,
@@ -150,7 +155,7 @@ impl<P: BitDriven> Pager<P> {
     /// Lets the program go on with its access. Writes are allowed if this is one, or if the next write need not be seen.
     fn map(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
         let sees_writes =
-            P::HIT_BITS != HitBits::Reference || !self.memory.frames().is_dirty(frame);
+            self.memory.hit_bits() != HitBits::Reference || !self.memory.frames().is_dirty(frame);
         let writable = op == Op::Write || !sees_writes;
         if self.is_sensed() {
             return self.give(page, writable);
@@ -244,7 +249,7 @@ impl<P: BitDriven> Pager<P> {
 
     /// Counts a reference towards the policy's period, if it has one.
     fn count_in_period(&mut self) {
-        let Some(period) = self.memory.policy().period() else { return };
+        let Some(period) = self.memory.period() else { return };
         self.references_until_tick -= 1;
         if self.references_until_tick == 0 {
             self.references_until_tick = period.get();
@@ -395,7 +400,7 @@ impl<P: BitDriven> Pager<P> {
                 self.write_back(frame)?;
                 self.requested = None;
             }
-            let step = self.memory.next_step(incoming, 1).expect("the pager pins nothing");
+            let step = self.memory.next_step(incoming);
             self.sensed();
             match step {
                 Some(Step::WriteBack(frame)) => self.requested = Some(frame),
@@ -444,7 +449,7 @@ impl<P: BitDriven> Pager<P> {
     }
 }
 
-impl<P> Drop for Pager<P> {
+impl Drop for Pager {
     /// Waits for the writes under way, whose pages are about to be unmapped, and releases all slots.
     fn drop(&mut self) {
         while self.store.finished_write(true).is_some() {}
@@ -457,8 +462,14 @@ impl<P> Drop for Pager<P> {
 /// Bytes of a page.
 const PAGE_BYTES: u64 = clockhand_pager_protocol::PAGE_BYTES as u64;
 
-impl<P: BitDriven> Paging for Pager<P> {
-    fn serve(&mut self, page: PageId, op: Op) -> Result<bool, PagerError> {
+/// What its driver asks of it.
+impl Pager {
+    /// Serves an access that waits, which can then go on. Returns whether the page was in no frame of the policy.
+    ///
+    /// # Errors
+    ///
+    /// [`PagerError::Store`]: no page is lost; ask again, and the same victim is written.
+    pub fn serve(&mut self, page: PageId, op: Op) -> Result<bool, PagerError> {
         let is_miss = self.memory.frame_of(page) == Frame::NONE;
         let served = self.serve_access(page, op);
         // Something has failed, and will be tried again.
@@ -468,7 +479,12 @@ impl<P: BitDriven> Paging for Pager<P> {
         served.map(|()| is_miss)
     }
 
-    fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError> {
+    /// Forgets the content of pages, which read as zeros from now on.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot be given back. A failing store causes no error: it is not asked to write these pages.
+    pub fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError> {
         if pages == 0 {
             return Ok(());
         }
@@ -493,7 +509,12 @@ impl<P: BitDriven> Paging for Pager<P> {
         Ok(self.program.forget(first, pages)?)
     }
 
-    fn copy_for_fork(&mut self) -> Result<InitialPages, PagerError> {
+    /// Puts a copy of all pages into slots, and forbids all writes until the next access is served.
+    ///
+    /// # Errors
+    ///
+    /// If a page cannot be written; the slots have then been released.
+    pub fn copy_for_fork(&mut self) -> Result<InitialPages, PagerError> {
         self.end_offers()?;
         self.write_all()?;
         let mut changed = Vec::new();
@@ -527,41 +548,54 @@ impl<P: BitDriven> Paging for Pager<P> {
         Ok(copies)
     }
 
-    fn collect_finished_writes(&mut self) -> Result<(), PagerError> {
+    /// Collects writes that have finished. Called when there is nothing else to do.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pager::serve`]; a failed write is tried again when its page's frame is needed.
+    pub fn collect_finished_writes(&mut self) -> Result<(), PagerError> {
         self.reap(false)
     }
 
-    fn end(&mut self) -> Result<(), PagerError> {
+    /// The program has ended, so pages still queued need not be written. Waits for the writes under way, so that
+    /// the counts are final.
+    ///
+    /// # Errors
+    ///
+    /// If the memory is no longer accessible; a failing store causes no error.
+    pub fn end(&mut self) -> Result<(), PagerError> {
         self.wait_for_writes_of(|_| true)?;
         self.withdraw(|_, _| true);
         Ok(())
     }
 
-    fn counts(&self) -> Counts {
+    /// What was counted.
+    pub fn counts(&self) -> Counts {
         Counts { footprint_pages: self.pages.footprint.len() as u64, ..self.counts }
     }
 
-    fn times(&self) -> &Times {
+    /// Where time went.
+    pub fn times(&self) -> &Times {
         &self.times
     }
 
-    fn fault_served(&mut self, time: Duration) {
+    /// A fault has been served, `time` after the pager learned of it.
+    pub fn fault_served(&mut self, time: Duration) {
         self.times.fault_served(time);
     }
 
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        self.memory.policy().gauges(show);
+    /// The values by which the policy adapts.
+    pub fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        self.memory.gauges(show);
     }
 
-    fn inspect(&self, inspector: &mut dyn Inspector) {
-        self.memory.policy().inspect(inspector);
+    /// The policy's lists.
+    pub fn inspect(&self, inspector: &mut dyn Inspector) {
+        self.memory.inspect(inspector);
     }
 
-    fn occupied_bytes(&self) -> u64 {
+    /// Bytes that the store occupies.
+    pub fn occupied_bytes(&self) -> u64 {
         self.store.occupied_bytes()
-    }
-
-    fn check_invariants(&self) {
-        self.check();
     }
 }

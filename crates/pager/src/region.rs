@@ -12,7 +12,7 @@ use rustix::mm::munmap;
 
 use crate::driver::{Bits, Command, Control, Driver, Progress, Settings, channel_of_control};
 use crate::memory_file::{MemoryFile, are_pages_single};
-use crate::paging::{EventSink, InitialPages, Parts};
+use crate::parts::{EventSink, InitialPages, Parts};
 use crate::store::Store;
 use crate::translations::PageMap;
 use crate::userfault::{Userfault, obstacle};
@@ -113,11 +113,11 @@ impl PagedRegion {
             thread::Builder::new().name("clockhand pager".to_owned()).spawn(move || {
                 let watch = watch;
                 let patience = settings.patience;
-                let paging = settings.build(parts);
+                let pager = settings.build(parts);
                 let driver = Driver {
                     userfault,
                     base: address,
-                    paging,
+                    pager,
                     channel,
                     program: None,
                     patience,

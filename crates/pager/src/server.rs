@@ -14,7 +14,7 @@ use crate::connection::serve_connection;
 use crate::driver::{Bits, Command, Control, Progress, Settings};
 use crate::inherited_socket::{InheritedSocket, random_token};
 use crate::interrupts::Interrupts;
-use crate::paging::{EventSink, InitialPages};
+use crate::parts::{EventSink, InitialPages};
 use crate::store::{CompressedRam, EmulatedDevice, Store, StoreError, SwapFile};
 use crate::watchdog::{LOOK_EVERY, Watchdog};
 

@@ -1,14 +1,17 @@
 //! What must hold between any two calls, for tests.
 
-use clockhand_policy::page::BitDriven;
 use clockhand_policy::{Frame, Frames, PageId};
 
 use super::Pager;
 use super::page_states::{ASIDE, IN_FLIGHT, MAPPED, PRESENT, READ_AHEAD, WRITABLE};
 
-impl<P: BitDriven> Pager<P> {
-    /// Recounts everything.
-    pub(super) fn check(&self) {
+impl Pager {
+    /// Recounts everything, for tests.
+    ///
+    /// # Panics
+    ///
+    /// If anything disagrees.
+    pub fn check_invariants(&self) {
         self.memory.check_invariants();
         assert!(self.early.is_none(), "a read has been forgotten");
         let mut present = 0;

@@ -4,13 +4,12 @@
 //! knows nothing of it: an access to such a page is a miss, for which nothing need be read.
 
 use clockhand_policy::PageId;
-use clockhand_policy::page::BitDriven;
 
 use super::Pager;
 use super::page_states::{ASIDE, PRESENT, READ_AHEAD};
-use crate::paging::PagerError;
+use crate::parts::PagerError;
 
-impl<P: BitDriven> Pager<P> {
+impl Pager {
     /// A page leaves that is in the store as it is.
     pub(super) fn let_go(&mut self, page: PageId) -> Result<(), PagerError> {
         let is_aside = self.pages.has(page, PRESENT) && self.pages.has(page, ASIDE);

@@ -14,12 +14,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::slice;
 
-use clockhand_policy::page::BitDriven;
 use clockhand_policy::{Frame, Op, PageId};
 
 use super::Pager;
 use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, READ_AHEAD, WRITABLE};
-use crate::paging::PagerError;
+use crate::parts::PagerError;
 use crate::store::Page;
 
 /// What is known of accesses for which nobody waits.
@@ -65,7 +64,7 @@ impl Offers {
     }
 }
 
-impl<P: BitDriven> Pager<P> {
+impl Pager {
     /// The decisions for this page begin.
     pub(super) fn begin_miss(&mut self, page: PageId) {
         if let Some(offers) = &mut self.offers {

@@ -11,11 +11,10 @@ use std::io;
 use std::time::Instant;
 
 use clockhand_policy::PageId;
-use clockhand_policy::page::BitDriven;
 
 use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, READ_AHEAD};
 use super::{PAGE_BYTES, Pager};
-use crate::paging::PagerError;
+use crate::parts::PagerError;
 use crate::store::{PageAddress, Slot, Store};
 use crate::watchdog::{Waits, during};
 
@@ -185,7 +184,7 @@ impl ReadAhead {
     }
 }
 
-impl<P: BitDriven> Pager<P> {
+impl Pager {
     /// Begins to read the page that the program waits for, and others beside it, for which room must be made before they
     /// have been read.
     pub(super) fn begin_reading(&mut self, page: PageId, slot: Slot) -> Reading {

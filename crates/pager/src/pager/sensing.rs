@@ -3,12 +3,11 @@
 //! The log of references tells what the policy was shown: an access that is found while the policy decides for a miss is
 //! logged before that miss, and the evictions that were decided after them.
 
-use clockhand_policy::page::BitDriven;
 use clockhand_policy::{Frame, Frames, HitBits, Op, PageId};
 
 use super::Pager;
 use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, WRITABLE};
-use crate::paging::{Event, PagerError};
+use crate::parts::{Event, PagerError};
 use crate::watchdog::{Waits, during};
 
 /// Translations are dropped in batches: one for each of this number of frames. What is accessed meanwhile is not seen, which
@@ -37,7 +36,7 @@ impl Decision {
     }
 }
 
-impl<P: BitDriven> Pager<P> {
+impl Pager {
     /// The policy is going to be asked. If a store has failed, this is the same decision as before.
     pub(super) fn begin_decision(&mut self) -> Result<(), PagerError> {
         let is_full = self.memory.is_full();
@@ -48,9 +47,9 @@ impl<P: BitDriven> Pager<P> {
         let is_new = !std::mem::replace(&mut decision.is_open, true);
         self.finish_drops()?;
         self.memory.frames_mut().begin_decision(is_new);
-        if P::SEES_FIRST_ACCESSES && is_new {
+        if self.memory.sees_first_accesses() && is_new {
             // A policy that is to be told of accesses cannot be told while it decides.
-            let frames: Vec<Frame> = self.memory.resident_frames().collect();
+            let frames = self.memory.resident_frames();
             for (page, op) in self.memory.frames_mut().look_at_all(frames.into_iter()) {
                 self.found(page, op);
                 self.memory.hit_sensed(op, self.memory.frame_of(page));
@@ -153,7 +152,7 @@ impl<P: BitDriven> Pager<P> {
                 && self.memory.frame_of(page) != Frame::NONE
         };
         pages.retain(is_within_reach);
-        if P::HIT_BITS != HitBits::Reference {
+        if self.memory.hit_bits() != HitBits::Reference {
             // The next write is to be seen. Those to a clean page are forbidden already, and one that has gone on
             // nevertheless must not be forgotten.
             let table = &self.memory;

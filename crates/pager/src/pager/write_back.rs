@@ -3,13 +3,12 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use clockhand_policy::page::BitDriven;
-use clockhand_policy::{Frame, Frames, Memory, PageId};
+use clockhand_policy::{Frame, Frames, PageId};
 
 use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, PageStates};
 use super::{PAGE_BYTES, Pager};
-use crate::frames::UnmappingFrames;
-use crate::paging::{Event, InitialPages, PagerError};
+use crate::any_memory::AnyMemory;
+use crate::parts::{Event, InitialPages, PagerError};
 use crate::store::{PageAddress, Slot, Store, WriteTicket};
 use crate::watchdog::{Waits, during};
 
@@ -45,7 +44,7 @@ pub(super) enum Then {
     Leaves,
 }
 
-impl<P: BitDriven> Pager<P> {
+impl Pager {
     /// Writes a page that is in memory; with a reserve, queues it.
     ///
     /// After a failure the page is not lost, and the caller asks again.
@@ -216,13 +215,10 @@ impl<P: BitDriven> Pager<P> {
     }
 
     /// Removes the chosen pages from the queue: the program has freed them, or they will be written later.
-    pub(super) fn withdraw(
-        &mut self,
-        is_chosen: impl Fn(PageId, &Memory<P, UnmappingFrames>) -> bool,
-    ) {
+    pub(super) fn withdraw(&mut self, is_chosen: impl Fn(PageId, &dyn AnyMemory) -> bool) {
         let Self { write_queue, pages, counts, preparing, memory, aside, .. } = self;
         write_queue.waiting.retain(|&page| {
-            if !is_chosen(page, memory) {
+            if !is_chosen(page, &**memory) {
                 return true;
             }
             pages.clear(page, IN_FLIGHT);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clockhand_pager::store::{
     FaultScript, FaultyStore, PageAddress, Slot, Store, WriteFault, WriteTicket,
 };
-use clockhand_pager::{Bits, Event, InitialPages, PagerError, Paging, Parts, Settings};
+use clockhand_pager::{Bits, Event, InitialPages, Pager, PagerError, Parts, Settings};
 use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
 use clockhand_policy::{Op, PageId, Ratio};
 use clockhand_twins::Twin;
@@ -142,7 +142,7 @@ struct Expected {
 /// A program that remembers what it wrote.
 struct Program {
     memory: ModelMemory,
-    paging: Box<dyn Paging>,
+    pager: Pager,
     events: Arc<Mutex<Vec<Event>>>,
     expected: Arc<Mutex<Expected>>,
     /// The slots of its store, for copies that no child has.
@@ -311,7 +311,7 @@ impl Program {
             }),
             initial,
         };
-        Program { memory, paging: settings.build(parts), events, expected, slots: slots.another() }
+        Program { memory, pager: settings.build(parts), events, expected, slots: slots.another() }
     }
 
     fn expected(&self) -> MutexGuard<'_, Expected> {
@@ -320,12 +320,12 @@ impl Program {
 
     fn until_it_works<T>(
         &mut self,
-        mut what: impl FnMut(&mut dyn Paging) -> Result<T, PagerError>,
+        mut what: impl FnMut(&mut Pager) -> Result<T, PagerError>,
     ) -> T {
         for _ in 0..100 {
-            match what(&mut *self.paging) {
+            match what(&mut self.pager) {
                 Ok(result) => return result,
-                Err(PagerError::Store { .. }) => self.paging.check_invariants(),
+                Err(PagerError::Store { .. }) => self.pager.check_invariants(),
                 Err(error) => panic!("{error}"),
             }
         }
@@ -334,7 +334,7 @@ impl Program {
 
     fn access(&mut self, page: PageId, op: Op) {
         if !self.memory.allows(page, op) {
-            self.until_it_works(|paging| paging.serve(page, op));
+            self.until_it_works(|pager| pager.serve(page, op));
         }
     }
 
@@ -360,13 +360,13 @@ impl Program {
                 self.memory.write(PageId(page), value);
             }
             Step::Discard(first, pages) => {
-                let discarded = self.paging.discard(PageId(first), pages);
+                let discarded = self.pager.discard(PageId(first), pages);
                 discarded.expect("a store that fails is no reason");
                 self.expected().contents[first as usize..][..pages as usize].fill(0);
             }
             Step::Fork => {
                 // A program whose fork fails goes on.
-                match self.paging.copy_for_fork() {
+                match self.pager.copy_for_fork() {
                     Ok(copies) => copies.into_iter().for_each(|(_, slot)| self.slots.release(slot)),
                     Err(PagerError::Store { .. }) => {}
                     Err(error) => panic!("{error}"),
@@ -394,7 +394,7 @@ fn run_with_mishaps(
     for (&step, &mishap) in steps.iter().zip(mishaps) {
         mishap.into_iter().for_each(|mishap| befall(&script, mishap));
         program.step(step);
-        program.paging.check_invariants();
+        program.pager.check_invariants();
     }
     program
 }
@@ -414,13 +414,13 @@ proptest! {
             let mut program = Program::new(&settings, source, store, &script, InitialPages::new());
             for &step in &steps {
                 program.step(step);
-                program.paging.check_invariants();
+                program.pager.check_invariants();
                 prop_assert!(program.memory.present_pages() <= settings.frames as usize);
             }
             let log = program.log();
             let expected = events_of_twin(&mut *twin(&policy, frames, source.bits()), &log);
             prop_assert_eq!(writes_first(&log), expected, "{}", policy);
-            let counts = program.paging.counts();
+            let counts = program.pager.counts();
             let served = counts.pages_read + counts.pages_zero_filled + counts.pages_rescued;
             prop_assert_eq!(served, counts.misses, "{}", policy);
             let hits = counts.minor_faults + counts.write_protect_faults + counts.sensed_references;
@@ -456,7 +456,7 @@ proptest! {
         let mut parent = Program::new(&settings, source, store.clone(), &script, InitialPages::new());
         before.iter().for_each(|&step| parent.step(step));
         mishaps[..8].iter().flatten().for_each(|&mishap| befall(&script, mishap));
-        let copies = parent.until_it_works(|paging| paging.copy_for_fork());
+        let copies = parent.until_it_works(|pager| pager.copy_for_fork());
         for page in (0..PAGES).map(PageId) {
             prop_assert!(!parent.memory.allows(page, Op::Write), "a page changes while the child is forked");
         }
@@ -470,8 +470,8 @@ proptest! {
             parent.step(Step::Read(page));
             child.step(Step::Read(page));
         }
-        parent.paging.check_invariants();
-        child.paging.check_invariants();
+        parent.pager.check_invariants();
+        child.pager.check_invariants();
         for log in [parent.log(), child.log()] {
             prop_assert_eq!(&log, &events_of_twin(&mut *twin("craw", 6, source.bits()), &log));
         }
@@ -489,10 +489,10 @@ proptest! {
             let mut program = run_with_mishaps(&settings, source, pace, &steps, &mishaps);
             if is_forked {
                 // A copy for a fork waits for all writes.
-                program.until_it_works(|paging| paging.copy_for_fork());
+                program.until_it_works(|pager| pager.copy_for_fork());
             }
-            program.paging.end().expect("a store that fails is no reason");
-            let counts = program.paging.counts();
+            program.pager.end().expect("a store that fails is no reason");
+            let counts = program.pager.counts();
             let left_dirty = counts.dirty_evictions + counts.write_backs;
             prop_assert_eq!(counts.pages_written + counts.pages_not_written, left_dirty, "{}", policy);
         }

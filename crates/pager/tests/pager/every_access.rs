@@ -31,7 +31,7 @@ proptest! {
             let (memory, events) = (ModelMemory::new(PAGES, source), Arc::new(Mutex::new(Vec::new())));
             memory.drop_at_once();
             let log = events.clone();
-            let mut paging = settings.build(Parts {
+            let mut pager = settings.build(Parts {
                 program: Box::new(memory.clone()),
                 translations: memory.translations(),
                 store: Box::new(ModelStore::new(pace)),
@@ -47,7 +47,7 @@ proptest! {
                     continue;
                 }
                 while !memory.allows(page, op) {
-                    paging.serve(page, op).expect("the store does not fail");
+                    pager.serve(page, op).expect("the store does not fail");
                 }
                 let access = Event::Reference { page, op, is_miss: false };
                 for event in events_of_twin(&mut *twin, &[access]) {

@@ -11,7 +11,7 @@ fn a_fork_ends_although_another_thread_writes_every_page_as_soon_as_it_can() {
     let source = Source::SensedWrites;
     for policy in policies() {
         let memory = ModelMemory::new(4, source);
-        let mut paging = with_bits(settings(&policy, 2, 0), source.bits()).build(Parts {
+        let mut pager = with_bits(settings(&policy, 2, 0), source.bits()).build(Parts {
             program: Box::new(memory.clone()),
             translations: memory.translations(),
             store: Box::new(ModelStore::new(0)),
@@ -28,10 +28,10 @@ fn a_fork_ends_although_another_thread_writes_every_page_as_soon_as_it_can() {
         });
         for (page, op) in [(0, Op::Write), (1, Op::Read), (2, Op::Read), (3, Op::Read)] {
             while !memory.allows(PageId(page), op) {
-                paging.serve(PageId(page), op).expect("the store does not fail");
+                pager.serve(PageId(page), op).expect("the store does not fail");
             }
         }
-        paging.copy_for_fork().expect("the store does not fail");
-        paging.check_invariants();
+        pager.copy_for_fork().expect("the store does not fail");
+        pager.check_invariants();
     }
 }

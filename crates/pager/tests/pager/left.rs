@@ -1,6 +1,6 @@
 //! Frames that are kept for writes and for reading ahead, and are not in use, hold the pages that left last.
 
-use clockhand_pager::{InitialPages, Paging, Parts};
+use clockhand_pager::{InitialPages, Pager, Parts};
 use clockhand_policy::PageId;
 
 use crate::decisions::{reading_ahead, settings, with_bits};
@@ -10,11 +10,11 @@ use crate::model::{ModelMemory, ModelStore, Source};
 const PAGES: u32 = 12;
 
 /// Two frames for the policy and three to read ahead; each page has been written.
-fn begun() -> (ModelMemory, Box<dyn Paging>) {
+fn begun() -> (ModelMemory, Pager) {
     let source = Source::SensedWrites;
     let settings = reading_ahead(with_bits(settings("clock", 2, 0), source.bits()), 3);
     let memory = ModelMemory::new(PAGES, source);
-    let mut paging = settings.build(Parts {
+    let mut pager = settings.build(Parts {
         program: Box::new(memory.clone()),
         translations: memory.translations(),
         store: Box::new(ModelStore::new(0)),
@@ -22,48 +22,48 @@ fn begun() -> (ModelMemory, Box<dyn Paging>) {
         initial: InitialPages::new(),
     });
     for page in 0..PAGES {
-        write(&memory, &mut *paging, page, 100 + u64::from(page));
+        write(&memory, &mut pager, page, 100 + u64::from(page));
     }
-    (memory, paging)
+    (memory, pager)
 }
 
 /// Reads pages no two of which are neighbours in the store, so that none is read ahead; returns how many were read from the store
 /// and how many were still in memory.
-fn reads(memory: &ModelMemory, paging: &mut dyn Paging, pages: &[u32]) -> (u64, u64) {
-    let before = paging.counts();
+fn reads(memory: &ModelMemory, pager: &mut Pager, pages: &[u32]) -> (u64, u64) {
+    let before = pager.counts();
     for &page in pages {
-        assert_eq!(read(memory, paging, page), 100 + u64::from(page));
-        paging.check_invariants();
+        assert_eq!(read(memory, pager, page), 100 + u64::from(page));
+        pager.check_invariants();
     }
-    let counts = paging.counts();
+    let counts = pager.counts();
     (counts.pages_read - before.pages_read, counts.pages_rescued - before.pages_rescued)
 }
 
 #[test]
 fn a_page_that_left_last_is_not_read() {
-    let (memory, mut paging) = begun();
-    assert_eq!(reads(&memory, &mut *paging, &[0, 4, 8]), (3, 0));
-    assert_eq!(reads(&memory, &mut *paging, &[0]), (0, 1));
+    let (memory, mut pager) = begun();
+    assert_eq!(reads(&memory, &mut pager, &[0, 4, 8]), (3, 0));
+    assert_eq!(reads(&memory, &mut pager, &[0]), (0, 1));
     // Pages 8, 0 and 2 have left after it.
-    assert_eq!(reads(&memory, &mut *paging, &[2, 6, 10, 4]), (4, 0));
+    assert_eq!(reads(&memory, &mut pager, &[2, 6, 10, 4]), (4, 0));
     assert!(memory.present_pages() <= 5);
 }
 
 #[test]
 fn a_page_that_left_last_and_is_freed_is_zeros() {
-    let (memory, mut paging) = begun();
-    assert_eq!(reads(&memory, &mut *paging, &[0, 4, 8]), (3, 0));
-    paging.discard(PageId(0), 1).expect("the store does not fail");
-    paging.check_invariants();
-    assert_eq!(read(&memory, &mut *paging, 0), 0);
+    let (memory, mut pager) = begun();
+    assert_eq!(reads(&memory, &mut pager, &[0, 4, 8]), (3, 0));
+    pager.discard(PageId(0), 1).expect("the store does not fail");
+    pager.check_invariants();
+    assert_eq!(read(&memory, &mut pager, 0), 0);
 }
 
 #[test]
 fn a_child_has_the_pages_that_left_last() {
-    let (memory, mut paging) = begun();
-    assert_eq!(reads(&memory, &mut *paging, &[0, 4, 8]), (3, 0));
-    let copies = paging.copy_for_fork().expect("the store does not fail");
-    paging.check_invariants();
+    let (memory, mut pager) = begun();
+    assert_eq!(reads(&memory, &mut pager, &[0, 4, 8]), (3, 0));
+    let copies = pager.copy_for_fork().expect("the store does not fail");
+    pager.check_invariants();
     assert!(copies.iter().any(|&(page, _)| page == PageId(0)));
-    assert_eq!(reads(&memory, &mut *paging, &[0]), (0, 1), "it is still the parent's");
+    assert_eq!(reads(&memory, &mut pager, &[0]), (0, 1), "it is still the parent's");
 }
