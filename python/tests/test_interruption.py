@@ -104,7 +104,7 @@ def test_a_printed_simulation_does_without_the_library_of_tables(textbook: Path)
     words = ["simulate", str(textbook), "--policy", "clock,lru,bound", "--frames", "2,3"]
     out, modules = imported(words, {})
     assert "vs bound" in out
-    assert not modules & {"polars", "altair", "numpy"}
+    assert not modules & {"polars", "altair", "numpy", "pydantic"}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-LIBRARIES = ("altair", "jinja2", "numpy", "polars", "pydantic", "rich", "vl_convert")
+LIBRARIES = ("altair", "jinja2", "numpy", "polars", "rich", "vl_convert")
 NEEDED = ("clockhand._engine", "clockhand.command", "clockhand.completion", "clockhand.start")
 """The parts of our library that are there all the same, with all that is in them."""
 
