@@ -13,6 +13,10 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml C
 DEMO_POLICIES := fifo lru clock nru car cflru cflru-dynamic cfclock lru-wsr craw craw-a min
 DEMO_MEMORY := 4%,6%,8%,10%,20%,40%,60%,100%
 
+# All goes into .venv, also while another environment is active, into which maturin would install.
+export VIRTUAL_ENV := $(CURDIR)/.venv
+unexport CONDA_PREFIX
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test torture lint lint-rust lint-python wheel release sources release-tree committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
 
