@@ -1,6 +1,8 @@
-"""What a release is made of: crates that can be packaged, and locks that name what they mean."""
+"""What a release is made of: crates that can be packaged, locks that name what they mean, an
+environment of its own."""
 
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -155,3 +157,16 @@ def test_packages_name_no_repository_that_others_cannot_open(
     assert done.returncode == 0
     assert "urls" not in tomllib.loads((tmp_path / "tree/pyproject.toml").read_text())["project"]
     assert done.stderr.startswith("release: the packages name no repository; for one, give")
+
+
+def test_make_installs_into_its_own_environment_while_another_is_active() -> None:
+    show = "shown: ; @echo $$VIRTUAL_ENV $$CONDA_PREFIX"
+    done = subprocess.run(
+        ["make", "--no-print-directory", "--eval", show, "shown"],
+        cwd=ROOT,
+        env={**os.environ, "VIRTUAL_ENV": "/elsewhere", "CONDA_PREFIX": "/elsewhere"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [str(ROOT / ".venv")]
