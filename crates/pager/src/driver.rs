@@ -328,9 +328,10 @@ impl Driver {
         let is_running = |thread| is_running(process, thread);
         while let Some((fault, learned)) = control.next(Instant::now(), is_running) {
             affinity.follow(fault.thread);
-            let page = PageId(((fault.address - self.base) / PAGE_BYTES as u64) as u32);
+            let offset = fault.address - self.base;
+            let page = PageId((offset / PAGE_BYTES as u64) as u32);
             self.channel.activity.begin(Asked::Page(page.0));
-            let is_miss = self.serve(page, fault.op)?;
+            let is_miss = self.serve(offset, fault.op)?;
             self.channel.activity.end();
             let now = Instant::now();
             control.served(fault.thread, page, is_miss, now);
@@ -375,11 +376,11 @@ impl Driver {
     }
 
     /// Serves an access, trying a failing store again until the patience is used up.
-    fn serve(&mut self, page: PageId, op: Op) -> Result<bool, PagerError> {
+    fn serve(&mut self, offset: u64, op: Op) -> Result<bool, PagerError> {
         let started = Instant::now();
         let mut pause = Duration::from_millis(1);
         loop {
-            match self.pager.serve(page, op) {
+            match self.pager.serve_at(offset, op) {
                 Err(error @ PagerError::Store { .. }) if started.elapsed() < self.patience => {
                     self.store_failed(&error);
                     during(Waits::ForFailingStore, || thread::sleep(pause));

@@ -123,6 +123,18 @@ impl MemoryFile {
         }
     }
 
+    /// Reads words, which are zeros where nothing can be read.
+    pub(crate) fn peek(&self, first: u64, words: &mut [u64]) {
+        // SAFETY: these are the bytes of the words, and every byte is one of a word.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), size_of_val(words))
+        };
+        let read = rustix::io::retry_on_intr(|| {
+            rustix::io::pread(&self.descriptor, &mut *bytes, first * size_of::<u64>() as u64)
+        });
+        bytes[read.unwrap_or(0)..].fill(0);
+    }
+
     pub(crate) fn forget(&self, first: PageId, pages: u32) -> io::Result<()> {
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let (offset, bytes) = (first.index() * PAGE_BYTES, pages as usize * PAGE_BYTES);

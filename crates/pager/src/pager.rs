@@ -7,6 +7,8 @@ mod offers;
 mod page_states;
 mod read_ahead;
 mod sensing;
+mod trails;
+mod window;
 mod write_back;
 
 use std::collections::VecDeque;
@@ -52,6 +54,8 @@ pub struct Pager {
     reserve: usize,
     write_queue: WriteQueue,
     read_ahead: ReadAhead,
+    /// Where in its memory the program waits, in bytes.
+    waits_at: u64,
     /// Pages that have left and whose content is still aside, in the order in which they left.
     left: VecDeque<PageId>,
     /// The read of the page that is waited for, if it was begun before others are loaded.
@@ -102,6 +106,7 @@ impl Pager {
             reserve: frames.reserve as usize,
             write_queue: WriteQueue::default(),
             read_ahead: ReadAhead::new(frames.read_ahead),
+            waits_at: 0,
             left: VecDeque::new(),
             early: None,
             aside: Aside::default(),
@@ -129,6 +134,7 @@ impl Pager {
     /// The page's content is now in memory.
     fn arrived(&mut self, page: PageId) {
         self.pages.set(page, PRESENT);
+        self.read_ahead.trails.arrived(page);
         self.counts.resident_pages += 1;
         self.counts.peak_resident_pages =
             self.counts.peak_resident_pages.max(self.counts.resident_pages);
@@ -470,6 +476,17 @@ impl Pager {
     ///
     /// [`PagerError::Store`]: no page is lost; ask again, and the same victim is written.
     pub fn serve(&mut self, page: PageId, op: Op) -> Result<bool, PagerError> {
+        self.serve_at(u64::from(page.0) * PAGE_BYTES, op)
+    }
+
+    /// The same for the access to a byte of the memory: what lies there says what may be wanted next.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pager::serve`].
+    pub fn serve_at(&mut self, offset: u64, op: Op) -> Result<bool, PagerError> {
+        self.waits_at = offset;
+        let page = PageId((offset / PAGE_BYTES) as u32);
         let is_miss = self.memory.frame_of(page) == Frame::NONE;
         let served = self.serve_access(page, op);
         // Something has failed, and will be tried again.

@@ -17,6 +17,13 @@ pub trait ProgramMemory: Send {
     /// How many pages there are.
     fn pages(&self) -> u32;
 
+    /// Where the program has its first page.
+    fn first_address(&self) -> u64;
+
+    /// Reads words that the program has in its memory, from the word numbered `first` on. Pages without content are zeros; what the
+    /// program writes meanwhile may be seen or not.
+    fn peek(&self, first: u64, words: &mut [u64]);
+
     /// The pager's own view of a page, which needs no translation of the program. Content that is written there is
     /// what the program finds.
     fn address(&self, page: PageId) -> PageAddress;

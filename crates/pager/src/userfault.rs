@@ -14,11 +14,14 @@ const FEATURES: u64 = FEATURE_PAGEFAULT_FLAG_WP
     | FEATURE_MISSING_SHMEM
     | FEATURE_THREAD_ID
     | FEATURE_MINOR_SHMEM
+    | FEATURE_EXACT_ADDRESS
     | FEATURE_WP_HUGETLBFS_SHMEM;
 const FEATURE_PAGEFAULT_FLAG_WP: u64 = 1 << 0;
 const FEATURE_MISSING_SHMEM: u64 = 1 << 5;
 const FEATURE_THREAD_ID: u64 = 1 << 8;
 const FEATURE_MINOR_SHMEM: u64 = 1 << 10;
+/// Messages have the address of the access, and not only that of its page.
+const FEATURE_EXACT_ADDRESS: u64 = 1 << 11;
 const FEATURE_WP_HUGETLBFS_SHMEM: u64 = 1 << 12;
 
 /// Writes to write-protected pages go on, and lift the protection: Linux 6.7 and newer.

@@ -73,6 +73,14 @@ impl ProgramMemory for UserfaultMemory {
         self.file.pages()
     }
 
+    fn first_address(&self) -> u64 {
+        self.base
+    }
+
+    fn peek(&self, first: u64, words: &mut [u64]) {
+        self.file.peek(first, words);
+    }
+
     fn address(&self, page: PageId) -> PageAddress {
         self.file.address(page)
     }

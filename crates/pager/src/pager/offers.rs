@@ -18,6 +18,7 @@ use clockhand_policy::{Frame, Op, PageId};
 
 use super::Pager;
 use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, READ_AHEAD, WRITABLE};
+use super::read_ahead::Guess;
 use crate::parts::PagerError;
 use crate::store::Page;
 
@@ -112,7 +113,7 @@ impl Pager {
         for other in others {
             self.arrived(other);
             self.pages.set(other, READ_AHEAD);
-            self.read_ahead.push(other);
+            self.read_ahead.push(other, Guess::default());
         }
         Ok(())
     }

@@ -1,25 +1,27 @@
 //! Pages that are read ahead, together with a page that the program waits for.
 //!
 //! They are in memory but in no frame of the policy, which is not told of them: an access to one is a miss like any
-//! other, for which nothing need be read. The pages read are those in the slots beside the wanted one: pages that
-//! left together are likely to be wanted together, and the drive reads them in the same operation. How many are read
-//! depends on how many of the previous ones were used, by Linux's rule for its swap (`__swapin_nr_pages` in
-//! mm/swap_state.c).
+//! other, for which nothing need be read. There are three reasons to read a page with another one. It is in a slot beside: pages
+//! that left together are likely to be wanted together, and the drive reads them in the same operation. It is the next one on
+//! a [way through memory](Streams). Or a [pointer](Trails) leads to it that is likely to be followed. A drive reads eight
+//! pages from anywhere in hardly twice the time of one. How many are read depends on how many of the previous ones were used.
 
 use std::collections::VecDeque;
 use std::io;
 use std::time::Instant;
 
-use clockhand_policy::PageId;
+use clockhand_policy::{Frames, PageId};
 
 use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, READ_AHEAD};
+use super::trails::Trails;
+use super::window::{StreamId, Streams, Window};
 use super::{PAGE_BYTES, Pager};
 use crate::parts::PagerError;
 use crate::store::{PageAddress, Slot, Store};
 use crate::watchdog::{Waits, during};
 
-/// The most pages that are read together.
-const MOST_TOGETHER: u32 = 16;
+/// The most pages to which pointers lead that are read together.
+const MOST_BY_POINTERS: usize = 16;
 
 /// Pages that have been read ahead and not been accessed yet. Pages of zeros may be among them.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ pub(super) struct ReadAhead {
     /// How many pages are being read beside one that is waited for.
     under_way: usize,
     slots: Window,
+    streams: Streams,
+    pub(super) trails: Trails,
     /// For pages of zeros that follow one which is touched, and for those that lead up to one.
     zeros: [Window; 2],
 }
@@ -41,13 +45,31 @@ pub(super) struct Waiting {
     pub(super) page: PageId,
     /// How many pages have been needed since that were not at hand.
     misses: u32,
+    guess: Guess,
+}
+
+/// Why a page is read with another one: if for none of these reasons, a pointer leads to it, or it is zeros.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Guess {
+    /// Its slot is beside.
+    is_beside: bool,
+    /// It is the next one of a stream.
+    stream: Option<StreamId>,
+}
+
+/// A page that is read with another one.
+#[derive(Clone, Copy, Debug)]
+struct Other {
+    page: PageId,
+    slot: Slot,
+    guess: Guess,
 }
 
 /// A read under way: a page that the program waits for, and others beside it.
 pub(super) struct Reading {
     page: PageId,
     slot: Slot,
-    others: Vec<(PageId, Slot)>,
+    others: Vec<Other>,
     state: State,
 }
 
@@ -77,48 +99,10 @@ impl Reading {
     }
 
     /// The page that the program waits for and its slot, the others, and whether all of them have been read.
-    fn ended(
-        mut self,
-        store: &mut dyn Store,
-    ) -> (PageId, Slot, Vec<(PageId, Slot)>, io::Result<()>) {
+    fn ended(mut self, store: &mut dyn Store) -> (PageId, Slot, Vec<Other>, io::Result<()>) {
         self.end(store);
         let State::Ended(result) = self.state else { unreachable!("it was waited for") };
         (self.page, self.slot, self.others, result)
-    }
-}
-
-/// How many pages are read together.
-#[derive(Debug)]
-struct Window {
-    /// Pages that were accessed since the last time pages were read ahead.
-    used: u32,
-    /// How many were read together the last time.
-    last_together: u32,
-    /// Where the last page was that the program waited for.
-    last_place: u32,
-}
-
-impl Default for Window {
-    fn default() -> Self {
-        Window { used: 0, last_together: 1, last_place: u32::MAX }
-    }
-}
-
-impl Window {
-    /// How many pages to read together, the one at `place` included: a power of two, and no more than there is room for.
-    fn pages_together(&self, place: u32, capacity: usize) -> usize {
-        let is_neighbour = place.abs_diff(self.last_place) == 1;
-        let by_use = match self.used {
-            0 if !is_neighbour => 1,
-            used => (used + 2).next_power_of_two(),
-        };
-        let most = MOST_TOGETHER.min(capacity as u32 + 1);
-        by_use.max(self.last_together / 2).min(1 << most.ilog2()) as usize
-    }
-
-    /// So many pages are read together.
-    fn moves(&mut self, place: u32, together: usize) {
-        *self = Window { used: 0, last_together: together as u32, last_place: place };
     }
 }
 
@@ -129,6 +113,8 @@ impl ReadAhead {
             waiting: VecDeque::new(),
             under_way: 0,
             slots: Window::default(),
+            streams: Streams::default(),
+            trails: Trails::default(),
             zeros: Default::default(),
         }
     }
@@ -161,8 +147,8 @@ impl ReadAhead {
     }
 
     /// A page has been read ahead.
-    pub(super) fn push(&mut self, page: PageId) {
-        self.waiting.push_back(Waiting { page, misses: 0 });
+    pub(super) fn push(&mut self, page: PageId, guess: Guess) {
+        self.waiting.push_back(Waiting { page, misses: 0, guess });
     }
 
     /// How many pages of zeros to offer together, the one that the program waits for included.
@@ -176,10 +162,16 @@ impl ReadAhead {
     }
 
     /// A page is accessed.
-    fn used(&mut self, is_zeros: bool) {
-        match is_zeros {
-            true => self.zeros.iter_mut().for_each(|window| window.used += 1),
-            false => self.slots.used += 1,
+    fn used(&mut self, page: PageId, is_zeros: bool) {
+        if is_zeros {
+            self.zeros.iter_mut().for_each(|window| window.used += 1);
+            return;
+        }
+        let mut waiting = self.waiting.iter();
+        let Some(waiting) = waiting.find(|waiting| waiting.page == page) else { return };
+        self.slots.used += u32::from(waiting.guess.is_beside);
+        if let Some(stream) = waiting.guess.stream {
+            self.streams.used(stream);
         }
     }
 }
@@ -192,12 +184,10 @@ impl Pager {
         if let Some(reading) = &mut self.early {
             reading.end(&mut *self.store);
         }
-        let others = self.beside(slot);
-        let together = self.read_ahead.slots.pages_together(slot.0, self.read_ahead.capacity);
-        self.read_ahead.slots.moves(slot.0, together);
+        let others = self.likely_with(page, slot);
         self.read_ahead.under_way += others.len();
         self.keep_to_frames(0);
-        let wanted = others.iter().copied().chain([(page, slot)]);
+        let wanted = others.iter().map(|other| (other.page, other.slot)).chain([(page, slot)]);
         let mut reads: Vec<(Slot, PageAddress)> =
             wanted.map(|(page, slot)| (slot, self.place_to_read(page))).collect();
         reads.sort_unstable_by_key(|&(slot, _)| slot.0);
@@ -235,8 +225,8 @@ impl Pager {
         let (page, slot, mut others, mut read) = reading.ended(&mut *self.store);
         self.read_ahead.under_way -= others.len();
         if read.is_err() && !others.is_empty() {
-            for (other, _) in others.drain(..) {
-                self.has_not_been_read(other)?;
+            for other in others.drain(..) {
+                self.has_not_been_read(other.page)?;
             }
             let address = self.place_to_read(page);
             // SAFETY: the page has no translation in the program, and this thread alone handles it.
@@ -246,44 +236,115 @@ impl Pager {
             self.has_not_been_read(page)?;
             return Err(PagerError::Store { operation: "read from", page, source });
         }
-        for &(other, _) in &others {
-            self.arrived(other);
-            self.pages.set(other, READ_AHEAD);
-            self.read_ahead.push(other);
+        for other in &others {
+            self.arrived(other.page);
+            self.pages.set(other.page, READ_AHEAD);
+            self.read_ahead.push(other.page, other.guess);
         }
         self.counts.read_operations += 1;
         self.counts.pages_read_ahead += others.len() as u64;
         self.counts.bytes_read += PAGE_BYTES * (others.len() as u64 + 1);
-        self.offer(others.into_iter().map(|(other, _)| other).collect())
+        self.offer(others.into_iter().map(|other| other.page).collect())
     }
 
     /// Waits for what is being read, and leaves nothing behind.
     pub(super) fn abandon_reading(&mut self, reading: Reading) -> Result<(), PagerError> {
         // What is not wanted need not have been read.
-        let (page, slot, others, _) = reading.ended(&mut *self.store);
+        let (page, _, others, _) = reading.ended(&mut *self.store);
         self.read_ahead.under_way -= others.len();
-        for (page, _) in others.into_iter().chain([(page, slot)]) {
+        for page in others.into_iter().map(|other| other.page).chain([page]) {
             self.has_not_been_read(page)?;
         }
         Ok(())
     }
 
-    /// The pages to read in one operation with the one in `slot`: their slots follow it or lead up to it without a gap. A
-    /// page that is in memory is a gap.
-    fn beside(&self, slot: Slot) -> Vec<(PageId, Slot)> {
-        let most = self.read_ahead.slots.pages_together(slot.0, self.read_ahead.capacity) - 1;
+    /// The pages to read with the one that the program waits for.
+    fn likely_with(&mut self, page: PageId, slot: Slot) -> Vec<Other> {
+        let capacity = self.read_ahead.capacity;
+        if capacity == 0 {
+            return Vec::new();
+        }
+        let mut others = self.beside(slot);
+        let is_of_stream = self.add_next_of_stream(page, &mut others);
+        self.add_next_of_trail(page, is_of_stream, &mut others);
+        others
+    }
+
+    /// Whether a page could be read now, and whence. What is aside and not in memory is being read; what has been discovered and
+    /// has left again is about to be.
+    fn slot_to_read(&self, page: PageId) -> Option<Slot> {
+        let is_absent = !self.pages.has(page, PRESENT | IN_FLIGHT | ASIDE);
+        self.pages.slot(page).filter(|_| is_absent && !self.is_discovered(page))
+    }
+
+    /// The pages whose slots follow this one, or lead up to it, without a gap. A page that is in memory is a gap.
+    fn beside(&mut self, slot: Slot) -> Vec<Other> {
+        let together = self.read_ahead.slots.pages_together(slot.0, self.read_ahead.capacity);
+        self.read_ahead.slots.moves(slot.0, together);
+        let most = together - 1;
+        let guess = Guess { is_beside: true, ..Guess::default() };
         let readable = |number: u32| {
             let page = self.pages.page_in(Slot(number))?;
-            // What is aside and not in memory is being read; what has been discovered and has left again is about to be.
-            let is_absent = !self.pages.has(page, PRESENT | IN_FLIGHT | ASIDE);
-            let is_wanted = is_absent && !self.is_discovered(page);
-            is_wanted.then_some((page, Slot(number)))
+            self.slot_to_read(page).map(|slot| Other { page, slot, guess })
         };
         let behind = (slot.0 + 1..=u32::MAX).map_while(readable).take(most);
         let mut others: Vec<_> = behind.collect();
         let before = (0..slot.0).rev().map_while(readable).take(most - others.len());
         others.extend(before);
         others
+    }
+
+    /// Adds the pages that follow in memory, on the way that the program takes. Returns whether it has come that way.
+    fn add_next_of_stream(&mut self, page: PageId, others: &mut Vec<Other>) -> bool {
+        let room = self.read_ahead.capacity - others.len();
+        let (stream, next) = self.read_ahead.streams.follow(page, room);
+        let is_of_stream = !next.is_empty();
+        for next in next.into_iter().filter(|next| next.0 < self.program.pages()) {
+            if let Some(other) = others.iter_mut().find(|other| other.page == next) {
+                other.guess.stream = Some(stream);
+            } else if let Some(slot) = self.slot_to_read(next) {
+                let guess = Guess { stream: Some(stream), ..Guess::default() };
+                others.push(Other { page: next, slot, guess });
+            }
+        }
+        is_of_stream
+    }
+
+    /// Adds the pages to which pointers lead that the program follows.
+    fn add_next_of_trail(&mut self, page: PageId, is_of_stream: bool, others: &mut Vec<Other>) {
+        // What was discovered is not where the program waits.
+        if self.waits_at / PAGE_BYTES != u64::from(page.0) {
+            return;
+        }
+        let room = self.read_ahead.capacity - others.len();
+        let most = MOST_BY_POINTERS.min(self.read_ahead.capacity / 4).min(room);
+        let searchable = || {
+            let frames = self.memory.resident_frames().into_iter();
+            let loaded = frames.map(|frame| self.memory.frames().page(frame));
+            let waiting = self.read_ahead.waiting.iter().map(|waiting| waiting.page);
+            let mut pages: Vec<_> = loaded.chain(waiting).collect();
+            pages.retain(|&page| self.pages.has(page, PRESENT) && !self.pages.has(page, ASIDE));
+            pages.sort_unstable();
+            pages
+        };
+        let next = self.read_ahead.trails.follow(
+            self.waits_at,
+            &*self.program,
+            // No pointer leads to the next page of a table.
+            (!is_of_stream).then_some(searchable),
+        );
+        let mut added = Vec::with_capacity(most);
+        for next in next {
+            if added.len() == most {
+                break;
+            }
+            let is_new =
+                next != page && others.iter().chain(&added).all(|other| other.page != next);
+            if is_new && let Some(slot) = self.slot_to_read(next) {
+                added.push(Other { page: next, slot, guess: Guess::default() });
+            }
+        }
+        others.extend(added);
     }
 
     /// Where to read a page's content to.
@@ -307,7 +368,7 @@ impl Pager {
 
     /// A page that was read ahead is found to have been accessed: that is known before it is loaded.
     pub(super) fn read_ahead_was_used(&mut self, page: PageId) {
-        self.read_ahead.used(self.pages.slot(page).is_none());
+        self.read_ahead.used(page, self.pages.slot(page).is_none());
     }
 
     /// A page that was read ahead, or was otherwise at hand, is accessed.
@@ -321,7 +382,7 @@ impl Pager {
             return;
         }
         if !self.is_discovered(page) {
-            self.read_ahead.used(is_zeros);
+            self.read_ahead.used(page, is_zeros);
         }
         self.read_ahead.waiting.retain(|waiting| waiting.page != page);
         match is_zeros {

@@ -9,11 +9,14 @@ use crate::model::{ModelMemory, ModelStore, Source};
 
 const PAGES: u32 = 12;
 
+/// So many pages lie between two of them, so that none is near another.
+const APART: u32 = 50;
+
 /// Two frames for the policy and three to read ahead; each page has been written.
 fn begun() -> (ModelMemory, Pager) {
     let source = Source::SensedWrites;
     let settings = reading_ahead(with_bits(settings("clock", 2, 0), source.bits()), 3);
-    let memory = ModelMemory::new(PAGES, source);
+    let memory = ModelMemory::new(PAGES * APART, source);
     let mut pager = settings.build(Parts {
         program: Box::new(memory.clone()),
         translations: memory.translations(),
@@ -22,17 +25,17 @@ fn begun() -> (ModelMemory, Pager) {
         initial: InitialPages::new(),
     });
     for page in 0..PAGES {
-        write(&memory, &mut pager, page, 100 + u64::from(page));
+        write(&memory, &mut pager, page * APART, 100 + u64::from(page));
     }
     (memory, pager)
 }
 
-/// Reads pages no two of which are neighbours in the store, so that none is read ahead; returns how many were read from the store
+/// Reads pages no two of which are neighbours in the store or in memory, so that none is read ahead; returns how many were read from the store
 /// and how many were still in memory.
 fn reads(memory: &ModelMemory, pager: &mut Pager, pages: &[u32]) -> (u64, u64) {
     let before = pager.counts();
     for &page in pages {
-        assert_eq!(read(memory, pager, page), 100 + u64::from(page));
+        assert_eq!(read(memory, pager, page * APART), 100 + u64::from(page));
         pager.check_invariants();
     }
     let counts = pager.counts();

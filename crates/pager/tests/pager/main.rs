@@ -9,3 +9,4 @@ mod left;
 mod model;
 mod real_memory;
 mod security;
+mod trails;

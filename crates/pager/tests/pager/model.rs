@@ -11,6 +11,9 @@ use clockhand_policy::{Op, PageId};
 
 const PAGE_BYTES: usize = 4096;
 
+/// Where a program has its memory.
+pub const FIRST_ADDRESS: u64 = 0x7000_0000_0000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Translation {
     None,
@@ -138,6 +141,13 @@ impl ModelMemory {
         content[..8].copy_from_slice(&value.to_ne_bytes());
     }
 
+    /// The program writes a word of its memory.
+    pub fn write_word(&self, offset: u64, value: u64) {
+        let (page, byte) = (offset as usize / PAGE_BYTES, offset as usize % PAGE_BYTES);
+        assert!(self.allows(PageId(page as u32), Op::Write));
+        self.mmu().contents[page].0[byte..byte + 8].copy_from_slice(&value.to_ne_bytes());
+    }
+
     pub fn is_present(&self, page: PageId) -> bool {
         self.mmu().is_present[page.index()]
     }
@@ -150,6 +160,22 @@ impl ModelMemory {
 impl ProgramMemory for ModelMemory {
     fn pages(&self) -> u32 {
         self.mmu().is_present.len() as u32
+    }
+
+    fn first_address(&self) -> u64 {
+        FIRST_ADDRESS
+    }
+
+    fn peek(&self, first: u64, words: &mut [u64]) {
+        let mmu = self.mmu();
+        for (at, word) in (first as usize..).zip(words) {
+            let (page, byte) = (at * 8 / PAGE_BYTES, at * 8 % PAGE_BYTES);
+            let bytes = &mmu.contents[page].0[byte..byte + 8];
+            *word = match mmu.is_present[page] {
+                true => u64::from_ne_bytes(bytes.try_into().expect("eight bytes")),
+                false => 0,
+            };
+        }
     }
 
     fn address(&self, page: PageId) -> PageAddress {

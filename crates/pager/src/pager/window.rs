@@ -1,0 +1,186 @@
+//! How many pages are read together.
+
+use std::collections::VecDeque;
+
+use clockhand_policy::PageId;
+
+/// The most pages that are read together because they are neighbours.
+const MOST_TOGETHER: u32 = 16;
+
+/// How many pages are read together: the more of those are used that were read ahead, the more, and half as many at least as the
+/// last time. This is Linux's rule for its swap (`__swapin_nr_pages` in mm/swap_state.c).
+#[derive(Debug)]
+pub(super) struct Window {
+    /// Pages that were accessed since the last time pages were read ahead.
+    pub(super) used: u32,
+    /// How many were read together the last time.
+    last_together: u32,
+    /// Where the last page was that the program waited for.
+    last_place: u32,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Window { used: 0, last_together: 1, last_place: u32::MAX }
+    }
+}
+
+impl Window {
+    /// How many pages to read together, the one at `place` included: a power of two, and no more than there is room for.
+    pub(super) fn pages_together(&self, place: u32, capacity: usize) -> usize {
+        self.pages_if(place.abs_diff(self.last_place) == 1, capacity)
+    }
+
+    /// The same when it is known whether the page is a neighbour of the last one.
+    fn pages_if(&self, is_neighbour: bool, capacity: usize) -> usize {
+        let by_use = match self.used {
+            0 if !is_neighbour => 1,
+            used => (used + 2).next_power_of_two(),
+        };
+        let most = MOST_TOGETHER.min(capacity as u32 + 1);
+        by_use.max(self.last_together / 2).min(1 << most.ilog2()) as usize
+    }
+
+    /// So many pages are read together.
+    pub(super) fn moves(&mut self, place: u32, together: usize) {
+        *self = Window { used: 0, last_together: together as u32, last_place: place };
+    }
+}
+
+/// How many streams are followed.
+const MOST_STREAMS: usize = 8;
+
+/// A page is of a stream if it is at most so many pages behind those that were read last, or before the last one.
+const REACH: u32 = 16;
+
+/// A program's ways through its memory, each from page to page in one direction, with a window each: while it goes through a
+/// table it looks things up elsewhere.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    /// Those that were followed last are at the end.
+    streams: VecDeque<Stream>,
+    begun: u64,
+}
+
+/// The number of a stream; the next one to begin has another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StreamId(u64);
+
+#[derive(Debug)]
+struct Stream {
+    id: StreamId,
+    window: Window,
+    is_downwards: bool,
+}
+
+impl Stream {
+    /// Whether a page that is wanted is of this stream, and how far from the last one if so.
+    fn distance(&self, page: PageId) -> Option<u32> {
+        let distance = page.0.abs_diff(self.window.last_place);
+        (distance <= self.window.last_together + REACH).then_some(distance)
+    }
+}
+
+impl Streams {
+    /// The program waits for a page. Returns of which stream it is, and the pages that are likely to be wanted next, nearest
+    /// first, for which there must be room.
+    pub(super) fn follow(&mut self, page: PageId, capacity: usize) -> (StreamId, Vec<PageId>) {
+        let distances = self.streams.iter().enumerate();
+        let near = distances.filter_map(|(at, stream)| Some((stream.distance(page)?, at)));
+        let followed = near.min().and_then(|(_, at)| self.streams.remove(at));
+        let is_begun = followed.is_none();
+        let mut stream = followed.unwrap_or_else(|| self.begin());
+        if !is_begun && page.0 != stream.window.last_place {
+            stream.is_downwards = page.0 < stream.window.last_place;
+        }
+        let together = stream.window.pages_if(!is_begun, capacity);
+        stream.window.moves(page.0, together);
+        let (id, is_downwards) = (stream.id, stream.is_downwards);
+        self.streams.push_back(stream);
+        let next = |distance| match is_downwards {
+            true => page.0.checked_sub(distance),
+            false => page.0.checked_add(distance),
+        };
+        (id, (1..together as u32).map_while(next).map(PageId).collect())
+    }
+
+    /// A new stream, in place of the one that has not been followed for longest.
+    fn begin(&mut self) -> Stream {
+        if self.streams.len() == MOST_STREAMS {
+            self.streams.pop_front();
+        }
+        self.begun += 1;
+        Stream { id: StreamId(self.begun), window: Window::default(), is_downwards: false }
+    }
+
+    /// A page has been accessed that was read ahead because of this stream, which may have been given up.
+    pub(super) fn used(&mut self, id: StreamId) {
+        let mut streams = self.streams.iter_mut();
+        if let Some(stream) = streams.find(|stream| stream.id == id) {
+            stream.window.used += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read with each of the pages when all that is read ahead is used.
+    fn read_with(pages: &[u32]) -> Vec<Vec<u32>> {
+        let mut streams = Streams::default();
+        let read = |&page: &u32| {
+            let (id, next) = streams.follow(PageId(page), 64);
+            next.iter().for_each(|_| streams.used(id));
+            next.iter().map(|page| page.0).collect()
+        };
+        pages.iter().map(read).collect()
+    }
+
+    #[test]
+    fn a_way_upwards_is_read_ahead_further_and_further() {
+        let read = read_with(&[100, 101, 103, 107]);
+        assert_eq!(read, [vec![], vec![102], vec![104, 105, 106], (108..115).collect()]);
+    }
+
+    #[test]
+    fn a_way_downwards_ends_at_the_first_page() {
+        assert_eq!(read_with(&[4, 3, 1]), [vec![], vec![2], vec![0]]);
+    }
+
+    #[test]
+    fn ways_that_alternate_are_told_apart() {
+        let read = read_with(&[100, 5000, 101, 4999, 103, 4997]);
+        let expected =
+            [vec![], vec![], vec![102], vec![4998], vec![104, 105, 106], vec![4996, 4995, 4994]];
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn pages_far_from_each_other_are_read_alone() {
+        let scattered: Vec<u32> = (0..100).map(|number| number * 7919 % 100_003).collect();
+        assert!(read_with(&scattered).iter().all(Vec::is_empty));
+    }
+
+    #[test]
+    fn what_is_not_used_is_read_no_further() {
+        let mut streams = Streams::default();
+        let mut read = |page| streams.follow(PageId(page), 64);
+        let (id, _) = read(0);
+        assert_eq!(read(1).1.len(), 1);
+        (0..14).for_each(|_| streams.used(id));
+        let mut read = |page| streams.follow(PageId(page), 64).1.len();
+        assert_eq!([3, 19, 27, 31, 33].map(&mut read), [15, 7, 3, 1, 1]);
+    }
+
+    #[test]
+    fn use_of_a_stream_that_was_given_up_changes_nothing() {
+        let mut streams = Streams::default();
+        let (first, _) = streams.follow(PageId(0), 64);
+        for page in 1..=MOST_STREAMS as u32 {
+            streams.follow(PageId(1000 * page), 64);
+        }
+        streams.used(first);
+        assert_eq!(streams.follow(PageId(0), 64).1, []);
+    }
+}

@@ -1,0 +1,149 @@
+//! Pointers that a program follows lead to pages that are read ahead.
+
+use clockhand_pager::{Bits, Counts, InitialPages, PagedRegion, Pager, Parts};
+use clockhand_policy::{Op, PageId};
+
+use crate::decisions::{SOURCES, reading_ahead, settings, with_bits};
+use crate::last_moment::write;
+use crate::model::{FIRST_ADDRESS, ModelMemory, ModelStore, Source};
+use crate::real_memory::{is_refused, numbers};
+
+const PAGE_BYTES: u64 = 4096;
+
+/// How many objects there are, one in each page.
+const OBJECTS: u32 = 1000;
+
+/// An array of words, and behind it the objects.
+const ARRAY_PAGES: u32 = 8;
+
+/// Numbers up to this one in no order.
+fn shuffled(count: u32) -> Vec<u32> {
+    let (mut next, mut order) = (numbers(1), (0..count).collect::<Vec<_>>());
+    (1..order.len()).rev().for_each(|last| order.swap(last, next(last as u64 + 1) as usize));
+    order
+}
+
+/// How the words of the array are arranged.
+#[derive(Clone, Copy)]
+struct Array {
+    /// How many words there are for each object; the first is a pointer.
+    words: u32,
+    is_downwards: bool,
+    /// Whether they are pointers, and not only numbers.
+    has_pointers: bool,
+}
+
+/// A program goes through the array three times and reads each object.
+fn counts_of(array: Array, source: Source) -> Counts {
+    let settings = reading_ahead(with_bits(settings("clock", 128, 0), source.bits()), 64);
+    let memory = ModelMemory::new(ARRAY_PAGES + OBJECTS, source);
+    let mut pager = settings.build(Parts {
+        program: Box::new(memory.clone()),
+        translations: memory.translations(),
+        store: Box::new(ModelStore::new(0)),
+        events: Box::new(|_| ()),
+        initial: InitialPages::new(),
+    });
+    let access = |pager: &mut Pager, offset: u64, op| {
+        let page = PageId((offset / PAGE_BYTES) as u32);
+        while !memory.allows(page, op) {
+            pager.serve_at(offset, op).expect("the store does not fail");
+            pager.check_invariants();
+        }
+        page
+    };
+    let order = shuffled(OBJECTS);
+    let place = |number: u32| {
+        let page = ARRAY_PAGES + order[number as usize];
+        u64::from(page) * PAGE_BYTES + u64::from(number % 50) * 8
+    };
+    for page in ARRAY_PAGES..ARRAY_PAGES + OBJECTS {
+        write(&memory, &mut pager, page, u64::from(page));
+    }
+    let word = |number: u32| {
+        let number = if array.is_downwards { OBJECTS - number } else { number };
+        u64::from(number * array.words) * 8
+    };
+    for number in 0..OBJECTS {
+        let first = if array.has_pointers { FIRST_ADDRESS } else { 0 };
+        access(&mut pager, word(number), Op::Write);
+        memory.write_word(word(number), first + place(number));
+    }
+    let before = pager.counts();
+    for _ in 0..3 {
+        for number in 0..OBJECTS {
+            access(&mut pager, word(number), Op::Read);
+            let page = access(&mut pager, place(number), Op::Read);
+            assert_eq!(memory.read(page), u64::from(page.0));
+        }
+    }
+    let counts = pager.counts();
+    Counts {
+        pages_read: counts.pages_read - before.pages_read,
+        read_operations: counts.read_operations - before.read_operations,
+        pages_read_in_vain: counts.pages_read_in_vain - before.pages_read_in_vain,
+        ..counts
+    }
+}
+
+fn pages_in_a_read(counts: &Counts) -> f64 {
+    counts.pages_read as f64 / counts.read_operations as f64
+}
+
+#[test]
+fn pages_to_which_an_array_of_pointers_leads_are_read_together() {
+    for source in Source::ALL {
+        for (words, is_downwards) in [(1, false), (1, true), (4, false), (4, true)] {
+            let counts = counts_of(Array { words, is_downwards, has_pointers: true }, source);
+            assert!(
+                pages_in_a_read(&counts) > 6.0,
+                "{words}, {is_downwards}, {source:?}: {counts:?}"
+            );
+            assert!(counts.pages_read_in_vain < counts.pages_read / 20, "{counts:?}");
+        }
+    }
+}
+
+#[test]
+fn numbers_lead_nowhere() {
+    let array = Array { words: 1, is_downwards: false, has_pointers: false };
+    let counts = counts_of(array, Source::SensedWrites);
+    assert!(pages_in_a_read(&counts) < 1.5, "{counts:?}");
+    assert!(counts.pages_read_in_vain < counts.pages_read / 8, "{counts:?}");
+}
+
+/// Reads of a program in real memory that goes through an array, whose words are pointers or only numbers.
+fn reads_of_real_memory(bits: Bits, has_pointers: bool) -> u64 {
+    let settings = reading_ahead(with_bits(settings("clock", 128, 0), bits), 64);
+    let pages = ARRAY_PAGES + OBJECTS;
+    let store = Box::new(ModelStore::new(0));
+    let region = PagedRegion::new(pages, settings, store, Box::new(|_| ())).expect("it pages");
+    let start = region.as_ptr().cast::<u64>();
+    // SAFETY: the word lies in the region, which is memory, and one thread uses it.
+    let read = |word: usize| unsafe { start.add(word).read_volatile() };
+    // SAFETY: as above.
+    let write = |word: usize, value| unsafe { start.add(word).write_volatile(value) };
+    let order = shuffled(OBJECTS);
+    let place = |number: usize| (ARRAY_PAGES + order[number]) as usize * PAGE_BYTES as usize / 8;
+    (ARRAY_PAGES as usize..pages as usize).for_each(|page| write(page * 512, page as u64));
+    let first = if has_pointers { start as u64 } else { 0 };
+    (0..order.len()).for_each(|number| write(number, first + place(number) as u64 * 8));
+    for _ in 0..3 {
+        for number in 0..order.len() {
+            let object = (read(number) - first) / PAGE_BYTES;
+            assert_eq!(read(object as usize * 512), object);
+        }
+    }
+    region.finish().counts.read_operations
+}
+
+#[test]
+fn pointers_in_real_memory_lead_to_pages_that_are_read_together() {
+    if is_refused() {
+        return;
+    }
+    for bits in SOURCES {
+        let (followed, not) = (reads_of_real_memory(bits, true), reads_of_real_memory(bits, false));
+        assert!(4 * followed < not, "{bits:?}: {followed} reads, {not} without pointers");
+    }
+}
