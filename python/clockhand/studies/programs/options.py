@@ -28,7 +28,7 @@ class ProgramOptions(TypedDict, total=False):
         reserve: Frames of each process that are kept for write-backs under way; as
             :func:`kept_frames` says if not given.
         read_ahead: Frames of each process that are kept for pages which are read before they are
-            asked for, beside one that is; if not given as many again, or none if there are fewer
+            asked for, with one that is; if not given as many again, or none if there are fewer
             than 64 frames or pages stay in RAM.
         bits: ``"sensed"``, the default: the kernel answers the access that sets a bit again, and
             the pager looks; ``"mapped"``: the pager answers it.
