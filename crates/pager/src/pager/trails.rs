@@ -13,16 +13,16 @@ use clockhand_policy::PageId;
 
 use crate::program_memory::ProgramMemory;
 
-/// How many words before or behind a pointer are looked at for the next one: those of 128 pointers in structures of 32 bytes, or
+/// How many words before or behind a pointer are looked at for the next one: those of 64 pointers in structures of 32 bytes, or
 /// on a trusted trail of 512, most of which may lead to pages that are in memory.
-const REACH: u64 = 512;
+const REACH: u64 = 256;
 const TRUSTED_REACH: u64 = 2048;
 
 /// A pointer leads to an access if it points to it or to at most so many bytes before it.
 const OBJECT_BYTES: u64 = 256;
 
 /// The most trails that are followed.
-const MOST_TRAILS: usize = 16;
+const MOST_TRAILS: usize = 4;
 
 /// When a trail has led to so many accesses, it is taken to lead to the next ones.
 const TRUSTED: u32 = 2;
@@ -82,13 +82,17 @@ impl Trail {
         }
     }
 
+    /// How many words beside its last pointer the next one is among.
+    fn reach(&self) -> u64 {
+        if self.followed < TRUSTED { REACH } else { TRUSTED_REACH }
+    }
+
     /// Reads the words among which its next pointer is.
     fn read(&mut self, program: &dyn ProgramMemory) {
-        let reach = if self.followed < TRUSTED { REACH } else { TRUSTED_REACH };
         let (before, behind) = match self.direction {
-            None => (reach, reach),
-            Some(Direction::Up) => (0, reach),
-            Some(Direction::Down) => (reach, 0),
+            None => (self.reach(), self.reach()),
+            Some(Direction::Up) => (0, self.reach()),
+            Some(Direction::Down) => (self.reach(), 0),
         };
         self.is_outdated = false;
         self.first = self.at.saturating_sub(before);
@@ -96,12 +100,28 @@ impl Trail {
         read(program, self.first..end, &mut self.words);
     }
 
-    /// Which word, the nearest of those read last, leads to the address.
+    /// The words that were read last and lie ahead, from its last pointer on, and of which word of memory the first is.
+    fn ahead(&self) -> (u64, &[u64]) {
+        let at = (self.at - self.first) as usize;
+        match self.direction {
+            None => (self.first, &self.words),
+            Some(Direction::Up) => (self.at, self.words.get(at..).unwrap_or_default()),
+            Some(Direction::Down) => (self.first, self.words.get(..=at).unwrap_or_default()),
+        }
+    }
+
+    /// Whether so few of them lie ahead that others are to be read, or a page of them has come into memory since.
+    fn is_short(&self) -> bool {
+        self.is_outdated || (self.ahead().1.len() as u64) < self.reach() / 2
+    }
+
+    /// Which word, the nearest of those ahead, leads to the address.
     fn pointer_to(&self, address: u64) -> Option<u64> {
-        if !leads_any(&self.words, address) {
+        let (first, words) = self.ahead();
+        if !leads_any(words, address) {
             return None;
         }
-        let words = (self.first..).zip(&self.words);
+        let words = (first..).zip(words);
         let pointers = words.filter(|&(_, &word)| leads_to(word, address)).map(|(at, _)| at);
         pointers.min_by_key(|at| at.abs_diff(self.at))
     }
@@ -113,7 +133,7 @@ impl Trail {
             let offset = word.wrapping_sub(program.first_address());
             (offset < bytes).then_some(PageId((offset / PAGE_BYTES as u64) as u32))
         };
-        let pages = self.words.iter().filter_map(page);
+        let pages = self.ahead().1.iter().filter_map(page);
         match self.direction {
             Some(Direction::Down) => pages.rev().collect(),
             _ => pages.collect(),
@@ -129,7 +149,7 @@ impl Trail {
         let direction = if at > self.at { Direction::Up } else { Direction::Down };
         self.direction = Some(direction);
         self.at = at;
-        self.followed += 1;
+        self.followed = self.followed.saturating_add(1);
         self.followed == TRUSTED
     }
 
@@ -177,7 +197,9 @@ impl Trails {
                 // There may be more of the kind.
                 self.patience = self.least_patience;
             }
-            trail.read(program);
+            if trail.is_short() {
+                trail.read(program);
+            }
             true
         });
         let leading = self.trails.iter().filter(|trail| trail.missed == 0);
@@ -186,7 +208,7 @@ impl Trails {
         if let Some(trail) = leading.filter(|trail| trail.followed >= TRUSTED) {
             return trail.pages_ahead(program);
         }
-        self.unexplained += 1;
+        self.unexplained = self.unexplained.saturating_add(1);
         if self.unexplained > self.patience.max(LEAST_BETWEEN_SEARCHES)
             && let Some(pages) = searchable
         {

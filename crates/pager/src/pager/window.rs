@@ -50,6 +50,10 @@ impl Window {
 /// How many streams are followed.
 const MOST_STREAMS: usize = 8;
 
+/// A stream on which nothing has been read ahead, or nothing of that was used, is taken up where a page is at most so far from
+/// the last one: at random, pages are nearer than [`REACH`] often, if memory is small.
+const NEIGHBOUR: u32 = 2;
+
 /// A page is of a stream if it is at most so many pages behind those that were read last, or before the last one.
 const REACH: u32 = 16;
 
@@ -87,13 +91,14 @@ impl Streams {
     pub(super) fn follow(&mut self, page: PageId, capacity: usize) -> (StreamId, Vec<PageId>) {
         let distances = self.streams.iter().enumerate();
         let near = distances.filter_map(|(at, stream)| Some((stream.distance(page)?, at)));
-        let followed = near.min().and_then(|(_, at)| self.streams.remove(at));
-        let is_begun = followed.is_none();
+        let nearest = near.min();
+        let followed = nearest.and_then(|(_, at)| self.streams.remove(at));
         let mut stream = followed.unwrap_or_else(|| self.begin());
-        if !is_begun && page.0 != stream.window.last_place {
+        if nearest.is_some() && page.0 != stream.window.last_place {
             stream.is_downwards = page.0 < stream.window.last_place;
         }
-        let together = stream.window.pages_if(!is_begun, capacity);
+        let is_neighbour = nearest.is_some_and(|(distance, _)| distance <= NEIGHBOUR);
+        let together = stream.window.pages_if(is_neighbour, capacity);
         stream.window.moves(page.0, together);
         let (id, is_downwards) = (stream.id, stream.is_downwards);
         self.streams.push_back(stream);
