@@ -1,11 +1,11 @@
 //! Frames that are kept for writes and for reading ahead, and are not in use, hold the pages that left last.
 
-use clockhand_pager::{InitialPages, Pager, Parts};
+use clockhand_pager::Pager;
 use clockhand_policy::PageId;
 
 use crate::decisions::{reading_ahead, settings, with_bits};
 use crate::last_moment::{read, write};
-use crate::model::{ModelMemory, ModelStore, Source};
+use crate::model::{ModelMemory, Source};
 
 const PAGES: u32 = 12;
 
@@ -17,21 +17,15 @@ fn begun() -> (ModelMemory, Pager) {
     let source = Source::SensedWrites;
     let settings = reading_ahead(with_bits(settings("clock", 2, 0), source.bits()), 3);
     let memory = ModelMemory::new(PAGES * APART, source);
-    let mut pager = settings.build(Parts {
-        program: Box::new(memory.clone()),
-        translations: memory.translations(),
-        store: Box::new(ModelStore::new(0)),
-        events: Box::new(|_| ()),
-        initial: InitialPages::new(),
-    });
+    let mut pager = memory.pager(&settings);
     for page in 0..PAGES {
         write(&memory, &mut pager, page * APART, 100 + u64::from(page));
     }
     (memory, pager)
 }
 
-/// Reads pages no two of which are neighbours in the store or in memory, so that none is read ahead; returns how many were read from the store
-/// and how many were still in memory.
+/// Reads pages no two of which are neighbours in the store or in memory, so that none is read ahead; returns how many
+/// were read from the store and how many were still in memory.
 fn reads(memory: &ModelMemory, pager: &mut Pager, pages: &[u32]) -> (u64, u64) {
     let before = pager.counts();
     for &page in pages {

@@ -6,7 +6,9 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use clockhand_pager::store::{Page, PageAddress, Slot, Store, WriteTicket};
-use clockhand_pager::{Bits, ProgramMemory, Seen, Translations};
+use clockhand_pager::{
+    Bits, InitialPages, Pager, Parts, ProgramMemory, Seen, Settings, Translations,
+};
 use clockhand_policy::{Op, PageId};
 
 const PAGE_BYTES: usize = 4096;
@@ -77,6 +79,17 @@ impl ModelMemory {
             unmapping: Vec::new(),
         };
         ModelMemory(Arc::new(Mutex::new(mmu)), Arc::default())
+    }
+
+    /// A pager of it over a store of its own, whose events nobody wants.
+    pub fn pager(&self, settings: &Settings) -> Pager {
+        settings.build(Parts {
+            program: Box::new(self.clone()),
+            translations: self.translations(),
+            store: Box::new(ModelStore::new(0)),
+            events: Box::new(|_| ()),
+            initial: InitialPages::new(),
+        })
     }
 
     /// Another thread of the program does this at the last moment before a page is taken.

@@ -1,6 +1,6 @@
 //! Pointers that a program follows lead to pages that are read ahead.
 
-use clockhand_pager::{Bits, Counts, InitialPages, PagedRegion, Pager, Parts};
+use clockhand_pager::{Bits, Counts, PagedRegion, Pager};
 use clockhand_policy::{Op, PageId};
 
 use crate::decisions::{SOURCES, reading_ahead, settings, with_bits};
@@ -37,13 +37,7 @@ struct Array {
 fn counts_of(array: Array, source: Source, objects: u32, frames: u32) -> Counts {
     let settings = reading_ahead(with_bits(settings("clock", frames, 0), source.bits()), 64);
     let memory = ModelMemory::new(objects + ARRAY_PAGES, source);
-    let mut pager = settings.build(Parts {
-        program: Box::new(memory.clone()),
-        translations: memory.translations(),
-        store: Box::new(ModelStore::new(0)),
-        events: Box::new(|_| ()),
-        initial: InitialPages::new(),
-    });
+    let mut pager = memory.pager(&settings);
     let access = |pager: &mut Pager, offset: u64, op| {
         let page = PageId((offset / PAGE_BYTES) as u32);
         while !memory.allows(page, op) {
