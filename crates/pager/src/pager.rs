@@ -4,6 +4,7 @@ mod aside;
 mod invariants;
 mod left;
 mod offers;
+mod offsets;
 mod page_states;
 mod read_ahead;
 mod sensing;

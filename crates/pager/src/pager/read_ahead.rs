@@ -1,10 +1,10 @@
 //! Pages that are read ahead, together with a page that the program waits for.
 //!
 //! They are in memory but in no frame of the policy, which is not told of them: an access to one is a miss like any
-//! other, for which nothing need be read. There are three reasons to read a page with another one. It is in a slot beside: pages
+//! other, for which nothing need be read. There are four reasons to read a page with another one. It is in a slot beside: pages
 //! that left together are likely to be wanted together, and the drive reads them in the same operation. It is the next one on
-//! a [way through memory](Streams). Or a [pointer](Trails) leads to it that is likely to be followed. A drive reads eight
-//! pages from anywhere in hardly twice the time of one. How many are read depends on how many of the previous ones were used.
+//! a [way through memory](Streams). A [pointer](Trails) leads to it that is likely to be followed. Or it lies at a
+//! [distance](Offsets) at which pages were wanted before. A drive reads eight pages from anywhere in hardly twice the time of one. How many are read depends on how many of the previous ones were used.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use clockhand_policy::{Frames, PageId};
 
+use super::offsets::{Expected, Offsets};
 use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, READ_AHEAD};
 use super::trails::Trails;
 use super::window::{StreamId, Streams, Window};
@@ -22,6 +23,9 @@ use crate::watchdog::{Waits, during};
 
 /// The most pages to which pointers lead that are read together.
 const MOST_BY_POINTERS: usize = 16;
+
+/// The most pages at distances that recur that are read together.
+const MOST_BY_OFFSETS: usize = 8;
 
 /// Pages that have been read ahead and not been accessed yet. Pages of zeros may be among them.
 #[derive(Debug)]
@@ -34,6 +38,7 @@ pub(super) struct ReadAhead {
     under_way: usize,
     slots: Window,
     streams: Streams,
+    offsets: Offsets,
     pub(super) trails: Trails,
     /// For pages of zeros that follow one which is touched, and for those that lead up to one.
     zeros: [Window; 2],
@@ -55,6 +60,8 @@ pub(super) struct Guess {
     is_beside: bool,
     /// It is the next one of a stream.
     stream: Option<StreamId>,
+    /// It is at a distance that recurs.
+    expected: Option<Expected>,
 }
 
 /// A page that is read with another one.
@@ -114,6 +121,7 @@ impl ReadAhead {
             under_way: 0,
             slots: Window::default(),
             streams: Streams::default(),
+            offsets: Offsets::default(),
             trails: Trails::default(),
             zeros: Default::default(),
         }
@@ -172,6 +180,9 @@ impl ReadAhead {
         self.slots.used += u32::from(waiting.guess.is_beside);
         if let Some(stream) = waiting.guess.stream {
             self.streams.used(stream);
+        }
+        if let Some(expected) = waiting.guess.expected {
+            self.offsets.used(expected);
         }
     }
 }
@@ -267,6 +278,7 @@ impl Pager {
         let mut others = self.beside(slot);
         let is_of_stream = self.add_next_of_stream(page, &mut others);
         self.add_next_of_trail(page, is_of_stream, &mut others);
+        self.add_expected(page, &mut others);
         others
     }
 
@@ -310,10 +322,40 @@ impl Pager {
         is_of_stream
     }
 
+    /// Adds the pages at distances from this one that recur, if there is no better reason to read another one: they would drop
+    /// pages that are likelier, and leave gaps in rows of neighbours.
+    fn add_expected(&mut self, page: PageId, others: &mut Vec<Other>) {
+        if !self.waits_for(page) {
+            return;
+        }
+        let expected = self.read_ahead.offsets.follow(self.waits_at);
+        if !others.is_empty() {
+            return;
+        }
+        let most = MOST_BY_OFFSETS.min(self.read_ahead.capacity / 4);
+        for expected in expected.into_iter().take(most) {
+            let number = expected.place / PAGE_BYTES;
+            if number >= u64::from(self.program.pages()) {
+                continue;
+            }
+            let next = PageId(number as u32);
+            let is_new = next != page && others.iter().all(|other| other.page != next);
+            if is_new && let Some(slot) = self.slot_to_read(next) {
+                let guess = Guess { expected: Some(expected), ..Guess::default() };
+                others.push(Other { page: next, slot, guess });
+                self.read_ahead.offsets.read(expected);
+            }
+        }
+    }
+
+    /// Whether the program waits for this page. It does not for one that was discovered.
+    fn waits_for(&self, page: PageId) -> bool {
+        self.waits_at / PAGE_BYTES == u64::from(page.0)
+    }
+
     /// Adds the pages to which pointers lead that the program follows.
     fn add_next_of_trail(&mut self, page: PageId, is_of_stream: bool, others: &mut Vec<Other>) {
-        // What was discovered is not where the program waits.
-        if self.waits_at / PAGE_BYTES != u64::from(page.0) {
+        if !self.waits_for(page) {
             return;
         }
         let room = self.read_ahead.capacity - others.len();

@@ -7,6 +7,7 @@ mod forks;
 mod last_moment;
 mod left;
 mod model;
+mod offsets;
 mod real_memory;
 mod security;
 mod trails;

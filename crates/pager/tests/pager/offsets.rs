@@ -1,0 +1,75 @@
+//! Pages at distances that recur are read together.
+
+use clockhand_pager::Counts;
+use clockhand_policy::{Op, PageId};
+
+use crate::decisions::{reading_ahead, settings, with_bits};
+use crate::last_moment::write;
+use crate::model::{ModelMemory, Source};
+use crate::real_memory::numbers;
+
+/// A table, one row a page, and two of its columns together.
+const PAGES: u32 = 2048;
+
+/// What is counted when a program goes through these pages, of which all have content, with 128 frames.
+fn counts_of(order: &[u32], source: Source) -> Counts {
+    let settings = reading_ahead(with_bits(settings("clock", 128, 0), source.bits()), 64);
+    let memory = ModelMemory::new(PAGES, source);
+    let mut pager = memory.pager(&settings);
+    for page in 0..PAGES {
+        write(&memory, &mut pager, page, u64::from(page));
+    }
+    let before = pager.counts();
+    for &page in order {
+        while !memory.allows(PageId(page), Op::Read) {
+            pager.serve(PageId(page), Op::Read).expect("the store does not fail");
+        }
+        assert_eq!(memory.read(PageId(page)), u64::from(page));
+        pager.check_invariants();
+    }
+    let counts = pager.counts();
+    Counts {
+        pages_read: counts.pages_read - before.pages_read,
+        read_operations: counts.read_operations - before.read_operations,
+        pages_read_in_vain: counts.pages_read_in_vain - before.pages_read_in_vain,
+        ..counts
+    }
+}
+
+fn pages_in_a_read(counts: &Counts) -> f64 {
+    counts.pages_read as f64 / counts.read_operations as f64
+}
+
+#[test]
+fn columns_of_a_table_are_read_several_rows_together() {
+    // Each column is 61 pages from its next row.
+    let column = |first: u32| (first..PAGES).step_by(61);
+    let order: Vec<u32> = (0..61).flat_map(|first| column(first * 23 % 61)).collect();
+    for source in Source::ALL {
+        let counts = counts_of(&order, source);
+        assert!(pages_in_a_read(&counts) > 3.0, "{source:?}: {counts:?}");
+        assert!(counts.pages_read_in_vain < counts.pages_read / 4, "{source:?}: {counts:?}");
+    }
+}
+
+#[test]
+fn a_list_in_the_order_of_a_multiplicative_hash_is_read_several_together() {
+    let mut order: Vec<u32> = (0..PAGES).collect();
+    order.sort_by_key(|&page| page.wrapping_mul(2_654_435_761));
+    for source in Source::ALL {
+        let counts = counts_of(&order, source);
+        assert!(pages_in_a_read(&counts) > 3.0, "{source:?}: {counts:?}");
+        assert!(counts.pages_read_in_vain < counts.pages_read / 4, "{source:?}: {counts:?}");
+    }
+}
+
+#[test]
+fn pages_at_random_are_read_alone() {
+    let mut next = numbers(1);
+    let order: Vec<u32> = (0..4 * PAGES).map(|_| next(u64::from(PAGES)) as u32).collect();
+    for source in Source::ALL {
+        let counts = counts_of(&order, source);
+        assert!(pages_in_a_read(&counts) < 1.1, "{source:?}: {counts:?}");
+        assert!(counts.pages_read_in_vain < counts.pages_read / 12, "{source:?}: {counts:?}");
+    }
+}
