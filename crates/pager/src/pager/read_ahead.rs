@@ -4,7 +4,8 @@
 //! other, for which nothing need be read. There are four reasons to read a page with another one. It is in a slot beside: pages
 //! that left together are likely to be wanted together, and the drive reads them in the same operation. It is the next one on
 //! a [way through memory](Streams). A [pointer](Trails) leads to it that is likely to be followed. Or it lies at a
-//! [distance](Offsets) at which pages were wanted before. A drive reads eight pages from anywhere in hardly twice the time of one. How many are read depends on how many of the previous ones were used.
+//! [distance](Offsets) at which pages were wanted before. A drive reads eight pages from anywhere in hardly twice the time of
+//! one. How many are read depends on how many of the previous ones were used.
 
 use std::collections::VecDeque;
 use std::io;
@@ -333,7 +334,10 @@ impl Pager {
             return;
         }
         let most = MOST_BY_OFFSETS.min(self.read_ahead.capacity / 4);
-        for expected in expected.into_iter().take(most) {
+        for expected in expected {
+            if others.len() == most {
+                break;
+            }
             let number = expected.place / PAGE_BYTES;
             if number >= u64::from(self.program.pages()) {
                 continue;
