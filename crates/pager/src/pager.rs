@@ -61,6 +61,8 @@ pub struct Pager {
     left: VecDeque<PageId>,
     /// The read of the page that is waited for, if it was begun before others are loaded.
     early: Option<Reading>,
+    /// A read whose page the program has already, while others beside it are still read.
+    trailing: Option<Reading>,
     /// Sensed bits: contents that the program must not reach.
     aside: Aside,
     /// `None` with mapped bits.
@@ -110,6 +112,7 @@ impl Pager {
             waits_at: 0,
             left: VecDeque::new(),
             early: None,
+            trailing: None,
             aside: Aside::default(),
             decision,
             offers: sees_writes.then(Offers::default),
@@ -486,6 +489,7 @@ impl Pager {
     ///
     /// As [`Pager::serve`].
     pub fn serve_at(&mut self, offset: u64, op: Op) -> Result<bool, PagerError> {
+        self.end_trailing()?;
         self.waits_at = offset;
         let page = PageId((offset / PAGE_BYTES) as u32);
         let is_miss = self.memory.frame_of(page) == Frame::NONE;
@@ -506,6 +510,7 @@ impl Pager {
         if pages == 0 {
             return Ok(());
         }
+        self.end_trailing()?;
         let end = first.0 + pages;
         let is_discarded = |page: PageId| (first.0..end).contains(&page.0);
         self.wait_for_writes_of(is_discarded)?;
@@ -533,6 +538,7 @@ impl Pager {
     ///
     /// If a page cannot be written; the slots have then been released.
     pub fn copy_for_fork(&mut self) -> Result<InitialPages, PagerError> {
+        self.end_trailing()?;
         self.end_offers()?;
         self.write_all()?;
         let mut changed = Vec::new();
@@ -582,6 +588,7 @@ impl Pager {
     ///
     /// If the memory is no longer accessible; a failing store causes no error.
     pub fn end(&mut self) -> Result<(), PagerError> {
+        self.end_trailing()?;
         self.wait_for_writes_of(|_| true)?;
         self.withdraw(|_, _| true);
         Ok(())

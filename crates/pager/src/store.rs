@@ -148,6 +148,12 @@ pub trait Store: Send {
         true
     }
 
+    /// Waits for one page of the read that was begun, while the others are still read; [`Store::end_read`] completes it. Returns
+    /// whether the page has been read: if not, which is always so of a store that reads at once, it completes with the others.
+    fn end_read_of(&mut self, _slot: Slot) -> bool {
+        false
+    }
+
     /// Waits for the read that was begun.
     ///
     /// # Errors

@@ -106,6 +106,14 @@ impl Reading {
         }
     }
 
+    /// Whether the page that the program waits for may have been read while the others are still read. It is likely to want one of
+    /// the others at once if they are neighbours, or pointers lead to them, and would wait again.
+    fn may_trail(&self) -> bool {
+        matches!(self.state, State::UnderWay)
+            && !self.others.is_empty()
+            && self.others.iter().all(|other| other.guess.expected.is_some())
+    }
+
     /// The page that the program waits for and its slot, the others, and whether all of them have been read.
     fn ended(mut self, store: &mut dyn Store) -> (PageId, Slot, Vec<Other>, io::Result<()>) {
         self.end(store);
@@ -193,7 +201,7 @@ impl Pager {
     /// have been read.
     pub(super) fn begin_reading(&mut self, page: PageId, slot: Slot) -> Reading {
         // A store reads for one at a time.
-        if let Some(reading) = &mut self.early {
+        for reading in self.early.iter_mut().chain(&mut self.trailing) {
             reading.end(&mut *self.store);
         }
         let others = self.likely_with(page, slot);
@@ -231,9 +239,16 @@ impl Pager {
         Ok(reading)
     }
 
-    /// Waits for what has been read. If the pages could not be read together, the one that the program waits for is read
-    /// alone.
+    /// Waits for what has been read, or only for the page that the program waits for: then the others [trail](Self::end_trailing).
+    /// If the pages could not be read together, the one that the program waits for is read alone.
     pub(super) fn end_reading(&mut self, reading: Reading) -> Result<(), PagerError> {
+        let may_trail = self.offers.is_some() && self.trailing.is_none() && reading.may_trail();
+        if may_trail && self.store.end_read_of(reading.slot) {
+            self.counts.read_operations += 1;
+            self.counts.bytes_read += PAGE_BYTES;
+            self.trailing = Some(reading);
+            return Ok(());
+        }
         let (page, slot, mut others, mut read) = reading.ended(&mut *self.store);
         self.read_ahead.under_way -= others.len();
         if read.is_err() && !others.is_empty() {
@@ -248,14 +263,34 @@ impl Pager {
             self.has_not_been_read(page)?;
             return Err(PagerError::Store { operation: "read from", page, source });
         }
+        self.counts.read_operations += 1;
+        self.counts.bytes_read += PAGE_BYTES;
+        self.have_been_read(others)
+    }
+
+    /// Waits for the pages that trail behind one that the program has already: before anything else is done.
+    pub(super) fn end_trailing(&mut self) -> Result<(), PagerError> {
+        let Some(reading) = self.trailing.take() else { return Ok(()) };
+        let started = Instant::now();
+        let (_, _, others, read) = during(Waits::ForRead, || reading.ended(&mut *self.store));
+        self.times.read_wait += started.elapsed();
+        self.read_ahead.under_way -= others.len();
+        if read.is_ok() {
+            return self.have_been_read(others);
+        }
+        // Nobody waits for them. Who does is told what has failed.
+        others.iter().try_for_each(|other| self.has_not_been_read(other.page))
+    }
+
+    /// Pages have been read with another one.
+    fn have_been_read(&mut self, others: Vec<Other>) -> Result<(), PagerError> {
         for other in &others {
             self.arrived(other.page);
             self.pages.set(other.page, READ_AHEAD);
             self.read_ahead.push(other.page, other.guess);
         }
-        self.counts.read_operations += 1;
         self.counts.pages_read_ahead += others.len() as u64;
-        self.counts.bytes_read += PAGE_BYTES * (others.len() as u64 + 1);
+        self.counts.bytes_read += PAGE_BYTES * others.len() as u64;
         self.offer(others.into_iter().map(|other| other.page).collect())
     }
 

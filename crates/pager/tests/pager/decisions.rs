@@ -202,6 +202,10 @@ impl<S: Store> Store for BusyProgram<S> {
         self.store.has_read()
     }
 
+    fn end_read_of(&mut self, slot: Slot) -> bool {
+        self.store.end_read_of(slot)
+    }
+
     fn end_read(&mut self) -> io::Result<()> {
         self.store.end_read()
     }

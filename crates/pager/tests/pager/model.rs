@@ -445,6 +445,13 @@ impl Store for ModelStore {
         self.read.is_empty() || self.pace & 1 == 0
     }
 
+    fn end_read_of(&mut self, slot: Slot) -> bool {
+        let at = self.read.iter().position(|&(read, _)| read == slot).expect("it is being read");
+        let (slot, into) = self.read.swap_remove(at);
+        // SAFETY: the caller that began the read has kept the pages valid until now.
+        unsafe { self.read(slot, into) }.is_ok()
+    }
+
     fn end_read(&mut self) -> io::Result<()> {
         let read = std::mem::take(&mut self.read);
         // SAFETY: the caller that began the read has kept the pages valid until now.

@@ -73,3 +73,40 @@ fn pages_at_random_are_read_alone() {
         assert!(counts.pages_read_in_vain < counts.pages_read / 12, "{source:?}: {counts:?}");
     }
 }
+
+/// The program goes on with its page while others are still read, and then frees one of them, or forks.
+#[test]
+fn pages_that_trail_behind_the_wanted_one_are_not_lost() {
+    let source = Source::SensedWrites;
+    let settings = reading_ahead(with_bits(settings("clock", 128, 0), source.bits()), 64);
+    let memory = ModelMemory::new(PAGES, source);
+    let mut pager = memory.pager(&settings);
+    for page in 0..PAGES {
+        write(&memory, &mut pager, page, u64::from(page));
+    }
+    let order: Vec<u32> = (0..61).flat_map(|first| (first * 23 % 61..PAGES).step_by(61)).collect();
+    let (mut freed, mut trailed) = (vec![false; PAGES as usize], 0);
+    for (step, &page) in order.iter().enumerate() {
+        let before = pager.counts();
+        while !memory.allows(PageId(page), Op::Read) {
+            pager.serve(PageId(page), Op::Read).expect("the store does not fail");
+        }
+        assert_eq!(memory.read(PageId(page)), if freed[page as usize] { 0 } else { page.into() });
+        let counts = pager.counts();
+        let has_trailed = counts.read_operations > before.read_operations
+            && counts.pages_read_ahead == before.pages_read_ahead;
+        trailed += u32::from(has_trailed && step > 100);
+        match order.get(step + 1 + step % 3) {
+            Some(&next) if step % 7 == 0 => {
+                pager.discard(PageId(next), 1).expect("memory can be given back");
+                freed[next as usize] = true;
+            }
+            _ if step % 31 == 0 => drop(pager.copy_for_fork().expect("the store does not fail")),
+            _ => {}
+        }
+        pager.check_invariants();
+    }
+    assert!(trailed > 50, "{trailed} of {:?}", pager.counts());
+    pager.end().expect("memory can be looked at");
+    pager.check_invariants();
+}

@@ -143,8 +143,16 @@ impl Operation {
     }
 
     fn writes_to(&self, slot: Slot) -> bool {
+        self.ticket.is_some() && self.transfers(slot)
+    }
+
+    fn reads(&self, slot: Slot) -> bool {
+        self.ticket.is_none() && self.transfers(slot)
+    }
+
+    fn transfers(&self, slot: Slot) -> bool {
         let slots = self.first.0 as usize..self.first.0 as usize + self.vectors.len();
-        self.ticket.is_some() && slots.contains(&(slot.0 as usize))
+        slots.contains(&(slot.0 as usize))
     }
 }
 
@@ -209,8 +217,13 @@ impl SwapFileStore {
             .expect("there are no more operations than entries in the queue");
     }
 
+    /// Whether a page is being read.
+    fn is_reading(&self, slot: Slot) -> bool {
+        self.operations.iter().flatten().any(|operation| operation.reads(slot))
+    }
+
     /// Waits for a read awake, as long as that pays.
-    fn watch_read(&mut self) {
+    fn watch(&mut self, is_under_way: impl Fn(&Self) -> bool) {
         self.progress(false);
         if self.slept_for > 0 {
             self.slept_for -= 1;
@@ -218,7 +231,7 @@ impl SwapFileStore {
         }
         let started = Instant::now();
         let mut last_look = started;
-        while self.reads > 0 {
+        while is_under_way(self) {
             std::thread::yield_now();
             self.progress(false);
             let now = Instant::now();
@@ -388,8 +401,24 @@ impl Store for SwapFileStore {
         self.reads == 0
     }
 
+    fn end_read_of(&mut self, slot: Slot) -> bool {
+        self.watch(|store| store.is_reading(slot));
+        while self.is_reading(slot) {
+            self.progress(true);
+        }
+        let Some(at) = self.read.iter().position(|&(read, _)| read == slot) else { return false };
+        let (slot, into) = self.read[at];
+        // SAFETY: nothing else accesses the page before `end_read` has returned.
+        let has_read =
+            self.read_failure.is_none() && unsafe { self.file.is_as_written(slot, into) };
+        if has_read {
+            self.read.swap_remove(at);
+        }
+        has_read
+    }
+
     fn end_read(&mut self) -> io::Result<()> {
-        self.watch_read();
+        self.watch(|store| store.reads > 0);
         while self.reads > 0 {
             self.progress(true);
         }
@@ -463,6 +492,8 @@ impl Drop for SwapFileStore {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::super::Shared;
     use super::*;
     use crate::store::Page;
@@ -529,6 +560,59 @@ mod tests {
         store.finished_write(true).expect("a write is under way").1.unwrap();
         assert_eq!(file.slots().owners(slots[3]), 0);
         assert_eq!(file.slots().owners(slots[4]), 1);
+    }
+
+    #[test]
+    fn one_page_of_a_read_may_be_waited_for_before_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = SwapFile::open(&folder.path().join("swap"), None).unwrap();
+        let Some(mut store) = crate::store::tests::store_in(&file) else { return };
+        let mut pages: Vec<Page> = (0..16).map(|number| Page([number; PAGE_BYTES])).collect();
+        let mut slots = Vec::new();
+        store.allocate(pages.len(), &mut slots).unwrap();
+        let address = |(slot, page): (&Slot, &mut Page)| (*slot, page.address());
+        let written: Vec<_> = slots.iter().zip(&mut pages).map(address).collect();
+        // SAFETY: the pages live until the write has finished.
+        unsafe { store.start_write(&written) }.unwrap();
+        store.finished_write(true).expect("a write is under way").1.unwrap();
+        pages.fill(Page::ZEROS);
+        // Every other one, and two neighbours.
+        let read: Vec<_> = [0, 2, 3, 5, 9, 15].map(|at| (slots[at], pages[at].address())).to_vec();
+        for wanted in [0, 2, 3, 15] {
+            // SAFETY: the pages live until the read has ended.
+            unsafe { store.begin_read(&read) }.unwrap();
+            assert!(store.end_read_of(slots[wanted]));
+            assert_eq!(pages[wanted].0[4095], wanted as u8);
+            // It is no part of the read any more.
+            pages[wanted].0.fill(77);
+            assert!(!store.end_read_of(slots[wanted]));
+            store.end_read().unwrap();
+            assert_eq!(pages[wanted].0[4095], 77);
+            let others = [0, 2, 3, 5, 9, 15].into_iter().filter(|&other| other != wanted);
+            others.for_each(|other| assert_eq!(pages[other].0[0], other as u8));
+        }
+    }
+
+    #[test]
+    fn a_page_that_is_not_as_it_was_written_fails_with_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("swap");
+        let file = SwapFile::open(&path, None).unwrap();
+        let Some(mut store) = crate::store::tests::store_in(&file) else { return };
+        let mut pages = vec![Page([1; PAGE_BYTES]); 3];
+        let mut slots = Vec::new();
+        store.allocate(pages.len(), &mut slots).unwrap();
+        let address = |(slot, page): (&Slot, &mut Page)| (*slot, page.address());
+        let all: Vec<_> = slots.iter().zip(&mut pages).map(address).collect();
+        // SAFETY: the pages live until the write has finished.
+        unsafe { store.start_write(&all) }.unwrap();
+        store.finished_write(true).expect("a write is under way").1.unwrap();
+        let other = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        other.write_all_at(&[2; 4096], offset_of(slots[0].0 as usize)).unwrap();
+        // SAFETY: the pages live until the read has ended.
+        unsafe { store.begin_read(&[all[0], all[2]]) }.unwrap();
+        assert!(!store.end_read_of(slots[0]));
+        assert!(store.end_read().unwrap_err().to_string().contains("is not as it was written"));
     }
 
     #[test]
