@@ -133,7 +133,7 @@ pub trait Store: Send {
     /// # Safety
     ///
     /// Each page is writable and stays so, and nothing else accesses it, until [`Store::end_read`] has returned or the store
-    /// has been dropped.
+    /// has been dropped; or, of one page, until [`Store::end_read_of`] has returned that it has been read.
     ///
     /// # Errors
     ///

@@ -408,7 +408,7 @@ impl Store for SwapFileStore {
         }
         let Some(at) = self.read.iter().position(|&(read, _)| read == slot) else { return false };
         let (slot, into) = self.read[at];
-        // SAFETY: nothing else accesses the page before `end_read` has returned.
+        // SAFETY: nothing else accesses the page before this returns.
         let has_read =
             self.read_failure.is_none() && unsafe { self.file.is_as_written(slot, into) };
         if has_read {
