@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use clockhand_pager::store::{Page, PageAddress, Slot, Store, WriteTicket};
 use clockhand_pager::{
-    Bits, InitialPages, Pager, Parts, ProgramMemory, Seen, Settings, Translations,
+    Bits, Counts, InitialPages, Pager, Parts, ProgramMemory, Seen, Settings, Translations,
 };
 use clockhand_policy::{Op, PageId};
 
@@ -495,4 +495,19 @@ impl Store for ModelStore {
     fn occupied_bytes(&self) -> u64 {
         (self.slots().owners.len() * PAGE_BYTES) as u64
     }
+}
+
+/// What has been counted, with pages and operations read since then.
+pub fn reads_since(before: &Counts, pager: &Pager) -> Counts {
+    let counts = pager.counts();
+    Counts {
+        pages_read: counts.pages_read - before.pages_read,
+        read_operations: counts.read_operations - before.read_operations,
+        pages_read_in_vain: counts.pages_read_in_vain - before.pages_read_in_vain,
+        ..counts
+    }
+}
+
+pub fn pages_in_a_read(counts: &Counts) -> f64 {
+    counts.pages_read as f64 / counts.read_operations as f64
 }

@@ -1,14 +1,14 @@
 //! Pages at distances that recur are read together.
 
 use clockhand_pager::Counts;
-use clockhand_policy::{Op, PageId};
+use clockhand_policy::PageId;
 
 use crate::decisions::{reading_ahead, settings, with_bits};
-use crate::last_moment::write;
-use crate::model::{ModelMemory, Source};
+use crate::last_moment::{read, write};
+use crate::model::{ModelMemory, Source, pages_in_a_read, reads_since};
 use crate::real_memory::numbers;
 
-/// A table, one row a page, and two of its columns together.
+/// Of a table that a program reads by columns.
 const PAGES: u32 = 2048;
 
 /// What is counted when a program goes through these pages, of which all have content, with 128 frames.
@@ -21,46 +21,35 @@ fn counts_of(order: &[u32], source: Source) -> Counts {
     }
     let before = pager.counts();
     for &page in order {
-        while !memory.allows(PageId(page), Op::Read) {
-            pager.serve(PageId(page), Op::Read).expect("the store does not fail");
-        }
-        assert_eq!(memory.read(PageId(page)), u64::from(page));
+        assert_eq!(read(&memory, &mut pager, page), u64::from(page));
         pager.check_invariants();
     }
-    let counts = pager.counts();
-    Counts {
-        pages_read: counts.pages_read - before.pages_read,
-        read_operations: counts.read_operations - before.read_operations,
-        pages_read_in_vain: counts.pages_read_in_vain - before.pages_read_in_vain,
-        ..counts
-    }
+    reads_since(&before, &pager)
 }
 
-fn pages_in_a_read(counts: &Counts) -> f64 {
-    counts.pages_read as f64 / counts.read_operations as f64
+/// All pages, one column after the other: each row is 61 pages from the next one.
+fn by_columns() -> Vec<u32> {
+    (0..61).flat_map(|first| (first * 23 % 61..PAGES).step_by(61)).collect()
+}
+
+fn assert_read_together(order: &[u32]) {
+    for source in Source::ALL {
+        let counts = counts_of(order, source);
+        assert!(pages_in_a_read(&counts) > 3.0, "{source:?}: {counts:?}");
+        assert!(counts.pages_read_in_vain < counts.pages_read / 4, "{source:?}: {counts:?}");
+    }
 }
 
 #[test]
 fn columns_of_a_table_are_read_several_rows_together() {
-    // Each column is 61 pages from its next row.
-    let column = |first: u32| (first..PAGES).step_by(61);
-    let order: Vec<u32> = (0..61).flat_map(|first| column(first * 23 % 61)).collect();
-    for source in Source::ALL {
-        let counts = counts_of(&order, source);
-        assert!(pages_in_a_read(&counts) > 3.0, "{source:?}: {counts:?}");
-        assert!(counts.pages_read_in_vain < counts.pages_read / 4, "{source:?}: {counts:?}");
-    }
+    assert_read_together(&by_columns());
 }
 
 #[test]
 fn a_list_in_the_order_of_a_multiplicative_hash_is_read_several_together() {
     let mut order: Vec<u32> = (0..PAGES).collect();
     order.sort_by_key(|&page| page.wrapping_mul(2_654_435_761));
-    for source in Source::ALL {
-        let counts = counts_of(&order, source);
-        assert!(pages_in_a_read(&counts) > 3.0, "{source:?}: {counts:?}");
-        assert!(counts.pages_read_in_vain < counts.pages_read / 4, "{source:?}: {counts:?}");
-    }
+    assert_read_together(&order);
 }
 
 #[test]
@@ -84,14 +73,12 @@ fn pages_that_trail_behind_the_wanted_one_are_not_lost() {
     for page in 0..PAGES {
         write(&memory, &mut pager, page, u64::from(page));
     }
-    let order: Vec<u32> = (0..61).flat_map(|first| (first * 23 % 61..PAGES).step_by(61)).collect();
+    let order = by_columns();
     let (mut freed, mut trailed) = (vec![false; PAGES as usize], 0);
     for (step, &page) in order.iter().enumerate() {
         let before = pager.counts();
-        while !memory.allows(PageId(page), Op::Read) {
-            pager.serve(PageId(page), Op::Read).expect("the store does not fail");
-        }
-        assert_eq!(memory.read(PageId(page)), if freed[page as usize] { 0 } else { page.into() });
+        let expected = if freed[page as usize] { 0 } else { page.into() };
+        assert_eq!(read(&memory, &mut pager, page), expected);
         let counts = pager.counts();
         let has_trailed = counts.read_operations > before.read_operations
             && counts.pages_read_ahead == before.pages_read_ahead;

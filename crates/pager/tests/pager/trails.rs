@@ -5,7 +5,7 @@ use clockhand_policy::{Op, PageId};
 
 use crate::decisions::{SOURCES, reading_ahead, settings, with_bits};
 use crate::last_moment::write;
-use crate::model::{FIRST_ADDRESS, ModelMemory, ModelStore, Source};
+use crate::model::{FIRST_ADDRESS, ModelMemory, ModelStore, Source, pages_in_a_read, reads_since};
 use crate::real_memory::{is_refused, numbers};
 
 const PAGE_BYTES: u64 = 4096;
@@ -69,17 +69,7 @@ fn counts_of(array: Array, source: Source, objects: u32, frames: u32) -> Counts 
         }
         pager.check_invariants();
     }
-    let counts = pager.counts();
-    Counts {
-        pages_read: counts.pages_read - before.pages_read,
-        read_operations: counts.read_operations - before.read_operations,
-        pages_read_in_vain: counts.pages_read_in_vain - before.pages_read_in_vain,
-        ..counts
-    }
-}
-
-fn pages_in_a_read(counts: &Counts) -> f64 {
-    counts.pages_read as f64 / counts.read_operations as f64
+    reads_since(&before, &pager)
 }
 
 #[test]
