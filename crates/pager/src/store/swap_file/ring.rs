@@ -562,19 +562,25 @@ mod tests {
         assert_eq!(file.slots().owners(slots[4]), 1);
     }
 
+    /// Writes pages into new slots, and waits for it.
+    fn write(store: &mut SwapFileStore, pages: &mut [Page]) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        store.allocate(pages.len(), &mut slots).unwrap();
+        let address = |(slot, page): (&Slot, &mut Page)| (*slot, page.address());
+        let batch: Vec<_> = slots.iter().zip(pages).map(address).collect();
+        // SAFETY: the pages live until the write has finished.
+        unsafe { store.start_write(&batch) }.unwrap();
+        store.finished_write(true).expect("a write is under way").1.unwrap();
+        slots
+    }
+
     #[test]
     fn one_page_of_a_read_may_be_waited_for_before_the_others() {
         let folder = tempfile::tempdir().unwrap();
         let file = SwapFile::open(&folder.path().join("swap"), None).unwrap();
         let Some(mut store) = crate::store::tests::store_in(&file) else { return };
         let mut pages: Vec<Page> = (0..16).map(|number| Page([number; PAGE_BYTES])).collect();
-        let mut slots = Vec::new();
-        store.allocate(pages.len(), &mut slots).unwrap();
-        let address = |(slot, page): (&Slot, &mut Page)| (*slot, page.address());
-        let written: Vec<_> = slots.iter().zip(&mut pages).map(address).collect();
-        // SAFETY: the pages live until the write has finished.
-        unsafe { store.start_write(&written) }.unwrap();
-        store.finished_write(true).expect("a write is under way").1.unwrap();
+        let slots = write(&mut store, &mut pages);
         pages.fill(Page::ZEROS);
         // Every other one, and two neighbours.
         let read: Vec<_> = [0, 2, 3, 5, 9, 15].map(|at| (slots[at], pages[at].address())).to_vec();
@@ -600,17 +606,11 @@ mod tests {
         let file = SwapFile::open(&path, None).unwrap();
         let Some(mut store) = crate::store::tests::store_in(&file) else { return };
         let mut pages = vec![Page([1; PAGE_BYTES]); 3];
-        let mut slots = Vec::new();
-        store.allocate(pages.len(), &mut slots).unwrap();
-        let address = |(slot, page): (&Slot, &mut Page)| (*slot, page.address());
-        let all: Vec<_> = slots.iter().zip(&mut pages).map(address).collect();
-        // SAFETY: the pages live until the write has finished.
-        unsafe { store.start_write(&all) }.unwrap();
-        store.finished_write(true).expect("a write is under way").1.unwrap();
+        let slots = write(&mut store, &mut pages);
         let other = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         other.write_all_at(&[2; 4096], offset_of(slots[0].0 as usize)).unwrap();
         // SAFETY: the pages live until the read has ended.
-        unsafe { store.begin_read(&[all[0], all[2]]) }.unwrap();
+        unsafe { store.begin_read(&[0, 2].map(|at| (slots[at], pages[at].address()))) }.unwrap();
         assert!(!store.end_read_of(slots[0]));
         assert!(store.end_read().unwrap_err().to_string().contains("is not as it was written"));
     }
