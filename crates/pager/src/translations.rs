@@ -22,7 +22,7 @@ pub struct Seen {
 ///
 /// A translation that was dropped comes back with the next access, so that one which is back says that its page was
 /// accessed. A kernel that clears and shows accesses itself (`UFFDIO_REGISTER_MODE_RWP`, `PAGE_IS_ACCESSED`) would be
-/// another source.
+/// another source, if it did not refuse that for memory whose writes are watched: both need the same bit of an entry.
 pub trait Translations: Send {
     /// Whether a write to a page whose writes are forbidden goes on and is seen here; else it waits as a fault.
     fn sees_writes(&self) -> bool;
