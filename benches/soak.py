@@ -51,7 +51,10 @@ def main() -> None:
     options = parser.parse_args()
     policies = options.policies.split(",")
     seconds = max(1, round(60 * options.minutes / len(policies)))
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    # Not in /tmp, which may be in memory.
+    built = Path(__file__).parents[1] / "target"
+    built.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=built) as folder:
         program = Path(folder) / "everything_at_once"
         subprocess.run(["cc", "-O1", "-pthread", "-o", program, SOURCE], check=True)
         for policy in policies:
