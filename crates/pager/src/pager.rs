@@ -13,7 +13,7 @@ mod window;
 mod write_back;
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clockhand_policy::page::{BitDriven, Fault, Inspector};
 use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId, Step};
@@ -332,9 +332,7 @@ impl Pager {
                     None => self.begin_reading_late(page, slot)?,
                 };
                 let departed = self.depart_while_reading();
-                let started = Instant::now();
-                let read = during(Waits::ForRead, || self.end_reading(reading));
-                self.times.read_wait += started.elapsed();
+                let read = self.wait_for_read(|pager| pager.end_reading(reading));
                 read.and(departed)?;
                 self.counts.pages_read += 1;
             }

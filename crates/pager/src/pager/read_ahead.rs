@@ -211,13 +211,10 @@ impl Pager {
         let mut reads: Vec<(Slot, PageAddress)> =
             wanted.map(|(page, slot)| (slot, self.place_to_read(page))).collect();
         reads.sort_unstable_by_key(|&(slot, _)| slot.0);
+        // Most stores have read when they return.
         // SAFETY: none of the pages has content or a translation, and this thread alone handles them, and nothing else with
         // them before the read has ended.
-        let begin = || unsafe { self.store.begin_read(&reads) };
-        let started = Instant::now();
-        // Most stores have read when they return.
-        let begun = during(Waits::ForRead, begin);
-        self.times.read_wait += started.elapsed();
+        let begun = self.wait_for_read(|pager| unsafe { pager.store.begin_read(&reads) });
         let state = match begun {
             Ok(()) => State::UnderWay,
             failed => State::Ended(failed),
@@ -237,6 +234,14 @@ impl Pager {
             return Err(error);
         }
         Ok(reading)
+    }
+
+    /// Counts the time as waiting for the store to read.
+    pub(super) fn wait_for_read<T>(&mut self, wait: impl FnOnce(&mut Self) -> T) -> T {
+        let started = Instant::now();
+        let result = during(Waits::ForRead, || wait(self));
+        self.times.read_wait += started.elapsed();
+        result
     }
 
     /// Waits for what has been read, or only for the page that the program waits for: then the others [trail](Self::end_trailing).
@@ -271,9 +276,7 @@ impl Pager {
     /// Waits for the pages that trail behind one that the program has already: before anything else is done.
     pub(super) fn end_trailing(&mut self) -> Result<(), PagerError> {
         let Some(reading) = self.trailing.take() else { return Ok(()) };
-        let started = Instant::now();
-        let (_, _, others, read) = during(Waits::ForRead, || reading.ended(&mut *self.store));
-        self.times.read_wait += started.elapsed();
+        let (_, _, others, read) = self.wait_for_read(|pager| reading.ended(&mut *pager.store));
         self.read_ahead.under_way -= others.len();
         if read.is_ok() {
             return self.have_been_read(others);

@@ -222,6 +222,14 @@ impl SwapFileStore {
         self.operations.iter().flatten().any(|operation| operation.reads(slot))
     }
 
+    /// Waits for a read.
+    fn wait_while(&mut self, is_under_way: impl Fn(&Self) -> bool) {
+        self.watch(&is_under_way);
+        while is_under_way(self) {
+            self.progress(true);
+        }
+    }
+
     /// Waits for a read awake, as long as that pays.
     fn watch(&mut self, is_under_way: impl Fn(&Self) -> bool) {
         self.progress(false);
@@ -402,10 +410,7 @@ impl Store for SwapFileStore {
     }
 
     fn end_read_of(&mut self, slot: Slot) -> bool {
-        self.watch(|store| store.is_reading(slot));
-        while self.is_reading(slot) {
-            self.progress(true);
-        }
+        self.wait_while(|store| store.is_reading(slot));
         let Some(at) = self.read.iter().position(|&(read, _)| read == slot) else { return false };
         let (slot, into) = self.read[at];
         // SAFETY: nothing else accesses the page before this returns.
@@ -418,10 +423,7 @@ impl Store for SwapFileStore {
     }
 
     fn end_read(&mut self) -> io::Result<()> {
-        self.watch(|store| store.reads > 0);
-        while self.reads > 0 {
-            self.progress(true);
-        }
+        self.wait_while(|store| store.reads > 0);
         let read = std::mem::take(&mut self.read);
         if let Some(failure) = self.read_failure.take() {
             return Err(failure);
