@@ -346,6 +346,11 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         (0..self.used_frames).map(Frame).filter(|&frame| self.holds_page(frame))
     }
 
+    /// The number of pages in memory that are dirty, counted now.
+    pub fn dirty_pages(&self) -> u32 {
+        self.resident_frames().filter(|&frame| self.frames.is_dirty(frame)).count() as u32
+    }
+
     /// Recounts page table, frames and pins, and lets the policy do the same.
     ///
     /// # Panics

@@ -227,6 +227,11 @@ impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
     type Output = Result<(Counts, O), SimError>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
+        if A::REFUSES {
+            // So that no replay with other bits is compiled for admissions.
+            assert_eq!(self.cell.options.bits, Bits::Exact, "a file cache sees each reference");
+            return self.run(policy, ByExactBits);
+        }
         match self.cell.options.bits {
             Bits::Exact => self.run(policy, ByExactBits),
             Bits::Mapped => self.run(policy, ByMappedBits::default()),
@@ -430,8 +435,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
 
     fn finish(self) -> (Counts, O) {
         let Counted { misses, write_misses, dirty_evictions, write_backs, .. } = self.counted;
-        let frames = self.memory.frames();
-        let dirty = self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame));
+        let dirty = if self.options.flush_at_end { self.memory.dirty_pages() } else { 0 };
         let evictions = misses - u64::from(self.memory.resident_pages());
         let counts = Counts {
             read_misses: misses - write_misses,
@@ -445,7 +449,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             clean_evictions: evictions - dirty_evictions,
             dirty_evictions,
             write_backs,
-            flush_writes: if self.options.flush_at_end { dirty.count() as u64 } else { 0 },
+            flush_writes: u64::from(dirty),
             permission_faults: self.told.permission_faults(),
         };
         (counts, self.observer)
