@@ -163,6 +163,7 @@ impl Cell<'_> {
         admission: Selective<'_>,
     ) -> Result<Counts, SimError> {
         assert!(self.runs.are_single_references(), "an admission sees every reference");
+        assert_eq!(self.options.bits, Bits::Exact, "an admission comes with exact bits");
         self.replay_by(policy, Unobserved, admission).map(|(counts, Unobserved)| counts)
     }
 
@@ -228,8 +229,7 @@ impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
         if A::REFUSES {
-            // So that no replay with other bits is compiled for admissions.
-            assert_eq!(self.cell.options.bits, Bits::Exact, "a file cache sees each reference");
+            // Other bits, which it does not come with, need not be compiled for an admission.
             return self.run(policy, ByExactBits);
         }
         match self.cell.options.bits {
