@@ -49,6 +49,7 @@ def statistics(**changes: Any) -> dict[str, Any]:
         "forked": False,
         "running": False,
         "failure": None,
+        "device_reads": None,
         "policy_resolved": "clock:insert_ref=0",
         "frames": 64,
         "reserve": 4,

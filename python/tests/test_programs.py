@@ -24,7 +24,13 @@ from clockhand.studies.programs.memory_group import Charged, Swapped
 from clockhand.studies.programs.options import ProgramOptions, ProgramSettings, kept_frames
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.report import render, render_comparison
-from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures, other_bits
+from clockhand.studies.programs.rows import (
+    RUN_SCHEMA,
+    device_reads,
+    disagreements,
+    failures,
+    other_bits,
+)
 from clockhand.studies.programs.samples import MOST_SAMPLES, Moments, Samples
 from clockhand.studies.programs.turns import (
     COMPARED_SAMPLE_SCHEMA,
@@ -88,6 +94,11 @@ def test_sensed_bits_are_compared_with_sensed_ones_and_their_lack_is_said() -> N
 def test_failed_writes_are_reported() -> None:
     (sentence,) = failures(rows_of(statistics(write_errors=1200)))
     assert "1,200 writes to swap failed" in sentence
+
+
+def test_devices_that_may_have_written_unseen_are_reported() -> None:
+    rows = rows_of(statistics(), statistics(process=12, device_reads="has an io_uring: it is lost"))
+    assert device_reads(rows) == ["sort (process 12) has an io_uring: it is lost."]
 
 
 def test_the_table_beside_has_three_lines_per_process_in_per_cent_of_the_pager() -> None:

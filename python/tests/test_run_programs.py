@@ -298,6 +298,7 @@ def in_parts_of_its_memory(
         assert (run.code, run.out, run.err) == (0, plain.stdout, ""), told
         (row,) = rows_in(folder / f"rows-{percent}.json")
         assert row["misses"] > row["frames"] and row["pages_written"] > 0, told
+        assert row["device_reads"] is None
         assert_agreed(row)
         assert not (folder / f"swap-{percent}.img").exists()
 
@@ -349,6 +350,77 @@ def test_what_a_device_writes_into_paged_memory_is_not_lost(
     )
     assert run.out.decode().splitlines() == ["wrong words: 0", *refused]
     assert run.code == 0, run.err
+    assert LOST not in run.err
+
+
+LOST = "what a device writes into a page that has been swapped out meanwhile is lost"
+
+
+@pytest.fixture
+def own_calls(tmp_path: Path) -> Callable[..., Run]:
+    """Run a program of 16 MiB in 2 MiB that has a device read by calls no library can see."""
+    program = tmp_path / "own_calls"
+    source = PICTURE.with_name("own_calls.c")
+    subprocess.run([needed("cc"), "-O1", "-pthread", "-o", program, source], check=True)
+
+    def run(way: str, *words: str, seconds: int) -> Run:
+        errors = tmp_path / "errors"
+        paged = ["--memory", "2MiB", "--swap", "swap.img", *words]
+        command = [EXECUTABLE, "run", *paged, "--", program, way, "content", str(seconds)]
+        with errors.open("wb") as to:
+            done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=to)
+        if done.stdout != b"done\n":
+            pytest.skip(f"here is no such read: {done.stdout.decode()}")
+        return Run(done.returncode, done.stdout, errors.read_text())
+
+    return run
+
+
+# Nothing was said of such reads once.
+@pytest.mark.parametrize(
+    ("way", "means"),
+    [
+        ("ring", "has an io_uring that the pager cannot watch"),
+        ("buffers", "has had memory pinned for a device"),
+        ("requests", "makes asynchronous reads (`io_submit`) that the pager cannot watch"),
+        ("reads", "reads a file opened with O_DIRECT by instructions of its own"),
+        ("reads in parts", "reads a file opened with O_DIRECT by instructions of its own"),
+    ],
+)
+def test_reads_of_a_device_that_no_library_sees_are_reported_at_once_and_with_the_results(
+    own_calls: Callable[..., Run], tmp_path: Path, way: str, means: str
+) -> None:
+    words = ["--policy", "clock", "--out", "rows.json", "--report", "run.html"]
+    run = own_calls(way, *words, seconds=60)
+    assert run.code == 0, run.err
+    (row,) = json.loads((tmp_path / "rows.json").read_text())
+    assert row["seconds"] < 50, "the program ends when it is reported"
+    assert means in row["device_reads"] and LOST in row["device_reads"]
+    *at_once, last = [line for line in run.err.splitlines() if LOST in line]
+    who = f"own_calls (process {row['process']}) "
+    assert at_once and at_once[0].startswith(f"clockhand: {who}")
+    assert last == f"{who}{row['device_reads']}."
+    assert LOST in (tmp_path / "run.html").read_text()
+
+
+def test_a_comparison_says_once_that_a_device_may_have_written_unseen(
+    own_calls: Callable[..., Run],
+) -> None:
+    run = own_calls("ring", "--compare", "clock,craw", seconds=60)
+    assert run.code == 0, run.err
+    said = [line for line in run.err.splitlines() if LOST in line]
+    with_results = [line for line in said if line.endswith("unpaged.")]
+    assert len(said) == 3 and len(with_results) == 1, run.err
+
+
+def test_nothing_is_reported_of_what_goes_through_the_library(
+    own_calls: Callable[..., Run], tmp_path: Path
+) -> None:
+    words = ["--policy", "clock", "--out", "rows.json", "--no-simulate"]
+    run = own_calls("requests by number", *words, seconds=3)
+    assert LOST not in run.err
+    (row,) = json.loads((tmp_path / "rows.json").read_text())
+    assert row["clean_evictions"] + row["dirty_evictions"] > 0 and row["device_reads"] is None
 
 
 # Ten seconds later the watchdog once told of a fork that did not end.
@@ -379,6 +451,7 @@ def test_everything_that_is_hard_to_page_at_once_loses_no_word(
     run = clockhand("run", *words, "--", str(program), "3", "1", str(tmp_path))
     assert run.code == 0, (run.out, run.err)
     assert run.out.endswith(b"words verified, none wrong\n"), run.out
+    assert LOST not in run.err
 
 
 def test_hundreds_of_short_programs_on_busy_processors_all_end(

@@ -212,7 +212,17 @@ fn serve_memory(
     let (control, channel) = channel_of_control().map_err(kernel)?;
     let started = Instant::now();
     let (name, token) = (name_of(request), random_token());
-    let member = Member { process, token, name, is_fork, bits, started, lifetime: None, control };
+    let member = Member {
+        process,
+        token,
+        name,
+        is_fork,
+        bits,
+        started,
+        lifetime: None,
+        control,
+        device_reads: Vec::new(),
+    };
     let memory = shared.join(member);
     let ends = Ends { shared, memory };
     let memory_bytes = file.bytes() as u64;

@@ -192,6 +192,12 @@ impl Control {
         &self.activity
     }
 
+    /// How many pages have been evicted, by what it has published.
+    pub(crate) fn evictions(&self) -> u64 {
+        let counts = self.progress.lock().expect("the lock is never poisoned").counts;
+        counts.clean_evictions + counts.dirty_evictions
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         self.progress.lock().expect("the lock is never poisoned").clone()
     }

@@ -38,6 +38,7 @@
 mod affinity;
 mod any_memory;
 mod connection;
+mod device_reads;
 mod driver;
 mod frames;
 mod inherited_socket;

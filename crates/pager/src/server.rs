@@ -11,12 +11,13 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::geteuid;
 
 use crate::connection::serve_connection;
+use crate::device_reads::{DeviceReads, Means, sentence};
 use crate::driver::{Bits, Command, Control, Progress, Settings};
 use crate::inherited_socket::{InheritedSocket, random_token};
 use crate::interrupts::Interrupts;
 use crate::parts::{EventSink, InitialPages};
 use crate::store::{CompressedRam, EmulatedDevice, Store, StoreError, SwapFile};
-use crate::watchdog::{LOOK_EVERY, Watchdog};
+use crate::watchdog::Watchdog;
 
 /// Where the pages of all programs are kept that are not in memory.
 #[derive(Clone, Debug)]
@@ -62,6 +63,9 @@ pub struct PagedProcess {
     pub lifetime: Duration,
     /// What its pager has counted.
     pub progress: Progress,
+    /// How devices may have written into its memory unseen, so that pages may have been lost: a sentence without its
+    /// subject. `None` if nothing of the kind was noticed.
+    pub device_reads: Option<String>,
 }
 
 /// A process with paged memory, as the server knows it.
@@ -77,6 +81,7 @@ pub(crate) struct Member {
     /// `None` while it lives.
     pub(crate) lifetime: Option<Duration>,
     pub(crate) control: Control,
+    pub(crate) device_reads: Vec<Means>,
 }
 
 impl From<&Member> for PagedProcess {
@@ -88,6 +93,7 @@ impl From<&Member> for PagedProcess {
             bits: member.bits,
             lifetime: member.lifetime.unwrap_or_else(|| member.started.elapsed()),
             progress: member.control.progress(),
+            device_reads: (!member.device_reads.is_empty()).then(|| sentence(&member.device_reads)),
         }
     }
 }
@@ -159,6 +165,25 @@ impl Shared {
         }
     }
 
+    /// Reports on standard error into which of the living processes' memory a device may write unseen.
+    fn tell_of_device_reads(&self, device_reads: &mut DeviceReads) {
+        let living = |(memory, member): (usize, &Member)| {
+            let is_living = member.lifetime.is_none();
+            let looked_at =
+                || (memory, member.control.evictions(), member.process, member.name.clone());
+            is_living.then(looked_at)
+        };
+        // Looking takes long if a process has many descriptors, and the lock is needed for others to join.
+        let living: Vec<_> = self.members().iter().enumerate().filter_map(living).collect();
+        for (memory, evictions, process, name) in living {
+            let seen = device_reads.look(memory, evictions, process);
+            if !seen.is_empty() {
+                eprintln!("clockhand: {name} (process {process}) {}", sentence(&seen));
+                self.members()[memory].device_reads.extend(seen);
+            }
+        }
+    }
+
     /// Keeps the copy of a memory until the forked child asks for it; returns the token by which it asks.
     pub(crate) fn keep_for_child(&self, copies: InitialPages) -> Token {
         let fork = random_token();
@@ -190,7 +215,7 @@ pub struct Server {
     shared: Arc<Shared>,
     inherited_socket: Arc<InheritedSocket>,
     stop: Arc<OwnedFd>,
-    acceptor: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Server {
@@ -226,7 +251,11 @@ impl Server {
                 (shared.clone(), inherited_socket.clone(), stop.clone());
             thread::spawn(move || accept_programs(&shared, &inherited_socket, &stop))
         };
-        Ok(Server { shared, inherited_socket, stop, acceptor: Some(acceptor) })
+        let watcher = {
+            let (shared, stop) = (shared.clone(), stop.clone());
+            thread::spawn(move || watch_programs(&shared, &stop))
+        };
+        Ok(Server { shared, inherited_socket, stop, threads: vec![acceptor, watcher] })
     }
 
     /// The descriptor that programs must inherit under the same number. It is close-on-exec until that is changed in the
@@ -261,7 +290,7 @@ impl Server {
             }
             thread::sleep(Duration::from_millis(5));
         }
-        self.stop_accepting();
+        self.stop_threads();
         let processes = self.processes();
         if let Some(log) = &self.shared.log {
             let label =
@@ -279,10 +308,10 @@ impl Server {
         }
     }
 
-    fn stop_accepting(&mut self) {
-        if let Some(acceptor) = self.acceptor.take() {
-            let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
-            let _ = acceptor.join();
+    fn stop_threads(&mut self) {
+        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
         }
     }
 }
@@ -290,34 +319,46 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop_members();
-        self.stop_accepting();
+        self.stop_threads();
     }
 }
 
-/// Accepts programs until the server stops, and watches those that it has.
+/// Accepts programs until the server stops.
 fn accept_programs(shared: &Arc<Shared>, inherited_socket: &InheritedSocket, stop: &OwnedFd) {
-    let mut watchdog = Watchdog::default();
-    let mut looked = Instant::now();
     loop {
         let inner = PollFd::from_borrowed_fd(inherited_socket.inner(), PollFlags::IN);
         let mut polled = [inner, PollFd::new(stop, PollFlags::IN)];
-        let pause = Timespec { tv_sec: LOOK_EVERY.as_secs() as i64, tv_nsec: 0 };
-        let ready = poll(&mut polled, Some(&pause));
-        if looked.elapsed() >= LOOK_EVERY {
-            shared.tell_of_long_waits(&mut watchdog);
-            looked = Instant::now();
-        }
-        match ready {
+        match poll(&mut polled, None) {
             Ok(_) if !polled[1].revents().is_empty() => return,
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
             Err(_) => return,
-        }
-        if polled[0].revents().is_empty() {
-            continue;
         }
         // Ignored: a process that does not connect as a program does, and one that ended before it was accepted.
         let Ok(peer) = inherited_socket.peer() else { continue };
         let shared = shared.clone();
         thread::spawn(move || serve_connection(&shared, &peer));
+    }
+}
+
+/// How often programs are looked at, at most: looking takes no more than one in [`LOOKS`] parts of the time.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOKS: u32 = 200;
+
+/// Watches the programs until the server stops.
+fn watch_programs(shared: &Shared, stop: &OwnedFd) {
+    let mut watchdog = Watchdog::default();
+    let mut device_reads = DeviceReads::default();
+    loop {
+        let began = Instant::now();
+        shared.tell_of_long_waits(&mut watchdog);
+        shared.tell_of_device_reads(&mut device_reads);
+        let pause = LOOK_EVERY.max(began.elapsed() * LOOKS);
+        let pause =
+            Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: pause.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&pause)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            _ => return,
+        }
     }
 }

@@ -10,10 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long an answer may take before it is worth a sentence.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How often the watchdog checks.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most threads that a sentence names.
 const MOST_THREADS: usize = 8;

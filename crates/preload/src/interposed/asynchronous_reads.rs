@@ -90,6 +90,57 @@ pub(super) unsafe extern "C" fn submit_or_errno(
     bytes_or_error(unsafe { submit(context, count, requests) }) as c_long
 }
 
+/// How the kernel's `struct aio_ring` begins, at the address by which a program names its context.
+#[repr(C)]
+struct Context {
+    id: u32,
+    /// How many events, which follow, it holds.
+    events: u32,
+    head: u32,
+    tail: u32,
+    magic: u32,
+    features: [u32; 2],
+    /// Bytes of this structure.
+    header_bytes: u32,
+}
+
+const CONTEXT_MAGIC: u32 = 0xA10A_10A1;
+/// Bytes of a `struct io_event`.
+const EVENT_BYTES: usize = 32;
+
+/// Makes a context for `io_submit`, and marks it as one whose requests are seen here: the pager suspects all others. The mark
+/// is that it does not go into a core dump, which the pager finds in /proc.
+unsafe fn set_up(requests: c_long, context: *mut usize) -> Result<usize> {
+    let arguments = [requests as usize, context as usize, 0, 0, 0, 0];
+    // SAFETY: as the program promises. The kernel has written an address, and maps the context there.
+    unsafe {
+        let result = system::call(libc::SYS_io_setup, arguments)?;
+        let address = *context;
+        let made = &*(address as *const Context);
+        if attach::is_paged() && made.magic == CONTEXT_MAGIC {
+            let bytes = made.header_bytes as usize + made.events as usize * EVENT_BYTES;
+            let _ = system::madvise(address, bytes, libc::MADV_DONTDUMP);
+        }
+        Ok(result)
+    }
+}
+
+/// `io_setup` of libaio, which returns an error as a negative number.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn io_setup(requests: c_int, context: *mut usize) -> c_int {
+    // SAFETY: as the program promises.
+    match unsafe { set_up(requests.into(), context) } {
+        Ok(_) => 0,
+        Err(error) => -error.0,
+    }
+}
+
+/// The same by the number of the system call.
+pub(super) unsafe extern "C" fn set_up_or_errno(requests: c_long, context: *mut usize) -> c_long {
+    // SAFETY: as the program promises.
+    bytes_or_error(unsafe { set_up(requests, context) }) as c_long
+}
+
 /// A ring for a program without paged memory; for others the kernel has none.
 pub(super) extern "C" fn set_up_ring(entries: usize, parameters: usize) -> c_long {
     if attach::is_paged() {

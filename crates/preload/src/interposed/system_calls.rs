@@ -3,7 +3,7 @@
 use core::arch::naked_asm;
 use core::ffi::c_long;
 
-use super::asynchronous_reads::{fail, set_up_ring, submit_or_errno};
+use super::asynchronous_reads::{fail, set_up_or_errno, set_up_ring, submit_or_errno};
 use super::direct_reads::read_by_number;
 
 /// `syscall`. It leaves the stack alone, as the C library's own does: some calls return twice.
@@ -25,6 +25,8 @@ unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "je 3f",
         "cmp rax, {preadv2}",
         "je 3f",
+        "cmp rax, {io_setup}",
+        "je {set_up}",
         "cmp rax, {io_submit}",
         "je {submit}",
         "cmp rax, {io_uring_setup}",
@@ -50,8 +52,10 @@ unsafe extern "C" fn syscall(number: c_long) -> c_long {
         readv = const libc::SYS_readv,
         preadv = const libc::SYS_preadv,
         preadv2 = const libc::SYS_preadv2,
+        io_setup = const libc::SYS_io_setup,
         io_submit = const libc::SYS_io_submit,
         io_uring_setup = const libc::SYS_io_uring_setup,
+        set_up = sym set_up_or_errno,
         submit = sym submit_or_errno,
         set_up_ring = sym set_up_ring,
         fail = sym fail,

@@ -72,6 +72,7 @@ RUN_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "policy_resolved": pl.String,
     "forked": pl.Boolean,
     "failure": pl.String,
+    "device_reads": pl.String,
 }
 """Names, order and types of the columns of a run: a row per process, in the order in which they
 came. Counts that the simulator also has bear its names; ``mapped_`` or ``sensed_``, after the bits
@@ -126,6 +127,15 @@ def failures(rows: pl.DataFrame) -> list[str]:
                 "memory and were written later"
             )
     return sentences
+
+
+def device_reads(rows: pl.DataFrame) -> list[str]:
+    """Return into which processes' memory devices may have written unseen by the pager."""
+    known = rows.filter(pl.col("device_reads").is_not_null())
+    return [
+        f"{row['name']} (process {row['process']}) {row['device_reads']}."
+        for row in known.iter_rows(named=True)
+    ]
 
 
 def other_bits(rows: pl.DataFrame, wanted: str) -> list[str]:

@@ -22,7 +22,13 @@ from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
 from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.replay import replayed
-from clockhand.studies.programs.rows import disagreements, failures, other_bits, process_rows
+from clockhand.studies.programs.rows import (
+    device_reads,
+    disagreements,
+    failures,
+    other_bits,
+    process_rows,
+)
 from clockhand.studies.programs.samples import Live, Samples, opened
 from clockhand.studies.programs.watched_program import Ended, run_program
 from clockhand.study.calls import in_python
@@ -130,7 +136,7 @@ def run(
             statistics = pager.finish()
         samples.take(ended.seconds, statistics)
         rows = process_rows(statistics, policy, program)
-        notes = swap_notes(pager)
+        notes = device_reads(rows) + swap_notes(pager)
         traces: list[Any] = []
         if simulate and log is not None:
             with nullcontext() if progress is None else progress() as watch_replay:
@@ -151,7 +157,7 @@ def run(
             notes=notes,
             traces=traces,
         ),
-        warnings=failures(rows) + other_bits(rows, settings.bits),
+        warnings=failures(rows) + device_reads(rows) + other_bits(rows, settings.bits),
         disagreements=disagreements(rows),
         exit_code=ended.exit_code,
         interrupted=ended.interrupted,

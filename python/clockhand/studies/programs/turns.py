@@ -20,7 +20,7 @@ from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
 from clockhand.studies.programs.outside_memory import OutsideMemory, library_memory
 from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
 from clockhand.studies.programs.plan import Planned
-from clockhand.studies.programs.rows import failures, process_rows
+from clockhand.studies.programs.rows import device_reads, failures, process_rows
 from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, opened
 from clockhand.studies.programs.streams import Output, RepeatedInput
 from clockhand.studies.programs.used import Used
@@ -91,6 +91,7 @@ class Turns:
         self.samples: list[dict[str, Any]] = []
         self.warnings: list[str] = []
         self.notes: list[str] = []
+        self._device_reads: list[str] = []
         self.ended: list[Ended] = []
         self._library = Charged(0, 0)
         self._outside = Charged(0, 0)
@@ -177,6 +178,11 @@ class Turns:
         self.notes = self.notes or swap_notes(pager)
         rows = process_rows(statistics, policy, self._program)
         self.warnings += failures(rows)
+        # It does the same in each run, as another process.
+        if not self._device_reads:
+            self._device_reads = device_reads(rows)
+            self.warnings += self._device_reads
+            self.notes += self._device_reads
         self._most_resident_bytes = max(
             self._most_resident_bytes, samples.most_resident_pages * PAGE_BYTES
         )
