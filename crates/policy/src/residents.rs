@@ -10,7 +10,8 @@ use crate::{Frame, PageId};
 #[derive(Clone, Debug)]
 pub(crate) struct Residents {
     is_resident: Vec<u64>,
-    frame_of_page: Vec<Frame>,
+    /// Numbers, since the allocator zeroes these without touching them: pages that are never accessed cost address space only.
+    frame_of_page: Vec<u32>,
 }
 
 impl Residents {
@@ -18,7 +19,7 @@ impl Residents {
     pub(crate) fn new(pages: u32) -> Self {
         Residents {
             is_resident: vec![0; pages.div_ceil(u64::BITS) as usize],
-            frame_of_page: vec![Frame(0); pages as usize],
+            frame_of_page: vec![0; pages as usize],
         }
     }
 
@@ -31,7 +32,7 @@ impl Residents {
     /// Knows of the pages numbered below `pages` from now on; the new ones are not in memory.
     pub(crate) fn take_more(&mut self, pages: u32) {
         self.is_resident.resize(pages.div_ceil(u64::BITS) as usize, 0);
-        self.frame_of_page.resize(pages as usize, Frame(0));
+        self.frame_of_page.resize(pages as usize, 0);
     }
 
     #[inline]
@@ -53,13 +54,13 @@ impl Residents {
     /// The frame of `page`, if it is in memory.
     #[inline]
     pub(crate) fn get(&self, page: PageId) -> Option<Frame> {
-        self.contains(page).then(|| self.frame_of_page[page.index()])
+        self.contains(page).then(|| Frame(self.frame_of_page[page.index()]))
     }
 
     /// The entry of `page`: where it stands, for the processor to fetch it.
     #[inline]
     pub(crate) fn entry(&self, page: PageId) -> &u32 {
-        &self.frame_of_page[page.index()].0
+        &self.frame_of_page[page.index()]
     }
 
     /// `page` is in `frame` from now on. Says whether it was in no frame before.
@@ -68,7 +69,7 @@ impl Residents {
         let word = &mut self.is_resident[Self::word(page)];
         let was_absent = *word & Self::bit(page) == 0;
         *word |= Self::bit(page);
-        self.frame_of_page[page.index()] = frame;
+        self.frame_of_page[page.index()] = frame.0;
         was_absent
     }
 
