@@ -105,18 +105,14 @@ impl Sensing {
         seen[0]
     }
 
-    /// What is seen of one page, and of its neighbours: that a page has been accessed stays true.
-    fn look_around(&self, page: PageId) -> Seen {
+    /// Whether a page has a translation; looks at its neighbours, too: that a page has been accessed stays true.
+    fn look_around(&self, page: PageId) -> bool {
         let word = page.0 / TOGETHER;
-        let end = (word + 1).saturating_mul(TOGETHER).min(self.pages);
-        let together: Vec<_> = (word * TOGETHER..end).map(PageId).collect();
-        let mut seen = self.seen.borrow_mut();
-        seen.clear();
-        self.translations.borrow_mut().look(&together, &mut seen);
-        let bits =
-            seen.iter().rev().fold(0, |bits, seen| bits << 1 | u64::from(seen.is_translated));
-        self.translated.borrow_mut()[word as usize] |= bits;
-        seen[(page.0 % TOGETHER) as usize]
+        let pages = TOGETHER.min(self.pages - word * TOGETHER);
+        let bits = self.translations.borrow_mut().translated(PageId(word * TOGETHER), pages);
+        let known = &mut self.translated.borrow_mut()[word as usize];
+        *known |= bits;
+        *known >> (page.0 % TOGETHER) & 1 != 0
     }
 
     /// Whether the page has been seen with a translation that has not been dropped since.
@@ -315,7 +311,7 @@ impl UnmappingFrames {
             true if sensing.is_known_translated(page) => {
                 Seen { is_translated: true, is_written: false }
             }
-            true => sensing.look_around(page),
+            true => Seen { is_translated: sensing.look_around(page), is_written: false },
             // Whether it has been written may have changed since an earlier look.
             false => sensing.look(page),
         };

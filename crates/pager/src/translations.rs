@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use clockhand_pager_protocol::PAGE_BYTES;
@@ -30,6 +31,14 @@ pub trait Translations: Send {
     /// Adds what is seen of each of the pages, which are in ascending order. Of a program that has ended nothing is known,
     /// so that its pages may have been written.
     fn look(&mut self, pages: &[PageId], seen: &mut Vec<Seen>);
+
+    /// Which of the pages from `first` on, at most 64, have a translation: a bit for each, the lowest for the first.
+    fn translated(&mut self, first: PageId, pages: u32) -> u64 {
+        let together: Vec<_> = (first.0..first.0 + pages).map(PageId).collect();
+        let mut seen = Vec::with_capacity(together.len());
+        self.look(&together, &mut seen);
+        seen.iter().rev().fold(0, |bits, seen| bits << 1 | u64::from(seen.is_translated))
+    }
 }
 
 /// Bytes of an entry of the page map, and the bits which say that the page has a translation and that it is
@@ -42,12 +51,44 @@ const IS_WRITE_PROTECTED: u64 = 1 << 57;
 /// Entries that are read at once: reading 64 takes the kernel little longer than reading one, many more do not.
 const MOST_AT_ONCE: usize = 64;
 
+/// `struct pm_scan_arg` and `struct page_region` of Linux, from 6.7 on.
+#[repr(C)]
+struct Scan {
+    bytes: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    regions: u64,
+    regions_len: u64,
+    most_pages: u64,
+    inverted: u64,
+    all_of: u64,
+    any_of: u64,
+    returned: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Region {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+/// `_IOWR('f', 16, struct pm_scan_arg)`.
+const IOCTL_SCAN: libc::Ioctl =
+    (3 << 30 | size_of::<Scan>() << 16 | (b'f' as usize) << 8 | 16) as libc::Ioctl;
+const CATEGORY_PRESENT: u64 = 1 << 3;
+
 /// `/proc/PID/pagemap` of a program.
 pub(crate) struct PageMap {
     file: File,
     /// Where the program sees the first page.
     base: u64,
     sees_writes: bool,
+    /// Whether the kernel scans ranges. It takes half as long as reading their entries, which say more.
+    scans: bool,
 }
 
 impl PageMap {
@@ -57,7 +98,7 @@ impl PageMap {
             return None;
         }
         let file = File::open(format!("/proc/{process}/pagemap")).ok()?;
-        let map = PageMap { file, base: 0, sees_writes: false };
+        let map = PageMap { file, base: 0, sees_writes: false, scans: true };
         map.read(PageId(0), &mut [0; ENTRY_BYTES]).ok()?;
         Some(map)
     }
@@ -70,6 +111,36 @@ impl PageMap {
     fn read(&self, first: PageId, entries: &mut [u8]) -> io::Result<()> {
         let number = self.base / PAGE_BYTES as u64 + u64::from(first.0);
         self.file.read_exact_at(entries, number * ENTRY_BYTES as u64)
+    }
+
+    /// Which of the pages have a translation; `None` if the kernel does not scan.
+    fn scan(&self, first: PageId, pages: u32) -> Option<u64> {
+        let start = self.base + first.index() as u64 * PAGE_BYTES as u64;
+        let empty = Region { start: 0, end: 0, categories: 0 };
+        // No two regions meet.
+        let mut regions = [empty; MOST_AT_ONCE / 2];
+        let mut scan = Scan {
+            bytes: size_of::<Scan>() as u64,
+            flags: 0,
+            start,
+            end: start + u64::from(pages) * PAGE_BYTES as u64,
+            walk_end: 0,
+            regions: regions.as_mut_ptr() as u64,
+            regions_len: regions.len() as u64,
+            most_pages: 0,
+            inverted: 0,
+            all_of: CATEGORY_PRESENT,
+            any_of: 0,
+            returned: CATEGORY_PRESENT,
+        };
+        // SAFETY: the kernel writes to the argument and to as many regions as there are.
+        let found = unsafe { libc::ioctl(self.file.as_raw_fd(), IOCTL_SCAN, &raw mut scan) };
+        let found = regions.get(..usize::try_from(found).ok()?)?;
+        let number = |address: u64| (address - start) / PAGE_BYTES as u64;
+        Some(found.iter().fold(0, |bits, region| {
+            let pages = number(region.end) - number(region.start);
+            bits | u64::MAX >> (u64::from(u64::BITS) - pages) << number(region.start)
+        }))
     }
 }
 
@@ -100,6 +171,26 @@ impl Translations for PageMap {
                 }
             }));
         }
+    }
+
+    fn translated(&mut self, first: PageId, pages: u32) -> u64 {
+        assert!(pages as usize <= MOST_AT_ONCE, "{pages} pages");
+        if self.scans {
+            match self.scan(first, pages) {
+                Some(translated) => return translated,
+                None => self.scans = false,
+            }
+        }
+        let mut entries = [0; ENTRY_BYTES * MOST_AT_ONCE];
+        let entries = &mut entries[..pages as usize * ENTRY_BYTES];
+        // Of a program that has ended nothing is known.
+        if self.read(first, entries).is_err() {
+            return 0;
+        }
+        let (entries, _) = entries.as_chunks::<ENTRY_BYTES>();
+        let is_translated =
+            |entry: &[u8; ENTRY_BYTES]| u64::from_ne_bytes(*entry) & IS_PRESENT != 0;
+        entries.iter().rev().fold(0, |bits, entry| bits << 1 | u64::from(is_translated(entry)))
     }
 }
 
@@ -134,7 +225,7 @@ mod tests {
         }
         let process = std::process::id() as i32;
         let map = PageMap::of_process(Bits::Sensed, process).expect("a process sees its own");
-        let mut map = map.at(memory as u64, false);
+        let mut map = PageMap { base: memory as u64, ..map };
         for step in [1, 2, 3, 70] {
             let pages: Vec<_> = (0..PAGES as u32).step_by(step).map(PageId).collect();
             let mut seen = Vec::new();
@@ -142,6 +233,18 @@ mod tests {
             let expected = pages.iter().map(|page| touched.contains(page));
             assert!(seen.iter().map(|seen| seen.is_translated).eq(expected), "every {step}th page");
             assert!(!seen.iter().any(|seen| seen.is_written));
+        }
+        let bits = |first: u32, pages: u32| {
+            let there = touched.iter().filter(|page| (first..first + pages).contains(&page.0));
+            there.fold(0, |bits, page| bits | 1u64 << (page.0 - first))
+        };
+        // A kernel before 6.7 does not scan, and turns this off.
+        for scans in [true, false] {
+            map.scans = scans;
+            for (first, pages) in [(0, 64), (64, 64), (1, 63), (62, 5), (100, 64), (299, 1)] {
+                let found = map.translated(PageId(first), pages);
+                assert_eq!(found, bits(first, pages), "{pages} from {first}, scanned: {scans}");
+            }
         }
         // SAFETY: nothing uses the range any more.
         unsafe { munmap(memory, bytes) }.expect("the range was mapped");

@@ -3,9 +3,8 @@
 //! With sensed bits the kernel makes translations by itself wherever the memory file has content. So a page that left and
 //! one that was read ahead must not be in the file, and a page that is being read must appear there as a whole.
 
-use std::collections::HashMap;
-
 use clockhand_policy::PageId;
+use rustc_hash::FxHashMap;
 
 use crate::store::{Page, PageAddress};
 
@@ -15,7 +14,7 @@ const MOST_SPARE: usize = 256;
 /// Contents by page. Nothing iterates over them.
 #[derive(Default)]
 pub(super) struct Aside {
-    contents: HashMap<PageId, Box<Page>>,
+    contents: FxHashMap<PageId, Box<Page>>,
     spare: Vec<Box<Page>>,
 }
 

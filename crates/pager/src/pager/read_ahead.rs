@@ -168,6 +168,12 @@ impl ReadAhead {
         self.waiting.push_back(Waiting { page, misses: 0, guess });
     }
 
+    /// A page waits no more.
+    fn remove(&mut self, page: PageId) {
+        let at = self.waiting.iter().position(|waiting| waiting.page == page);
+        at.and_then(|at| self.waiting.remove(at));
+    }
+
     /// How many pages of zeros to offer together, the one that the program waits for included.
     pub(super) fn zeros_together(&self, page: PageId, is_upwards: bool) -> usize {
         self.zeros[usize::from(is_upwards)].pages_together(page.0, self.capacity)
@@ -468,7 +474,7 @@ impl Pager {
         if !self.is_discovered(page) {
             self.read_ahead.used(page, is_zeros);
         }
-        self.read_ahead.waiting.retain(|waiting| waiting.page != page);
+        self.read_ahead.remove(page);
         match is_zeros {
             true => self.counts.pages_zero_filled += 1,
             false => self.counts.pages_read += 1,
@@ -495,7 +501,7 @@ impl Pager {
     /// Drops a page that waits to be accessed. If it has been written in its last moment it is late.
     pub(super) fn drop_ahead(&mut self, page: PageId) -> Result<(), PagerError> {
         let is_late = self.take_clean(page)?;
-        self.read_ahead.waiting.retain(|waiting| waiting.page != page);
+        self.read_ahead.remove(page);
         if is_late {
             self.keep_late(page);
             return Ok(());
