@@ -16,6 +16,7 @@ from clockhand.studies.programs.findings import (
     beside,
     comparison_findings,
     comparison_for_people,
+    device_reads,
     medians,
     processes_for_people,
     run_findings,
@@ -26,7 +27,6 @@ from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.report import render, render_comparison
 from clockhand.studies.programs.rows import (
     RUN_SCHEMA,
-    device_reads,
     disagreements,
     failures,
     other_bits,
@@ -99,6 +99,11 @@ def test_failed_writes_are_reported() -> None:
 def test_devices_that_may_have_written_unseen_are_reported() -> None:
     rows = rows_of(statistics(), statistics(process=12, device_reads="has an io_uring: it is lost"))
     assert device_reads(rows) == ["sort (process 12) has an io_uring: it is lost."]
+    assert run_findings(rows, facts())[1:] == device_reads(rows)
+    compared_rows = compared(("clock", 3.0, 100, 25), ("craw", 2.0, 50, 50))
+    assert comparison_findings(compared_rows)[-1] != "it is lost."
+    lost = pl.Series("device_reads", ["it is lost.", "so is this."])
+    assert comparison_findings(compared_rows.with_columns(lost))[-1] == "it is lost."
 
 
 def test_the_table_beside_has_three_lines_per_process_in_per_cent_of_the_pager() -> None:

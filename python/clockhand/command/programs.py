@@ -253,21 +253,19 @@ def _print_run(done: PagedRun, to: Console) -> None:
     counted = beside(shown)
     if not counted.is_empty():
         print_table("the same references in the simulator", counted, to)
-    sentences = [*run_findings(rows, done.facts), *left_out(rows, shown), *_notes(done)]
-    _print_sentences(sentences, to)
+    sentences = [*run_findings(rows, done.facts), *left_out(rows, shown), *done.facts["notes"]]
+    _print_sentences(sentences, done, to)
 
 
 def _print_comparison(done: PagedComparison, to: Console) -> None:
     """Print a line per contender, what stands out, and what the kernel's line rests on."""
     print_table(printable(done.facts["program"]), comparison_for_people(done.rows), to)
-    _print_sentences([*comparison_findings(done.rows), *_notes(done)], to)
+    _print_sentences([*comparison_findings(done.rows), *done.facts["notes"]], done, to)
 
 
-def _notes(done: PagedRun | PagedComparison) -> list[str]:
-    """Return what is not said already, as a warning."""
-    return [note for note in done.facts["notes"] if note not in done.warnings]
-
-
-def _print_sentences(sentences: list[str], to: Console) -> None:
+def _print_sentences(sentences: list[str], done: PagedRun | PagedComparison, to: Console) -> None:
+    """Print what has not been said already, as a warning."""
     for sentence in sentences:
+        if sentence in done.warnings:
+            continue
         to.print(Text(printable(sentence)), soft_wrap=True)

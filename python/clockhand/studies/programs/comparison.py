@@ -9,7 +9,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
-from clockhand.studies.programs.findings import KERNEL
+from clockhand.studies.programs.findings import KERNEL, compared_device_reads
 from clockhand.studies.programs.kernel_swap import remove_leftover_swap
 from clockhand.studies.programs.machine import check_machine, pageable
 from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
@@ -122,8 +122,9 @@ def compare(
         turns.run(paged, KERNEL in policies, repeat, tell)
     order = {policy: place for place, policy in enumerate(policies)}
     rows = sorted(turns.rows, key=lambda row: (order[row["policy"]], row["run"]))
+    table = pl.DataFrame(rows, schema=COMPARISON_SCHEMA)
     return PagedComparison(
-        rows=pl.DataFrame(rows, schema=COMPARISON_SCHEMA),
+        rows=table,
         samples=pl.DataFrame(turns.samples, schema=COMPARED_SAMPLE_SCHEMA),
         facts=run_facts(
             program,
@@ -134,7 +135,7 @@ def compare(
             or equivalent(program, settings, compare=",".join(policies), repeat=repeat),
             notes=turns.notes,
         ),
-        warnings=turns.warnings + differing_output(rows),
+        warnings=turns.warnings + compared_device_reads(table) + differing_output(rows),
         exit_code=next((row["exit_code"] for row in rows if row["exit_code"]), 0),
         interrupted=turns.interrupted,
     )

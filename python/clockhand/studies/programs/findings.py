@@ -140,6 +140,7 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
         f"{row['pages_read']:,} pages read from swap and {row['pages_written']:,} written "
         f"in {facts['seconds']:,.2f} s."
     ]
+    sentences += device_reads(rows)
     known = rows.filter(pl.col("exact_misses").is_not_null())
     if known.is_empty():
         return sentences
@@ -203,7 +204,21 @@ def comparison_findings(rows: pl.DataFrame) -> list[str]:
         f"The fewest pages are written to swap by {printable(least['policy'])}: "
         f"{least['pages_written']:,.0f}{_zeros(least)}.",
     ]
-    return sentences + _against_kernel(known)
+    return sentences + _against_kernel(known) + compared_device_reads(rows)
+
+
+def device_reads(rows: pl.DataFrame) -> list[str]:
+    """Return into which processes' memory devices may have written unseen by the pager."""
+    known = rows.filter(pl.col("device_reads").is_not_null())
+    return [
+        f"{row['name']} (process {row['process']}) {row['device_reads']}."
+        for row in known.iter_rows(named=True)
+    ]
+
+
+def compared_device_reads(rows: pl.DataFrame) -> list[str]:
+    """Return the first run's sentence; the program does the same in each, as another process."""
+    return rows["device_reads"].drop_nulls().head(1).to_list()
 
 
 def _fastest(known: Sequence[dict[str, Any]]) -> str:

@@ -129,15 +129,6 @@ def failures(rows: pl.DataFrame) -> list[str]:
     return sentences
 
 
-def device_reads(rows: pl.DataFrame) -> list[str]:
-    """Return into which processes' memory devices may have written unseen by the pager."""
-    known = rows.filter(pl.col("device_reads").is_not_null())
-    return [
-        f"{row['name']} (process {row['process']}) {row['device_reads']}."
-        for row in known.iter_rows(named=True)
-    ]
-
-
 def other_bits(rows: pl.DataFrame, wanted: str) -> list[str]:
     """Return which processes have other bits than the wanted ones."""
     others = rows.filter(pl.col("bits") != wanted)

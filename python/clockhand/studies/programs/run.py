@@ -16,6 +16,7 @@ from clockhand import _engine
 from clockhand.capture.programs import Program
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
+from clockhand.studies.programs.findings import device_reads
 from clockhand.studies.programs.kernel_swap import remove_leftover_swap
 from clockhand.studies.programs.machine import check_machine, pageable
 from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
@@ -23,7 +24,6 @@ from clockhand.studies.programs.pager import preloading, started_pager, swap_not
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.replay import replayed
 from clockhand.studies.programs.rows import (
-    device_reads,
     disagreements,
     failures,
     other_bits,
@@ -136,7 +136,7 @@ def run(
             statistics = pager.finish()
         samples.take(ended.seconds, statistics)
         rows = process_rows(statistics, policy, program)
-        notes = device_reads(rows) + swap_notes(pager)
+        notes = swap_notes(pager)
         traces: list[Any] = []
         if simulate and log is not None:
             with nullcontext() if progress is None else progress() as watch_replay:

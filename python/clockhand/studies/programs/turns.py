@@ -8,7 +8,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.capture.programs import Program
-from clockhand.studies.programs.findings import KERNEL
+from clockhand.studies.programs.findings import KERNEL, device_reads
 from clockhand.studies.programs.kernel_swap import kernel_settings, kernel_swap
 from clockhand.studies.programs.memory_group import (
     Charged,
@@ -20,7 +20,7 @@ from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
 from clockhand.studies.programs.outside_memory import OutsideMemory, library_memory
 from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
 from clockhand.studies.programs.plan import Planned
-from clockhand.studies.programs.rows import device_reads, failures, process_rows
+from clockhand.studies.programs.rows import failures, process_rows
 from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, opened
 from clockhand.studies.programs.streams import Output, RepeatedInput
 from clockhand.studies.programs.used import Used
@@ -48,6 +48,7 @@ COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "output_sha256": pl.String,
     "policy_resolved": pl.String,
     "problem": pl.String,
+    "device_reads": pl.String,
 }
 """Names, order and types of the columns of a comparison: a row per contender and run.
 
@@ -56,6 +57,7 @@ kernel's major faults; reads and writes are those of swap. ``block_requests`` ar
 with the swap file completed meanwhile, whoever made them; null if its file system has none.
 ``zero_pages_not_written`` left without being written, because they held nothing but zeros.
 ``limit_bytes`` is what the kernel lets its cgroup have, and ``problem`` why there are no numbers.
+``device_reads`` says into which process's memory devices may have written unseen by the pager.
 """
 
 COMPARED_SAMPLE_SCHEMA: Mapping[str, type[pl.DataType]] = {
@@ -91,7 +93,6 @@ class Turns:
         self.samples: list[dict[str, Any]] = []
         self.warnings: list[str] = []
         self.notes: list[str] = []
-        self._device_reads: list[str] = []
         self.ended: list[Ended] = []
         self._library = Charged(0, 0)
         self._outside = Charged(0, 0)
@@ -178,11 +179,6 @@ class Turns:
         self.notes = self.notes or swap_notes(pager)
         rows = process_rows(statistics, policy, self._program)
         self.warnings += failures(rows)
-        # It does the same in each run, as another process.
-        if not self._device_reads:
-            self._device_reads = device_reads(rows)
-            self.warnings += self._device_reads
-            self.notes += self._device_reads
         self._most_resident_bytes = max(
             self._most_resident_bytes, samples.most_resident_pages * PAGE_BYTES
         )
@@ -207,6 +203,7 @@ class Turns:
             "bytes_written": int(rows["bytes_written"].sum()),
             "zero_pages_not_written": int(rows["zero_pages_not_written"].sum()),
             "processes": rows.height,
+            "device_reads": next(iter(device_reads(rows)), None),
         }
 
     def _run_in_kernel(self, number: int, tell: Callable[[str], None] | None) -> None:
