@@ -25,12 +25,7 @@ from clockhand.studies.programs.memory_group import Charged, Swapped
 from clockhand.studies.programs.options import ProgramOptions, ProgramSettings, kept_frames
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.report import render, render_comparison
-from clockhand.studies.programs.rows import (
-    RUN_SCHEMA,
-    disagreements,
-    failures,
-    other_bits,
-)
+from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures, other_bits
 from clockhand.studies.programs.samples import MOST_SAMPLES, Moments, Samples
 from clockhand.studies.programs.turns import (
     COMPARED_SAMPLE_SCHEMA,

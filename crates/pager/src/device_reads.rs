@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use libc::c_long;
 
 /// By what means a device may write into paged memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
     /// An io_uring. The library makes none.
     Ring,
@@ -38,18 +38,23 @@ impl Means {
     }
 }
 
-/// Remembers what has been seen.
+/// Remembers the last look at each memory.
 #[derive(Default)]
 pub(crate) struct DeviceReads {
     evictions: HashMap<usize, u64>,
     /// A context may be seen before the library has marked it, so that one look is not enough.
     suspected: HashSet<usize>,
-    known: HashSet<(usize, Means)>,
 }
 
 impl DeviceReads {
-    /// Looks at the process of a memory from which so many pages have been evicted; returns what has not been seen yet.
-    pub(crate) fn look(&mut self, memory: usize, evictions: u64, process: i32) -> Vec<Means> {
+    /// Looks at the process of a memory from which so many pages have been evicted; returns what is not known yet.
+    pub(crate) fn look(
+        &mut self,
+        memory: usize,
+        evictions: u64,
+        process: i32,
+        known: &[Means],
+    ) -> Vec<Means> {
         // A page that stays is not lost, whoever writes into it.
         if self.evictions.insert(memory, evictions).unwrap_or(0) == evictions {
             return Vec::new();
@@ -61,7 +66,7 @@ impl DeviceReads {
         } else if self.suspected.insert(memory) {
             seen.retain(|&means| means != Means::Requests);
         }
-        seen.retain(|&means| self.known.insert((memory, means)));
+        seen.retain(|means| !known.contains(means));
         seen
     }
 }
@@ -78,17 +83,17 @@ pub(crate) fn sentence(means: &[Means]) -> String {
 
 /// What /proc shows of a process: `process_folder` is its folder there.
 fn means(process_folder: &Path) -> Vec<Means> {
+    let text = |name| fs::read_to_string(process_folder.join(name)).unwrap_or_default();
     let descriptors = Descriptors::of(process_folder);
     let mut seen = Vec::new();
     if descriptors.has_ring {
         seen.push(Means::Ring);
     }
     // The kernel counts the buffers of `perf` as pinned, too.
-    if !descriptors.has_perf && has_pins(process_folder) {
+    if !descriptors.has_perf && has_pins(&text("status")) {
         seen.push(Means::Pins);
     }
     if descriptors.has_direct_file {
-        let text = |name| fs::read_to_string(process_folder.join(name)).unwrap_or_default();
         let maps = text("maps");
         if maps.lines().any(is_context) && has_unmarked_context(&text("smaps")) {
             seen.push(Means::Requests);
@@ -138,8 +143,7 @@ fn is_direct(information: &Path) -> bool {
     flags.is_some_and(|flags| flags & libc::O_DIRECT != 0)
 }
 
-fn has_pins(process_folder: &Path) -> bool {
-    let status = fs::read_to_string(process_folder.join("status")).unwrap_or_default();
+fn has_pins(status: &str) -> bool {
     let pinned = status.lines().find_map(|line| line.strip_prefix("VmPin:"));
     pinned.is_some_and(|size| size.trim() != "0 kB")
 }
@@ -178,7 +182,7 @@ fn is_reading(process_folder: &Path, paged: &[Range<u64>]) -> bool {
     threads.flatten().any(|thread| {
         let text = || fs::read_to_string(thread.path().join("syscall")).ok();
         let Some(call) = text() else { return false };
-        let Some(read) = Read::parse(&call).filter(|read| read.is_into(paged, process_folder))
+        let Some(read) = ReadCall::parse(&call).filter(|read| read.is_into(paged, process_folder))
         else {
             return false;
         };
@@ -194,7 +198,7 @@ fn is_reading(process_folder: &Path, paged: &[Range<u64>]) -> bool {
 
 /// A system call that reads from a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Read {
+struct ReadCall {
     descriptor: u64,
     address: u64,
     /// Bytes, or parts if `is_in_parts`.
@@ -205,10 +209,10 @@ struct Read {
 /// The most parts that the kernel takes.
 const MOST_PARTS: u64 = 1024;
 
-impl Read {
+impl ReadCall {
     /// From the line in which the kernel shows the call that a thread waits in: its number in decimal, its arguments in
     /// hexadecimal.
-    fn parse(call: &str) -> Option<Read> {
+    fn parse(call: &str) -> Option<ReadCall> {
         let mut words = call.split_whitespace();
         let is_in_parts = match words.next()?.parse::<c_long>().ok()? {
             libc::SYS_read | libc::SYS_pread64 => false,
@@ -216,7 +220,7 @@ impl Read {
             _ => return None,
         };
         let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
-        Some(Read {
+        Some(ReadCall {
             // The upper half of the register is without meaning.
             descriptor: argument()? & u64::from(u32::MAX),
             address: argument()?,
@@ -367,11 +371,12 @@ mod tests {
                 return;
             }
         };
-        assert_eq!(device_reads.look(0, 0, process), []);
-        assert!(device_reads.look(0, 1, process).contains(&Means::Ring));
-        assert_eq!(device_reads.look(0, 2, process), []);
-        assert_eq!(device_reads.look(1, 0, process), [], "another memory, still in frames");
-        assert!(device_reads.look(1, 2, process).contains(&Means::Ring));
+        assert_eq!(device_reads.look(0, 0, process, &[]), []);
+        let seen = device_reads.look(0, 1, process, &[]);
+        assert!(seen.contains(&Means::Ring));
+        assert_eq!(device_reads.look(0, 2, process, &seen), []);
+        assert_eq!(device_reads.look(1, 0, process, &[]), [], "another memory, still in frames");
+        assert!(device_reads.look(1, 2, process, &[]).contains(&Means::Ring));
     }
 
     #[test]

@@ -167,19 +167,19 @@ impl Shared {
 
     /// Reports on standard error into which of the living processes' memory a device may write unseen.
     fn tell_of_device_reads(&self, device_reads: &mut DeviceReads) {
-        let living = |(memory, member): (usize, &Member)| {
-            let is_living = member.lifetime.is_none();
-            let looked_at =
-                || (memory, member.control.evictions(), member.process, member.name.clone());
-            is_living.then(looked_at)
+        let what_to_look_at = |(memory, member): (usize, &Member)| {
+            let (evictions, known) = (member.control.evictions(), member.device_reads.clone());
+            member.lifetime.is_none().then_some((memory, evictions, member.process, known))
         };
         // Looking takes long if a process has many descriptors, and the lock is needed for others to join.
-        let living: Vec<_> = self.members().iter().enumerate().filter_map(living).collect();
-        for (memory, evictions, process, name) in living {
-            let seen = device_reads.look(memory, evictions, process);
+        let living: Vec<_> =
+            self.members().iter().enumerate().filter_map(what_to_look_at).collect();
+        for (memory, evictions, process, known) in living {
+            let seen = device_reads.look(memory, evictions, process, &known);
             if !seen.is_empty() {
-                eprintln!("clockhand: {name} (process {process}) {}", sentence(&seen));
-                self.members()[memory].device_reads.extend(seen);
+                let member = &mut self.members()[memory];
+                eprintln!("clockhand: {} (process {process}) {}", member.name, sentence(&seen));
+                member.device_reads.extend(seen);
             }
         }
     }
@@ -341,9 +341,9 @@ fn accept_programs(shared: &Arc<Shared>, inherited_socket: &InheritedSocket, sto
     }
 }
 
-/// How often programs are looked at, at most: looking takes no more than one in [`LOOKS`] parts of the time.
+/// The least pause between two looks at the programs. It is so many times as long as a look at least, too.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-const LOOKS: u32 = 200;
+const PAUSE_PER_LOOK: u32 = 200;
 
 /// Watches the programs until the server stops.
 fn watch_programs(shared: &Shared, stop: &OwnedFd) {
@@ -353,7 +353,7 @@ fn watch_programs(shared: &Shared, stop: &OwnedFd) {
         let began = Instant::now();
         shared.tell_of_long_waits(&mut watchdog);
         shared.tell_of_device_reads(&mut device_reads);
-        let pause = LOOK_EVERY.max(began.elapsed() * LOOKS);
+        let pause = LOOK_EVERY.max(began.elapsed() * PAUSE_PER_LOOK);
         let pause =
             Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: pause.subsec_nanos().into() };
         match poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&pause)) {

@@ -34,11 +34,19 @@ pub trait Translations: Send {
 
     /// Which of the pages from `first` on, at most 64, have a translation: a bit for each, the lowest for the first.
     fn translated(&mut self, first: PageId, pages: u32) -> u64 {
-        let together: Vec<_> = (first.0..first.0 + pages).map(PageId).collect();
-        let mut seen = Vec::with_capacity(together.len());
-        self.look(&together, &mut seen);
-        seen.iter().rev().fold(0, |bits, seen| bits << 1 | u64::from(seen.is_translated))
+        translated_by_looking(self, first, pages)
     }
+}
+
+fn translated_by_looking(
+    translations: &mut (impl Translations + ?Sized),
+    first: PageId,
+    pages: u32,
+) -> u64 {
+    let together: Vec<_> = (first.0..first.0 + pages).map(PageId).collect();
+    let mut seen = Vec::with_capacity(together.len());
+    translations.look(&together, &mut seen);
+    seen.iter().rev().fold(0, |bits, seen| bits << 1 | u64::from(seen.is_translated))
 }
 
 /// Bytes of an entry of the page map, and the bits which say that the page has a translation and that it is
@@ -181,16 +189,7 @@ impl Translations for PageMap {
                 None => self.scans = false,
             }
         }
-        let mut entries = [0; ENTRY_BYTES * MOST_AT_ONCE];
-        let entries = &mut entries[..pages as usize * ENTRY_BYTES];
-        // Of a program that has ended nothing is known.
-        if self.read(first, entries).is_err() {
-            return 0;
-        }
-        let (entries, _) = entries.as_chunks::<ENTRY_BYTES>();
-        let is_translated =
-            |entry: &[u8; ENTRY_BYTES]| u64::from_ne_bytes(*entry) & IS_PRESENT != 0;
-        entries.iter().rev().fold(0, |bits, entry| bits << 1 | u64::from(is_translated(entry)))
+        translated_by_looking(self, first, pages)
     }
 }
 

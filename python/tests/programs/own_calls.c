@@ -9,7 +9,6 @@
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +34,7 @@ static long own(long number, long first, long second, long third, long fourth)
     return result;
 }
 
-/* One way after the other, each until the program ends. */
+/* Reads until the program ends. */
 static void *read_on(void *way)
 {
     for (off_t offset = 0;; offset = (offset + 65536) % FILE_BYTES) {
@@ -56,6 +55,26 @@ static off_t said(void)
     return fstat(2, &errors) ? -1 : errors.st_size;
 }
 
+/* Begins to do so in this way, and goes on. Returns an error number as a negative one. */
+static long begin(char *way)
+{
+    static aio_context_t context;
+    if (!strcmp(way, "requests"))
+        return own(SYS_io_setup, 4, (long)&context, 0, 0);
+    if (!strcmp(way, "requests by number"))
+        return syscall(SYS_io_setup, 4, &context) ? -errno : 0;
+    if (!strncmp(way, "reads", 5)) {
+        pthread_t thread;
+        return -pthread_create(&thread, NULL, read_on, way);
+    }
+    struct io_uring_params parameters = {0};
+    long ring = own(SYS_io_uring_setup, 4, (long)&parameters, 0, 0);
+    if (ring < 0 || !strcmp(way, "ring"))
+        return ring;
+    struct iovec buffer = {memory, 65536};
+    return own(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, (long)&buffer, 1);
+}
+
 int main(int count, char **arguments)
 {
     if (count != 4)
@@ -69,29 +88,12 @@ int main(int count, char **arguments)
     fflush(made);
     fsync(fileno(made));
     fclose(made);
-    file = open(arguments[2], O_RDONLY | O_DIRECT);
     if (posix_memalign((void **)&memory, 4096, MEMORY_BYTES))
         return 3;
-    aio_context_t context = 0;
-    struct io_uring_params parameters = {0};
-    pthread_t thread;
-    long error = file < 0 ? -errno : 0;
-    if (!error && !strcmp(way, "requests"))
-        error = own(SYS_io_setup, 4, (long)&context, 0, 0);
-    else if (!error && !strcmp(way, "requests by number"))
-        error = syscall(SYS_io_setup, 4, &context) ? -errno : 0;
-    else if (!error && (!strcmp(way, "ring") || !strcmp(way, "buffers"))) {
-        long ring = own(SYS_io_uring_setup, 4, (long)&parameters, 0, 0);
-        struct iovec buffer = {memory, 65536};
-        error = ring < 0 ? ring : 0;
-        if (!error && !strcmp(way, "buffers")) {
-            error = own(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, (long)&buffer, 1);
-            /* The buffers stay registered with the ring, which lives on. */
-        }
-    } else if (!error && (!strcmp(way, "reads") || !strcmp(way, "reads in parts")))
-        pthread_create(&thread, NULL, read_on, way);
-    if (error < 0) {
-        printf("%s: %s\n", way, strerror((int)-error));
+    file = open(arguments[2], O_RDONLY | O_DIRECT);
+    long begun = file < 0 ? -errno : begin(way);
+    if (begun < 0) {
+        printf("%s: %s\n", way, strerror((int)-begun));
         return 0;
     }
     for (unsigned turn = 1; said() == said_before && time(NULL) < end; turn++)

@@ -23,12 +23,7 @@ from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
 from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.replay import replayed
-from clockhand.studies.programs.rows import (
-    disagreements,
-    failures,
-    other_bits,
-    process_rows,
-)
+from clockhand.studies.programs.rows import disagreements, failures, other_bits, process_rows
 from clockhand.studies.programs.samples import Live, Samples, opened
 from clockhand.studies.programs.watched_program import Ended, run_program
 from clockhand.study.calls import in_python
