@@ -38,9 +38,9 @@ pub use amplification::{hot_cold_fifo_write_amplification, uniform_random_write_
 pub use drive::{Capacity, Drive};
 pub use error::{EndOfLife, FlashError};
 pub use ftl::{Ftl, WornOut};
-pub use geometry::{Block, Geometry, LogicalPage, PhysicalPage};
+pub use geometry::{Block, Geometry, LogicalPage, PhysicalPage, TranslationPage};
 pub use lifetime::Lifetime;
-pub use operations::{Counters, FlashOperations};
+pub use operations::{Cause, Counters, FlashOperations};
 pub use options::{Allocation, Frontiers, FtlOptions, MinimumFree, VictimRule};
 pub use precondition::{Precondition, Preconditioned};
 pub use wear::Wear;

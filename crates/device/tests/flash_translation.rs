@@ -1,7 +1,7 @@
 //! The flash translation layer against its slow twin, event by event, with every option; and its invariants after every step.
 
 use clockhand_device::flash::{
-    Allocation, Block, Counters, FlashOperations, Frontiers, Ftl, FtlOptions, Geometry,
+    Allocation, Block, Cause, Counters, FlashOperations, Frontiers, Ftl, FtlOptions, Geometry,
     LogicalPage, MinimumFree, PhysicalPage, VictimRule,
 };
 use clockhand_twins::{FlashEvent, FlashRules, FlashTwin};
@@ -16,11 +16,13 @@ impl FlashOperations for Journal {
         self.0.push(FlashEvent::Program { to: to.0, page: holds.0 });
     }
 
-    fn relocate(&mut self, from: PhysicalPage, to: PhysicalPage, holds: LogicalPage) {
+    fn relocate(&mut self, cause: Cause, from: PhysicalPage, to: PhysicalPage, holds: LogicalPage) {
+        assert_eq!(cause, Cause::Collect);
         self.0.push(FlashEvent::Relocate { from: from.0, to: to.0, page: holds.0 });
     }
 
-    fn erase(&mut self, block: Block) {
+    fn erase(&mut self, cause: Cause, block: Block) {
+        assert_eq!(cause, Cause::Collect);
         self.0.push(FlashEvent::Erase { block: block.0 });
     }
 }

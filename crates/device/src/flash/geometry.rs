@@ -14,6 +14,10 @@ pub struct PhysicalPage(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Block(pub u32);
 
+/// A page of the map from logical to physical pages, which the drive itself keeps on flash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TranslationPage(pub u32);
+
 /// No page; one more than the highest number that a page can have.
 pub(super) const NO_PAGE: u32 = u32::MAX;
 

@@ -6,7 +6,7 @@ use super::candidates::{Candidates, View};
 use super::ftl::WornOut;
 use super::geometry::{Block, LogicalPage, PhysicalPage};
 use super::map::{BlockState, Map};
-use super::operations::FlashOperations;
+use super::operations::{Cause, FlashOperations};
 use super::options::{Frontiers, FtlOptions};
 use super::wear::MeanErases;
 
@@ -278,7 +278,7 @@ impl Pool {
             record.state = BlockState::Erased;
             self.erased.push_back(block.0);
         }
-        turn.operations.erase(block);
+        turn.operations.erase(Cause::Collect, block);
     }
 
     #[inline]
@@ -333,7 +333,8 @@ impl<O: FlashOperations> Turn<'_, O> {
             let holds = self.map.logical[from.0 as usize];
             self.map.logical[to as usize] = holds;
             self.map.physical[holds as usize] = to;
-            self.operations.relocate(from, PhysicalPage(to), LogicalPage(holds));
+            let (to_page, holds) = (PhysicalPage(to), LogicalPage(holds));
+            self.operations.relocate(Cause::Collect, from, to_page, holds);
             to += 1;
         }
         let moved = to - frontier.next;

@@ -158,6 +158,9 @@ impl Counters {
             host_reads: self.host_reads - before.host_reads,
             relocations: self.relocations - before.relocations,
             erases: self.erases - before.erases,
+            translation_reads: self.translation_reads - before.translation_reads,
+            translation_programs: self.translation_programs - before.translation_programs,
+            translation_relocations: self.translation_relocations - before.translation_relocations,
         }
     }
 }
