@@ -1,10 +1,13 @@
 //! The functions that a program calls instead of the C library's, with the same names and meaning.
 
+mod advice;
 mod asynchronous_reads;
 mod blocks;
 mod descriptors;
 mod direct_reads;
+mod libraries;
 mod mappings;
+mod moves;
 mod processors;
 mod system_calls;
 

@@ -8,6 +8,7 @@
 //! * `interposed`: the functions that the program calls instead of the C library's.
 //! * `fork`: a forked child gets a private copy.
 //! * `libraries`: which calls come from the C library itself, whose own small blocks stay outside the paged memory.
+//! * `address_space`: what the kernel says of the program's mappings.
 //! * `pager`, `system`, `sentence`: requests to the pager, system calls, and what is said on standard error.
 //!
 //! Nothing here allocates through the C library, unwinds, or uses thread-local storage but `errno`: the functions run
@@ -18,6 +19,7 @@
     reason = "errors are sentences, and there is no heap to box them in"
 )]
 
+mod address_space;
 mod attach;
 mod fork;
 mod helper_thread;

@@ -13,6 +13,7 @@ use clockhand_pager_protocol::PAGE_BYTES;
 pub use self::heap::ALIGNMENT_BYTES;
 use self::heap::Heap;
 use self::lock::Lock;
+pub use self::mappings::copy_pages;
 use crate::ranges::{Range, RangeTable};
 use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
 use crate::system::{self, Result};

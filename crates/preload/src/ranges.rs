@@ -167,6 +167,22 @@ impl RangeTable {
         self.used -= 1;
     }
 
+    /// Takes those of `first_page..end_page` that are free.
+    pub fn take_free(&mut self, first_page: u32, end_page: u32, used_for: Use) {
+        let mut page = first_page;
+        while page < end_page {
+            if let Some(range) = self.find(page) {
+                page = range.end_page();
+                continue;
+            }
+            let next = self.ranges().partition_point(|range| range.first_page <= page);
+            let end =
+                self.ranges().get(next).map_or(end_page, |range| range.first_page.min(end_page));
+            self.insert(Range { first_page: page, pages: end - page, used_for });
+            page = end;
+        }
+    }
+
     /// Lengthens the range that ends at `end_page` if what follows is free; returns whether it did.
     pub fn extend(&mut self, end_page: u32, pages: u32) -> bool {
         let index = self.ranges().partition_point(|range| range.end_page() < end_page);

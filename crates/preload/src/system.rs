@@ -1,7 +1,7 @@
 //! System calls, made directly: they set no `errno`, are no cancellation points, and cannot be interposed.
 
 use core::arch::asm;
-use core::ffi::{c_int, c_long, c_void};
+use core::ffi::{CStr, c_int, c_long, c_void};
 
 use libc::{iovec, msghdr};
 
@@ -200,6 +200,21 @@ pub fn write(descriptor: c_int, bytes: &[u8]) {
     let arguments = [descriptor as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0];
     // SAFETY: the bytes lie where the slice says. An error cannot be reported to anyone.
     let _ = unsafe { call_to_the_end(libc::SYS_write, arguments) };
+}
+
+/// Opens a file to read it; its descriptor is the caller's to close.
+pub fn open_to_read(path: &CStr) -> Result<c_int> {
+    let mode = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, mode, 0, 0, 0];
+    // SAFETY: the path ends with a zero byte.
+    unsafe { call(libc::SYS_openat, arguments) }.map(|descriptor| descriptor as c_int)
+}
+
+/// Reads from a descriptor: how many bytes, 0 at the end.
+pub fn read(descriptor: c_int, bytes: &mut [u8]) -> Result<usize> {
+    let arguments = [descriptor as usize, bytes.as_mut_ptr() as usize, bytes.len(), 0, 0, 0];
+    // SAFETY: the bytes lie where the slice says.
+    unsafe { call_to_the_end(libc::SYS_read, arguments) }
 }
 
 /// This process's id.

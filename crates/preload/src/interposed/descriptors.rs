@@ -2,8 +2,10 @@
 //! another program or as soon as they have been started; the inherited socket must stay open then, or nothing that they start is
 //! paged. To them its number appears to be free, but cannot be taken.
 
-use core::ffi::{c_int, c_uint, c_ulong};
+use core::ffi::{c_int, c_long, c_uint, c_ulong};
 
+use super::asynchronous_reads::fail;
+use super::direct_reads::bytes_or_error;
 use crate::pager;
 use crate::system::{self, ErrorNumber, Result, set_errno};
 
@@ -113,4 +115,29 @@ unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: usize)
     // SAFETY: as the program promises.
     let result = unsafe { system::call(libc::SYS_ioctl, arguments) };
     number_or_error(result.map(|number| number as c_int))
+}
+
+/// One of these calls, which a program asks for by its number.
+///
+/// # Safety
+/// As for the call.
+pub(super) unsafe fn by_number(number: c_long, arguments: [usize; 6]) -> c_long {
+    let [first, second, third, ..] = arguments;
+    let is_inherited_socket = pager::is_inherited_socket(first as c_int);
+    match number {
+        libc::SYS_close if is_inherited_socket => fail(libc::EBADF),
+        libc::SYS_fcntl if is_inherited_socket && second as c_int == libc::F_SETFD => {
+            fail(libc::EBADF)
+        }
+        libc::SYS_ioctl if is_inherited_socket && second == libc::FIOCLEX as usize => {
+            fail(libc::EBADF)
+        }
+        libc::SYS_close_range => {
+            close_range(first as c_uint, second as c_uint, third as c_int).into()
+        }
+        libc::SYS_dup2 => dup2(first as c_int, second as c_int).into(),
+        libc::SYS_dup3 => dup3(first as c_int, second as c_int, third as c_int).into(),
+        // SAFETY: as the caller promises.
+        _ => bytes_or_error(unsafe { system::call(number, arguments) }) as c_long,
+    }
 }

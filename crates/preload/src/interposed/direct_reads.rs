@@ -371,21 +371,16 @@ unsafe extern "C" fn preadv64v2(
     unsafe { preadv2(descriptor, parts, count, offset, flags) }
 }
 
-/// A read that a program asks for by the number of the system call. `flags` count for `preadv2` only.
+/// A read that a program asks for by the number of the system call.
 ///
 /// # Safety
 /// As for the call.
-pub(super) unsafe extern "C" fn read_by_number(
-    descriptor: c_int,
-    address: usize,
-    count: usize,
-    offset: off_t,
-    number: c_long,
-    flags: c_int,
-) -> ssize_t {
+pub(super) unsafe fn read_by_number(number: c_long, arguments: [usize; 6]) -> ssize_t {
+    let [descriptor, address, count, offset, _, flags] = arguments;
+    let (descriptor, offset) = (descriptor as c_int, offset as off_t);
     let stands = matches!(number, libc::SYS_read | libc::SYS_readv)
         || number == libc::SYS_preadv2 && offset == -1;
-    let flags = if number == libc::SYS_preadv2 { flags } else { 0 };
+    let flags = if number == libc::SYS_preadv2 { flags as c_int } else { 0 };
     let source = Source { descriptor, offset: (!stands).then_some(offset), flags };
     let whole = [iovec { iov_base: address as *mut c_void, iov_len: count }];
     // SAFETY: as the caller promises. The kernel refuses offsets below 0.
@@ -397,7 +392,6 @@ pub(super) unsafe extern "C" fn read_by_number(
             _ => direct_parts(descriptor, address as *const iovec, count as c_int),
         }
     };
-    let arguments = [descriptor as usize, address, count, offset as usize, 0, flags as usize];
     // SAFETY: as the caller promises.
     bytes_or_error(unsafe {
         match parts {

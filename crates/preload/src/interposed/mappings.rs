@@ -1,6 +1,6 @@
-//! `mmap` and its family. Large private anonymous mappings that can be read and written come from the paged memory;
-//! everything else is the kernel's. No call of the program reaches the mapping of the memory itself, but `mprotect`, which
-//! the kernel does for paged memory as for any other.
+//! `mmap` and its family; `mremap` is in `moves`, and `madvise` in `advice`. Large private anonymous mappings that can be read
+//! and written come from the paged memory; everything else is the kernel's. No call of the program reaches the mapping of the
+//! memory itself, but `mprotect`, which the kernel does for paged memory as for any other.
 
 use core::ffi::{c_int, c_void};
 
@@ -34,7 +34,7 @@ fn is_pageable(bytes: usize, protection: c_int, flags: c_int) -> bool {
 }
 
 /// An address as the C library returns it, or `MAP_FAILED` and `errno`.
-fn address_or_error(result: Result<usize>) -> *mut c_void {
+pub(super) fn address_or_error(result: Result<usize>) -> *mut c_void {
     match result {
         Ok(address) => address as *mut c_void,
         Err(error) => {
@@ -45,7 +45,7 @@ fn address_or_error(result: Result<usize>) -> *mut c_void {
 }
 
 /// 0, or -1 and `errno`.
-fn zero_or_error<T>(result: Result<T>) -> c_int {
+pub(super) fn zero_or_error<T>(result: Result<T>) -> c_int {
     match result {
         Ok(_) => 0,
         Err(error) => {
@@ -66,7 +66,7 @@ fn check_range(address: usize, bytes: usize) -> Result<()> {
 
 /// Are all of these addresses in the paged memory? An error if only some are: no program can know what lies beside its
 /// own mappings.
-fn is_in_memory(address: usize, bytes: usize) -> Result<bool> {
+pub(super) fn is_in_memory(address: usize, bytes: usize) -> Result<bool> {
     if !memory::overlaps(address, bytes) {
         return Ok(false);
     }
@@ -79,7 +79,7 @@ fn is_in_memory(address: usize, bytes: usize) -> Result<bool> {
 
 /// `mmap`.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn mmap(
+pub(super) unsafe extern "C" fn mmap(
     address: *mut c_void,
     bytes: size_t,
     protection: c_int,
@@ -129,7 +129,7 @@ fn map_over(address: usize, bytes: usize, protection: c_int, flags: c_int) -> Re
     // SAFETY: the program replaces what it had there.
     unsafe {
         system::mprotect(address, whole_bytes, writable)?;
-        memory::with(|memory| memory.make_zero(address, whole_bytes));
+        memory::with(|memory| memory.map_over(address, whole_bytes));
         system::mprotect(address, whole_bytes, protection)?;
     }
     Ok(address)
@@ -137,7 +137,7 @@ fn map_over(address: usize, bytes: usize, protection: c_int, flags: c_int) -> Re
 
 /// `munmap`.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn munmap(address: *mut c_void, bytes: size_t) -> c_int {
+pub(super) unsafe extern "C" fn munmap(address: *mut c_void, bytes: size_t) -> c_int {
     let address = address as usize;
     // SAFETY: as the program promises; the memory's own mapping is not touched.
     zero_or_error(is_in_memory(address, bytes).and_then(|in_memory| unsafe {
@@ -151,83 +151,31 @@ unsafe extern "C" fn munmap(address: *mut c_void, bytes: size_t) -> c_int {
     }))
 }
 
-/// `mremap`; the new address counts with `MREMAP_FIXED` only.
+/// `shmat`: shared memory cannot be attached over paged memory.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn mremap(
-    address: *mut c_void,
-    bytes: size_t,
-    new_bytes: size_t,
+pub(super) unsafe extern "C" fn shmat(
+    identifier: c_int,
+    address: *const c_void,
     flags: c_int,
-    new_address: *mut c_void,
 ) -> *mut c_void {
-    // SAFETY: as the program promises.
-    address_or_error(unsafe {
-        remap(address as usize, bytes, new_bytes, flags, new_address as usize)
-    })
-}
-
-/// # Safety
-/// As for `mremap`.
-unsafe fn remap(
-    address: usize,
-    bytes: usize,
-    new_bytes: usize,
-    flags: c_int,
-    new_address: usize,
-) -> Result<usize> {
-    let fixed = flags & libc::MREMAP_FIXED != 0;
-    if fixed && memory::overlaps(new_address, new_bytes) {
-        return Err(ErrorNumber(libc::EINVAL));
+    if flags & libc::SHM_REMAP != 0 && memory::contains(address as usize) {
+        return address_or_error(Err(ErrorNumber(libc::ENOMEM)));
     }
-    // With 0 bytes a shared mapping is duplicated.
-    if !memory::overlaps(address, bytes.max(1)) {
-        let arguments = [address, bytes, new_bytes, flags as usize, new_address, 0];
-        // SAFETY: as the program promises; the memory's own mapping is not touched.
-        return unsafe { system::call(libc::SYS_mremap, arguments) };
-    }
-    if !is_in_memory(address, bytes.max(1))? || bytes == 0 || new_bytes == 0 {
-        return Err(ErrorNumber(libc::EINVAL));
-    }
-    // What is paged cannot be moved to where something else is, nor moved without its pages.
-    if flags & !libc::MREMAP_MAYMOVE != 0 {
-        return Err(ErrorNumber(libc::EINVAL));
-    }
-    let may_move = flags & libc::MREMAP_MAYMOVE != 0;
-    // SAFETY: as the program promises.
-    memory::with(|memory| unsafe { memory.remap(address, bytes, new_bytes, may_move) })
-        .ok_or(ErrorNumber(libc::ENOMEM))
-}
-
-/// `madvise`. Pages of the paged memory can be forgotten; other advice is left to the pager.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn madvise(address: *mut c_void, bytes: size_t, advice: c_int) -> c_int {
-    let address = address as usize;
-    if !memory::overlaps(address, bytes) {
-        // SAFETY: as the program promises; the memory's own mapping is not touched.
-        return zero_or_error(unsafe { system::madvise(address, bytes, advice) });
-    }
-    let forgets = matches!(
-        advice,
-        libc::MADV_DONTNEED | libc::MADV_DONTNEED_LOCKED | libc::MADV_FREE | libc::MADV_REMOVE
-    );
-    zero_or_error(is_in_memory(address, bytes).map(|_| {
-        if forgets {
-            // SAFETY: as the program promises.
-            memory::with(|memory| unsafe { memory.make_zero(address, bytes) });
-        }
-    }))
+    let arguments = [identifier as usize, address as usize, flags as usize, 0, 0, 0];
+    // SAFETY: as the program promises; the memory's own mapping is not touched.
+    address_or_error(unsafe { system::call(libc::SYS_shmat, arguments) })
 }
 
 /// `mlock`: paged memory cannot be locked, as if there were too much of it.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn mlock(address: *const c_void, bytes: size_t) -> c_int {
+pub(super) unsafe extern "C" fn mlock(address: *const c_void, bytes: size_t) -> c_int {
     // SAFETY: as the program promises.
     unsafe { mlock2(address, bytes, 0) }
 }
 
 /// `mlock2`: as [`mlock`].
 #[unsafe(no_mangle)]
-unsafe extern "C" fn mlock2(address: *const c_void, bytes: size_t, flags: u32) -> c_int {
+pub(super) unsafe extern "C" fn mlock2(address: *const c_void, bytes: size_t, flags: u32) -> c_int {
     let address = address as usize;
     if memory::overlaps(address, bytes) {
         return zero_or_error::<()>(Err(ErrorNumber(libc::ENOMEM)));
@@ -242,7 +190,7 @@ unsafe extern "C" fn mlock2(address: *const c_void, bytes: size_t, flags: u32) -
 
 /// `mlockall`: as [`mlock`], for a program that has paged memory.
 #[unsafe(no_mangle)]
-extern "C" fn mlockall(flags: c_int) -> c_int {
+pub(super) extern "C" fn mlockall(flags: c_int) -> c_int {
     if attach::is_paged() {
         return zero_or_error::<()>(Err(ErrorNumber(libc::ENOMEM)));
     }

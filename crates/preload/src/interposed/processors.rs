@@ -1,7 +1,7 @@
 //! What programs ask and say about the processors on which they may run. While a thread takes turns with the pager, it is
 //! held on the pager's processor. The program does not see that, and its own choice stands.
 
-use core::ffi::{CStr, c_int, c_ulong};
+use core::ffi::{CStr, c_int, c_long, c_ulong};
 use core::mem::transmute;
 
 use libc::{cpu_set_t, size_t};
@@ -35,6 +35,13 @@ unsafe fn parted(
                 -1
             }
         }
+    }
+}
+
+/// The pager lets the program go before one of these calls, which a program asks for by its number.
+pub(super) fn part_by_number(number: c_long) {
+    if attach::is_paged() {
+        pager::part(number == libc::SYS_sched_setaffinity);
     }
 }
 

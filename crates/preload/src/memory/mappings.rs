@@ -53,41 +53,67 @@ impl Memory {
         }
     }
 
-    /// Makes a mapping larger or smaller, elsewhere if `may_move`; `None`, and nothing has changed, if it cannot.
+    /// A mapping of zeros in these addresses, which lie in the memory and can be written, whatever was there. Blocks of the heap
+    /// stay blocks.
     ///
     /// # Safety
-    /// It is a mapping that begins at a page, and is no longer used if another address is returned.
-    pub unsafe fn remap(
+    /// The code that uses these addresses expects this.
+    pub unsafe fn map_over(&mut self, address: usize, bytes: usize) {
+        let Some(pages) = pages_for(bytes) else { return };
+        let first_page = page_of(address);
+        // SAFETY: as the caller promises; `self` is reached under the lock only.
+        unsafe {
+            self.make_zero(address, bytes);
+            with_ranges(|ranges| ranges.take_free(first_page, first_page + pages, Use::Mapping));
+        }
+    }
+
+    /// Makes a mapping larger or smaller where it is: whether it could.
+    ///
+    /// # Safety
+    /// It is a mapping that begins at a page; what lies behind the new size is no longer used.
+    pub unsafe fn resize_in_place(
         &mut self,
         address: usize,
         bytes: usize,
         new_bytes: usize,
-        may_move: bool,
-    ) -> Option<usize> {
-        let pages = pages_for(bytes)?;
-        let new_pages = pages_for(new_bytes)?;
-        let end_page = page_of(address).checked_add(pages)?;
+    ) -> bool {
+        let (Some(pages), Some(new_pages)) = (pages_for(bytes), pages_for(new_bytes)) else {
+            return false;
+        };
+        let Some(end_page) = page_of(address).checked_add(pages) else { return false };
         // SAFETY: `self` is reached under the lock only; the rest is as the caller promises.
         unsafe {
-            if new_pages <= pages {
+            if new_pages < pages {
                 let kept_bytes = new_pages as usize * PAGE_BYTES;
-                if new_pages < pages {
-                    self.unmap(address + kept_bytes, (pages - new_pages) as usize * PAGE_BYTES);
-                }
-                return Some(address);
+                self.unmap(address + kept_bytes, (pages - new_pages) as usize * PAGE_BYTES);
             }
-            if with_ranges(|ranges| ranges.extend(end_page, new_pages - pages)) {
-                return Some(address);
+            new_pages <= pages || with_ranges(|ranges| ranges.extend(end_page, new_pages - pages))
+        }
+    }
+
+    /// A new mapping of zeros for something that grows; `None` if there is no room.
+    pub fn map_to_grow(&mut self, bytes: usize) -> Option<usize> {
+        let pages = pages_for(bytes)?;
+        // SAFETY: `self` is reached under the lock only.
+        unsafe { with_ranges(|ranges| ranges.allocate_growing(pages, Use::Mapping)) }
+            .map(address_of)
+    }
+}
+
+/// Copies whole pages to a mapping of zeros. Pages of zeros are not written, so that they take no memory there.
+///
+/// # Safety
+/// The program may read here and write there, and expects this.
+pub unsafe fn copy_pages(from: usize, to: usize, bytes: usize) {
+    for offset in (0..bytes).step_by(PAGE_BYTES) {
+        let (page, copy) = ((from + offset) as *const u64, (to + offset) as *mut u64);
+        // SAFETY: as the caller promises; both begin at a page.
+        unsafe {
+            let words = core::slice::from_raw_parts(page, PAGE_BYTES / size_of::<u64>());
+            if words.iter().any(|&word| word != 0) {
+                copy_nonoverlapping(page, copy, words.len());
             }
-            if !may_move {
-                return None;
-            }
-            let new_page = with_ranges(|ranges| ranges.allocate_growing(new_pages, Use::Mapping))?;
-            let new_address = address_of(new_page);
-            let kept_bytes = pages as usize * PAGE_BYTES;
-            copy_nonoverlapping(address as *const u8, new_address as *mut u8, kept_bytes);
-            self.unmap(address, kept_bytes);
-            Some(new_address)
         }
     }
 }

@@ -158,17 +158,22 @@ fn lines(count: u64) -> Vec<u8> {
 
 /// Compiles one of the C programs beside this file.
 fn compiled(name: &str, folder: &Path) -> Option<PathBuf> {
+    compiled_with(name, &[], &folder.join(name))
+}
+
+/// Compiles one of the C programs beside this file, with more arguments, to a file.
+fn compiled_with(name: &str, arguments: &[&str], built: &Path) -> Option<PathBuf> {
     let compiler = installed("cc")?;
     let source = format!("{}/tests/preload/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
-    let built = folder.join(name);
     let status = Command::new(compiler)
         .args(["-O1", "-g", "-Wall", "-Wextra", "-pthread", "-o"])
-        .arg(&built)
+        .arg(built)
         .arg(source)
+        .args(arguments)
         .status()
         .expect("the compiler starts");
     assert!(status.success(), "{name}.c does not compile");
-    Some(built)
+    Some(built.to_owned())
 }
 
 #[test]
@@ -178,6 +183,87 @@ fn all_functions_of_the_malloc_and_mmap_families_keep_their_promises() {
     same_with_and_without(|| program(&built, &[]));
     let output = program(&built, &[]).output().expect("the program starts");
     assert!(!text(&output.stdout).contains(": NO"), "{}", text(&output.stdout));
+}
+
+/// Once half of the content was lost, old content came back, and the program or its child ended.
+#[test]
+fn calls_by_number_do_what_the_functions_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("calls_by_number", folder.path()) else { return };
+    let Some(pager) = same_with_and_without(|| program(&built, &[])) else { return };
+    let output = program(&built, &[]).output().expect("the program starts");
+    assert!(!text(&output.stdout).contains(": NO"), "{}", text(&output.stdout));
+    assert_eq!(pager.counts().forked.load(Ordering::Relaxed), 3);
+    let attached = pager.counts().attached.load(Ordering::Relaxed);
+    assert_eq!(attached, 5, "the program, its children, and the shell that it starts");
+}
+
+/// Once a mapping without access ended the program when it was moved, and a read-only one could be written afterwards.
+#[test]
+fn mappings_that_are_moved_keep_content_and_protection() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("moved_mappings", folder.path()) else { return };
+    same_with_and_without(|| program(&built, &[]));
+    let output = program(&built, &[]).output().expect("the program starts");
+    assert!(!text(&output.stdout).contains(": NO"), "{}", text(&output.stdout));
+}
+
+/// Once every advice was said to be done.
+#[test]
+fn advice_that_cannot_be_followed_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (Some(built), Some(pager)) =
+        (compiled("advice", folder.path()), pager(Behaviour::default()))
+    else {
+        return;
+    };
+    let output = paged(&mut program(&built, &[]), &pager);
+    let said = "NORMAL: done, kept
+WILLNEED: done, kept
+DONTNEED: done, forgotten
+FREE: done, forgotten
+REMOVE: refused, kept
+DONTFORK: refused, kept
+DOFORK: done, kept
+MERGEABLE: done, kept
+HUGEPAGE: done, kept
+DONTDUMP: done, kept
+DODUMP: done, kept
+WIPEONFORK: refused, kept
+KEEPONFORK: done, kept
+COLD: done, kept
+PAGEOUT: done, kept
+POPULATE_WRITE: done, kept
+DONTNEED_LOCKED: done, forgotten
+COLLAPSE: refused, kept
+HWPOISON: refused, kept
+GUARD_INSTALL: refused, kept
+GUARD_REMOVE: refused, kept
+unknown: refused, kept
+negative: refused, kept
+nothing: 0
+of a process: forgotten
+";
+    assert_eq!(text(&output.stdout), said, "{}", text(&output.stderr));
+}
+
+/// PHP opens its extensions so. Once they freed our blocks with the C library's `free`.
+#[test]
+fn libraries_that_bind_deeply_use_the_same_heap() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let [one, other, found] = ["one.so", "other.so", "libfound.so"].map(|name| folder.join(name));
+    for library in [&one, &other, &found] {
+        let shared = ["-shared", "-fPIC", "-DLIBRARY"];
+        if compiled_with("deep_binding", &shared, library).is_none() {
+            return;
+        }
+    }
+    let searched = ["-ldl", "-Wl,-rpath,$ORIGIN"];
+    let built = compiled_with("deep_binding", &searched, &folder.join("program"));
+    let Some(built) = built else { return };
+    let [one, other] = [one, other].map(|path| path.to_str().expect("a name in UTF-8").to_owned());
+    same_with_and_without(|| program(&built, &[&one, &other]));
 }
 
 #[test]

@@ -15,6 +15,7 @@ enum Step {
     AllocateGrowing { pages: u32, used_for: Use },
     Extend { page: u32, pages: u32 },
     Release { page: u32, skipped: u32, pages: u32 },
+    TakeFree { page: u32, pages: u32, used_for: Use },
 }
 
 fn uses() -> impl Strategy<Value = Use> {
@@ -37,6 +38,11 @@ fn steps() -> impl Strategy<Value = Step> {
             page,
             skipped,
             pages
+        }),
+        (0..PAGES, 1..20_u32, uses()).prop_map(|(page, pages, used_for)| Step::TakeFree {
+            page,
+            pages,
+            used_for
         }),
     ]
 }
@@ -114,6 +120,12 @@ proptest! {
                     prop_assert_eq!(part.map(|part| part.first_page), Some(first));
                     table.release(first, pages);
                     used[first as usize..(first + pages) as usize].fill(None);
+                }
+                Step::TakeFree { page, pages, used_for } => {
+                    let end = (page + pages).min(PAGES);
+                    table.take_free(page, end, used_for);
+                    let taken = &mut used[page as usize..end as usize];
+                    taken.iter_mut().for_each(|used| *used = used.or(Some(used_for)));
                 }
             }
             let mut listed = vec![None; PAGES as usize];
