@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 from clockhand import ClockhandError, Trace, convert_traces, simulate
+from clockhand.study.ownership import own_folder
 from conftest import EXECUTABLE, Clockhand, Run, assert_one_sentence, run_all, run_clockhand
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -465,6 +466,43 @@ def test_programs_that_cannot_be_captured_are_refused(tmp_path: Path) -> None:
 def test_wrong_usage_is_one_sentence(tmp_path: Path, options: list[str], words: str) -> None:
     path = Path(os.environ["PATH"])
     assert words in refusal(tmp_path, path, *options, "--", PROGRAM)
+
+
+def captured_in(tmp_path: Path) -> Run:
+    """Capture with the cache folder of a test."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    words = ("trace", "capture", "--out", "a.parquet", "--", PROGRAM)
+    return run_clockhand(*words, cwd=tmp_path, env=environment)
+
+
+# What another user had put into a shared cache folder ran with the rights of this one.
+@needs_valgrind
+def test_a_tool_that_others_could_have_put_there_does_not_run(tmp_path: Path) -> None:
+    assert captured_in(tmp_path).code == 0
+    cache = tmp_path / "cache/clockhand"
+    (tool,) = cache.iterdir()
+    binary = tool / "clockhand-amd64-linux"
+    binary.chmod(0o777)
+    run = captured_in(tmp_path)
+    assert run.code == 1 and f"{binary}: another user could have put this there" in run.err
+    binary.chmod(0o755)
+    cache.chmod(0o777)
+    assert captured_in(tmp_path).code == 0 and cache.stat().st_mode & 0o022 == 0
+    cache.parent.chmod(0o777)
+    run = captured_in(tmp_path)
+    assert run.code == 1 and "can be written to by others, who could exchange" in run.err
+    cache.parent.chmod(0o1777)
+    assert captured_in(tmp_path).code == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_a_cache_folder_of_another_user_is_refused(tmp_path: Path) -> None:
+    for place in ("cache/clockhand", "cache"):
+        (tmp_path / "cache/clockhand").mkdir(parents=True)
+        os.chown(tmp_path / place, 12345, 12345)
+        with pytest.raises(ClockhandError, match="belongs to another user, who could exchange"):
+            own_folder(tmp_path / "cache/clockhand", "the capture tool")
+        shutil.rmtree(tmp_path / "cache")
 
 
 @needs_valgrind

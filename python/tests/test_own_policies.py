@@ -1,5 +1,6 @@
 """Policies in Python decide as those of the catalog do, and what is wrong with one is said."""
 
+import os
 import re
 import signal
 import subprocess
@@ -473,3 +474,38 @@ class Mine:
     out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (1, b""), err
     assert err == b"clockhand: interrupted; nothing was written\n"
+
+
+@pytest.fixture
+def own_file(tmp_path: Path) -> Path:
+    """A file with a policy."""
+    path = tmp_path / "mine.py"
+    path.write_text("class Mine:\n    def choose_victim(self, frames): return 0\n")
+    return path
+
+
+# A library was refused for less.
+def test_a_file_that_others_can_write_is_refused(own_file: Path) -> None:
+    for mode in (0o666, 0o664, 0o646):
+        own_file.chmod(mode)
+        with pytest.raises(
+            UsageError, match=r"others can write to .*; take that away with: chmod go-w"
+        ):
+            clockhand.check_policy(f"{own_file}:Mine")
+    own_file.chmod(0o644)
+    assert not clockhand.check_policy(f"{own_file}:Mine").rules.is_empty()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_the_file_of_another_user_is_refused(own_file: Path, tmp_path: Path) -> None:
+    os.chown(own_file, 12345, 12345)
+    (tmp_path / "link.py").symlink_to(own_file)
+    for name in ("mine.py", "link.py"):
+        with pytest.raises(UsageError, match="belongs to another user, whose code would run"):
+            clockhand.check_policy(f"{tmp_path / name}:Mine")
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(UsageError, match="is no regular file; name a file with a policy"):
+        clockhand.check_policy(f"{tmp_path}/pipe.py:Mine")

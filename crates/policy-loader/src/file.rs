@@ -1,4 +1,5 @@
-//! The file of a library: whether it may be loaded, its content, and a copy that nobody else can change.
+//! The file of code that runs with the user's rights: whether it may be loaded, its content, and a copy that nobody else can
+//! change.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -18,15 +19,27 @@ const DIGITS: usize = 12;
 
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// What a file holds that only the user and root can write.
+/// What a library holds that only the user and root can write.
 pub(crate) fn content(path: &Path) -> Result<Vec<u8>, String> {
+    own_code(path, MOST_BYTES, "a library")
+}
+
+/// The content of a file of code that only the user and root can write, of `most_bytes` at most. `named` says what the
+/// user should have named: `a library`.
+///
+/// # Errors
+///
+/// Why it is not loaded, and what to do: one sentence without its subject.
+pub fn own_code(path: &Path, most_bytes: u64, named: &str) -> Result<Vec<u8>, String> {
     let unreadable = |error: std::io::Error| {
-        format!("{} cannot be read ({error}); name a library", path.display())
+        let reason = error.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        format!("{} cannot be read ({reason}); name {named}", path.display())
     };
     let path = &path.canonicalize().map_err(unreadable)?;
     // A pipe would wait for its writer.
     if !path.metadata().map_err(unreadable)?.is_file() {
-        return Err(format!("{} is no regular file; name a library", path.display()));
+        return Err(format!("{} is no regular file; name {named}", path.display()));
     }
     let file = File::open(path).map_err(unreadable)?;
     // What is checked is the open file: another one may have its name by now.
@@ -46,9 +59,10 @@ pub(crate) fn content(path: &Path) -> Result<Vec<u8>, String> {
         ));
     }
     let mut content = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut content).map_err(unreadable)?;
-    if content.len() as u64 > MOST_BYTES {
-        return Err(format!("{} has more than 256 MiB; name a library", path.display()));
+    file.take(most_bytes + 1).read_to_end(&mut content).map_err(unreadable)?;
+    if content.len() as u64 > most_bytes {
+        let most_mebibytes = most_bytes >> 20;
+        return Err(format!("{} has more than {most_mebibytes} MiB; name {named}", path.display()));
     }
     Ok(content)
 }

@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use clockhand_policy::catalog::{self, Entry};
 
+pub use file::own_code;
 use library::Library;
 pub use refusal::Refusal;
 

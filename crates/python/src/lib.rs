@@ -43,7 +43,7 @@ mod _engine {
     #[pymodule_export]
     use crate::measure::{Measurement, machine};
     #[pymodule_export]
-    use crate::own::{SeenFrames, add_policy, own_policies, use_policy_library};
+    use crate::own::{SeenFrames, add_policy, own_code, own_policies, use_policy_library};
     #[pymodule_export]
     use crate::pagecache::run_pagecache;
     #[pymodule_export]

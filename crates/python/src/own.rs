@@ -8,7 +8,7 @@ mod frames;
 mod instance;
 mod interruption;
 
-pub(crate) use classes::{add_policy, find, own_policies, use_policy_library};
+pub(crate) use classes::{add_policy, find, own_code, own_policies, use_policy_library};
 pub(crate) use frames::SeenFrames;
 pub(crate) use instance::PolicyError;
 pub(crate) use interruption::interrupt_policies;

@@ -1,7 +1,8 @@
 """The tools, built from the C sources beside this file when they are first used.
 
 They go to the user's cache folder, named after a hash of the sources and of what they were built
-with, so that they are built again for a new version of either.
+with, so that they are built again for a new version of either. Only there: a tool that another user
+could have put into the folder would run with the user's rights.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from clockhand._engine import ClockhandError
 from clockhand.study.files import cache_folder
+from clockhand.study.ownership import foreign_entry, own_folder, take_from_others
 
 SOURCES = Path(__file__).parent
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter"]
@@ -88,15 +90,18 @@ def _built(front_end: str, version: str, build: Callable[[Path], None]) -> Path:
     for source in [*sources, Path(__file__)]:
         content.update(source.name.encode() + b"\0" + source.read_bytes())
     cache = cache_folder()
-    folder = cache / f"{front_end}-{version}-{content.hexdigest()[:16]}"
-    if folder.is_dir():
-        return folder
+    name = f"{front_end}-{version}-{content.hexdigest()[:16]}"
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        cache = own_folder(cache, "the capture tool")
+        folder = cache / name
+        if folder.is_dir():
+            _check_own(folder)
+            return folder
         with tempfile.TemporaryDirectory(prefix=".building-", dir=cache) as beside:
             unfinished = Path(beside, "tool")
             unfinished.mkdir()
             build(unfinished)
+            take_from_others(unfinished)
             _publish(unfinished, folder)
     except OSError as error:
         raise ClockhandError(
@@ -104,6 +109,16 @@ def _built(front_end: str, version: str, build: Callable[[Path], None]) -> Path:
             "make the folder writable, or set XDG_CACHE_HOME"
         ) from error
     return folder
+
+
+def _check_own(folder: Path) -> None:
+    """Refuse a tool that others may have put there, or changed."""
+    foreign = foreign_entry(folder)
+    if foreign is not None:
+        raise ClockhandError(
+            f"{foreign}: another user could have put this there, and it would run with your "
+            f"rights; remove {folder}"
+        )
 
 
 def _publish(unfinished: Path, folder: Path) -> None:

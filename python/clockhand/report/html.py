@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import importlib.metadata
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from clockhand.report.words import number_text, reads_text, unique
 from clockhand.study.drawing import converter
 from clockhand.study.facts import synthetic_mark
 from clockhand.study.files import cache_folder, publish
+from clockhand.study.ownership import is_own, take_from_others
 
 KIT = Path(__file__).parent
 AXIS_HEIGHT = 66
@@ -217,8 +219,9 @@ def _library() -> str:
     made_of = f"{importlib.metadata.version('vl-convert-python')} {VEGA_LITE} {SNIPPET}"
     digest = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     kept = cache_folder() / f"vega-{digest}.js"
-    with suppress(OSError, UnicodeDecodeError):
-        text = kept.read_text(encoding="utf-8")
+    with suppress(OSError, UnicodeDecodeError), open(kept, encoding="utf-8") as file:
+        # What others could have written would run in the browser of whoever opens the report.
+        text = file.read() if is_own(os.fstat(file.fileno())) else ""
         if text.endswith(_mark(text)):
             return text
     snippet = SNIPPET.replace("{version}", converter().get_vega_version())
@@ -229,6 +232,7 @@ def _library() -> str:
     with suppress(OSError):  # A report needs no cache.
         kept.parent.mkdir(parents=True, exist_ok=True)
         publish({kept: bundle.encode()})
+        take_from_others(kept)
     return bundle
 
 

@@ -195,13 +195,9 @@ def is_in_python(name: str) -> bool:
 
 def _read(name: str, file: Path) -> bytes:
     try:
-        with file.open("rb") as stream:
-            source = stream.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise _refused(name, f"{file} cannot be read ({error.strerror}); name a file") from None
-    if len(source) > MOST_BYTES:
-        raise _refused(name, f"{file} has more than 1 MiB; name a file with a policy")
-    return source
+        return _engine.own_code(os.fspath(file), MOST_BYTES, "a file with a policy")
+    except UsageError as error:
+        raise _refused(name, str(error)) from None
 
 
 def _run(name: str, file: Path, source: bytes, digest: str) -> ModuleType:

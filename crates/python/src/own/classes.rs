@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use clockhand_policy::Ratio;
@@ -10,7 +11,7 @@ use clockhand_policy::own::{Make, OwnPolicy};
 use clockhand_policy::parameters::{Default, Domain, Parameter, Settings, Value};
 use clockhand_sim::SimError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use pythonize::{depythonize, pythonize};
 use serde::Deserialize;
 
@@ -241,6 +242,19 @@ pub(crate) fn own_policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 pub(crate) fn use_policy_library(file: &str) -> PyResult<Vec<&'static str>> {
     let names = clockhand_policy_loader::use_library(file);
     names.map_err(|error| UsageError::new_err(error.to_string()))
+}
+
+/// The content of a file of Python code that only the user and root can write.
+#[pyfunction]
+pub(crate) fn own_code(
+    py: Python<'_>,
+    file: PathBuf,
+    most_bytes: u64,
+    named: &str,
+) -> PyResult<Py<PyBytes>> {
+    let content = clockhand_policy_loader::own_code(&file, most_bytes, named);
+    let content = content.map_err(UsageError::new_err)?;
+    Ok(PyBytes::new(py, &content).unbind())
 }
 
 /// Finds a registered class by name, or loads that of `FILE.py:CLASS`, or the library of `FILE.so:NAME`.
