@@ -3,6 +3,7 @@
 Without the rights for them these tests are skipped with the reason.
 """
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from threading import Event
 import pytest
 
 from clockhand import ClockhandError
+from clockhand.studies.programs import kernel_swap as kernel_swap_module
 from clockhand.studies.programs import outside_memory
 from clockhand.studies.programs.kernel_swap import (
     kernel_settings,
@@ -213,6 +215,24 @@ def test_nothing_stays_after_an_interruption(tmp_path: Path) -> None:
         pass
     assert not folders[0].exists()
     assert str(path) not in swap_files() and list(tmp_path.iterdir()) == []
+
+
+# It hung every run with a swap file in the same folder.
+def test_a_pipe_that_is_named_like_a_leftover_is_passed_over(tmp_path: Path) -> None:
+    pipe = tmp_path / ".clockhand-kernel-swap-aaaa"
+    os.mkfifo(pipe)
+    remove_leftover_swap(tmp_path / "swap.img")
+    assert pipe.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root swaps")
+def test_a_lock_that_every_user_can_take_keeps_no_comparison_waiting() -> None:
+    told: list[str] = []
+    with open("/proc/swaps", "rb") as areas:
+        fcntl.flock(areas, fcntl.LOCK_EX)
+        with swapping_alone(told.append):
+            pass
+    assert not told and kernel_swap_module.LOCKED.stat().st_mode & 0o077 == 0
 
 
 LEAVING = """

@@ -77,6 +77,26 @@ def web(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         yield f"http://127.0.0.1:{server.server_address[1]}", folder
 
 
+class Endless(http.server.BaseHTTPRequestHandler):
+    """Serves a trace without end, whose length it does not tell."""
+
+    def log_message(self, *_: object) -> None:
+        """Stay silent."""
+
+    def do_HEAD(self) -> None:
+        self.send_response(200)
+        self.send_header("ETag", '"1"')
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.do_HEAD()
+        while True:
+            try:
+                self.wfile.write(b"R,4096,4096\n" * 10_000)
+            except OSError:
+                return
+
+
 class serving:  # noqa: N801 - It is used like a function.
     """A server of a folder with a trace, over TLS if a context is given."""
 
@@ -178,6 +198,37 @@ def test_a_disk_without_room_is_one_sentence(store: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(ClockhandError, match=r"the disk of .* has 64 MiB left; free some"):
         remote.fetched("memory://bucket/traces/a.parquet")
+
+
+# It filled the disk, whatever the limit.
+def test_a_server_that_tells_no_length_is_stopped_at_the_limit(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("aiohttp", reason="aiohttp is not installed")
+    monkeypatch.setenv(remote.CACHE_LIMIT, "3MiB")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    watched: list[int] = []
+    try:
+        with pytest.raises(ClockhandError, match=r"at least \d MiB, and the copies in .* 3 MiB"):
+            remote.fetched(
+                f"http://127.0.0.1:{server.server_address[1]}/a.csv",
+                lambda _, done, __: watched.append(done),
+            )
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert max(watched) <= 9 << 20 and not copies(cache)
+
+
+def test_a_content_that_is_longer_than_told_is_no_copy(
+    store: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "_info", lambda *_: {"size": 1000, "type": "file", "ETag": "1"})
+    with pytest.raises(ClockhandError, match="changed or ended early"):
+        remote.fetched("memory://bucket/traces/a.parquet")
+    assert not copies(cache)
 
 
 def test_a_content_that_changes_while_it_is_copied_is_no_copy(store: Any, cache: Path) -> None:

@@ -111,7 +111,7 @@ def _remove_unless_locked(leftover: Path) -> None:
         locked = leftover
     else:
         return
-    file = os.open(locked, os.O_RDONLY | os.O_NOFOLLOW)
+    file = os.open(locked, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if locked is leftover:

@@ -51,6 +51,9 @@ SPARE_BYTES = 64 * 2**20
 """What a download leaves free on the disk at least."""
 
 CHUNK_BYTES = 4 * 2**20
+UNTOLD_BYTES = 2**20
+"""After how much more the room is looked at again, where nothing told how much there will be."""
+
 MOST_HELD = 256
 """Copies that a process keeps in use at most; those that it asked for longest ago are let go."""
 
@@ -376,34 +379,51 @@ def _limit_bytes() -> int:
     return limit
 
 
-def _make_room(folder: Path, address: str, wanted_bytes: int) -> None:
+def _make_room(
+    folder: Path, address: str, wanted_bytes: int, unfinished: Path | None = None
+) -> None:
     """Remove the copies that were used longest ago, until there is room for another one.
+
+    Args:
+        folder: The folder of the copies.
+        address: What is to be copied.
+        wanted_bytes: How much it has, or has at least.
+        unfinished: The folder of its copy, if that is being written.
 
     Raises:
         ClockhandError: there is none.
     """
     limit_bytes = _limit_bytes()
-    copies = [copy for entry in folder.glob("*-*") if entry.is_dir() for copy in entry.iterdir()]
-    facts = [(copy.stat().st_mtime, copy.stat().st_size, copy) for copy in copies]
-    taken_bytes = sum(size for _, size, _ in facts)
-    for _, size, copy in sorted(facts):
+    entries = [entry for entry in folder.glob("*-*") if entry.is_dir() and entry != unfinished]
+    facts = [(copy.stat(), copy) for entry in entries for copy in entry.iterdir()]
+    taken_bytes = sum(fact.st_size for fact, _ in facts)
+    written_bytes = _bytes_in(unfinished)
+    still_bytes = max(0, wanted_bytes - written_bytes)
+    for fact, copy in sorted(facts, key=lambda one: one[0].st_mtime):
         free_bytes = shutil.disk_usage(folder).free - SPARE_BYTES
-        if taken_bytes + wanted_bytes <= limit_bytes and wanted_bytes <= free_bytes:
+        if taken_bytes + wanted_bytes <= limit_bytes and still_bytes <= free_bytes:
             return
         _remove_unused(copy.parent)
-        taken_bytes -= 0 if copy.exists() else size
-    wanted = f"{address} has {wanted_bytes / 2**20:,.0f} MiB"
+        taken_bytes -= 0 if copy.exists() else fact.st_size
+    at_least = "" if unfinished is None else "at least "
+    wanted = f"{address} has {at_least}{wanted_bytes / 2**20:,.0f} MiB"
     if taken_bytes + wanted_bytes > limit_bytes:
         raise ClockhandError(
             f"{wanted}, and the copies in {folder} may take {limit_bytes / 2**20:,.0f} MiB, of "
             f"which {taken_bytes / 2**20:,.0f} are in use; set {CACHE_LIMIT} to more"
         )
     free_bytes = shutil.disk_usage(folder).free
-    if wanted_bytes > free_bytes - SPARE_BYTES:
+    if still_bytes > free_bytes - SPARE_BYTES:
         raise ClockhandError(
             f"{wanted}, and the disk of {folder} has {free_bytes / 2**20:,.0f} MiB left; free "
             "some, or name a folder on another one with XDG_CACHE_HOME"
         )
+
+
+def _bytes_in(unfinished: Path | None) -> int:
+    if unfinished is None:
+        return 0
+    return sum(file.stat().st_size for file in unfinished.iterdir())
 
 
 def _download(
@@ -415,17 +435,20 @@ def _download(
     watch: Watch | None,
 ) -> None:
     size = info.get("size")
-    done = 0
+    done = with_room = 0
     options = {} if address.partition("://")[0] in WEB else {"cache_type": "none"}
     try:
         with streamed(place) as copy, _opened_file(system, path, address, options) as source:
             while True:
                 with _told(address):
                     chunk = source.read(CHUNK_BYTES)
-                if not chunk:
-                    break
-                copy.write(chunk)
                 done += len(chunk)
+                if not chunk or (size is not None and done > size):
+                    break
+                if size is None and done > with_room:
+                    _make_room(place.parent.parent, address, done, unfinished=place.parent)
+                    with_room = done + UNTOLD_BYTES
+                copy.write(chunk)
                 if watch is not None:
                     watch("downloading", done, size or 0)
             with _told(address):

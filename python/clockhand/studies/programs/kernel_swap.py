@@ -26,7 +26,8 @@ HIGHEST_PRIORITY = 32767
 """A high priority, so that no other swap area of the machine takes the pages."""
 
 LARGEST_PAGES = 2**32 - 1
-AREAS = Path("/proc/swaps")
+LOCKED = Path("/proc/kpagecount")
+"""What comparisons lock; only root can open it, so that no other user can keep them waiting."""
 
 SECONDS_TO_GIVE_UP = 10
 """How long pages of other programs in a swap file may take to find room in memory."""
@@ -90,14 +91,24 @@ def swapping_alone(tell: Callable[[str], None] | None = None) -> Iterator[None]:
 
     Args:
         tell: Called with a sentence if another has to be waited for.
+
+    Raises:
+        ClockhandError: the user is not root.
     """
-    with AREAS.open("rb") as areas:
+    try:
+        locked = LOCKED.open("rb")
+    except OSError as error:
+        raise ClockhandError(
+            f"{LOCKED}: comparisons with the kernel's swap cannot take turns ({error.strerror}); "
+            "run as root"
+        ) from error
+    with locked:
         try:
-            fcntl.flock(areas, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if tell is not None:
                 tell("waiting for another comparison with the kernel's swap on this machine")
-            fcntl.flock(areas, fcntl.LOCK_EX)
+            fcntl.flock(locked, fcntl.LOCK_EX)
         yield
 
 
@@ -111,8 +122,11 @@ def remove_leftover_swap(beside: Path) -> None:
         beside: The file in whose folder they are looked for.
     """
     for path in beside.parent.glob(f"{NAME}*"):
-        with suppress(OSError), open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW)) as file:
-            if os.fstat(file.fileno()).st_uid != os.geteuid():
+        # Others may put a pipe there, which would wait for its writer.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        with suppress(OSError), open(os.open(path, flags), "rb", buffering=0) as file:
+            facts = os.fstat(file.fileno())
+            if facts.st_uid != os.geteuid() or not stat.S_ISREG(facts.st_mode):
                 continue
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove_leftover_groups()
