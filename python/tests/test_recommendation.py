@@ -170,3 +170,10 @@ def test_a_part_of_a_trace_is_recommended_for_like_a_trace(
     assert of_part.situations["memory_share"][0] != pytest.approx(
         recommend(program, frames=16).situations["memory_share"][0]
     )
+
+
+# Twice as much memory is asked about as well, and was no number of frames: a traceback.
+def test_more_frames_than_half_of_the_largest_number_are_recommended_for(program: Path) -> None:
+    answer = recommend(program, frames=2**32 - 2)
+    assert answer.policy
+    assert answer.situations["frames"].max() == 2**32 - 2

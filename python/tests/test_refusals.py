@@ -55,6 +55,12 @@ REFUSALS = (
     Refusal(SIMULATE + "--frames 1.5", WRONG_USAGE, '"1.5"'),
     Refusal(SIMULATE + "--frames 64,,128", WRONG_USAGE, '""'),
     Refusal(SIMULATE + "--frames 5000000000", WRONG_USAGE, "from 1 to"),
+    Refusal(
+        "ssd ../textbook --buffer lru:total=8 --ssd small:size=2TiB --memory-limit 1GiB",
+        FAILED,
+        "drive small:size=2TiB: its tables and those of a copy take more than the memory limit of "
+        "1GiB; take a smaller drive, or raise --memory-limit",
+    ),
     Refusal(SIMULATE + "--memory 101%", WRONG_USAGE, "up to 100%"),
     Refusal(SIMULATE + "--memory 0%", WRONG_USAGE, "above 0%"),
     Refusal(SIMULATE + "--memory -5%", WRONG_USAGE, '"-5%"'),
@@ -139,6 +145,8 @@ REFUSALS = (
     Refusal("sweep ../nothing.toml", WRONG_USAGE, "an empty table names none"),
     Refusal("sweep ../title.toml", WRONG_USAGE, "its title has 5,000 characters"),
     Refusal("sweep ../twice.toml", WRONG_USAGE, "analyses 1 and 2 would be one file, a-b.csv"),
+    Refusal("sweep ../deep.toml", WRONG_USAGE, "its brackets are nested too deeply"),
+    Refusal("devices ../deep.toml", FAILED, "deep.toml, line 1:"),
     Refusal("sweep ../where.toml", WRONG_USAGE, "where.frames = 'x' is no number"),
     Refusal(RUN + "-- true", WRONG_USAGE, "--frames or by --memory"),
     Refusal(RUN + "--memory 1MiB", WRONG_USAGE, "'-- CMD...'"),
@@ -214,6 +222,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "notes").chmod(0o755)
     (folder / "broken.toml").write_text(PROFILE.format(write_time_us=20).replace("= 10", "= ten"))
     (folder / "cheap.toml").write_text(PROFILE.format(write_time_us=5))
+    (folder / "deep.toml").write_text(f"x = {'[' * 5000}{']' * 5000}")
     for name, policies, analyses in EXPERIMENTS:
         (folder / f"{name}.toml").write_text(
             f'question = "x"\nexpected = "y"\ntraces = "textbook"\nframes = [3]\n'

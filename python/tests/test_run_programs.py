@@ -633,10 +633,12 @@ def assert_ended_for_want_of_swap(run: Run) -> None:
         assert word not in run.err
 
 
+# With --quiet the program ended, and nothing said why.
+@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
 def test_a_swap_limit_that_is_too_small_ends_the_program(
-    clockhand: Clockhand, tmp_path: Path
+    clockhand: Clockhand, tmp_path: Path, quiet: tuple[str, ...]
 ) -> None:
-    paging = [*TINY, "--swap", "swap.img", "--swap-limit", "1MiB", "--out", "rows.json"]
+    paging = [*TINY, "--swap", "swap.img", "--swap-limit", "1MiB", "--out", "rows.json", *quiet]
     run = clockhand("run", "--policy", "craw", *paging, "--", PYTHON, "-c", WORKS_FOR_EVER)
     assert_ended_for_want_of_swap(run)
     assert "swap.img is full" in run.err

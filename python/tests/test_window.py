@@ -26,6 +26,17 @@ def test_a_clean_page_behind_a_dirty_one_makes_a_window(clockhand: Clockhand, tr
     assert [row["predicted_window"] for row in rows] == [2, 2]
 
 
+# A list of 2^31 positions took 17 GB and ended in an abort.
+def test_there_are_no_more_positions_than_pages(clockhand: Clockhand, trace: Path) -> None:
+    words = ("locality", trace, "--rows", "window", "--format", "json", "--frames")
+    run = clockhand(*words, "4294967294")
+    rows = json.loads(run.out)
+    assert [(row["position"], row["benefit_us"]) for row in rows] == [(1, 0), (2, 0), (3, 0)]
+    assert {row["frames"] for row in rows} == {4294967294}
+    few = json.loads(clockhand(*words, "3").out)
+    assert [{**row, "frames": 3} for row in rows] == few
+
+
 def test_the_window_study_has_no_figures_and_needs_its_rows(
     clockhand: Clockhand, trace: Path
 ) -> None:

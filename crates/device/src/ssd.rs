@@ -127,6 +127,11 @@ impl Ssd {
         self.profile.endurance_erases
     }
 
+    /// Bytes that a drive takes in memory, about.
+    pub fn memory_bytes(&self) -> u64 {
+        self.options.memory_bytes(&self.geometry)
+    }
+
     /// A new drive, erased, whose blocks last forever. `seed` decides what is drawn at random.
     pub fn drive(&self, seed: u64) -> Drive {
         self.drive_with(FtlOptions { seed, ..self.options.clone() })

@@ -33,6 +33,9 @@ pub(crate) enum GivenSize {
     BlocksPerPlane(u32),
 }
 
+/// What hosts address; pages of flash hold whole ones.
+const SECTOR_BYTES: u32 = 512;
+
 /// A drive's settings. The required ones are `None` until they are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
@@ -174,13 +177,19 @@ impl Settings {
                     .to_owned(),
             );
         }
+        let page_bytes = self.page_bytes.ok_or_else(|| missing("page_bytes"))?;
+        if page_bytes % SECTOR_BYTES != 0 {
+            return Err(format!(
+                "page_bytes {page_bytes} is no multiple of a sector's {SECTOR_BYTES} bytes; give one such as 4096"
+            ));
+        }
         let mut geometry = Geometry {
             channels: self.channels,
             dies_per_channel: self.dies_per_channel,
             planes_per_die: self.planes_per_die,
             blocks_per_plane: 1,
             pages_per_block: self.pages_per_block.ok_or_else(|| missing("pages_per_block"))?,
-            page_bytes: self.page_bytes.ok_or_else(|| missing("page_bytes"))?,
+            page_bytes,
         };
         let options = |logical_pages: u32| FtlOptions {
             allocation: self.allocation,

@@ -202,3 +202,34 @@ fn faults_of_a_file_are_told_with_their_line() {
     let path = write(&folder, &PROFILE.replace("page_bytes = 4096\n", ""));
     assert_refused(&path, "page_bytes is not given; add it");
 }
+
+/// A drive of 2 TiB took 9.6 GB before anybody could know.
+#[test]
+fn what_a_drive_takes_in_memory_is_known_before_it_is_made() {
+    let options = [
+        "",
+        ",victim=fifo",
+        ",victim=cost-benefit",
+        ",allocation=striped,channels=4",
+        ",pages_per_block=3",
+    ];
+    for options in options {
+        let ssd = ssd(&format!("small:size=64MiB{options}"));
+        let told = ssd.memory_bytes() as f64;
+        let taken = ssd.drive(1).ftl().memory_bytes() as f64;
+        assert!((0.95..1.35).contains(&(told / taken)), "{options}: {told} told, {taken} taken");
+    }
+}
+
+#[test]
+fn pages_of_flash_hold_whole_sectors() {
+    for page_bytes in [7, 513, 4095] {
+        let refused = Ssd::named_or_file(&format!("small:page_bytes={page_bytes}")).unwrap_err();
+        let refused = refused.to_string();
+        assert!(
+            refused.contains("is no multiple of a sector's 512 bytes; give one such as 4096"),
+            "{refused}"
+        );
+    }
+    assert_eq!(ssd("small:page_bytes=512").geometry().page_bytes, 512);
+}

@@ -109,8 +109,13 @@ impl Settings {
     ///
     /// If the settings have not been [checked](Settings::check).
     pub fn build(&self, parts: Parts) -> Pager {
-        let Settings { reserve, read_ahead, .. } = *self;
-        let frames = FrameShares { policy: self.policy_frames(), reserve, read_ahead };
+        // More frames than the program can have pages change nothing, and would take memory of ours.
+        let fitting = |frames: u32| frames.min(parts.program.pages().max(MIN_FRAMES));
+        let frames = FrameShares {
+            policy: fitting(self.policy_frames()),
+            reserve: fitting(self.reserve),
+            read_ahead: fitting(self.read_ahead),
+        };
         let size = Size { frames: frames.policy, pages: parts.program.pages() };
         self.policy.build(size, Build { frames, parts })
     }

@@ -24,7 +24,7 @@ use clockhand_device::flash::{Drive, Precondition, Preconditioned, Wear};
 use clockhand_policy::Ratio;
 use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
 use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
-use clockhand_trace::bytes_with_unit;
+use clockhand_trace::{TraceError, bytes_with_unit};
 
 use cell::{Cell, Finished, Unobserved};
 pub use course::Repeat;
@@ -287,6 +287,7 @@ impl<'a> Study for SsdStudy<'a> {
     type Finished = SsdCell;
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<OnDrives, SimError> {
+        self.check_memory(input)?;
         let list = RequestList::read(input, progress)?;
         let place = |ssd: &AgedSsd| place(&input.name(), &list, ssd.space(), self.experiment.map);
         let placed = self.ssds.iter().map(place).collect::<Result<_, _>>()?;
@@ -305,6 +306,17 @@ impl<'a> Study for SsdStudy<'a> {
             }
         }
         Ok(cells)
+    }
+
+    fn prepared_bytes(&self, trace: &OnDrives) -> Option<u64> {
+        let placed = trace.placed.iter().map(Placed::memory_bytes).sum::<u64>();
+        Some(trace.list.memory_bytes() + placed + self.aged_bytes())
+    }
+
+    /// A cell has a copy of its drive.
+    fn memory_bytes(&self, _: &OnDrives, task: &[&BufferOnDrive<'a>]) -> u64 {
+        let bytes = |cell: &&BufferOnDrive<'a>| self.ssds[cell.drive].ssd.memory_bytes();
+        task.iter().map(bytes).max().unwrap_or(0)
     }
 
     fn steps(&self, trace: &OnDrives, task: &[&BufferOnDrive<'a>]) -> u64 {
@@ -343,6 +355,30 @@ impl<'a> SsdStudy<'a> {
         let ssds =
             experiment.ssds.iter().map(|text| AgedSsd::new(text)).collect::<Result<_, _>>()?;
         Ok(SsdStudy { experiment, ssds })
+    }
+
+    /// Refuses drives that do not fit: each is kept as it was aged, and a cell has a copy.
+    fn check_memory(&self, input: &TraceInput) -> Result<(), SimError> {
+        let bytes = |ssd: &AgedSsd| ssd.ssd.memory_bytes();
+        let largest_bytes = self.ssds.iter().map(bytes).max().unwrap_or(0);
+        let limit_bytes = input.memory_limit_bytes();
+        if self.aged_bytes() + largest_bytes <= limit_bytes {
+            return Ok(());
+        }
+        let largest = self.ssds.iter().max_by_key(|ssd| bytes(ssd));
+        let names = largest.map_or(String::new(), |ssd| ssd.written.clone());
+        Err(TraceError::too_much_memory(
+            &format!("drive {names}"),
+            "its tables and those of a copy take",
+            "take a smaller drive",
+            limit_bytes,
+        )
+        .into())
+    }
+
+    /// How much all drives take as they were aged.
+    fn aged_bytes(&self) -> u64 {
+        self.ssds.iter().map(|ssd| ssd.ssd.memory_bytes()).sum()
     }
 
     fn on(&'a self, trace: &'a OnDrives, drive: usize) -> OnDrive<'a> {

@@ -215,6 +215,7 @@ impl TraceReader {
     /// Decodes more, and counts the results.
     fn decode_batch(&mut self) -> Result<(), TraceError> {
         self.ended = !self.decoder.decode(&mut self.source, &mut self.output)?;
+        self.output.check_kept(0, &self.source)?;
         self.view()?;
         let Output { requests, events, report, time_check, .. } = &mut self.output;
         if let Some(events) = events {

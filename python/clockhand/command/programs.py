@@ -12,7 +12,7 @@ from rich.text import Text
 from clockhand import ClockhandError, UsageError
 from clockhand.command.live import shown_live
 from clockhand.command.options import Device, Out, OutputFormat, Plots, Report, Seed
-from clockhand.command.output import check_outputs, command_line, deliver, print_table, say
+from clockhand.command.output import check_outputs, command_line, deliver, print_table, say, tell
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.studies.programs.comparison import PagedComparison, contenders
@@ -196,7 +196,8 @@ def _run(
             **options,
         )
     for warning in done.warnings:
-        say(warning)
+        # A program that was ended, or may have lost pages, is no note: --quiet leaves it standing.
+        tell(warning)
     files = done.report_files(report, plots)
     deliver(done.rows, format, out, partial(_print, done), files, plots, stderr=True)
     if isinstance(done, PagedRun) and done.disagreements:

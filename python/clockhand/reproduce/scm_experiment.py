@@ -2,7 +2,6 @@
 
 import math
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any
 from clockhand._engine import UsageError
 from clockhand.reproduce.experiment_file import read_experiment_file, texts
 from clockhand.reproduce.parts import Part, read_part
+from clockhand.study.toml import toml_content
 
 SERVERS = "servers"
 DESKTOP = "desktop"
@@ -144,7 +144,7 @@ def read_measured(path: Path) -> Measured:
         OSError: the file cannot be read.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))["measured"]
+        content = toml_content(path.read_text(encoding="utf-8"))["measured"]
         points = {operation: _points(content, operation) for operation in (READ, CACHED, COPIED)}
         if not (set(points[READ]) == set(points[CACHED]) == set(points[COPIED])):
             raise ValueError("the operations were not measured at the same sizes")

@@ -1,12 +1,12 @@
 """What there is: policies, write buffers, devices, drives and trace formats."""
 
-import tomllib
 from pathlib import Path
 from typing import Any, overload
 
 import polars as pl
 
 from clockhand import _engine
+from clockhand.study.toml import toml_content
 
 
 class Page(str):
@@ -108,7 +108,7 @@ def ssds(name: str | None = None) -> pl.DataFrame | Page:
 def describes_ssd(path: str) -> bool:
     """Tell whether a file is the profile of a flash drive, and not that of a device."""
     try:
-        return "drive" in tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return "drive" in toml_content(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
 

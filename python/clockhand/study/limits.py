@@ -3,6 +3,7 @@
 from clockhand import _engine
 
 MAXIMUM_COUNT = 2**64 - 1
+MAXIMUM_FRAMES = 2**32 - 2
 MAXIMUM_JOBS = 1024
 MAXIMUM_SEED = 2**64 - 1
 

@@ -13,6 +13,7 @@ from clockhand import _engine
 from clockhand._engine import UsageError
 from clockhand.study.limits import MAXIMUM_COUNT
 from clockhand.study.remote import addresses, is_address, local_path
+from clockhand.study.toml import toml_content
 from clockhand.sweep.analysis import Analysis, read_analysis
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 from clockhand.sweep.table import key_of, read_table
@@ -95,7 +96,7 @@ def read_content(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     file = Path(path)
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return toml_content(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} is not TOML: {error}; correct it there") from error
 

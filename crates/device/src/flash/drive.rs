@@ -3,6 +3,7 @@
 use super::error::{EndOfLife, FlashError};
 use super::ftl::Ftl;
 use super::geometry::{Geometry, LogicalPage};
+use super::map::Map;
 use super::operations::Counters;
 use super::options::FtlOptions;
 use super::wear::Wear;
@@ -134,6 +135,13 @@ impl Drive {
 }
 
 impl FtlOptions {
+    /// Bytes of all structures of a drive of this geometry, about: [`Ftl::memory_bytes`] without building one.
+    pub fn memory_bytes(&self, geometry: &Geometry) -> u64 {
+        /// What a block costs in the queue of erased blocks and among the candidates.
+        const BYTES_OF_WAITING_BLOCK: u64 = 12;
+        Map::bytes_of(geometry, self.logical_pages) + geometry.blocks() * BYTES_OF_WAITING_BLOCK
+    }
+
     /// How much of a drive of this geometry would be for what; the logical pages are fewer than the raw ones.
     pub fn capacity(&self, geometry: &Geometry) -> Capacity {
         let raw_pages = geometry.raw_pages();

@@ -141,6 +141,14 @@ impl Map {
         block
     }
 
+    /// Bytes of all tables of a drive that is yet to be made.
+    pub(super) fn bytes_of(geometry: &Geometry, logical_pages: u32) -> u64 {
+        let words_per_block = u64::from(geometry.pages_per_block.div_ceil(64));
+        let of_block = size_of::<BlockRecord>() as u64 + words_per_block * size_of::<u64>() as u64;
+        (u64::from(logical_pages) + geometry.raw_pages()) * size_of::<u32>() as u64
+            + geometry.blocks() * of_block
+    }
+
     /// Bytes of all tables.
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.physical)

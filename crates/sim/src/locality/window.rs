@@ -41,10 +41,10 @@ pub struct WindowPrediction {
     pub device: Device,
     /// What a page operation costs on it.
     pub page_cost: PageCost,
-    /// Page frames: positions and windows go from 1 to here.
+    /// Page frames: positions and windows go from 1 to here, or to the number of pages if that is smaller.
     pub frames: u32,
-    /// By position less 1: the probability that a page that stands there is referenced again; `None` where none ever
-    /// stood.
+    /// By position less 1: the probability that a page that stands there is referenced again. There are no more
+    /// positions than pages.
     pub future_reference_probability: Vec<Option<f64>>,
     /// By window less 1: what the window would save, in microseconds.
     pub benefit_us: Vec<f64>,
@@ -66,7 +66,9 @@ pub fn predict_window(
     let page_cost = device.page_cost(study.page_bytes)?;
     let (trace, view) = read(&study.trace, study.page_bytes, Repeats::Each, progress)?;
     let frames = study.frames.frames(view.footprint_pages(), study.page_bytes);
-    let observed = Observed::of(&view, frames, progress)?;
+    // No page stands beyond the last, and with a frame for each nothing is ever evicted.
+    let positions = frames.min(view.footprint_pages());
+    let observed = Observed::of(&view, positions, progress)?;
     let costs = Costs::of(&page_cost);
     let (benefit_us, predicted_window) = benefits(&observed, &costs);
     let probability =
@@ -76,7 +78,7 @@ pub fn predict_window(
         device,
         page_cost,
         frames,
-        future_reference_probability: (1..=frames).map(probability).collect(),
+        future_reference_probability: (1..=positions).map(probability).collect(),
         benefit_us,
         predicted_window,
     })

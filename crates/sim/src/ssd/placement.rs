@@ -110,6 +110,13 @@ pub(super) struct Placed {
     pub(super) dirty_footprint_pages: u32,
 }
 
+impl Placed {
+    /// Bytes of its lists.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        (size_of_val(&*self.ranges) + size_of_val(&*self.commands)) as u64
+    }
+}
+
 /// Places a trace on a drive.
 ///
 /// Streams get disjoint ranges that begin with a block, in the order of their numbers. A trace of one stream

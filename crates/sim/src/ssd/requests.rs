@@ -87,6 +87,11 @@ pub(super) struct RequestList {
 }
 
 impl RequestList {
+    /// Bytes of its lists.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        (size_of_val(&*self.requests) + size_of_val(&*self.commands)) as u64
+    }
+
     /// Reads a trace to its end.
     ///
     /// # Errors

@@ -34,6 +34,11 @@ pub(crate) trait LineFormat: Default + Send {
     /// Puts the requests of one line, given without its end, into `output`.
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault>;
 
+    /// What it keeps of the lines so far besides what stands in the report, in bytes; 0 if that does not grow with them.
+    fn kept_bytes(&self) -> u64 {
+        0
+    }
+
     /// Reports what only the whole trace can show.
     fn end(&mut self, _report: &mut ReadReport) {}
 }
@@ -130,6 +135,7 @@ impl<F: LineFormat> Decoder for Lines<F> {
                     return Ok(true);
                 }
             }
+            output.check_kept(self.format.kept_bytes(), source)?;
             if !self.refill(source, output)? {
                 self.last_line(source, output)?;
                 self.format.end(&mut output.report);

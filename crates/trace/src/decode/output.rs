@@ -3,14 +3,19 @@
 use std::borrow::Cow;
 
 use crate::cpu_cache::CpuCache;
+use crate::error::TraceError;
 use crate::event::{Action, Event};
 use crate::report::ReadReport;
 use crate::request::{Access, AccessKind, Op, Request};
+use crate::source::Source;
 use crate::time_check::TimeCheck;
 
 /// How many requests a batch holds, give or take those of one line; small enough to stay in a
 /// processor's second-level cache between the reader and its consumer.
 pub(crate) const BATCH_REQUESTS: usize = 16 * 1024;
+
+/// Names and labels may take this part of the limit on memory: results hold a copy, and pages have to fit beside.
+const SHARE_OF_LIMIT: u64 = 2;
 
 /// What is wrong with a line or record, as the end of a sentence that begins with its place.
 #[derive(Debug)]
@@ -49,12 +54,59 @@ pub(crate) struct Output {
     pub(crate) assume_reads: bool,
     /// Where the unit of the trace's times can be mistaken.
     pub(crate) time_check: Option<TimeCheck>,
+    pub(crate) kept: Kept,
 }
+
+/// What names and labels of the report take, as far as it has been counted.
+#[derive(Default)]
+pub(crate) struct Kept {
+    names: usize,
+    labels: usize,
+    bytes: u64,
+}
+
+/// What a name or a label takes beside its letters, in the report and in the tables that find it.
+const BYTES_PER_NAME: u64 = 128;
 
 impl Output {
     /// An output without requests.
     pub(crate) fn new(report: ReadReport, cpu_cache: Option<CpuCache>) -> Self {
         Self { report, has_classes: cpu_cache.is_some(), cpu_cache, ..Self::default() }
+    }
+
+    /// Bytes of all names and labels so far: those that came since the last call are added.
+    pub(crate) fn kept_bytes(&mut self) -> u64 {
+        let report = &self.report;
+        let names = report.stream_names.iter().skip(self.kept.names).map(String::len);
+        let labels = report.labels.iter().skip(self.kept.labels);
+        let labels = labels.map(|(key, value)| key.len() + value.len());
+        // The letters of a name stand in the report, and once more where its number is looked up.
+        let bytes = names.chain(labels).map(|letters| 2 * letters as u64 + BYTES_PER_NAME);
+        self.kept = Kept {
+            names: report.stream_names.len(),
+            labels: report.labels.len(),
+            bytes: self.kept.bytes + bytes.sum::<u64>(),
+        };
+        self.kept.bytes
+    }
+
+    /// Refuses to read on if what is kept of a trace beside its requests takes too much: names and labels, and what else
+    /// the format says.
+    pub(crate) fn check_kept(
+        &mut self,
+        others_bytes: u64,
+        source: &Source,
+    ) -> Result<(), TraceError> {
+        let limit_bytes = source.memory_limit_bytes();
+        if self.kept_bytes().saturating_add(others_bytes) <= limit_bytes / SHARE_OF_LIMIT {
+            return Ok(());
+        }
+        Err(TraceError::too_much_memory(
+            source.file(),
+            "its names of files or streams, and its labels, take, with what is made of them,",
+            "take a part with --limit",
+            limit_bytes,
+        ))
     }
 
     pub(crate) fn is_full(&self) -> bool {

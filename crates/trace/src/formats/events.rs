@@ -119,10 +119,19 @@ struct Events {
     objects: FxHashMap<(ObjectKind, u64), u32>,
     /// Names that comments gave, until the first event of the object.
     names: FxHashMap<Vec<u8>, String>,
+    /// Letters of all names that comments gave.
+    letters: u64,
 }
+
+/// What an object, or a name that waits for one, takes beside its letters.
+const BYTES_PER_OBJECT: u64 = 64;
 
 impl LineFormat for Events {
     const IS_STRICT: bool = true;
+
+    fn kept_bytes(&self) -> u64 {
+        self.letters + (self.objects.len() + self.names.len()) as u64 * BYTES_PER_OBJECT
+    }
 
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
         let (text, comment) = match memchr::memchr(b'#', line) {
@@ -193,6 +202,7 @@ impl Events {
         let Some(rest) = comment.strip_prefix(NAME_COMMENT) else { return false };
         let Some(end) = rest.windows(2).position(|bytes| bytes == b": ") else { return false };
         let name = String::from_utf8_lossy(&rest[end + 2..]).into_owned();
+        self.letters += (end + name.len()) as u64;
         self.names.insert(rest[..end].to_vec(), name);
         true
     }

@@ -126,6 +126,10 @@ pub(crate) struct Log {
 }
 
 impl LineFormat for Log {
+    fn kept_bytes(&self) -> u64 {
+        self.files.memory_bytes()
+    }
+
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault> {
         let text = scan::trimmed(line);
         if text.is_empty() {

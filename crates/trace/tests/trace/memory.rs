@@ -161,3 +161,48 @@ fn a_window_beyond_the_limit_is_refused() {
         "to decompress this zstd data takes more than the memory limit",
     );
 }
+
+fn read_text(text: Vec<u8>, format: &str) -> Result<u64, TraceError> {
+    let options = OpenOptions {
+        format: Some(format.to_owned()),
+        memory_limit_bytes: Some(LIMIT_BYTES),
+        ..OpenOptions::default()
+    };
+    let mut reader = TraceReader::from_bytes("the.trace", text, &options)?;
+    let mut batch = Vec::new();
+    while reader.next_batch(&mut batch)? {}
+    Ok(reader.report().requests)
+}
+
+/// `lines` lines that `line` gives, each by its number, as zstd.
+fn zstd_of_lines(first: &str, lines: u32, line: impl Fn(u32) -> String) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.write_all(first.as_bytes()).unwrap();
+    for number in 0..lines {
+        encoder.write_all(line(number).as_bytes()).unwrap();
+    }
+    encoder.finish().unwrap()
+}
+
+/// Two million of them took 1.2 GB where 200 MiB were allowed.
+#[test]
+fn names_and_labels_count_against_the_limit() {
+    let long = "n".repeat(200);
+    let refused = "its names of files or streams, and its labels, take, with what is made of them, more than the memory \
+                   limit of 16MiB";
+    let cases = [
+        (
+            "events",
+            "",
+            Box::new(|number| format!("# object f{number}: {long}\ncr f{number} 0 1\n"))
+                as Box<dyn Fn(_) -> _>,
+        ),
+        ("events", "cr f0 0 1\n", Box::new(|number| format!("# object f{}: {long}\n", number + 1))),
+        ("events", "cr f0 0 1\n", Box::new(|number| format!("# key {number}: {long}\n"))),
+        ("csv", "op,address,size,stream\n", Box::new(|number| format!("R,0,1,{long}{number}\n"))),
+    ];
+    for (format, first, line) in cases {
+        assert_refused(read_text(zstd_of_lines(first, 60_000, &line), format), refused);
+        assert!(read_text(zstd_of_lines(first, 1000, &line), format).is_ok(), "{format}");
+    }
+}

@@ -16,7 +16,7 @@ from clockhand.report.words import percent
 from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.calls import in_python
 from clockhand.study.drawing import check_drawing
-from clockhand.study.limits import MAXIMUM_JOBS, check_range
+from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_JOBS, check_range
 from clockhand.study.options import joined, names_of
 from clockhand.study.phrases import all_of, one_of
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
@@ -245,7 +245,8 @@ class _Question:
         )
         [facts] = prepared.traces
         asked = self.plan(facts["footprint_pages"])["cells"][0]["frames"]
-        sizes = {ASKED: asked, HALF_MEMORY: max(1, asked // 2), DOUBLE_MEMORY: 2 * asked}
+        half, double = max(1, asked // 2), min(2 * asked, MAXIMUM_FRAMES)
+        sizes = {ASKED: asked, HALF_MEMORY: half, DOUBLE_MEMORY: double}
         cells = [(name, sizes[ASKED]) for name in contestants]
         cells += [(name, sizes[size]) for size in (HALF_MEMORY, DOUBLE_MEMORY) for name in names]
         rows = self._run(prepared, cells, watch)

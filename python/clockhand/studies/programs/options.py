@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self, TypedDict
 
 from clockhand import _engine
-from clockhand.study.limits import MAXIMUM_SEED, check_range
+from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_SEED, check_range
 from clockhand.study.sizes import bytes_text, parsed_bytes
 
 PAGE_BYTES = 4096
@@ -163,7 +163,7 @@ def _frames(memory: str | None, frames: int | None) -> int:
         )
     if memory is None:
         assert frames is not None
-        check_range("--frames", frames, 1, 2**32 - 2)
+        check_range("--frames", frames, 1, MAXIMUM_FRAMES)
         return frames
     if "%" in memory:
         raise _engine.UsageError(

@@ -131,7 +131,7 @@ def run(
             statistics = pager.finish()
         samples.take(ended.seconds, statistics)
         rows = process_rows(statistics, policy, program)
-        notes = swap_notes(pager)
+        notes = swap_notes(pager) + other_bits(rows, settings.bits)
         traces: list[Any] = []
         if simulate and log is not None:
             with nullcontext() if progress is None else progress() as watch_replay:
@@ -152,7 +152,7 @@ def run(
             notes=notes,
             traces=traces,
         ),
-        warnings=failures(rows) + device_reads(rows) + other_bits(rows, settings.bits),
+        warnings=failures(rows) + device_reads(rows),
         disagreements=disagreements(rows),
         exit_code=ended.exit_code,
         interrupted=ended.interrupted,

@@ -31,12 +31,22 @@ pub(super) struct Files {
     files: Vec<File>,
     by_path: BTreeMap<Vec<u8>, FileNumber>,
     streams: u32,
+    /// Letters of the paths of all files.
+    letters: u64,
 }
 
 /// No log has as many; a damaged one must not fill the memory.
 const LIMIT_FILES: usize = 1 << 24;
 
+/// What a file takes beside its path, which stands in both tables.
+const BYTES_PER_FILE: u64 = 128;
+
 impl Files {
+    /// Bytes of all files' facts.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        2 * self.letters + self.files.len() as u64 * BYTES_PER_FILE
+    }
+
     /// The file behind a descriptor, which is new if no name leads to it yet.
     pub(super) fn open(&mut self, note: &FileNote) -> Result<FileNumber, Fault> {
         if !note.is_deleted
@@ -52,6 +62,7 @@ impl Files {
         let file = FileNumber(self.files.len() as u32);
         let names = u32::from(!note.is_deleted);
         let name = note.path.clone();
+        self.letters += name.len() as u64;
         self.files.push(File { name, stream: None, length: None, names, users: 0 });
         if !note.is_deleted {
             self.by_path.insert(note.path.clone(), file);
