@@ -30,6 +30,7 @@ pytestmark = pytest.mark.skipif(
     OBSTACLE is not None, reason=f"no program was run under the pager: {OBSTACLE}"
 )
 
+ROOT = Path(__file__).resolve().parents[2]
 PYTHON = os.path.realpath(sys.executable)
 # The interpreter for which distributions package the bindings of GTK.
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -422,6 +423,23 @@ def test_nothing_is_reported_of_what_goes_through_the_library(
     assert LOST not in run.err
     (row,) = json.loads((tmp_path / "rows.json").read_text())
     assert row["clean_evictions"] + row["dirty_evictions"] > 0 and row["device_reads"] is None
+
+
+# `man` wrote nothing on Debian, whose sandbox refuses sockets.
+@pytest.mark.parametrize("sandbox", ["none", "sockets", "threads", "userfaultfd", "closing"])
+def test_a_program_goes_on_in_a_sandbox_and_says_what_is_not_paged(
+    clockhand: Clockhand, tmp_path: Path, sandbox: str
+) -> None:
+    source = ROOT / "crates/preload/tests/preload/programs/sandbox.c"
+    program = tmp_path / "sandbox"
+    subprocess.run([needed("cc"), "-O1", "-pthread", "-o", program, source], check=True)
+    alone = subprocess.run([program, sandbox], capture_output=True, check=True)
+    paging = ["--policy", "clock", "--frames", "256", "--swap-in-ram", "--no-simulate"]
+    run = clockhand("run", *paging, "--", program, sandbox)
+    assert (run.code, run.out) == (0, alone.stdout), run.err
+    is_said = sandbox != "none"
+    assert ("a sandbox refuses what forked children need" in run.err) == is_said
+    assert ("it runs without paged memory" in run.err) == is_said
 
 
 # Ten seconds later the watchdog once told of a fork that did not end.

@@ -185,7 +185,7 @@ fn serve_memory(
     request: &Request,
     descriptor: Option<OwnedFd>,
     peer: &Peer,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     let connection = &peer.connection;
     let kernel = |error: io::Error| match error.raw_os_error() {
         Some(libc::EMFILE) => {
@@ -196,10 +196,10 @@ fn serve_memory(
     let is_fork = request.fork != NO_TOKEN;
     let no_copy = "there is no copy for this forked process";
     if is_fork && !shared.has_copy(request.fork) {
-        return Err(no_copy.to_owned());
+        return Err(no_copy.into());
     }
     let Some(descriptor) = descriptor else {
-        return Err(explained(&io::Error::from_raw_os_error(request.error)));
+        return Err(without_userfaultfd(request.error, peer.process));
     };
     let process = peer.process;
     let map = PageMap::of_process(shared.settings.bits, process);
@@ -254,6 +254,24 @@ fn serve_memory(
     Driver { userfault, base, pager, channel, program, patience, process, interrupts }.run();
     drop(ends);
     Ok(())
+}
+
+/// Why a program that has no userfaultfd is not paged: it runs unpaged if a sandbox of its own has refused that.
+fn without_userfaultfd(error: i32, process: i32) -> Refusal {
+    let filters = |whose: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{whose}/status")).ok()?;
+        let filters = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?;
+        filters.trim().parse::<u32>().ok()
+    };
+    let has_more = filters(&process.to_string()).zip(filters("self"));
+    if has_more.is_some_and(|(program, own)| program > own) {
+        let sentence = format!(
+            "a sandbox refuses the userfaultfd by which the program would be paged (error {error}): it runs without paged \
+             memory"
+        );
+        return Refusal { code: UNPAGED, sentence };
+    }
+    explained(&io::Error::from_raw_os_error(error)).into()
 }
 
 /// Tells the server that a memory has ended, however it ended.

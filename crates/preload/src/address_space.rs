@@ -2,6 +2,7 @@
 
 use core::ffi::c_int;
 
+use crate::memory;
 use crate::system::{self, ErrorNumber, Result};
 
 /// Mappings in a row with the same protection.
@@ -11,34 +12,60 @@ pub struct Mapped {
     pub protection: c_int,
     /// Whether this is memory of nothing but this process.
     pub is_private_and_anonymous: bool,
+    /// Whether this is memory that the pager has given.
+    pub is_memory_file: bool,
 }
 
 /// What is mapped in these addresses. `EFAULT` if some are not mapped, or are not mapped as the others; `None` if the program
 /// cannot see /proc.
 pub fn mapped(address: usize, bytes: usize) -> Result<Option<Mapped>> {
-    let Ok(file) = system::open_to_read(c"/proc/thread-self/maps") else { return Ok(None) };
     let mut wanted = Wanted { address, end: address + bytes, found: None };
+    let Ok(result) = first_of_lines(|line| wanted.next_line(line)) else { return Ok(None) };
+    result.unwrap_or(Err(ErrorNumber(libc::EFAULT))).map(Some)
+}
+
+/// Calls `take` with the part in these addresses of each mapping that has one: its first address, the one after the last, and
+/// what it is. What `take` does to it changes nothing about the parts behind. An error if the program cannot see /proc.
+pub fn for_each_mapped(
+    address: usize,
+    end: usize,
+    mut take: impl FnMut(usize, usize, Mapped) -> Result<()>,
+) -> Result<()> {
+    let taken = first_of_lines(|line| {
+        let (first, after, mapped) = line.parse()?;
+        let (first, after) = (first.max(address), after.min(end));
+        if first < after { take(first, after, mapped).err().map(Err) } else { None }
+    })?;
+    taken.unwrap_or(Ok(()))
+}
+
+/// What `look` gives of the first line of the list of mappings of which it gives something; `None` if it gives nothing of any.
+fn first_of_lines<T>(mut look: impl FnMut(&Line) -> Option<T>) -> Result<Option<T>> {
+    let file = system::open_to_read(c"/proc/thread-self/maps")?;
     let mut line = Line { head: [0; LINE_HEAD_BYTES], used: 0 };
     let mut text = [0; 2048];
     let result = 'read: loop {
         let read = match system::read(file, &mut text) {
-            Ok(0) | Err(_) => break Err(ErrorNumber(libc::EFAULT)),
+            Ok(0) | Err(_) => break None,
             Ok(read) => read,
         };
         for &byte in &text[..read] {
             if byte != b'\n' {
                 line.push(byte);
-            } else if let Some(result) = wanted.next_line(&line.take()) {
-                break 'read result;
+            } else if let Some(result) = look(&line.take()) {
+                break 'read Some(result);
             }
         }
     };
     system::close(file);
-    result.map(Some)
+    Ok(result)
 }
 
-/// Bytes of a line up to the inode, at most: addresses, what is allowed, offset and device take fewer.
-const LINE_HEAD_BYTES: usize = 96;
+/// Bytes of a line up to the beginning of the name, at most: addresses, what is allowed, offset, device and inode take fewer.
+const LINE_HEAD_BYTES: usize = 112;
+
+/// How the names of files in memory begin.
+const IN_MEMORY: &str = "/memfd:";
 
 /// A line as far as it has been read.
 struct Line {
@@ -73,6 +100,7 @@ impl Line {
         let (start, end) = words.next()?.split_once('-')?;
         let allowed = words.next()?.as_bytes();
         let inode = words.nth(2)?;
+        let name = words.find(|word| !word.is_empty()).unwrap_or_default();
         let may = |index: usize, letter: u8, protection: c_int| match allowed.get(index) {
             Some(&found) if found == letter => protection,
             _ => 0,
@@ -82,6 +110,9 @@ impl Line {
                 | may(1, b'w', libc::PROT_WRITE)
                 | may(2, b'x', libc::PROT_EXEC),
             is_private_and_anonymous: allowed.get(3) == Some(&b'p') && inode == "0",
+            is_memory_file: allowed.get(3) == Some(&b's')
+                && name.starts_with(IN_MEMORY)
+                && inode.parse() == Ok(memory::file_inode()),
         };
         let number = |digits| usize::from_str_radix(digits, 16).ok();
         Some((number(start)?, number(end)?, mapped))

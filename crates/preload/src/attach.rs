@@ -8,6 +8,7 @@ use clockhand_pager_protocol::{
 };
 
 use crate::pager::{self, Connection, InheritedSocket};
+use crate::private_copy::{self, PrivateCopy};
 use crate::sentence::Sentence;
 use crate::system::{self, ErrorNumber};
 use crate::{fork, helper_thread, libraries, memory};
@@ -156,6 +157,14 @@ fn attach_program(address: &[u8]) -> core::result::Result<(), Failure> {
             ))));
         }
     }
+    // The thread that works for the pager needs it.
+    if let Err(error) = system::close_range(u32::MAX, u32::MAX, 0) {
+        return Err(Failure::Unpaged(Sentence::new(format_args!(
+            "a sandbox refuses close_range (error {}), without which the program cannot be paged: it runs without paged \
+             memory",
+            error.0
+        ))));
+    }
     let attached = attach(None, None)?;
     memory::begin(attached.address, attached.bytes).map_err(|error| failed("its table", error))?;
     attached.begin_helper_thread()?;
@@ -168,6 +177,24 @@ pub fn attach_child(copy: Token) -> Outcome<()> {
         Ok(attached) => attached.begin_helper_thread(),
         Err(Failure::Ends(sentence) | Failure::Unpaged(sentence)) => Err(sentence),
     }
+}
+
+/// Gives a forked child its copy as ordinary memory. What it starts runs without a pager, and does not say so again.
+pub fn leave_pager(copy: PrivateCopy) -> Outcome<()> {
+    copy.put_in_place().map_err(|error| failed("its copy in place", error))?;
+    remove_environment_variable(SOCKET_VARIABLE.as_bytes());
+    Ok(())
+}
+
+/// Why there is no connection. Only a sandbox, which the program cannot leave, is no reason to end it.
+fn not_connected(error: ErrorNumber) -> Failure {
+    if !private_copy::is_of_sandbox(error) {
+        return Failure::Ends(pager::unreachable(error));
+    }
+    Failure::Unpaged(Sentence::new(format_args!(
+        "a sandbox refuses the sockets by which the program would reach its pager (error {}): it runs without paged memory",
+        error.0
+    )))
 }
 
 /// What the pager gave, before the helper thread has it.
@@ -199,12 +226,12 @@ fn attach(
     copy: Option<Token>,
     place: Option<(usize, usize)>,
 ) -> core::result::Result<Attached, Failure> {
-    let connection = Connection::open().map_err(pager::unreachable)?;
+    let connection = Connection::open().map_err(not_connected)?;
     let userfaultfd = system::userfaultfd().map(Descriptor);
     let error = userfaultfd.as_ref().err().map_or(0, |error| error.0);
     let request = Request { error, ..pager::request_to_attach(copy) };
     let descriptor = userfaultfd.as_ref().ok().map(|descriptor| descriptor.0);
-    connection.send(request.as_bytes(), descriptor).map_err(pager::unreachable)?;
+    connection.send(request.as_bytes(), descriptor).map_err(not_connected)?;
     let (reply, file) = accepted(&connection)?;
     let userfaultfd = userfaultfd.map_err(|error| failed("a userfaultfd", error))?;
     // The kernel leaves out a descriptor for which the program's table has no room.
@@ -220,6 +247,8 @@ fn attach(
     }
     let address = map_file(&file, place.map(|(address, _)| address), bytes)
         .map_err(|error| failed("room in the address space", error))?;
+    // Unknown, it is that of nothing.
+    memory::set_file_inode(system::inode_of(file.0).unwrap_or(0));
     drop(file);
     let mapped = Mapped { address: address as u64 };
     connection.send(mapped.as_bytes(), None).map_err(pager::unreachable)?;
@@ -230,7 +259,7 @@ fn attach(
 
 /// Receives a reply that is not a refusal.
 fn accepted(connection: &Connection) -> core::result::Result<(Reply, Option<Descriptor>), Failure> {
-    let (reply, descriptor) = connection.receive_reply().map_err(pager::unreachable)?;
+    let (reply, descriptor) = connection.receive_reply().map_err(not_connected)?;
     let descriptor = descriptor.map(Descriptor);
     match reply.refused {
         0 => Ok((reply, descriptor)),

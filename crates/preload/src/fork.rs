@@ -1,5 +1,7 @@
 //! A forked child gets a private copy of its parent's memory before it runs, or it does not run.
 //!
+//! In a sandbox that refuses what that takes, the copy is ordinary memory (`private_copy`).
+//!
 //! The mapping is not inherited, so that nothing is ever shared by accident. Before the fork the pager freezes the pages
 //! and copies them; the child attaches itself to the copy, at the same address. Between, the heap is locked and no signal
 //! handler runs on the forking thread, which must not write to a frozen page. A signal handler may fork as well, also while the
@@ -11,13 +13,16 @@
 //! look whether a signal has come, and if so give the copy back, let the signal have its effect, and begin again.
 
 use core::cell::UnsafeCell;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use clockhand_pager_protocol::{NO_TOKEN, RequestKind, Token};
 
 use crate::pager::Connection;
+use crate::private_copy::{self, PrivateCopy};
 use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
-use crate::system::{self, SignalSet};
-use crate::{attach, memory, pager};
+use crate::system::{self, ErrorNumber, SignalSet};
+use crate::{address_space, attach, memory, pager};
 
 /// How often a fork is begun while signals come during each beginning. The signal that matters has its effect after the
 /// first; a program with a timer that is faster than the copy shall fork at last.
@@ -26,12 +31,16 @@ const MAX_BEGINNINGS: u32 = 4;
 /// Tells of children of the program, hence never of what a child should have heard as well; common in shells that fork.
 const OF_CHILDREN: SignalSet = 1 << (libc::SIGCHLD - 1);
 
-/// What the pager gave for a fork.
+/// What the child gets.
 #[derive(Clone, Copy)]
-struct Copy {
-    token: Token,
-    /// The connection that keeps the copy alive and the pages frozen. Parent and child each have a descriptor, and close it.
-    connection: i32,
+enum Copy {
+    /// A copy that the pager keeps, by its token, and the connection that keeps it alive and the pages frozen. Parent and child
+    /// each have a descriptor of that, and close it.
+    Paged { token: Token, connection: i32 },
+    /// Ordinary memory, because a sandbox refuses the other.
+    Private(PrivateCopy),
+    /// The process itself has ordinary memory, which the kernel copies.
+    Inherited,
 }
 
 /// A fork under way.
@@ -50,11 +59,8 @@ struct ForkUnderWay(UnsafeCell<Fork>);
 // SAFETY: used between `prepare` and `finish` only, under the lock of the memory.
 unsafe impl Sync for ForkUnderWay {}
 
-static FORK: ForkUnderWay = ForkUnderWay(UnsafeCell::new(Fork {
-    copy: Ok(Copy { token: NO_TOKEN, connection: -1 }),
-    signals: 0,
-    is_locked: false,
-}));
+static FORK: ForkUnderWay =
+    ForkUnderWay(UnsafeCell::new(Fork { copy: Ok(Copy::Inherited), signals: 0, is_locked: false }));
 
 /// Has the C library call us around each fork: last before it, first after it.
 pub fn register() -> core::result::Result<(), Sentence> {
@@ -95,9 +101,97 @@ fn begin(on_stack: usize) -> core::result::Result<Copy, Sentence> {
         sentence.write_to(libc::STDERR_FILENO);
         return Err(sentence);
     }
-    let connection = Connection::open().map_err(pager::unreachable)?;
+    if private_copy::is_in_use() {
+        return Ok(Copy::Inherited);
+    }
+    if let Some(error) = private_copy::refusal() {
+        return in_a_sandbox(error);
+    }
+    let connection = match Connection::open() {
+        Err(error) if private_copy::is_of_sandbox(error) => return in_a_sandbox(error),
+        connection => connection.map_err(pager::unreachable)?,
+    };
     let reply = pager::ask_over(&connection, &pager::request(RequestKind::BeginFork))?;
-    Ok(Copy { token: reply.fork, connection: connection.into_descriptor() })
+    note_protection();
+    Ok(Copy::Paged { token: reply.fork, connection: connection.into_descriptor() })
+}
+
+/// How many parts of the memory with another protection than usual a child gets so; others it can read and write.
+const MOST_PROTECTED: usize = 1024;
+
+/// A part of the memory that is protected alike.
+#[derive(Clone, Copy)]
+struct Part {
+    first: usize,
+    after: usize,
+    protection: c_int,
+}
+
+/// Such parts, from the first of the array.
+struct Parts {
+    parts: [Part; MOST_PROTECTED],
+    used: usize,
+}
+
+/// The parts that are not protected as usual, kept outside of the paged memory.
+struct Protected(UnsafeCell<Parts>);
+
+// SAFETY: used between `prepare` and `finish` only, under the lock of the memory.
+unsafe impl Sync for Protected {}
+
+static PROTECTED: Protected = Protected(UnsafeCell::new(Parts {
+    parts: [Part { first: 0, after: 0, protection: 0 }; MOST_PROTECTED],
+    used: 0,
+}));
+
+/// Notes how the memory is protected, for a child whose mapping is new.
+fn note_protection() {
+    let usual = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the lock is held.
+    let Parts { parts, used } = unsafe { &mut *PROTECTED.0.get() };
+    *used = 0;
+    let (start, end) = (memory::start(), memory::start() + memory::total_bytes());
+    // A program that cannot see /proc protects nothing in its children.
+    let _ = address_space::for_each_mapped(start, end, |first, after, mapped| {
+        if mapped.is_memory_file && mapped.protection != usual && *used < MOST_PROTECTED {
+            parts[*used] = Part { first, after, protection: mapped.protection };
+            *used += 1;
+        }
+        Ok(())
+    });
+}
+
+/// Protects the child's memory as that of its parent is.
+fn protect_as_noted() {
+    // SAFETY: the lock is held since `prepare`.
+    let Parts { parts, used } = unsafe { &*PROTECTED.0.get() };
+    for &Part { first, after, protection } in &parts[..*used] {
+        // SAFETY: the parent had protected it so. An error leaves the usual protection.
+        let _ = unsafe { system::mprotect(first, after - first, protection) };
+    }
+}
+
+/// Whether the program has said that its children are not paged; they do not repeat it.
+static HAS_SAID: AtomicBool = AtomicBool::new(false);
+
+/// Copies the memory for a child that cannot be paged.
+fn in_a_sandbox(error: ErrorNumber) -> core::result::Result<Copy, Sentence> {
+    let copy = PrivateCopy::make().map_err(|why| {
+        Sentence::new(format_args!(
+            "a sandbox refuses what forked children need for paged memory (error {}), and there is no memory for a copy \
+             that is not paged (error {}): run the program without the pager",
+            error.0, why.0
+        ))
+    })?;
+    if !HAS_SAID.swap(true, Ordering::Relaxed) {
+        let sentence = Sentence::new(format_args!(
+            "a sandbox refuses what forked children need for paged memory (error {}): they, and programs that they start, \
+             run without it",
+            error.0
+        ));
+        sentence.write_to(libc::STDERR_FILENO);
+    }
+    Ok(Copy::Private(copy))
 }
 
 extern "C" fn finish_in_parent() {
@@ -108,14 +202,18 @@ extern "C" fn finish_in_parent() {
 fn end(give_back: bool) {
     // SAFETY: the lock is held since `prepare`.
     let fork = unsafe { &*FORK.0.get() };
-    if let Ok(copy) = fork.copy {
-        let connection = Connection::of_descriptor(copy.connection);
-        let mut request = pager::request(RequestKind::EndFork);
-        request.fork = if give_back { copy.token } else { NO_TOKEN };
-        if let Err(sentence) = pager::ask_over(&connection, &request) {
-            // The pager has ended, or the program has closed our descriptor: then its child may be lost.
-            sentence.end_program(LOST_MEMORY_EXIT_CODE);
+    match fork.copy {
+        Ok(Copy::Paged { token, connection }) => {
+            let connection = Connection::of_descriptor(connection);
+            let mut request = pager::request(RequestKind::EndFork);
+            request.fork = if give_back { token } else { NO_TOKEN };
+            if let Err(sentence) = pager::ask_over(&connection, &request) {
+                // The pager has ended, or the program has closed our descriptor: then its child may be lost.
+                sentence.end_program(LOST_MEMORY_EXIT_CODE);
+            }
         }
+        Ok(Copy::Private(copy)) => copy.give_back(),
+        Ok(Copy::Inherited) | Err(_) => {}
     }
     finish(fork);
 }
@@ -124,10 +222,12 @@ extern "C" fn finish_in_child() {
     // SAFETY: the lock is held since `prepare`, by the thread of which this is the copy.
     let fork = unsafe { &*FORK.0.get() };
     let attached = match &fork.copy {
-        Ok(copy) => {
-            let _copy = Connection::of_descriptor(copy.connection);
-            attach::attach_child(copy.token)
+        Ok(Copy::Paged { token, connection }) => {
+            let _copy = Connection::of_descriptor(*connection);
+            attach::attach_child(*token).inspect(|()| protect_as_noted())
         }
+        Ok(Copy::Private(copy)) => attach::leave_pager(*copy),
+        Ok(Copy::Inherited) => Ok(()),
         Err(sentence) => Err(*sentence),
     };
     if let Err(sentence) = attached {

@@ -69,8 +69,8 @@ extern "C" fn run() -> ! {
     let connection = Connection::of_descriptor(socket);
     loop {
         let mut unmap = Unmap::ZERO;
-        match connection.receive(unmap.as_bytes_mut()) {
-            Ok((bytes, None)) if bytes > 0 => {}
+        match connection.read(unmap.as_bytes_mut()) {
+            Ok(bytes) if bytes > 0 => {}
             _ => end_of_pager(),
         }
         if drop_translations(&unmap).is_err() {
@@ -78,7 +78,7 @@ extern "C" fn run() -> ! {
                 "the kernel does not drop translations of the program's memory: it cannot be paged",
             );
         }
-        if connection.send(&[UNMAPPED], None).is_err() {
+        if connection.write(&[UNMAPPED]).is_err() {
             end_of_pager();
         }
     }

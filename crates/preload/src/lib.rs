@@ -6,7 +6,7 @@
 //! * `helper_thread`: the thread that drops translations for the pager and ends the program when the pager has ended.
 //! * `ranges`, `memory`: which pages of the memory are used, and for what; the heap and the mappings.
 //! * `interposed`: the functions that the program calls instead of the C library's.
-//! * `fork`: a forked child gets a private copy.
+//! * `fork`, `private_copy`: a forked child gets a private copy, from the pager or, in a sandbox, without it.
 //! * `libraries`: which calls come from the C library itself, whose own small blocks stay outside the paged memory.
 //! * `address_space`: what the kernel says of the program's mappings.
 //! * `pager`, `system`, `sentence`: requests to the pager, system calls, and what is said on standard error.
@@ -27,6 +27,7 @@ mod interposed;
 mod libraries;
 mod memory;
 mod pager;
+mod private_copy;
 mod ranges;
 mod sentence;
 mod system;

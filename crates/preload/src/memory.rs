@@ -6,7 +6,7 @@ mod lock;
 mod mappings;
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use clockhand_pager_protocol::PAGE_BYTES;
 
@@ -22,6 +22,19 @@ use crate::system::{self, Result};
 static START: AtomicUsize = AtomicUsize::new(0);
 /// Where it ends.
 static END: AtomicUsize = AtomicUsize::new(0);
+
+/// The inode of the file that is mapped there.
+static FILE_INODE: AtomicU64 = AtomicU64::new(0);
+
+/// The inode of the file that the pager has given for the memory.
+pub fn file_inode() -> u64 {
+    FILE_INODE.load(Ordering::Relaxed)
+}
+
+/// Keeps the inode of the memory's file. Called by the thread that attaches the program, or its child.
+pub fn set_file_inode(inode: u64) {
+    FILE_INODE.store(inode, Ordering::Relaxed);
+}
 
 /// Where the memory begins in the address space.
 pub fn start() -> usize {
@@ -140,8 +153,24 @@ fn pages_for(bytes: usize) -> Option<u32> {
     u32::try_from(bytes.div_ceil(PAGE_BYTES).max(1)).ok()
 }
 
-/// Forgets the contents of used pages and frees them. Pages that the pager cannot forget stay used forever, because
-/// pages must be zero when they are given out again.
+/// Calls `take` with the used parts of these addresses, which lie in the memory: address and bytes.
+///
+/// # Safety
+/// The caller holds the lock and does not have the ranges in use, nor does `take` use them.
+pub unsafe fn for_each_used(address: usize, end: usize, mut take: impl FnMut(usize, usize)) {
+    let take_part = |range: &Range| {
+        let (first, after) = (address_of(range.first_page), address_of(range.end_page()));
+        let (first, after) = (first.max(address), after.min(end));
+        if first < after {
+            take(first, after - first);
+        }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { with_ranges(|ranges| ranges.ranges().iter().for_each(take_part)) };
+}
+
+/// Forgets the contents of used pages and frees them. They must be zero when they are given out again: what a sandbox does
+/// not let the pager forget is overwritten, and pages that cannot be made zero stay used forever.
 ///
 /// # Safety
 /// The caller holds the lock and does not have the ranges in use; the pages lie in one range and are no longer in use.
@@ -150,7 +179,13 @@ unsafe fn release(first_page: u32, pages: u32) -> bool {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: these pages are no longer in use. Any protection that the program had set is removed for the next user.
     let restored = unsafe { system::mprotect(address_of(first_page), bytes, protection) };
-    let released = restored.is_ok() && crate::pager::discard(first_page, pages);
+    let released = restored.is_ok() && {
+        if !crate::pager::discard(first_page, pages) {
+            // SAFETY: these pages are no longer in use, and can be written.
+            unsafe { core::ptr::write_bytes(address_of(first_page) as *mut u8, 0, bytes) };
+        }
+        true
+    };
     if released {
         // SAFETY: as the caller promises.
         unsafe { with_ranges(|ranges| ranges.release(first_page, pages)) };

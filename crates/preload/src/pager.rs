@@ -6,12 +6,13 @@ use core::mem::zeroed;
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use clockhand_pager_protocol::{
-    CONNECT, NO_TOKEN, Packet, Reply, Request, RequestKind, Token, VERSION,
+    CONNECT, NO_TOKEN, PAGE_BYTES, Packet, Reply, Request, RequestKind, Token, VERSION,
 };
 use libc::{iovec, msghdr};
 
 use crate::sentence::Sentence;
 use crate::system::{self, ErrorNumber, Result};
+use crate::{memory, private_copy};
 
 /// The descriptor through which the pager can be reached, or -1.
 static INHERITED_SOCKET: AtomicI32 = AtomicI32::new(-1);
@@ -163,6 +164,16 @@ impl Connection {
         Ok((bytes, came.then_some(control.descriptor)))
     }
 
+    /// Sends one packet by `write`, which hardly any sandbox refuses. The calling thread has blocked `SIGPIPE`.
+    pub fn write(&self, packet: &[u8]) -> Result<()> {
+        system::write(self.socket, packet).map(drop)
+    }
+
+    /// Receives one packet by `read`, which hardly any sandbox refuses: how many bytes, 0 when the pager has ended.
+    pub fn read(&self, packet: &mut [u8]) -> Result<usize> {
+        system::read(self.socket, packet)
+    }
+
     /// Receives a reply, whole and of this version.
     pub fn receive_reply(&self) -> Result<(Reply, Option<c_int>)> {
         let mut reply = Reply::ZERO;
@@ -242,6 +253,9 @@ pub fn ask_over(
 
 /// Has the program's threads let go from the processor that they share with the pager; for good if it `chooses` its own.
 pub fn part(chooses: bool) {
+    if private_copy::is_in_use() {
+        return;
+    }
     let request = Request { pages: u64::from(chooses), ..request(RequestKind::Part) };
     // A pager that cannot be reached holds no thread.
     let _ = Connection::open().map(|connection| ask_over(&connection, &request));
@@ -249,6 +263,10 @@ pub fn part(chooses: bool) {
 
 /// Has the contents of pages forgotten: they read as zeros from now on. False if they still are what they were.
 pub fn discard(first_page: u32, pages: u32) -> bool {
+    if private_copy::is_in_use() {
+        let address = memory::start() + first_page as usize * PAGE_BYTES;
+        return private_copy::forget(address, pages as usize * PAGE_BYTES);
+    }
     let request = Request {
         first_page: u64::from(first_page),
         pages: u64::from(pages),

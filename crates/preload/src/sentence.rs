@@ -46,7 +46,8 @@ impl Sentence {
         line.append(&self.bytes[..self.used]);
         line.used = line.used.min(line.bytes.len() - 1);
         line.append(b"\n");
-        system::write(descriptor, &line.bytes[..line.used]);
+        // An error cannot be reported to anyone.
+        let _ = system::write(descriptor, &line.bytes[..line.used]);
     }
 
     /// Writes it to standard error and ends the program.

@@ -140,15 +140,25 @@ pub fn packet_sockets() -> Result<[c_int; 2]> {
 
 /// The inode of a descriptor that is a socket.
 pub fn inode_of_socket(descriptor: c_int) -> Result<u64> {
+    let status = status_of(descriptor)?;
+    match status.st_mode & libc::S_IFMT {
+        libc::S_IFSOCK => Ok(status.st_ino),
+        _ => Err(ErrorNumber(libc::ENOTSOCK)),
+    }
+}
+
+/// The inode of a descriptor.
+pub fn inode_of(descriptor: c_int) -> Result<u64> {
+    status_of(descriptor).map(|status| status.st_ino)
+}
+
+fn status_of(descriptor: c_int) -> Result<libc::stat> {
     // SAFETY: a structure of numbers, for which zero is valid.
     let mut status: libc::stat = unsafe { core::mem::zeroed() };
     let pointer = &raw mut status as usize;
     // SAFETY: the kernel writes one structure.
     unsafe { call(libc::SYS_fstat, [descriptor as usize, pointer, 0, 0, 0, 0]) }?;
-    match status.st_mode & libc::S_IFMT {
-        libc::S_IFSOCK => Ok(status.st_ino),
-        _ => Err(ErrorNumber(libc::ENOTSOCK)),
-    }
+    Ok(status)
 }
 
 /// `sendmsg`, without `SIGPIPE`.
@@ -195,11 +205,11 @@ pub fn close_range(first: u32, last: u32, flags: u32) -> Result<()> {
     Ok(())
 }
 
-/// Writes as much as possible to a descriptor.
-pub fn write(descriptor: c_int, bytes: &[u8]) {
+/// Writes as much as possible to a descriptor: how many bytes.
+pub fn write(descriptor: c_int, bytes: &[u8]) -> Result<usize> {
     let arguments = [descriptor as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0];
-    // SAFETY: the bytes lie where the slice says. An error cannot be reported to anyone.
-    let _ = unsafe { call_to_the_end(libc::SYS_write, arguments) };
+    // SAFETY: the bytes lie where the slice says.
+    unsafe { call_to_the_end(libc::SYS_write, arguments) }
 }
 
 /// Opens a file to read it; its descriptor is the caller's to close.

@@ -108,6 +108,7 @@ impl Remap {
         let mapped = mapped.unwrap_or(Mapped {
             protection: READ_AND_WRITE,
             is_private_and_anonymous: is_from_memory,
+            is_memory_file: false,
         });
         if !is_from_memory && !mapped.is_private_and_anonymous {
             return Err(ErrorNumber(libc::EINVAL));

@@ -546,3 +546,40 @@ fn a_killed_pager_ends_the_program_with_a_sentence() {
     );
     assert_eq!(output.status.code(), Some(125));
 }
+
+/// The children of its forks ended with 125, and what it executed did not run.
+#[test]
+fn a_program_in_a_sandbox_forks_and_starts_others_unpaged_and_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("sandbox", folder.path()) else { return };
+    let sockets = "refuses the sockets by which the program would reach its pager";
+    for (sandbox, error, executed) in [
+        ("sockets", 38, sockets),
+        ("threads", 13, sockets),
+        ("closing", 38, "refuses close_range (error 38)"),
+    ] {
+        let Some(pager) = pager(Behaviour::default()) else { return };
+        let plain = program(&built, &[sandbox]).output().expect("the program starts");
+        let paged = paged(&mut program(&built, &[sandbox]), &pager);
+        assert_eq!(text(&paged.stdout), text(&plain.stdout), "{sandbox}");
+        assert!(!text(&plain.stdout).contains("NO") && plain.status.success(), "{sandbox}");
+        let said = text(&paged.stderr);
+        let forked = format!(
+            "clockhand: a sandbox refuses what forked children need for paged memory (error {error}): they, and programs \
+             that they start, run without it\n"
+        );
+        assert_eq!(said.matches(&forked).count(), 1, "{sandbox}: {said}");
+        assert!(said.contains(executed), "{sandbox}: {said}");
+        assert!(said.ends_with(": it runs without paged memory\n"), "{sandbox}: {said}");
+        assert_eq!(paged.status, plain.status, "{sandbox}: {said}");
+    }
+}
+
+/// What was read-only could be written in a forked child, and what was closed could be read.
+#[test]
+fn forked_children_have_the_protection_of_their_parents_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("sandbox", folder.path()) else { return };
+    let Some(pager) = same_with_and_without(|| program(&built, &["none"])) else { return };
+    assert!(pager.counts().forked.load(Ordering::Relaxed) >= 4);
+}
