@@ -1,7 +1,7 @@
-//! A flash drive: geometry, page mapping, garbage collection and wear.
+//! A flash drive: geometry, mapping, garbage collection and wear.
 //!
-//! The [`Ftl`] (flash translation layer) decides where a page goes, which block is collected and when; it reports each
-//! physical operation to a [`FlashOperations`] and has no notion of time. [`Counters`] only count; a model with time
+//! The [`Ftl`] (flash translation layer) decides where a page goes, which block is collected and when; it has one of several
+//! [`Mapping`]s. It reports each physical operation to a [`FlashOperations`] and has no notion of time. [`Counters`] only count; a model with time
 //! can be driven by the very same decisions. A [`Drive`] is an FTL with its counters.
 //!
 //! ```
@@ -18,28 +18,48 @@
 //! ```
 
 mod amplification;
+mod bast;
+mod block_mapped;
+mod cached_entries;
 mod candidates;
+mod classes;
+mod counts;
+mod data_blocks;
+mod dftl;
 mod drive;
 mod error;
+mod fast;
 mod fewest_valid;
 mod ftl;
 mod geometry;
+mod index_lists;
 mod invariants;
 mod lifetime;
 mod map;
+mod mapping_options;
 mod operations;
 mod options;
+mod page_mapped;
 mod pool;
 mod precondition;
 mod random;
+mod requirements;
+mod slc;
+mod translation_region;
 mod wear;
+mod zoned;
 
 pub use amplification::{hot_cold_fifo_write_amplification, uniform_random_write_amplification};
+pub use counts::MappingCounts;
 pub use drive::{Capacity, Drive};
-pub use error::{EndOfLife, FlashError};
-pub use ftl::{Ftl, WornOut};
+pub use error::{EndOfLife, FlashError, Refused, WriteError, ZoneFault};
+pub use ftl::Ftl;
 pub use geometry::{Block, Geometry, LogicalPage, PhysicalPage, TranslationPage};
 pub use lifetime::Lifetime;
+pub use mapping_options::{
+    CachePolicy, DftlOptions, LogBlocks, Mapping, PageOptions, Separation, SlcFull, SlcOptions,
+    ZoneOptions, ZoneWrites,
+};
 pub use operations::{Cause, Counters, FlashOperations};
 pub use options::{Allocation, Frontiers, FtlOptions, MinimumFree, VictimRule};
 pub use precondition::{Precondition, Preconditioned};

@@ -4,8 +4,9 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use clockhand_device::flash::{
-    Allocation, Counters, Drive, FlashError, Frontiers, Ftl, FtlOptions, Geometry, LogicalPage,
-    MinimumFree, Precondition, VictimRule, uniform_random_write_amplification,
+    Allocation, Counters, Drive, EndOfLife, FlashError, Frontiers, Ftl, FtlOptions, Geometry,
+    LogicalPage, MinimumFree, Precondition, VictimRule, WriteError,
+    uniform_random_write_amplification,
 };
 
 const GEOMETRY: Geometry = Geometry::one_pool(128, 16, 4096);
@@ -22,11 +23,12 @@ fn age(drive: &mut Drive, precondition: &str) -> clockhand_device::flash::Precon
 }
 
 /// Overwrites a tenth of the pages again and again, from the start; returns the error that ended it.
-fn overwrite_hot_pages(
-    drive: &mut Drive,
-    writes: u32,
-) -> Option<clockhand_device::flash::EndOfLife> {
-    (0..writes).find_map(|write| drive.write(LogicalPage(write * 7 % (LOGICAL_PAGES / 10))).err())
+fn overwrite_hot_pages(drive: &mut Drive, writes: u32) -> Option<EndOfLife> {
+    (0..writes).find_map(|write| match drive.write(LogicalPage(write * 7 % (LOGICAL_PAGES / 10))) {
+        Err(WriteError::EndOfLife(end)) => Some(end),
+        Err(WriteError::Zone(_)) => unreachable!("the drive has no zones"),
+        Ok(()) => None,
+    })
 }
 
 #[test]
@@ -169,7 +171,7 @@ fn a_worn_out_drive_says_after_how_many_writes_and_keeps_its_data() {
     assert!((1..=15).contains(&end.retired_blocks), "{end:?}");
     assert_eq!(mortal.wear().erases_max(), 20);
     assert!((0..LOGICAL_PAGES).all(|page| mortal.read(LogicalPage(page))));
-    assert_eq!(mortal.write(LogicalPage(0)), Err(end), "it stays worn out");
+    assert_eq!(mortal.write(LogicalPage(0)), Err(WriteError::EndOfLife(end)), "it stays worn out");
     assert_eq!(mortal.ftl().check_invariants(), Ok(()));
 }
 

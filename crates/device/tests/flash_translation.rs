@@ -1,31 +1,14 @@
 //! The flash translation layer against its slow twin, event by event, with every option; and its invariants after every step.
 
+mod journal;
+
 use clockhand_device::flash::{
-    Allocation, Block, Cause, Counters, FlashOperations, Frontiers, Ftl, FtlOptions, Geometry,
-    LogicalPage, MinimumFree, PhysicalPage, VictimRule,
+    Allocation, Counters, Frontiers, Ftl, FtlOptions, Geometry, LogicalPage, MinimumFree,
+    VictimRule,
 };
-use clockhand_twins::{FlashEvent, FlashRules, FlashTwin};
+use clockhand_twins::{FlashClasses, FlashRules, FlashTwin};
+use journal::Journal;
 use proptest::prelude::*;
-
-/// Writes down what it is told.
-#[derive(Default)]
-struct Journal(Vec<FlashEvent>);
-
-impl FlashOperations for Journal {
-    fn program(&mut self, to: PhysicalPage, holds: LogicalPage) {
-        self.0.push(FlashEvent::Program { to: to.0, page: holds.0 });
-    }
-
-    fn relocate(&mut self, cause: Cause, from: PhysicalPage, to: PhysicalPage, holds: LogicalPage) {
-        assert_eq!(cause, Cause::Collect);
-        self.0.push(FlashEvent::Relocate { from: from.0, to: to.0, page: holds.0 });
-    }
-
-    fn erase(&mut self, cause: Cause, block: Block) {
-        assert_eq!(cause, Cause::Collect);
-        self.0.push(FlashEvent::Erase { block: block.0 });
-    }
-}
 
 /// A tiny drive with some options.
 #[derive(Debug, Clone)]
@@ -90,6 +73,8 @@ fn twin(case: &Case) -> FlashTwin {
         wear_levelling: options.wear_levelling,
         endurance: options.endurance_erases,
         seed: options.seed,
+        classes: FlashClasses::Off,
+        slc: None,
     })
 }
 
@@ -107,7 +92,7 @@ fn compare(case: &Case, requests: &[u32], check: bool) -> Result<(), TestCaseErr
     for (step, request) in requests.iter().enumerate() {
         if request % 16 == 15 {
             let page = request / 16 % logical_pages;
-            ftl.trim(LogicalPage(page));
+            ftl.trim(page..page + 1, &mut Counters::default());
             twin.trim(page);
             prop_assert_eq!(ftl.read(LogicalPage(page), &mut Counters::default()), None);
         } else {
@@ -163,7 +148,7 @@ fn compare_many(case: &Case, runs: &[Vec<u32>]) -> Result<(), TestCaseError> {
         if !done {
             break;
         }
-        ftl.trim(pages[0]);
+        ftl.trim(pages[0].0..pages[0].0 + 1, &mut Counters::default());
         twin.trim(pages[0].0);
     }
     prop_assert_eq!(ftl.wear().blocks_by_erases, erase_counts(&twin));

@@ -1,33 +1,40 @@
-//! The flash drive of rule A-77, and the options beside it: slow and literal.
+//! The flash drive of rule A-77, and the options beside it, of rules too: slow and literal.
+
+mod collection;
+mod dftl;
+mod event;
+mod log_blocks;
+mod zones;
+
+pub use dftl::{DftlRules, DftlTwin};
+pub use event::{FlashCause, FlashEvent};
+pub use log_blocks::{LogBlockRules, LogBlockTwin};
+pub use zones::{ZoneRefusal, ZoneRules, ZonedTwin};
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::split_mix::SplitMix;
 
-/// What the drive does to its flash memory. Pages are numbered through all blocks.
+/// Which pages have a frontier of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlashEvent {
-    /// The host's page is programmed.
-    Program {
-        /// Physical page.
-        to: u32,
-        /// Logical page.
-        page: u32,
-    },
-    /// A valid page is moved.
-    Relocate {
-        /// Physical page read.
-        from: u32,
-        /// Physical page programmed.
-        to: u32,
-        /// Logical page.
-        page: u32,
-    },
-    /// A block is erased.
-    Erase {
-        /// Its number.
-        block: u32,
-    },
+pub enum FlashClasses {
+    /// None.
+    Off,
+    /// Those of each stream, modulo this many.
+    Streams(u32),
+    /// Those written again within this many host writes.
+    Temperature(u64),
+}
+
+/// The SLC region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlcRules {
+    /// Blocks of each die.
+    pub blocks: usize,
+    /// Bits of a cell elsewhere.
+    pub bits_per_cell: usize,
+    /// Whether a write that finds it full folds a block; or else it goes to the main region.
+    pub folds: bool,
 }
 
 /// The drive's rules. A pool is a die; one die is the one pool of A-77.
@@ -55,6 +62,10 @@ pub struct FlashRules {
     pub endurance: Option<u32>,
     /// Seed of the drawing.
     pub seed: u64,
+    /// Which pages are kept apart.
+    pub classes: FlashClasses,
+    /// The SLC region.
+    pub slc: Option<SlcRules>,
 }
 
 #[derive(Clone, Default)]
@@ -77,8 +88,20 @@ pub struct FlashTwin {
     places: BTreeMap<u32, (usize, usize)>,
     /// By die: erased blocks.
     erased: Vec<VecDeque<usize>>,
-    /// By die: the block that the host's pages go to.
-    host: Vec<Option<usize>>,
+    /// By die: its blocks that are collected.
+    ranges: Vec<std::ops::Range<usize>>,
+    /// By die and class: the block that the host's pages go to.
+    host: Vec<Vec<Option<usize>>>,
+    /// By die: erased SLC blocks.
+    slc_erased: Vec<VecDeque<usize>>,
+    /// By die: SLC blocks that were written, in that order; the last one may have room.
+    slc_written: Vec<VecDeque<usize>>,
+    /// By page: the stream that wrote it last.
+    streams: BTreeMap<u32, u32>,
+    /// By page: the class that its version on flash was written with.
+    stream_classes: BTreeMap<u32, usize>,
+    /// By page: the host write that wrote it last.
+    last_writes: BTreeMap<u32, u64>,
     /// By die: the block that relocated pages go to, if it is another.
     relocation: Vec<Option<usize>>,
     /// By die: the block that the pages of little worn blocks go to.
@@ -93,31 +116,83 @@ pub struct FlashTwin {
 impl FlashTwin {
     /// An erased drive.
     pub fn new(rules: FlashRules) -> FlashTwin {
+        let slc_blocks = rules.slc.map_or(0, |slc| slc.blocks);
         let per_die = rules.blocks_per_die;
-        let first = |die: usize| die * per_die;
+        let range = |die: usize| die * per_die..(die + 1) * per_die - slc_blocks;
+        let ranges = (0..rules.dies).map(range).collect();
+        FlashTwin::of_blocks(rules, ranges)
+    }
+
+    /// An erased drive that has these blocks of each die.
+    pub(crate) fn of_blocks(rules: FlashRules, ranges: Vec<std::ops::Range<usize>>) -> FlashTwin {
+        let per_die = rules.blocks_per_die;
+        let classes = match rules.classes {
+            FlashClasses::Off => 1,
+            FlashClasses::Streams(streams) => streams as usize,
+            FlashClasses::Temperature(_) => 2,
+        };
+        let slc_of = |die: usize| match rules.slc {
+            Some(_) => (ranges[die].end..(die + 1) * per_die).collect(),
+            None => VecDeque::new(),
+        };
         FlashTwin {
             blocks: vec![Block::default(); rules.dies * per_die],
             places: BTreeMap::new(),
-            erased: (0..rules.dies).map(|die| (first(die)..first(die + 1)).collect()).collect(),
-            host: vec![None; rules.dies],
+            erased: ranges.iter().map(|range| range.clone().collect()).collect(),
+            host: vec![vec![None; classes]; rules.dies],
+            slc_erased: (0..rules.dies).map(slc_of).collect(),
+            slc_written: vec![VecDeque::new(); rules.dies],
+            streams: BTreeMap::new(),
+            stream_classes: BTreeMap::new(),
+            last_writes: BTreeMap::new(),
             relocation: vec![None; rules.dies],
             levelling: vec![None; rules.dies],
-            numbers: (0..rules.dies)
-                .map(|die| SplitMix::new(rules.seed.wrapping_add((first(die) as u64) << 32)))
+            numbers: ranges
+                .iter()
+                .map(|range| SplitMix::new(rules.seed.wrapping_add((range.start as u64) << 32)))
                 .collect(),
             writes: 0,
             fills: 0,
             events: Vec::new(),
+            ranges,
             rules,
         }
+    }
+
+    /// A stream writes a page, which the drive gets at once or later.
+    pub fn wrote(&mut self, page: u32, stream: u32) {
+        self.streams.insert(page, stream);
     }
 
     /// A host write: what it led to, and whether it was carried out.
     pub fn write(&mut self, page: u32) -> (Vec<FlashEvent>, bool) {
         self.writes += 1;
         let die = page as usize % self.rules.dies;
-        let done = self.write_to(die, page);
+        let class = match self.rules.classes {
+            FlashClasses::Streams(streams) => {
+                (self.streams.get(&page).copied().unwrap_or(0) % streams) as usize
+            }
+            _ => self.class_of_moved(page),
+        };
+        let done = match self.rules.slc {
+            Some(slc) => self.write_slc(die, page, class, slc),
+            None => self.write_to(die, page, class, None),
+        };
+        self.last_writes.insert(page, self.writes);
+        self.stream_classes.insert(page, class);
         (std::mem::take(&mut self.events), done)
+    }
+
+    /// The class of a page that is on flash.
+    fn class_of_moved(&self, page: u32) -> usize {
+        match self.rules.classes {
+            FlashClasses::Off => 0,
+            FlashClasses::Streams(_) => self.stream_classes.get(&page).copied().unwrap_or(0),
+            FlashClasses::Temperature(hot_within) => {
+                let last = self.last_writes.get(&page);
+                usize::from(last.is_some_and(|last| self.writes - last <= hot_within))
+            }
+        }
     }
 
     /// The host trims a page.
@@ -127,26 +202,75 @@ impl FlashTwin {
         }
     }
 
+    /// The physical page of a logical one.
+    pub fn find(&self, page: u32) -> Option<u32> {
+        self.places.get(&page).map(|(block, at)| self.number(*block, *at))
+    }
+
     /// Erases of each block.
     pub fn erases(&self) -> Vec<u32> {
         self.blocks.iter().map(|block| block.erases).collect()
     }
 
-    fn write_to(&mut self, die: usize, page: u32) -> bool {
-        if self.host[die].is_none() {
+    fn write_slc(&mut self, die: usize, page: u32, class: usize, slc: SlcRules) -> bool {
+        let pages = self.rules.pages_per_block / slc.bits_per_cell;
+        let has_room = |twin: &FlashTwin, block: usize| twin.blocks[block].programmed.len() < pages;
+        let newest = self.slc_written[die].back().copied();
+        if newest.is_none_or(|newest| !has_room(self, newest)) {
+            if self.slc_erased[die].is_empty() && slc.folds && !self.fold(die) {
+                return false;
+            }
+            match self.slc_erased[die].pop_front() {
+                Some(block) => self.slc_written[die].push_back(block),
+                None => return self.write_to(die, page, class, None),
+            }
+        }
+        let block = *self.slc_written[die].back().expect("one has room");
+        let (to, _) = self.program(block, page);
+        self.events.push(FlashEvent::Program { to, page });
+        true
+    }
+
+    /// Moves the pages of the SLC block that became full first, and erases it.
+    fn fold(&mut self, die: usize) -> bool {
+        let Some(block) = self.slc_written[die].front().copied() else { return true };
+        for at in 0..self.blocks[block].programmed.len() {
+            let page = self.blocks[block].programmed[at];
+            if self.places.get(&page) != Some(&(block, at)) {
+                continue;
+            }
+            let from = self.number(block, at);
+            let class = self.class_of_moved(page);
+            if !self.write_to(die, page, class, Some(from)) {
+                return false;
+            }
+        }
+        self.slc_written[die].pop_front();
+        if !self.erase(block, FlashCause::Fold) {
+            self.slc_erased[die].push_back(block);
+        }
+        true
+    }
+
+    /// Writes a page into the main region: of the host, or folded from a place.
+    fn write_to(&mut self, die: usize, page: u32, class: usize, folded: Option<u32>) -> bool {
+        if self.host[die][class].is_none() {
             while self.erased[die].len() < self.rules.minimum_free {
                 if !self.collect(die) {
                     return false;
                 }
             }
         }
-        let block = match self.host[die] {
+        let block = match self.host[die][class] {
             Some(block) => block,
             None => self.erased[die].pop_front().expect("a block is erased"),
         };
-        let (at, full) = self.program(block, page);
-        self.host[die] = (!full).then_some(block);
-        self.events.push(FlashEvent::Program { to: at, page });
+        let (to, full) = self.program(block, page);
+        self.host[die][class] = (!full).then_some(block);
+        self.events.push(match folded {
+            None => FlashEvent::Program { to, page },
+            Some(from) => FlashEvent::Relocate { cause: FlashCause::Fold, from, to, page },
+        });
         true
     }
 
@@ -166,6 +290,17 @@ impl FlashTwin {
         (self.number(block, at), full)
     }
 
+    /// Erases a block; says whether it is retired.
+    fn erase(&mut self, block: usize, cause: FlashCause) -> bool {
+        let erased = &mut self.blocks[block];
+        erased.programmed.clear();
+        erased.erases += 1;
+        erased.retired = self.rules.endurance.is_some_and(|endurance| erased.erases >= endurance);
+        let retired = erased.retired;
+        self.events.push(FlashEvent::Erase { cause, block: block as u32 });
+        retired
+    }
+
     fn number(&self, block: usize, page: usize) -> u32 {
         (block * self.rules.pages_per_block + page) as u32
     }
@@ -177,150 +312,13 @@ impl FlashTwin {
     }
 
     fn die_blocks(&self, die: usize) -> std::ops::Range<usize> {
-        die * self.rules.blocks_per_die..(die + 1) * self.rules.blocks_per_die
+        self.ranges[die].clone()
     }
 
     fn full(&self, die: usize) -> Vec<usize> {
         let is_full =
             |block: &usize| self.blocks[*block].programmed.len() == self.rules.pages_per_block;
         self.die_blocks(die).filter(is_full).collect()
-    }
-
-    fn collect(&mut self, die: usize) -> bool {
-        let logical_pages = (self.rules.logical_pages as usize).div_ceil(self.rules.dies);
-        let open = if self.rules.wear_levelling.is_some() { 2 } else { 1 };
-        let needed = logical_pages / self.rules.pages_per_block + self.rules.minimum_free + open;
-        if self.die_blocks(die).filter(|block| !self.blocks[*block].retired).count() < needed {
-            return false;
-        }
-        let victim = self.victim(die);
-        if !self.reclaim(die, victim, false) {
-            return false;
-        }
-        let Some(spread) = self.rules.wear_levelling else { return true };
-        if self.blocks[victim].retired {
-            return true;
-        }
-        let coldest =
-            self.full(die).into_iter().min_by_key(|block| (self.blocks[*block].erases, *block));
-        match coldest {
-            Some(block) if self.blocks[block].erases + spread <= self.blocks[victim].erases => {
-                self.reclaim(die, block, true)
-            }
-            _ => true,
-        }
-    }
-
-    fn victim(&mut self, die: usize) -> usize {
-        let full = self.full(die);
-        let fewest = |block: &usize| (self.valid(*block).len(), *block);
-        let in_use = self.die_blocks(die).filter(|block| !self.blocks[*block].retired);
-        let erases: Vec<u32> = in_use.map(|block| self.blocks[block].erases).collect();
-        let mean = erases.iter().sum::<u32>() / erases.len() as u32;
-        let unworn: Vec<usize> = match self.rules.wear_limit {
-            Some(limit) => full
-                .iter()
-                .copied()
-                .filter(|block| self.blocks[*block].erases <= mean + limit)
-                .filter(|block| self.valid(*block).len() < self.rules.pages_per_block)
-                .collect(),
-            None => Vec::new(),
-        };
-        let choice = if unworn.is_empty() { full } else { unworn };
-        match self.rules.victim.as_str() {
-            "greedy" => choice.into_iter().min_by_key(fewest).expect("a block is full"),
-            "fifo" => choice
-                .into_iter()
-                .min_by_key(|block| self.blocks[*block].filled)
-                .expect("a block is full"),
-            "random" => self.draw(die, 1),
-            "cost-benefit" => {
-                let mut best = choice[0];
-                for block in choice {
-                    if self.benefit_exceeds(block, best) {
-                        best = block;
-                    }
-                }
-                best
-            }
-            other => {
-                let d = other.strip_prefix("d-choices:").expect("a victim rule");
-                self.draw(die, d.parse().expect("a number"))
-            }
-        }
-    }
-
-    /// Whether age (1 - u) / 2u of `left` is above that of `right`; the 2 cancels. A block with nothing valid has infinitely much.
-    fn benefit_exceeds(&self, left: usize, right: usize) -> bool {
-        let pages = self.rules.pages_per_block as u128;
-        let benefit = |block: usize| {
-            let valid = self.valid(block).len() as u128;
-            let age = u128::from(self.writes - self.blocks[block].modified + 1);
-            (age * (pages - valid), valid)
-        };
-        match (benefit(left), benefit(right)) {
-            (_, (_, 0)) => false,
-            ((_, 0), _) => true,
-            ((left, left_valid), (right, right_valid)) => left * right_valid > right * left_valid,
-        }
-    }
-
-    fn draw(&mut self, die: usize, draws: usize) -> usize {
-        let full = self.full(die);
-        let blocks = self.die_blocks(die);
-        let mut drawn = Vec::new();
-        while drawn.len() < draws {
-            let upper_half = self.numbers[die].draw() >> 32;
-            let block = blocks.start + ((upper_half * blocks.len() as u64) >> 32) as usize;
-            if full.contains(&block) {
-                drawn.push(block);
-            }
-        }
-        drawn
-            .into_iter()
-            .min_by_key(|block| (self.valid(*block).len(), *block))
-            .expect("one was drawn")
-    }
-
-    /// The block that moved pages go to, if one is being written.
-    fn target(&mut self, die: usize, levels: bool) -> &mut Option<usize> {
-        if levels {
-            &mut self.levelling[die]
-        } else if self.rules.separate {
-            &mut self.relocation[die]
-        } else {
-            &mut self.host[die]
-        }
-    }
-
-    fn reclaim(&mut self, die: usize, block: usize, levels: bool) -> bool {
-        let pages = self.rules.pages_per_block;
-        let open = *self.target(die, levels);
-        let room = open.map_or(0, |open| pages - self.blocks[open].programmed.len());
-        let valid = self.valid(block);
-        if self.erased[die].is_empty() && valid.len() > room {
-            return false;
-        }
-        for at in valid {
-            let page = self.blocks[block].programmed[at];
-            let open = match *self.target(die, levels) {
-                Some(open) => open,
-                None if levels => self.erased[die].pop_back().expect("a block is erased"),
-                None => self.erased[die].pop_front().expect("a block is erased"),
-            };
-            let (to, full) = self.program(open, page);
-            *self.target(die, levels) = (!full).then_some(open);
-            self.events.push(FlashEvent::Relocate { from: self.number(block, at), to, page });
-        }
-        let erased = &mut self.blocks[block];
-        erased.programmed.clear();
-        erased.erases += 1;
-        erased.retired = self.rules.endurance.is_some_and(|endurance| erased.erases >= endurance);
-        if !erased.retired {
-            self.erased[die].push_back(block);
-        }
-        self.events.push(FlashEvent::Erase { block: block as u32 });
-        true
     }
 }
 
@@ -342,6 +340,8 @@ mod tests {
             wear_levelling: None,
             endurance: None,
             seed: 0,
+            classes: FlashClasses::Off,
+            slc: None,
         });
         let writes = [0, 1, 2, 3, 4, 5, 6, 7, 0, 4, 1, 5, 0, 4, 0, 4, 2];
         let events: Vec<FlashEvent> =

@@ -104,7 +104,10 @@ pub use buffer::{
     build_buffer,
 };
 pub use file_cache::{AdmissionRules, Cost, FileCacheCosts, FileCacheEvent, FileCacheTwin};
-pub use flash::{FlashEvent, FlashRules, FlashTwin};
+pub use flash::{
+    DftlRules, DftlTwin, FlashCause, FlashClasses, FlashEvent, FlashRules, FlashTwin,
+    LogBlockRules, LogBlockTwin, SlcRules, ZoneRefusal, ZoneRules, ZonedTwin,
+};
 pub use kernel::{Access, KernelStep, KernelTwin, build_kernel};
 pub use pagecache::{PageCacheRules, PageCacheTwin};
 pub use run::{Options, Run, Totals, run};

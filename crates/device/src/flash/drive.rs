@@ -1,9 +1,13 @@
 //! A drive: a translation layer with its counters.
 
-use super::error::{EndOfLife, FlashError};
+use std::ops::Range;
+
+use super::counts::MappingCounts;
+use super::error::{EndOfLife, FlashError, Refused, WriteError};
 use super::ftl::Ftl;
 use super::geometry::{Geometry, LogicalPage};
 use super::map::Map;
+use super::mapping_options::{Mapping, Separation};
 use super::operations::Counters;
 use super::options::FtlOptions;
 use super::wear::Wear;
@@ -61,14 +65,14 @@ impl Drive {
     ///
     /// # Errors
     ///
-    /// The drive is worn out; the page keeps its last version.
+    /// The drive is worn out, or the page does not fit its zone; it keeps its last version.
     ///
     /// # Panics
     ///
     /// The page is not below the number of logical pages.
     #[inline]
-    pub fn write(&mut self, page: LogicalPage) -> Result<(), EndOfLife> {
-        self.ftl.write(page, &mut self.counters).map_err(|_worn_out| self.end_of_life())
+    pub fn write(&mut self, page: LogicalPage) -> Result<(), WriteError> {
+        self.ftl.write(page, &mut self.counters).map_err(|refused| self.write_error(refused))
     }
 
     /// The host writes pages one after the other, which may repeat: the same as [`Drive::write`] for each of them, and
@@ -76,14 +80,14 @@ impl Drive {
     ///
     /// # Errors
     ///
-    /// The drive is worn out; the page that found no block and those behind it keep their last versions.
+    /// The drive is worn out, or a page does not fit its zone; that page and those behind it keep their last versions.
     ///
     /// # Panics
     ///
     /// A page is not below the number of logical pages.
     #[inline]
-    pub fn write_all(&mut self, pages: &[LogicalPage]) -> Result<(), EndOfLife> {
-        self.ftl.write_all(pages, &mut self.counters).map_err(|_worn_out| self.end_of_life())
+    pub fn write_all(&mut self, pages: &[LogicalPage]) -> Result<(), WriteError> {
+        self.ftl.write_all(pages, &mut self.counters).map_err(|refused| self.write_error(refused))
     }
 
     /// The host reads a page. Says whether it is on flash: never written or trimmed pages are not.
@@ -102,15 +106,39 @@ impl Drive {
     ///
     /// The page is not below the number of logical pages.
     pub fn trim(&mut self, page: LogicalPage) -> bool {
-        self.ftl.trim(page)
+        self.trim_all(page.0..page.0 + 1)
+    }
+
+    /// The host no longer needs these pages (TRIM). Says whether there was one. Zones are reset if they are wholly inside.
+    ///
+    /// # Panics
+    ///
+    /// A page is not below the number of logical pages.
+    pub fn trim_all(&mut self, pages: Range<u32>) -> bool {
+        self.ftl.trim(pages, &mut self.counters)
+    }
+
+    /// A stream of the trace, by its position among them, wrote a page that will go to flash, at once or later: only
+    /// [`Separation::Stream`](super::Separation::Stream) looks at it.
+    #[inline]
+    pub fn wrote(&mut self, page: LogicalPage, stream: u32) {
+        self.ftl.wrote(page, stream);
     }
 
     #[cold]
-    fn end_of_life(&self) -> EndOfLife {
-        EndOfLife {
-            host_writes: self.counters.host_writes,
-            retired_blocks: self.wear().retired_blocks,
+    fn write_error(&self, refused: Refused) -> WriteError {
+        match refused {
+            Refused::WornOut => WriteError::EndOfLife(EndOfLife {
+                host_writes: self.counters.host_writes,
+                retired_blocks: self.wear().retired_blocks,
+            }),
+            Refused::Zone(fault) => WriteError::Zone(fault),
         }
+    }
+
+    /// What the mapping decided since the drive was built or preconditioned.
+    pub fn mapping_counts(&self) -> MappingCounts {
+        self.ftl.counts()
     }
 
     /// What was counted since the drive was built or preconditioned.
@@ -139,7 +167,25 @@ impl FtlOptions {
     pub fn memory_bytes(&self, geometry: &Geometry) -> u64 {
         /// What a block costs in the queue of erased blocks and among the candidates.
         const BYTES_OF_WAITING_BLOCK: u64 = 12;
-        Map::bytes_of(geometry, self.logical_pages) + geometry.blocks() * BYTES_OF_WAITING_BLOCK
+        /// What a block costs as a data block and log block.
+        const BYTES_OF_DATA_BLOCK: u64 = 28;
+        /// What an entry of the map costs in a cache.
+        const BYTES_OF_CACHED_ENTRY: u64 = 20;
+        let pages = u64::from(self.logical_pages);
+        let beside_map = match &self.mapping {
+            Mapping::Zoned(_) => return geometry.blocks() * BYTES_OF_WAITING_BLOCK,
+            Mapping::Page(page) => match page.separation {
+                Separation::Off => 0,
+                Separation::Stream(_) => 2 * pages,
+                Separation::Temperature { .. } => 8 * pages,
+            },
+            Mapping::Dftl(dftl) => {
+                4 * pages + u64::from(dftl.cmt_entries).min(pages) * BYTES_OF_CACHED_ENTRY
+            }
+            Mapping::Bast(_) | Mapping::Fast(_) => geometry.blocks() * BYTES_OF_DATA_BLOCK,
+        };
+        let blocks = geometry.blocks() * BYTES_OF_WAITING_BLOCK;
+        Map::bytes_of(geometry, self.logical_pages) + blocks + beside_map
     }
 
     /// How much of a drive of this geometry would be for what; the logical pages are fewer than the raw ones.
@@ -147,7 +193,12 @@ impl FtlOptions {
         let raw_pages = geometry.raw_pages();
         let logical_pages = u64::from(self.logical_pages);
         let pools = u64::from(self.pool_count(geometry));
-        let pool_free_blocks = self.minimum_free.blocks(self.pool_blocks(geometry));
+        let pool_free_blocks = match self.mapping {
+            Mapping::Page(_) | Mapping::Dftl(_) => {
+                self.minimum_free.blocks(self.pool_blocks(geometry))
+            }
+            Mapping::Bast(_) | Mapping::Fast(_) | Mapping::Zoned(_) => 0,
+        };
         let free_blocks = u64::from(pool_free_blocks) * pools;
         Capacity {
             raw_pages,

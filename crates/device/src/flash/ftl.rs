@@ -1,39 +1,42 @@
-//! The flash translation layer.
+//! The flash translation layer: one of the mappings.
 
-use super::error::FlashError;
-use super::geometry::{Block, Divisor, Geometry, LogicalPage, PhysicalPage};
-use super::map::Map;
+use std::ops::Range;
+
+use super::bast::BastPool;
+use super::block_mapped::BlockMapped;
+use super::counts::MappingCounts;
+use super::dftl::Dftl;
+use super::error::{FlashError, Refused};
+use super::fast::FastPool;
+use super::geometry::{Geometry, LogicalPage, PhysicalPage, TranslationPage};
+use super::mapping_options::Mapping;
 use super::operations::FlashOperations;
-use super::options::{Allocation, FtlOptions, MINIMUM_FREE_BLOCKS_MIN, MinimumFree, VictimRule};
-use super::pool::{Pool, Turn};
+use super::options::FtlOptions;
+use super::page_mapped::PageMapped;
 use super::wear::Wear;
+use super::zoned::Zoned;
 
-/// No block is left that could take the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WornOut;
-
-/// Pages whose entries of the page table are read together before they are written.
-const PAGES_AHEAD: usize = 256;
-
-/// A page-mapped flash translation layer: decides where pages go and what is collected, and reports it.
-///
-/// A write first makes sure of a block to write into. If none is being written and fewer than the minimum of erased
-/// blocks are left, blocks are collected until there are that many: the victim's valid pages are relocated in page order,
-/// it is erased and joins the end of the queue of erased blocks. Then the page is programmed, and only then does its
-/// previous version become invalid. A block becomes a candidate for collection when its last page is programmed.
+/// A flash translation layer: decides where pages go and what is erased, and reports it. It has no notion of time, so that
+/// one that counts and one with time decide alike.
 #[derive(Debug, Clone)]
 pub struct Ftl {
     pub(super) geometry: Geometry,
     pub(super) options: FtlOptions,
-    pub(super) map: Map,
-    pub(super) pools: Vec<Pool>,
-    pool_divisor: Divisor,
-    /// Host writes so far.
-    clock: u64,
+    pub(super) mapped: Mapped,
     /// Whether a write found no block; it is the end of all writes.
     is_worn_out: bool,
     /// Whether blocks are retired at their endurance: not while the drive is preconditioned.
     pub(super) endurance_counts: bool,
+}
+
+/// The mapping of a drive, and what it keeps.
+#[derive(Debug, Clone)]
+pub(super) enum Mapped {
+    Page(PageMapped),
+    Bast(BlockMapped<BastPool>),
+    Fast(BlockMapped<FastPool>),
+    Dftl(Box<Dftl>),
+    Zoned(Zoned),
 }
 
 impl Ftl {
@@ -41,24 +44,18 @@ impl Ftl {
     ///
     /// # Errors
     ///
-    /// A geometry with an empty part or more pages than can be numbered; too few blocks for the logical pages, the free
-    /// blocks and one that is being written; options that contradict each other.
+    /// A geometry with an empty part or more pages than can be numbered; too few blocks for the logical pages and what the
+    /// mapping needs beside them; options that contradict each other.
     pub fn new(geometry: Geometry, options: FtlOptions) -> Result<Ftl, FlashError> {
         options.check(&geometry)?;
-        let pool_count = options.pool_count(&geometry);
-        let pool_blocks = options.pool_blocks(&geometry);
-        let blocks_required = options.blocks_required(&geometry, pool_blocks) as u32;
-        let pool = |first| Pool::new(Block(first), pool_blocks, blocks_required, &options);
-        Ok(Ftl {
-            map: Map::new(&geometry, options.logical_pages),
-            pools: (0..pool_count).map(|index| pool(index * pool_blocks)).collect(),
-            pool_divisor: Divisor::new(pool_count),
-            clock: 0,
-            is_worn_out: false,
-            endurance_counts: true,
-            geometry,
-            options,
-        })
+        let mapped = match &options.mapping {
+            Mapping::Page(page) => Mapped::Page(PageMapped::new(&geometry, &options, page)),
+            Mapping::Bast(log) => Mapped::Bast(BlockMapped::new(&geometry, &options, log)),
+            Mapping::Fast(log) => Mapped::Fast(BlockMapped::new(&geometry, &options, log)),
+            Mapping::Dftl(dftl) => Mapped::Dftl(Box::new(Dftl::new(&geometry, &options, dftl))),
+            Mapping::Zoned(zones) => Mapped::Zoned(Zoned::new(&geometry, *zones)),
+        };
+        Ok(Ftl { geometry, options, mapped, is_worn_out: false, endurance_counts: true })
     }
 
     /// The geometry it was built with.
@@ -71,11 +68,16 @@ impl Ftl {
         &self.options
     }
 
+    #[inline]
+    fn endurance_erases(&self) -> Option<u32> {
+        if self.endurance_counts { self.options.endurance_erases } else { None }
+    }
+
     /// The host writes a page.
     ///
     /// # Errors
     ///
-    /// The drive is worn out; the page keeps its last version.
+    /// The drive is worn out, or the page does not fit its zone; it keeps its last version.
     ///
     /// # Panics
     ///
@@ -85,7 +87,7 @@ impl Ftl {
         &mut self,
         page: LogicalPage,
         operations: &mut O,
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), Refused> {
         self.write_all(&[page], operations)
     }
 
@@ -94,7 +96,7 @@ impl Ftl {
     ///
     /// # Errors
     ///
-    /// The drive is worn out; the page that found no block and those behind it keep their last versions.
+    /// The drive is worn out, or a page does not fit its zone; that page and those behind it keep their last versions.
     ///
     /// # Panics
     ///
@@ -104,164 +106,150 @@ impl Ftl {
         &mut self,
         pages: &[LogicalPage],
         operations: &mut O,
-    ) -> Result<(), WornOut> {
+    ) -> Result<(), Refused> {
         if self.is_worn_out {
-            return Err(WornOut);
+            return Err(Refused::WornOut);
         }
-        let endurance_erases =
-            if self.endurance_counts { self.options.endurance_erases } else { None };
-        let Ftl { map, pools, pool_divisor, clock, .. } = self;
-        let mut turn = Turn { map, operations, clock: *clock, endurance_erases };
-        let done = pages.chunks(PAGES_AHEAD).try_for_each(|pages| {
-            turn.map.look_ahead(pages);
-            if let [pool] = &mut **pools {
-                return pool.write(pages, &mut turn);
+        let endurance = self.endurance_erases();
+        let mut each = pages.iter().copied();
+        let done = match &mut self.mapped {
+            Mapped::Page(mapped) => {
+                mapped.write_all(pages, endurance, operations).map_err(Refused::from)
             }
-            let pool_of = |page: &LogicalPage| pool_divisor.divide(page.0).1 as usize;
-            let mut of_pools = pages.chunk_by(|one, next| pool_of(one) == pool_of(next));
-            of_pools.try_for_each(|pages| pools[pool_of(&pages[0])].write(pages, &mut turn))
-        });
-        *clock = turn.clock;
-        self.is_worn_out = done.is_err();
+            Mapped::Bast(mapped) => {
+                each.try_for_each(|page| Ok(mapped.write(page, endurance, operations)?))
+            }
+            Mapped::Fast(mapped) => {
+                each.try_for_each(|page| Ok(mapped.write(page, endurance, operations)?))
+            }
+            Mapped::Dftl(mapped) => {
+                each.try_for_each(|page| Ok(mapped.write(page, endurance, operations)?))
+            }
+            Mapped::Zoned(mapped) => {
+                each.try_for_each(|page| mapped.write(page, endurance, operations))
+            }
+        };
+        self.is_worn_out = done == Err(Refused::WornOut);
         done
     }
 
-    /// The host reads a page. Says where it is on flash; nothing is read if it was never written or is trimmed.
+    /// A stream of the trace, by its position among them, wrote a page that will go to flash, at once or later: only
+    /// [`Separation::Stream`](super::Separation::Stream) looks at it.
+    #[inline]
+    pub fn wrote(&mut self, page: LogicalPage, stream: u32) {
+        if let Mapped::Page(mapped) = &mut self.mapped {
+            mapped.wrote(page, stream);
+        }
+    }
+
+    /// The host reads a page. Says where it is on flash; nothing is read if it was never written or is trimmed, but its entry is
+    /// looked up if the map is on flash.
     ///
     /// # Panics
     ///
     /// The page is not below the number of logical pages.
     #[inline]
     pub fn read<O: FlashOperations>(
-        &self,
+        &mut self,
         page: LogicalPage,
         operations: &mut O,
     ) -> Option<PhysicalPage> {
-        let from = self.map.find(page)?;
+        let endurance = self.endurance_erases();
+        let from = match &mut self.mapped {
+            Mapped::Dftl(mapped) => mapped.read(page, endurance, operations)?,
+            _ => self.find(page)?,
+        };
         operations.read(from, page);
         Some(from)
     }
 
-    /// The host no longer needs a page (TRIM). Says whether there was one.
+    /// Where a page is on flash, if it is.
     ///
     /// # Panics
     ///
     /// The page is not below the number of logical pages.
-    pub fn trim(&mut self, page: LogicalPage) -> bool {
-        let Some(was) = self.map.find(page) else {
-            return false;
-        };
-        self.map.forget(page);
-        let pool = self.pool(page);
-        self.pools[pool].invalidate(was, &mut self.map, self.clock);
-        true
+    #[inline]
+    pub fn find(&self, page: LogicalPage) -> Option<PhysicalPage> {
+        match &self.mapped {
+            Mapped::Page(mapped) => mapped.find(page),
+            Mapped::Bast(mapped) => mapped.map.find(page),
+            Mapped::Fast(mapped) => mapped.map.find(page),
+            Mapped::Dftl(mapped) => mapped.map.find(page),
+            Mapped::Zoned(mapped) => mapped.find(page),
+        }
     }
 
-    /// The pool that a logical page belongs to.
-    #[inline]
-    pub(super) fn pool(&self, page: LogicalPage) -> usize {
-        self.pool_divisor.divide(page.0).1 as usize
+    /// Where a translation page is on flash, if the map is there and the page is.
+    pub fn find_translation(&self, page: TranslationPage) -> Option<PhysicalPage> {
+        match &self.mapped {
+            Mapped::Dftl(mapped) => mapped.translation.find(page),
+            _ => None,
+        }
+    }
+
+    /// The host no longer needs these pages (TRIM). Says whether there was one. A drive of zones resets those wholly inside.
+    ///
+    /// # Panics
+    ///
+    /// A page is not below the number of logical pages.
+    pub fn trim<O: FlashOperations>(&mut self, pages: Range<u32>, operations: &mut O) -> bool {
+        let endurance = self.endurance_erases();
+        let each = pages.clone().map(LogicalPage);
+        match &mut self.mapped {
+            Mapped::Page(mapped) => each.fold(false, |any, page| any | mapped.trim(page)),
+            Mapped::Bast(mapped) => each.fold(false, |any, page| any | mapped.map.remove(page)),
+            Mapped::Fast(mapped) => each.fold(false, |any, page| any | mapped.map.remove(page)),
+            Mapped::Dftl(mapped) => {
+                each.fold(false, |any, page| any | mapped.trim(page, endurance, operations))
+            }
+            Mapped::Zoned(mapped) => mapped.trim(pages, endurance, operations),
+        }
+    }
+
+    /// What the mapping decided so far.
+    pub fn counts(&self) -> MappingCounts {
+        match &self.mapped {
+            Mapped::Page(mapped) => mapped.counts(),
+            Mapped::Bast(mapped) => mapped.counts,
+            Mapped::Fast(mapped) => mapped.counts,
+            Mapped::Dftl(mapped) => mapped.counts,
+            Mapped::Zoned(mapped) => mapped.counts,
+        }
     }
 
     /// Erases of each block so far.
     pub fn wear(&self) -> Wear {
-        let retired = self.pools.iter().map(|pool| pool.blocks_retired).sum();
-        Wear::new(self.map.blocks.iter().map(|record| record.erases), retired)
+        let (map, retired) = match &self.mapped {
+            Mapped::Page(mapped) => (&mapped.map, mapped.blocks_retired()),
+            Mapped::Bast(mapped) => (&mapped.map, mapped.blocks_retired()),
+            Mapped::Fast(mapped) => (&mapped.map, mapped.blocks_retired()),
+            Mapped::Dftl(mapped) => return mapped.wear(),
+            Mapped::Zoned(mapped) => return mapped.wear(),
+        };
+        Wear::new(map.blocks.iter().map(|record| record.erases), retired)
     }
 
-    /// Sets all erase counts to 0. No block may be retired yet.
-    pub(super) fn forget_wear(&mut self) {
-        for record in &mut self.map.blocks {
-            record.erases = 0;
-        }
-        for pool in &mut self.pools {
-            pool.forget_wear();
+    /// Sets all erase counts and counts of decisions to 0. No block may be retired yet.
+    pub(super) fn forget_past(&mut self) {
+        match &mut self.mapped {
+            Mapped::Page(mapped) => mapped.forget_past(),
+            Mapped::Bast(mapped) => mapped.forget_past(),
+            Mapped::Fast(mapped) => mapped.forget_past(),
+            Mapped::Dftl(mapped) => mapped.forget_past(),
+            Mapped::Zoned(mapped) => mapped.forget_past(),
         }
     }
 
-    /// Bytes of all its structures: at most 10 for each physical page, unless a block has very few pages.
+    /// Bytes of all its structures: with the page mapping at most 10 for each physical page, unless a block has very few pages.
+    /// Pages that are kept apart by streams take 2 more, those by temperature 8, and a map on flash 4 and 20 for each cached
+    /// entry.
     pub fn memory_bytes(&self) -> usize {
-        self.map.memory_bytes() + self.pools.iter().map(Pool::memory_bytes).sum::<usize>()
-    }
-}
-
-impl FtlOptions {
-    /// Pools of a drive of this geometry.
-    pub(super) fn pool_count(&self, geometry: &Geometry) -> u32 {
-        match self.allocation {
-            Allocation::OnePool => 1,
-            // There are fewer dies than pages, whose number was checked.
-            Allocation::Striped => geometry.dies() as u32,
+        match &self.mapped {
+            Mapped::Page(mapped) => mapped.memory_bytes(),
+            Mapped::Bast(mapped) => mapped.memory_bytes(),
+            Mapped::Fast(mapped) => mapped.memory_bytes(),
+            Mapped::Dftl(mapped) => mapped.memory_bytes(),
+            Mapped::Zoned(mapped) => mapped.memory_bytes(),
         }
-    }
-
-    /// Blocks of a pool with which collection always finds an invalid page: with all but one of the free blocks left and one
-    /// block being written (two with wear levelling), the full ones must hold more pages than can be valid.
-    pub(super) fn blocks_required(&self, geometry: &Geometry, pool_blocks: u32) -> u64 {
-        let logical_pages = self.logical_pages.div_ceil(self.pool_count(geometry));
-        u64::from(logical_pages / geometry.pages_per_block)
-            + u64::from(self.minimum_free.blocks(pool_blocks))
-            + 1
-            + u64::from(self.wear_levelling.is_some())
-    }
-
-    /// The fewest blocks that hold the logical pages, if a number of blocks is kept free; a share of the blocks
-    /// gives no such number.
-    pub(crate) fn blocks_min(&self, geometry: &Geometry) -> u64 {
-        match self.minimum_free {
-            MinimumFree::Blocks(_) => {
-                self.blocks_required(geometry, 0) * u64::from(self.pool_count(geometry))
-            }
-            MinimumFree::Share(_) => 0,
-        }
-    }
-
-    /// Blocks of each pool of a drive of this geometry.
-    pub(super) fn pool_blocks(&self, geometry: &Geometry) -> u32 {
-        // There are fewer blocks than pages, whose number was checked.
-        (geometry.blocks() / u64::from(self.pool_count(geometry))) as u32
-    }
-
-    /// Whether geometry and options make a drive.
-    ///
-    /// # Errors
-    ///
-    /// As of [`Ftl::new`].
-    pub fn check(&self, geometry: &Geometry) -> Result<(), FlashError> {
-        geometry.check()?;
-        self.check_rules()?;
-        let pool_count = self.pool_count(geometry);
-        let pool_blocks = self.pool_blocks(geometry);
-        let required = self.blocks_required(geometry, pool_blocks);
-        if u64::from(pool_blocks) < required {
-            return Err(FlashError::NoOverProvisioning {
-                blocks: pool_blocks,
-                logical_pages: self.logical_pages.div_ceil(pool_count),
-                minimum_free: self.minimum_free.blocks(pool_blocks),
-                required,
-                per_pool: if pool_count == 1 { "" } else { "of each die " },
-            });
-        }
-        Ok(())
-    }
-
-    fn check_rules(&self) -> Result<(), FlashError> {
-        if self.logical_pages == 0 {
-            return Err(FlashError::NoLogicalPage);
-        }
-        if let MinimumFree::Blocks(blocks @ 0..MINIMUM_FREE_BLOCKS_MIN) = self.minimum_free {
-            return Err(FlashError::FewFree { blocks });
-        }
-        if self.victim == VictimRule::DChoices(0) {
-            return Err(FlashError::NoChoice);
-        }
-        if self.endurance_erases == Some(0) {
-            return Err(FlashError::NoEndurance);
-        }
-        let compares_all = matches!(self.victim, VictimRule::Greedy | VictimRule::CostBenefit);
-        if self.wear_limit.is_some() && !compares_all {
-            return Err(FlashError::WearLimit);
-        }
-        Ok(())
     }
 }

@@ -12,6 +12,8 @@ pub(super) enum BlockState {
     Open,
     /// Every page is programmed.
     Full,
+    /// It holds data and is no candidate for collection, as blocks of an SLC region, data and log blocks, and zones.
+    Programmed,
     /// It reached its endurance and is no longer used.
     Retired,
 }
@@ -147,6 +149,71 @@ impl Map {
         let of_block = size_of::<BlockRecord>() as u64 + words_per_block * size_of::<u64>() as u64;
         (u64::from(logical_pages) + geometry.raw_pages()) * size_of::<u32>() as u64
             + geometry.blocks() * of_block
+    }
+
+    /// Physical pages of a block that hold the last versions of logical ones, ascending.
+    pub(super) fn valid_pages(&self, block: Block) -> Vec<PhysicalPage> {
+        let mut pages = Vec::with_capacity(self.record(block).valid_pages.into());
+        let mut first = self.first_page(block).0;
+        for word in self.words(block) {
+            let mut valid = self.valid[word];
+            while valid != 0 {
+                pages.push(PhysicalPage(first + valid.trailing_zeros()));
+                valid &= valid - 1;
+            }
+            first += u64::BITS;
+        }
+        pages
+    }
+
+    /// The first of these pages.
+    pub(super) fn first_valid_page(&self, block: Block) -> Option<PhysicalPage> {
+        let words = self.valid[self.words(block)].iter().enumerate();
+        let (word, valid) = words.into_iter().find(|(_, valid)| **valid != 0)?;
+        let in_block = word as u32 * u64::BITS + valid.trailing_zeros();
+        Some(PhysicalPage(self.first_page(block).0 + in_block))
+    }
+
+    /// Puts a logical page at `to`, from where its last version is no longer valid: for mappings that move page by page and
+    /// choose no block by its valid pages.
+    pub(super) fn move_to(&mut self, page: LogicalPage, to: PhysicalPage) {
+        let (block, _) = self.place(to);
+        self.mark_valid(block, to, 1);
+        if let Some(was) = self.put(page, to) {
+            self.drop_valid(was);
+        }
+    }
+
+    /// A logical page is nowhere from now on.
+    pub(super) fn remove(&mut self, page: LogicalPage) -> bool {
+        let Some(was) = self.find(page) else { return false };
+        self.forget(page);
+        self.drop_valid(was);
+        true
+    }
+
+    fn drop_valid(&mut self, was: PhysicalPage) {
+        let block = self.clear_valid(was);
+        self.record_mut(block).valid_pages -= 1;
+    }
+
+    /// Sets all erase counts to 0.
+    pub(super) fn forget_wear(&mut self) {
+        for record in &mut self.blocks {
+            record.erases = 0;
+        }
+    }
+
+    /// A block is erased; says whether it is retired.
+    pub(super) fn erase(&mut self, block: Block, endurance_erases: Option<u32>) -> bool {
+        let words = self.words(block);
+        self.valid[words].fill(0);
+        let record = self.record_mut(block);
+        record.valid_pages = 0;
+        record.erases += 1;
+        let retires = endurance_erases.is_some_and(|endurance| record.erases >= endurance);
+        record.state = if retires { BlockState::Retired } else { BlockState::Erased };
+        retires
     }
 
     /// Bytes of all tables.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use num_traits::ToPrimitive;
 
+use super::mapping_options::Mapping;
 use crate::exact::{Exact, parse_decimal, readable};
 
 /// What a page may go to.
@@ -71,8 +72,10 @@ impl MinimumFree {
 /// The options of a translation layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FtlOptions {
-    /// Pages that the host may use, numbered from 0.
+    /// Pages that the host may use, numbered from 0. Of zones, all their pages.
     pub logical_pages: u32,
+    /// How pages are mapped. Victims, frontiers, free blocks and wear options below are of the mappings by page.
+    pub mapping: Mapping,
     /// One pool, or one per die.
     pub allocation: Allocation,
     /// Which block is collected.
@@ -95,10 +98,11 @@ pub struct FtlOptions {
 }
 
 impl FtlOptions {
-    /// One pool, greedy, a shared frontier, two free blocks, no regard for wear.
+    /// Mapped by page, one pool, greedy, a shared frontier, two free blocks, no regard for wear.
     pub fn new(logical_pages: u32) -> FtlOptions {
         FtlOptions {
             logical_pages,
+            mapping: Mapping::default(),
             allocation: Allocation::OnePool,
             victim: VictimRule::Greedy,
             frontiers: Frontiers::Shared,

@@ -1,9 +1,12 @@
 //! A pool of blocks: which one is written, which one is collected.
 
+mod apart;
+
 use std::collections::VecDeque;
 
 use super::candidates::{Candidates, View};
-use super::ftl::WornOut;
+use super::classes::Classes;
+use super::error::WornOut;
 use super::geometry::{Block, LogicalPage, PhysicalPage};
 use super::map::{BlockState, Map};
 use super::operations::{Cause, FlashOperations};
@@ -52,6 +55,18 @@ struct Losing {
     clock: u64,
 }
 
+/// How large a pool is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PoolSize {
+    pub(super) blocks: u32,
+    /// Erased blocks below which it is collected.
+    pub(super) minimum_free: u32,
+    /// Blocks without which collection could come to a stand.
+    pub(super) blocks_required: u32,
+    /// Classes of pages that are kept apart.
+    pub(super) classes: u32,
+}
+
 /// Blocks that are written and collected together, with neighbouring numbers.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
@@ -59,8 +74,12 @@ pub(super) struct Pool {
     pub(super) blocks: u32,
     /// In the order in which they will be written.
     pub(super) erased: VecDeque<u32>,
-    /// Where the host's pages go.
+    /// Where the host's pages go, of one class if they are kept apart.
     pub(super) host: Frontier,
+    /// That class.
+    class: usize,
+    /// Where the pages of each class go; not kept for the class of `host`.
+    parked: Vec<Frontier>,
     /// Where relocated pages go; never used if they share the host's.
     pub(super) relocation: Frontier,
     /// Where the pages go that wear levelling takes out of little worn blocks.
@@ -78,12 +97,8 @@ pub(super) struct Pool {
 
 impl Pool {
     /// A pool of erased blocks from `first` on, written in the order of their numbers.
-    pub(super) fn new(
-        first: Block,
-        blocks: u32,
-        blocks_required: u32,
-        options: &FtlOptions,
-    ) -> Pool {
+    pub(super) fn new(first: Block, size: PoolSize, options: &FtlOptions) -> Pool {
+        let PoolSize { blocks, minimum_free, blocks_required, classes } = size;
         // Each pool draws a sequence of its own.
         let seed = options.seed.wrapping_add(u64::from(first.0) << 32);
         Pool {
@@ -91,11 +106,13 @@ impl Pool {
             blocks,
             erased: (first.0..first.0 + blocks).collect(),
             host: Frontier::NONE,
+            class: 0,
+            parked: vec![Frontier::NONE; classes as usize],
             relocation: Frontier::NONE,
             levelling: Frontier::NONE,
             frontiers: options.frontiers,
             candidates: Candidates::new(options.victim, blocks, seed),
-            minimum_free: options.minimum_free.blocks(blocks),
+            minimum_free,
             blocks_required,
             blocks_retired: 0,
             mean_erases: MeanErases::new(blocks),
@@ -128,6 +145,15 @@ impl Pool {
             }
         }
         Ok(())
+    }
+
+    /// The blocks that are being written.
+    pub(super) fn open_frontiers(&self) -> impl Iterator<Item = Frontier> + '_ {
+        let parked = self.parked.iter().enumerate();
+        let parked =
+            parked.filter(|(class, _)| *class != self.class).map(|(_, frontier)| *frontier);
+        let named = [self.host, self.relocation, self.levelling];
+        named.into_iter().chain(parked).filter(|frontier| !frontier.is_none())
     }
 
     /// Programs pages, at least one, into the host's block, which has room for them.
@@ -175,9 +201,11 @@ impl Pool {
     /// Collects until enough blocks are free, and opens one for the host unless relocated pages opened it already.
     #[cold]
     fn make_room<O: FlashOperations>(&mut self, turn: &mut Turn<'_, O>) -> Result<(), WornOut> {
+        let class = self.class;
         while self.erased.len() < self.minimum_free as usize {
             self.collect(turn)?;
         }
+        self.select(class);
         if self.host.is_none() {
             self.host = self.open(FrontierKind::Host, turn.map);
         }
@@ -200,7 +228,10 @@ impl Pool {
             Frontiers::Shared => FrontierKind::Host,
             Frontiers::Separate => FrontierKind::Relocation,
         };
-        self.reclaim(victim, kind, turn)?;
+        match (kind, turn.classes) {
+            (FrontierKind::Host, Some(classes)) => self.reclaim_apart(victim, classes, turn)?,
+            _ => self.reclaim(victim, kind, turn)?,
+        }
         match self.wear_levelling.and_then(|spread| self.least_worn(victim, spread, turn.map)) {
             Some(unworn) => self.reclaim(unworn, FrontierKind::Levelling, turn),
             None => Ok(()),
@@ -320,6 +351,8 @@ pub(super) struct Turn<'a, O> {
     /// Host writes so far, the present one included.
     pub(super) clock: u64,
     pub(super) endurance_erases: Option<u32>,
+    /// The classes of pages that are kept apart, if any are.
+    pub(super) classes: Option<&'a Classes>,
 }
 
 impl<O: FlashOperations> Turn<'_, O> {

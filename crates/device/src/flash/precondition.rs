@@ -69,7 +69,7 @@ impl Drive {
         let done = self.age(precondition, seed, &mut progress);
         self.ftl.endurance_counts = true;
         let done = done?;
-        self.ftl.forget_wear();
+        self.ftl.forget_past();
         self.counters = Counters::default();
         Ok(done)
     }

@@ -7,8 +7,8 @@ use clockhand_sim::{
     SsdOutcome, SsdRow, TraceInput, run_ssd,
 };
 use clockhand_twins::{
-    BUFFERS, BufferEvent, BufferPages, BufferRequest, BufferStep, FlashEvent, FlashRules,
-    FlashTwin, Place, build_buffer,
+    BUFFERS, BufferEvent, BufferPages, BufferRequest, BufferStep, FlashClasses, FlashEvent,
+    FlashRules, FlashTwin, Place, build_buffer,
 };
 use proptest::prelude::*;
 
@@ -402,6 +402,8 @@ impl TwinDriver {
             wear_levelling: None,
             endurance: None,
             seed: 0,
+            classes: FlashClasses::Off,
+            slc: None,
         });
         TwinDriver { flash, counts: TwinCounts::default() }
     }
