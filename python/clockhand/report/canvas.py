@@ -103,6 +103,27 @@ def framed(
     return figure
 
 
+def as_chart(figure: Spec) -> "alt.LayerChart":
+    """Return a figure as a chart of Altair, whose layers are charts as well, so that all that
+    Altair does to a chart can be done to it."""
+    import altair as alt
+
+    frame = {name: part for name, part in figure.items() if name not in ("$schema", "layer")}
+    chart = alt.LayerChart.from_dict({**frame, "layer": []})
+    chart.layer = [_as_layer(layer) for layer in figure["layer"]]
+    return chart
+
+
+def _as_layer(layer: Spec) -> "alt.Chart":
+    import altair as alt
+
+    # Without data, Altair takes a layer for a part of a schema, which is no chart.
+    chart = alt.Chart.from_dict({"data": {"values": []}, **layer})
+    if "data" not in layer:
+        chart.data = alt.Undefined
+    return chart
+
+
 def as_spec(figure: "alt.LayerChart", theme: Theme) -> Spec:
     """Return a chart of Altair as a figure, in the colours and the type of the page."""
     return {**figure.to_dict(validate=False), "config": _configuration(theme)}

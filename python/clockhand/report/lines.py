@@ -44,6 +44,8 @@ MOST_NOTES = 4
 # answers to the pointer.
 LABELS = "labels"
 HIT = "hit"
+POINTS = "points"
+"""The layer of a picture whose points a legend selects by."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,10 @@ class _Lines:
         )
         if self.canvas.on_page:
             figure["params"] = [{"name": HIGHLIGHT, "value": list(compared.focus)}]
+        else:
+            # Altair moves what a layer selects to the chart, and forgets whose it was.
+            chosen = {"select": {"type": "point", "fields": ["policy"]}, "bind": "legend"}
+            figure["params"] = [{"name": HIGHLIGHT, **chosen, "views": [POINTS]}]
         return figure
 
     def _layer(self, test: str, mark: Spec, **encoding: Any) -> Spec:
@@ -313,8 +319,7 @@ class _Lines:
             chosen = {"param": HIGHLIGHT, "value": 1}
             for layer in (*lines, point):
                 layer["encoding"]["opacity"] = {"condition": chosen, "value": FADED_OPACITY}
-            selected = {"type": "point", "fields": ["policy"]}
-            point["params"] = [{"name": HIGHLIGHT, "select": selected, "bind": "legend"}]
+            point["name"] = POINTS
         return lines, point
 
     def _errors(self) -> list[Spec]:

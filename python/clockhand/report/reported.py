@@ -61,18 +61,18 @@ class Reported(ABC):
             UsageError: there is no such figure, or nothing to draw.
         """
         check_drawing()
-        import altair as alt
+        from clockhand.report.canvas import as_chart
 
         figures = self.specifications(self._among(highlight))
-        return alt.LayerChart.from_dict(figures[chosen(name, figures)])
+        return as_chart(figures[chosen(name, figures)])
 
     def charts(self, *, highlight: str | Sequence[str] = ()) -> "dict[str, alt.LayerChart]":
         """Return all figures as charts of Altair, by their keys, the leading one first."""
         check_drawing()
-        import altair as alt
+        from clockhand.report.canvas import as_chart
 
         figures = self.specifications(self._among(highlight))
-        return {key: alt.LayerChart.from_dict(figure) for key, figure in figures.items()}
+        return {key: as_chart(figure) for key, figure in figures.items()}
 
     @in_python()
     def _among(self, highlight: str | Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from clockhand import _engine
@@ -37,7 +37,7 @@ class Ran:
 
     Attributes:
         table: Makes the table of its rows, which a command that only prints them does without: to
-            import what makes it takes longer than a small trace.
+            import what makes it takes longer than a small trace. It can be pickled, as results are.
         facts: How they were made.
         warnings: What the readers passed over or assumed, one sentence each.
         result: The engine's result.
@@ -229,13 +229,14 @@ def run_study(
         windows = predicted_windows(trace_sources, rows, study.page_bytes(rows), options["device"])
         if windows:
             facts["predicted_windows"] = windows
-
-    def table() -> "pl.DataFrame":
-        import polars as pl
-
-        return pl.DataFrame(result["rows"], schema=study.schema)
-
+    table = partial(_table, result["rows"], study.own_schema or partial(schema, study.name))
     return study.made(Ran(table, facts, reading_warnings(result["traces"]), result))
+
+
+def _table(rows: Records, columns: Callable[[], Columns]) -> "pl.DataFrame":
+    import polars as pl
+
+    return pl.DataFrame(rows, schema=columns())
 
 
 def check_jobs(jobs: int | None) -> None:

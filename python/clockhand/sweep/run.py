@@ -61,7 +61,7 @@ def reported(rows: pl.DataFrame, facts: Any, layout: Layout) -> Any:
     """
     rows, facts = with_settings_named(rows, facts, layout)
     study = layout.study
-    return study.made(Ran(lambda: rows, facts, [], study.result_of(rows)))
+    return study.made(Ran(rows.clone, facts, [], study.result_of(rows)))
 
 
 @in_python()

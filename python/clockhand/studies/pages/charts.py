@@ -9,7 +9,7 @@ import polars as pl
 
 from clockhand.report.appearance import Mark, Theme, marks
 from clockhand.report.bars import bars_chart, bars_note
-from clockhand.report.canvas import PICTURE, Canvas, Spec, picture_files
+from clockhand.report.canvas import PICTURE, Canvas, Spec, as_chart, picture_files
 from clockhand.report.emphasis import emphasised
 from clockhand.report.lines import Compared, SizeAxis, is_drawable, lines_chart
 from clockhand.report.measures import caption
@@ -98,10 +98,8 @@ def figures(
     Raises:
         ValueError: the rows lack a column or hold no policy.
     """
-    import altair as alt
-
     drawn = specifications(rows, facts, highlight)
-    return {key: alt.LayerChart.from_dict(figure) for key, figure in drawn.items()}
+    return {key: as_chart(figure) for key, figure in drawn.items()}
 
 
 def specifications(

@@ -93,9 +93,9 @@ class Recommendation:
     def chart(self) -> "alt.LayerChart":
         """Return the I/O times of all policies at the memory size asked for, as Altair's chart."""
         check_drawing()
-        import altair as alt
+        from clockhand.report.canvas import as_chart
 
-        return alt.LayerChart.from_dict(self.specification())
+        return as_chart(self.specification())
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the sentences, the figure and the situations."""
