@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 
+import clockhand
 from clockhand import _engine
 from clockhand.study.columns import ColumnParts, page, rows_as_columns, schema
+from clockhand.study.policies import told_by
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -95,3 +97,21 @@ def test_columns_of_unequal_length_are_refused() -> None:
     part = {"name": ["a", "b"], "count": np.zeros(3, dtype=np.uint64)}
     with pytest.raises(ValueError, match="of 2 and of 3 rows"):
         written(ColumnParts({"name": "text", "count": "u64"}, [part]))
+
+
+def test_the_kind_of_a_row_is_that_of_the_catalog() -> None:
+    policies = [entry["name"] for entry in _engine.policies()]
+    trace = clockhand.Trace.from_arrays(["R", "W"] * 50, [page % 7 * 4096 for page in range(100)])
+    rows = clockhand.simulate(trace, policies=policies, frames=3, bound_effort=0)
+    told = dict(rows.select("policy", "kind").iter_rows())
+    assert told == {name: told_by(name) for name in policies}
+    assert set(told.values()) == {"bits", "access", "offline", "bound"}
+    can_run = ["clock", "lru", "min"]
+    for others in (
+        clockhand.pagecache(trace, policies=can_run, frames=3),
+        clockhand.translate(trace, policies=can_run, frames=3, ratio=10).rows,
+        clockhand.filecache(trace, policies=can_run, capacity="3", devices="hdd").rows,
+    ):
+        assert set(others.select("policy", "kind").iter_rows()) == {
+            ("clock", "bits"), ("lru", "access"), ("min", "offline"),
+        }  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import clockhand
 from clockhand import ClockhandError, _engine
@@ -507,3 +508,17 @@ def test_a_sweep_runs_from_any_folder(experiment: Path, tmp_path: Path) -> None:
     assert second.computed == 0
     assert set(first.rows["trace"]) == {"../other.trace", "../textbook.trace"}
     assert set(second.rows["trace"]) == {"other.trace", "textbook.trace"}
+
+
+def test_parts_from_before_rows_told_of_kinds_still_count(experiment: Path) -> None:
+    read = read_experiment(experiment)
+    first = run_sweep(read)
+    for part in read.dataset.glob("part-*.parquet"):
+        facts = pl.read_parquet_metadata(part)
+        kept = {name: text for name, text in facts.items() if name != "ARROW:schema"}
+        older = part.with_name("part-0123456789abcdef.parquet")
+        pl.read_parquet(part).drop("kind").write_parquet(older, metadata=kept)
+        part.unlink()
+    again = run_sweep(read)
+    assert again.computed == 0
+    assert_frame_equal(again.rows, first.rows)

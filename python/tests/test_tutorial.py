@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+import clockhand
+
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = ROOT / "docs/tutorial.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"Save it as \*\*([\w.]+)\*\*:\s*$")
+CAN_RUN = {"bit-driven", "access-driven"}
 INSTALLATION = {"make wheel", 'pip install "$(echo dist/*.whl)[report]"', "clockhand --version"}
 """What `test_wheel.py` does; it would take minutes here."""
 
@@ -58,9 +61,13 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
             (tmp_path / before[1]).write_text(body)
         elif language == "python":
             (tmp_path / "part.py").write_text(body)
-            run("python3 part.py", tmp_path)
+            printed = run("python3 part.py", tmp_path)
         else:
             assert set(body.splitlines()) == INSTALLATION
+    # The best of the last snippet is one that can run; it was once `opt-feasible`.
+    policies = [line.split()[3] for line in printed if line.startswith("│")][3:]
+    kinds = dict(clockhand.policies().select("name", "kind").iter_rows())
+    assert len(policies) == 3 and {kinds[name] for name in policies} <= CAN_RUN, printed
     assert commands >= 7
     assert {path.name for path in tmp_path.iterdir()} >= {"hand.html", "mine.html", "mine.parquet"}
 

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use clockhand_policy::buffer::catalog::{self as buffer_catalog, BUFFERS, BufferSpec};
-use clockhand_policy::catalog::{self, CATALOG, Entry, PolicySpec};
+use clockhand_policy::catalog::{self, CATALOG, Entry, Kind, PolicySpec};
 use clockhand_policy::parameters::{Parameter, SettingsError, name_and_settings};
 
 use crate::{Effort, SimError};
@@ -67,6 +67,18 @@ impl EndOfBracket {
         Ok(Some(EndOfBracket { written: text.to_owned(), effort: Some(effort) }))
     }
 }
+
+/// What the column `kind` calls policies of a kind.
+pub(crate) fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::BitDriven => "bits",
+        Kind::AccessDriven => "access",
+        Kind::Offline => "offline",
+    }
+}
+
+/// What the column `kind` calls an end of the bracket.
+pub(crate) const BOUND_KIND: &str = "bound";
 
 impl Contestant {
     /// The name of the bound.

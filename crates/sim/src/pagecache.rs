@@ -29,6 +29,7 @@ pub use options::{
 pub use row::PageCacheRow;
 pub use settings::PageCacheSettings;
 
+use crate::contestant::kind_word;
 use crate::pricing::Pricing;
 use crate::study::{Selection, Study, check_given, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
@@ -286,7 +287,7 @@ impl PageCacheStudy<'_> {
         };
         let (view, options) = (&prepared.view, self.experiment.options);
         let counts = Cell { view, future, frames, options, progress }.replay(&resolved)?;
-        Ok(self.row(prepared, frames, policy.written(), resolved.to_string(), &counts))
+        Ok(self.row(prepared, frames, &policy, resolved.to_string(), &counts))
     }
 
     fn future<'p>(&self, prepared: &'p PreparedEvents) -> Result<&'p Future, SimError> {
@@ -306,7 +307,7 @@ impl PageCacheStudy<'_> {
         &self,
         prepared: &PreparedEvents,
         frames: u32,
-        policy: &str,
+        policy: &PolicySpec,
         policy_resolved: String,
         counts: &PageCacheCounts,
     ) -> PageCacheRow {
@@ -318,7 +319,8 @@ impl PageCacheStudy<'_> {
         let has_erases = devices.anonymous.device.has_erase() && devices.file.device.has_erase();
         PageCacheRow {
             trace: trace.name.clone(),
-            policy: policy.to_owned(),
+            policy: policy.written().to_owned(),
+            kind: kind_word(policy.entry().kind),
             frames: frames.into(),
             page_bytes: experiment.page_bytes,
             device: devices.anonymous_name.to_owned(),

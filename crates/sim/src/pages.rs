@@ -23,6 +23,7 @@ pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
 pub use row::Row;
 pub use sampled::{PagesSample, count_trace, simulate_sampled};
 
+use crate::contestant::kind_word;
 use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
 use crate::replay::{Cell, GaugeSample};
@@ -317,7 +318,8 @@ impl CellsOf<'_> {
         let lru = LruCounts::of(view, progress, PASS_REPLAYS as u64)?;
         let row_of = |cell: &&PagesCell<'_>| {
             let counts = lru.at(self.policy_frames(cell.frames), self.experiment.options);
-            self.rows().row(cell.frames, cell.contestant.written(), LRU.to_owned(), counts).into()
+            let (written, kind) = (cell.contestant.written(), kind_word(Kind::AccessDriven));
+            self.rows().row(cell.frames, written, LRU.to_owned(), kind, counts).into()
         };
         Ok(cells.iter().map(row_of).collect())
     }

@@ -39,6 +39,7 @@ use space::Promotion;
 use translator::MOST_LEVELS;
 pub use translator::TlbLevels;
 
+use crate::contestant::kind_word;
 use crate::pricing::Pricing;
 use crate::study::{Selection, Study, check_given, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
@@ -448,6 +449,7 @@ impl<'a> TranslateStudy<'a> {
             page_table_bytes: paging.page_table_bytes,
             memory: memory_text(cell.memory),
             policy: self.policies[cell.policy].written().to_owned(),
+            kind: kind_word(self.policies[cell.policy].entry().kind),
             policy_resolved: cell.resolved.to_string(),
             tlb: levels.first.to_string(),
             tlb2: levels.second.map(|second| second.to_string()),

@@ -39,6 +39,8 @@ pub struct PageCacheRules {
     pub file_window: Option<(u64, u64)>,
     /// Slots of a group of the swap.
     pub swap_group: Option<usize>,
+    /// Whether dirty pages are written when the trace ends.
+    pub flush_at_end: bool,
 }
 
 impl Default for PageCacheRules {
@@ -56,6 +58,7 @@ impl Default for PageCacheRules {
             dirty_limit: None,
             file_window: None,
             swap_group: None,
+            flush_at_end: false,
         }
     }
 }
@@ -125,6 +128,8 @@ impl PageCacheTwin {
                 objects.push(line.object.clone());
             }
         }
+        // A line of size 0 is no event, but names its object.
+        let lines: Vec<Line> = lines.into_iter().filter(|line| !line.is_of_size_zero()).collect();
         let place = |name: &str| objects.iter().position(|object| object == name);
         let references = lines.iter().filter(|line| line.refers());
         let future = references
@@ -160,6 +165,10 @@ impl PageCacheTwin {
             happened.push(std::mem::take(&mut twin.actions));
         }
         twin.look();
+        if twin.rules.flush_at_end {
+            let dirty = twin.resident.clone().into_iter().filter(|resident| resident.dirty);
+            dirty.for_each(|it| twin.count_io(it.page, "file_write_ios", "anon_write_ios"));
+        }
         (happened, twin)
     }
 

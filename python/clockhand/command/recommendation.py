@@ -20,7 +20,7 @@ from clockhand.report.canvas import picture
 from clockhand.studies.pages.recommendation import Recommendation, recommend
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places
-from clockhand.study.policies import BASELINE, BOUND, OPTIMUM
+from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
 from clockhand.traces import Reading
 
 PICTURES = (".svg", ".png")
@@ -124,11 +124,11 @@ def _print_answer(answer: Recommendation, to: Console) -> None:
 
 def _print_bars(answer: Recommendation, to: Console) -> None:
     """Draw the I/O times of the best policies, and of those that one compares with."""
-    times = answer.rows.sort("io_time_us", maintain_order=True).select(
-        "policy", pl.col("io_time_us") / 1e6
-    )
-    compared = [BASELINE, OPTIMUM, BOUND, answer.policy]
-    best = times.filter(~pl.col("policy").is_in([OPTIMUM, BOUND]))["policy"][:SHOWN_POLICIES]
+    ordered = answer.rows.sort("io_time_us", maintain_order=True)
+    times = ordered.select("policy", pl.col("io_time_us") / 1e6)
+    compared = [BASELINE, OPTIMUM, FEASIBLE, BOUND, answer.policy]
+    can_run = ordered.filter(pl.col("kind").is_in(["bits", "access"]))
+    best = can_run["policy"][:SHOWN_POLICIES]
     shown = times.filter(pl.col("policy").is_in([*best, *compared]))
     longest_s = max(*shown["io_time_us"], 1e-12)
     width = max(len(name) for name in shown["policy"])

@@ -49,6 +49,13 @@ def kind_of(text: str) -> str | None:
     return _kinds().get(name_of(text))
 
 
+def told_by(text: str) -> str | None:
+    """Return what the column ``kind`` of rows says of a policy, as the engine does; ``None`` if
+    unknown."""
+    kind = kind_of(text)
+    return {"bit-driven": "bits", "access-driven": "access"}.get(kind or "", kind)
+
+
 def reads_the_future(text: str) -> bool:
     """Tell whether no running system can do it, so that no finding may recommend it."""
     return kind_of(text) in ("offline", "bound")

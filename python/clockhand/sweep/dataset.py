@@ -22,7 +22,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
 from clockhand.study.files import publish, remove_leftovers
-from clockhand.study.policies import name_of
+from clockhand.study.policies import name_of, told_by
 from clockhand.study.remote import RemoteFolder, is_address, local_path, private_folder
 from clockhand.study.run import Columns, Study
 from clockhand.study.sampling import SAMPLE_COLUMNS
@@ -33,7 +33,8 @@ KEY = PAGES.key
 
 FACTS = "clockhand_facts"
 NEWER_COLUMNS = ("permission_faults", *SAMPLE_COLUMNS)
-"""Columns that older parts lack; their cells have no value."""
+"""Columns that older parts lack; their cells have no value. What is newer and follows from others,
+as ``kind`` does from the policy, is made of them."""
 FIRST_DIGITS = 8
 PARTS = "part-*.parquet"
 
@@ -263,7 +264,11 @@ def _read_part(part: Path, layout: Layout, wanted: Columns) -> pl.DataFrame:
         for name in NEWER_COLUMNS
         if name in wanted and name not in cells.columns
     ]
-    return cells.with_columns(*defaults, *newer).select(*wanted)
+    cells = cells.with_columns(*defaults, *newer)
+    if "kind" in wanted and "kind" not in cells.columns:
+        kinds = [told_by(text) for text in cells["policy"]]
+        cells = cells.with_columns(pl.Series("kind", kinds, pl.String))
+    return cells.select(*wanted)
 
 
 def _read_facts(part: Path) -> dict[str, Any]:

@@ -36,6 +36,10 @@ ORIGIN: Columns = {"numbers_version": pl.UInt32, "version": pl.String}
 FILES = ("ssd", "device", "file_device")
 """Columns, and options, that may name a file: what they name is known by its content."""
 
+NEWER_OPTIONS: Mapping[str, tuple[str, ...]] = {"pagecache": ("flush_at_end",)}
+"""By study, options that older parts lack; with its default, one is no part of what a cell is known
+by."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -238,7 +242,13 @@ class GridLayout(Layout):
         return [dict(point) for point in itertools.product(*dimensions)]
 
     def _cell(self, point: dict[str, Any], position: int) -> Cell:
-        known = {name: known_by(value) for name, value in point.items() if value is not None}
+        newer = NEWER_OPTIONS.get(self.study.name, ())
+        known = {
+            name: known_by(value)
+            for name, value in point.items()
+            if value is not None
+            if name not in newer or value != self.options[name].checked(None)
+        }
         schema = self.study.schema
         named = {name: point.get(name) for name in FILES if name in schema}
         if "file_device" in named and named["file_device"] is None:
@@ -255,9 +265,14 @@ class GridLayout(Layout):
         cells = [json.loads(text) for text in rows["cell"]]
         names = [name for name in self.options if name not in listed]
         return pl.DataFrame(
-            {name: [_told(cell.get(name)) for cell in cells] for name in names},
+            {name: [_told(cell.get(name, self._absent(name))) for cell in cells] for name in names},
             schema=dict.fromkeys(names, pl.String),
         )
+
+    def _absent(self, name: str) -> Any:
+        """What an option is in a cell that does not tell of it."""
+        is_newer = name in NEWER_OPTIONS.get(self.study.name, ())
+        return self.options[name].checked(None) if is_newer else None
 
 
 @dataclass(frozen=True)

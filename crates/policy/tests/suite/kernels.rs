@@ -87,6 +87,9 @@ impl Replay {
             }
             return Vec::new();
         }
+        if word == "delete" {
+            return self.delete(object);
+        }
         let name = format!("{object}:{}", number(words[2]) / PAGE_BYTES);
         let reference = Reference {
             page: self.pages.id(&name),
@@ -97,6 +100,17 @@ impl Replay {
         };
         let actions = self.kernel.refer(reference, &[]);
         actions.into_iter().map(|action| self.show(action, &name)).collect()
+    }
+
+    fn delete(&mut self, object: &str) -> Vec<Value> {
+        let mut pages: Vec<u32> = self.kernel.resident().iter().map(|held| held.page).collect();
+        pages.sort_unstable();
+        pages.retain(|&page| self.pages.0[page as usize].0 == object);
+        let drop = |page: u32| {
+            let was_dirty = self.kernel.drop_page(page);
+            json!(["drop", self.pages.name(&json!(page)), was_dirty])
+        };
+        pages.into_iter().map(drop).collect()
     }
 
     fn show(&self, action: Action, referenced: &str) -> Value {
@@ -193,7 +207,7 @@ fn expected_actions(step: &Value) -> Vec<Value> {
 #[test]
 fn every_golden_vector_of_a_kernel_is_met_step_by_step() {
     let goldens = goldens("kernel_");
-    assert_eq!(goldens.len(), 10, "all golden vectors for kernels");
+    assert_eq!(goldens.len(), 11, "all golden vectors for kernels");
     for (file, golden) in goldens {
         for bits in [Bits::Exact, Bits::Mapped] {
             let mut replay = Replay::of(&golden, bits);

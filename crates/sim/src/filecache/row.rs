@@ -71,6 +71,9 @@ columns! {
         pub admit_time_us: f64,
         /// Time of a write to the device, in microseconds.
         pub write_time_us: f64,
+        /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
+        /// future, so that it cannot run).
+        pub kind: &'static str,
     }
 }
 

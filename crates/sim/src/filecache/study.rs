@@ -8,6 +8,7 @@ use super::admission::{AdmissionRule, Selective};
 use super::cost::rounded;
 use super::prices::{PricedDevice, Prices};
 use super::{FileCacheExperiment, FileCacheRow, block_keys};
+use crate::contestant::kind_word;
 use crate::replay::Cell;
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::Study;
@@ -205,6 +206,7 @@ impl FileCacheStudy<'_> {
         FileCacheRow {
             trace: trace.name.clone(),
             policy: policy.written().to_owned(),
+            kind: kind_word(policy.entry().kind),
             capacity: (*capacity).into(),
             references: trace.references,
             hits,

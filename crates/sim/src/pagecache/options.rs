@@ -75,6 +75,8 @@ pub struct PageCacheOptions {
     pub flusher: Option<Flusher>,
     /// What is read ahead.
     pub read_ahead: ReadAhead,
+    /// Whether dirty pages are written when the trace ends.
+    pub flush_at_end: bool,
 }
 
 /// The largest window; more would be no read-ahead but another file system.

@@ -432,6 +432,18 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         }
     }
 
+    /// Every dirty page is written once; nothing else happens any more.
+    fn flush_at_end(&mut self) {
+        let frames = self.memory.frames();
+        let dirty = self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame));
+        for PageId(page) in dirty.map(|frame| frames.page(frame)) {
+            match kind_of(self.cell.view, page) {
+                PageKind::File => self.counts.file_write_ios += 1,
+                PageKind::Anonymous => self.counts.anon_write_ios += 1,
+            }
+        }
+    }
+
     fn finish(mut self) -> (PageCacheCounts, W) {
         self.watch.served(&self.memory, self.slots.as_ref());
         if let Some(dirty_files) = &mut self.dirty_files {
@@ -440,6 +452,9 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
             dirty_files.end(now);
             self.counts.dirty_pages_peak = dirty_files.peak;
             self.counts.dirty_age_max = dirty_files.age_max;
+        }
+        if self.cell.options.flush_at_end {
+            self.flush_at_end();
         }
         let counts = &mut self.counts;
         self.memory.policy().gauges(&mut |name, value| match name {

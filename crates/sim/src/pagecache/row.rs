@@ -32,7 +32,7 @@ columns! {
         pub write_misses: u64,
         /// Pages read from the devices, those read ahead included.
         pub read_ios: u64,
-        /// Pages written to the devices: dirty evictions and write-backs without eviction.
+        /// Pages written to the devices: dirty evictions, write-backs without eviction, and what is flushed at the end.
         pub write_ios: u64,
         /// Pages that left clean for others.
         pub clean_evictions: u64,
@@ -107,5 +107,8 @@ columns! {
         pub reclaims: Option<u64>,
         /// Pages that a kernel's reclaim examined at the tails of its lists; none for policies that are no kernels.
         pub scanned_pages: Option<u64>,
+        /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
+        /// future, so that it cannot run).
+        pub kind: &'static str,
     }
 }

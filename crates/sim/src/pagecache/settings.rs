@@ -23,6 +23,8 @@ options! {
         /// none; file:MIN-MAX pages behind what calls read; swap:N slots around what comes back; both with a comma. Linux 2.4:
         /// file:3-31,swap:8.
         read_ahead: String = Domain::Text, "none";
+        /// Write dirty pages, of files and of memory, when the trace ends.
+        flush_at_end: bool = Domain::Flag;
         /// Seed of policies with random choices, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
     }
@@ -56,6 +58,7 @@ impl PageCacheSettings {
                     self.dirty_limit.as_deref(),
                 )?,
                 read_ahead: ReadAhead::parse(&self.read_ahead)?,
+                flush_at_end: self.flush_at_end,
             },
             jobs,
         })

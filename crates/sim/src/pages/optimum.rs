@@ -5,6 +5,7 @@ use clockhand_trace::Folding;
 use super::bound::bound;
 use super::bracket::{Bracket, Problem, bracket};
 use super::{Bound, CellsOf, FinishedCell, PagesCell, Row};
+use crate::contestant::BOUND_KIND;
 use crate::{Contestant, EndOfBracket, Progress, SimError};
 
 impl CellsOf<'_> {
@@ -45,12 +46,18 @@ impl CellsOf<'_> {
         let Bound { read_ios, write_ios } = ios;
         Row {
             io_time_us,
-            ..self.rows().row_of_ios(frames, end.written(), resolved, read_ios, write_ios)
+            ..self.rows().row_of_ios(
+                frames,
+                end.written(),
+                resolved,
+                BOUND_KIND,
+                (read_ios, write_ios),
+            )
         }
     }
 
     fn feasible_row(&self, frames: u32, end: &EndOfBracket, bracket: Bracket) -> Row {
         let resolved = end.resolved(self.experiment.bound_effort);
-        self.rows().row(frames, end.written(), resolved, bracket.feasible)
+        self.rows().row(frames, end.written(), resolved, BOUND_KIND, bracket.feasible)
     }
 }

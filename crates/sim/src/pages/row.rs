@@ -4,6 +4,7 @@ use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
 
 use super::Experiment;
 use crate::columns::columns;
+use crate::contestant::kind_word;
 use crate::pricing::Pricing;
 use crate::replay::{Counts, word_of};
 use crate::{Bits, ReadTrace, WriteMiss};
@@ -85,6 +86,9 @@ columns! {
         pub write_ios_standard_error: Option<f64>,
         /// Standard error of io_time_us in microseconds, if the row is estimated.
         pub io_time_us_standard_error: Option<f64>,
+        /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
+        /// future); `bound` is an end of the bracket of the optimum. Only the first can drive real memory, only the first two can run.
+        pub kind: &'static str,
     }
 }
 
@@ -101,6 +105,7 @@ impl RowsOf<'_> {
         frames: u32,
         policy: &str,
         policy_resolved: String,
+        kind: &'static str,
         counts: Counts,
     ) -> Row {
         let trace = self.trace;
@@ -120,7 +125,7 @@ impl RowsOf<'_> {
             hit_ratio: Some(hits as f64 / trace.references as f64),
             write_backs: Some(counts.write_backs),
             flush_writes: Some(counts.flush_writes),
-            ..self.row_of_ios(frames, policy, policy_resolved, read_ios, write_ios)
+            ..self.row_of_ios(frames, policy, policy_resolved, kind, (read_ios, write_ios))
         }
     }
 
@@ -132,8 +137,10 @@ impl RowsOf<'_> {
         resolved: &ResolvedPolicy,
         counts: Counts,
     ) -> Row {
-        let row = self.row(frames, policy.written(), resolved.to_string(), counts);
-        match policy.entry().kind {
+        let kind = policy.entry().kind;
+        let written = policy.written();
+        let row = self.row(frames, written, resolved.to_string(), kind_word(kind), counts);
+        match kind {
             Kind::BitDriven => self.with_permission_faults(row, counts.permission_faults),
             _ => row,
         }
@@ -152,14 +159,14 @@ impl RowsOf<'_> {
         }
     }
 
-    /// A row with no counts except the pages read and written.
+    /// A row of one `kind` with no counts except the pages read and written.
     pub(super) fn row_of_ios(
         &self,
         frames: u32,
         policy: &str,
         policy_resolved: String,
-        read_ios: u64,
-        write_ios: u64,
+        kind: &'static str,
+        (read_ios, write_ios): (u64, u64),
     ) -> Row {
         let RowsOf { experiment, pricing, trace } = self;
         Row {
@@ -199,6 +206,7 @@ impl RowsOf<'_> {
             read_ios_standard_error: None,
             write_ios_standard_error: None,
             io_time_us_standard_error: None,
+            kind,
         }
     }
 }

@@ -444,8 +444,7 @@ impl<'a> Study for SampledStudy<'a> {
             let replicas = Replicas { whole, halves: replicas_of(&sampled.halves)? };
             let resolved = policy.resolve(frames, self.pricing.device_ratio)?.to_string();
             let named = (cell.frames, policy.written(), resolved);
-            let sets_bits = policy.entry().kind == Kind::BitDriven;
-            Ok(estimated(&rows, named, sets_bits, &replicas, self.rate))
+            Ok(estimated(&rows, named, policy.entry().kind, &replicas, self.rate))
         };
         task.iter().map(row_of).collect()
     }

@@ -81,5 +81,8 @@ columns! {
         pub memory_share: Option<f64>,
         /// The device with every option, if storage is one.
         pub device_resolved: Option<String>,
+        /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
+        /// future, so that it cannot run).
+        pub kind: &'static str,
     }
 }

@@ -36,6 +36,11 @@ impl Line {
         }
     }
 
+    /// Whether the second number, where there is one, is a size of 0.
+    pub(super) fn is_of_size_zero(&self) -> bool {
+        self.numbers.get(1) == Some(&0)
+    }
+
     pub(super) fn refers(&self) -> bool {
         matches!(self.word.as_str(), "mr" | "mw" | "cr" | "cw")
     }

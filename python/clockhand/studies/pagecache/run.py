@@ -79,6 +79,7 @@ class Options(Reading, total=False):
     flush_age: str | None
     dirty_limit: str | float | None
     read_ahead: str
+    flush_at_end: bool
     seed: int
     jobs: int | None
     watch: Watching
@@ -101,6 +102,7 @@ def run_pagecache(
     flush_age: str | None = None,
     dirty_limit: str | float | None = None,
     read_ahead: str = "none",
+    flush_at_end: bool = False,
     seed: int = 0,
     jobs: int | None = None,
     watch: Watching = None,
@@ -130,6 +132,7 @@ def run_pagecache(
         dirty_limit: The share of the frames that dirty pages of files may have after a run of the
             flusher, such as ``"1/4"``; no limit if not given.
         read_ahead: ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
+        flush_at_end: Whether dirty pages, of files and of memory, are written when the trace ends.
         seed: Seed of policies with random choices, from 0; kept in the facts.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
@@ -155,6 +158,7 @@ def run_pagecache(
         "flush_age": flush_age,
         "dirty_limit": dirty_limit,
         "read_ahead": read_ahead,
+        "flush_at_end": flush_at_end,
         "seed": seed,
     }
     return run_study(

@@ -40,13 +40,14 @@ fn options(golden: &Value) -> PageCacheOptions {
         zero_clean: ZeroClean::parse(text("zero_clean").unwrap_or("drop")).unwrap(),
         flusher: flusher.unwrap(),
         read_ahead: ReadAhead::parse(&read_ahead).unwrap(),
+        flush_at_end: false,
     }
 }
 
 #[test]
 fn every_golden_vector_is_met_step_by_step() {
     let goldens = goldens("sim/tests/golden", "pagecache_");
-    assert_eq!(goldens.len(), 10, "all golden vectors of page caches");
+    assert_eq!(goldens.len(), 11, "all golden vectors of page caches");
     for (file, golden) in goldens {
         let lines = golden["trace"].as_array().unwrap().iter().map(|line| line.as_str().unwrap());
         let text = lines.collect::<Vec<_>>().join("\n") + "\n";

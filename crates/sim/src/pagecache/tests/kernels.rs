@@ -101,7 +101,7 @@ fn assert_step(served: &Served, step: &Value, at: &str) {
 #[test]
 fn every_golden_vector_of_a_kernel_is_met_step_by_step() {
     let goldens = goldens("policy/tests/golden", "kernel_");
-    assert_eq!(goldens.len(), 10, "all golden vectors of kernels");
+    assert_eq!(goldens.len(), 11, "all golden vectors of kernels");
     for (file, golden) in goldens {
         let lines = golden["trace"].as_array().unwrap().iter().map(|line| line.as_str().unwrap());
         let trace = Trace::of(&(lines.collect::<Vec<_>>().join("\n") + "\n"), 0);

@@ -1,5 +1,8 @@
 //! Rows from replicates: means, and the standard errors that their spread and their halves give.
 
+use clockhand_policy::catalog::Kind;
+
+use crate::contestant::kind_word;
 use crate::pages::Row;
 use crate::pages::row::RowsOf;
 use crate::replay::{Counts, WriteMiss};
@@ -49,14 +52,15 @@ fn mean_and_variance(values: &[f64]) -> (f64, f64) {
     (mean, squares / (number - 1.0).max(1.0) / number)
 }
 
-/// The row of a cell, which is known by its frames, its policy, and that with every default; of a policy that is bit-driven or not.
+/// The row of a cell, which is known by its frames, its policy, and that with every default; of a policy of one kind.
 pub(super) fn estimated(
     rows: &RowsOf<'_>,
     (frames, policy, resolved): (u32, &str, String),
-    sets_bits: bool,
+    kind: Kind,
     replicas: &Replicas,
     rate: f64,
 ) -> Row {
+    let sets_bits = kind == Kind::BitDriven;
     let observation = rows.experiment.observation;
     let hand_us = observation.map_or(0.0, |observation| observation.hand_ns as f64 / 1e3);
     let hand_movements = |it: &Replica| it.hand_movements.unwrap_or(0) as f64 * it.scale;
@@ -73,7 +77,7 @@ pub(super) fn estimated(
         read_ios(it) * read_us + write_ios(it) * write_us + software_us
     };
     let error_of = |value: &dyn Fn(&Replica) -> f64| Some(replicas.standard_error(value));
-    let row = rows.row(frames, policy, resolved, mean_counts(rows, replicas));
+    let row = rows.row(frames, policy, resolved, kind_word(kind), mean_counts(rows, replicas));
     let row = match sets_bits {
         true => rows.with_permission_faults(row, replicas.mean(&permission_faults).round() as u64),
         false => row,
