@@ -8,6 +8,7 @@ The engine writes traces in the same way (crates/trace/src/write/unfinished.rs).
 
 import errno
 import fcntl
+import glob
 import os
 import shutil
 import stat
@@ -151,6 +152,19 @@ def check_places(files: Iterable[Path], *, folder: Path | None = None) -> None:
         remove_leftovers(folder)
     if folder is not None and folder.exists() and not folder.is_dir():
         raise _refusal(errno.ENOTDIR, folder)
+
+
+def matching_files(pattern: str) -> list[str]:
+    """Return the files that a pattern such as ``traces/*.parquet`` fits, in order.
+
+    The folders at its begin that exist are themselves, whatever characters their names have.
+    """
+    known: list[str] = []
+    wanted = pattern.split("/")
+    while len(wanted) > 1 and os.path.isdir("/".join([*known, wanted[0]]) or "/"):
+        known.append(wanted.pop(0))
+    escaped = [glob.escape(folder) for folder in known]
+    return sorted(glob.glob("/".join([*escaped, *wanted]), recursive=True))
 
 
 def publish(contents: Mapping[Path, Content], *, folder: Path | None = None) -> None:

@@ -1,6 +1,5 @@
 """An experiment: a TOML file that says what is asked of a study, and what is made of its rows."""
 
-import glob
 import os
 import re
 import tomllib
@@ -11,6 +10,7 @@ from typing import Any, NoReturn
 
 from clockhand import _engine
 from clockhand._engine import UsageError
+from clockhand.study.files import matching_files
 from clockhand.study.limits import MAXIMUM_COUNT
 from clockhand.study.remote import addresses, is_address, local_path
 from clockhand.study.toml import toml_content
@@ -254,10 +254,10 @@ class _Reader:
                 found |= dict.fromkeys(at_addresses)
                 continue
             path = self._beside(local_path(pattern) or pattern)
-            if not GLOB_CHARACTERS & set(pattern):
+            if not GLOB_CHARACTERS & set(pattern) or os.path.exists(path):
                 found[path] = None
                 continue
-            matches = sorted(glob.glob(path, recursive=True))
+            matches = matching_files(path)
             if not matches:
                 self._refuse(f"traces: no file matches {pattern!r}; correct the pattern")
             found |= dict.fromkeys(matches)

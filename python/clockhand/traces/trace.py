@@ -1,6 +1,5 @@
 """Traces: sequences of reads and writes, in files or in memory."""
 
-import glob
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Union, Unpack, cast
 
 from clockhand import _engine
 from clockhand.study.calls import in_python, unknown_keyword
-from clockhand.study.files import check_places, refuse_overwriting
+from clockhand.study.files import check_places, matching_files, refuse_overwriting
 from clockhand.study.progress import Watch, Watching, watched
 from clockhand.study.remote import Fetched, addresses, fetched, is_address, local_path
 
@@ -423,7 +422,7 @@ def _files(trace: "Trace | str | os.PathLike[str]") -> Iterable["Trace | str | o
     if is_address(trace) and local_path(trace) is None:
         return addresses(trace) or [trace]
     trace = local_path(trace) or trace
-    return sorted(glob.glob(trace, recursive=True)) or [trace]
+    return matching_files(trace) or [trace]
 
 
 def _is_table(trace: object) -> bool:
