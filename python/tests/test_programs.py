@@ -18,6 +18,7 @@ from clockhand.studies.programs.findings import (
     comparison_for_people,
     device_reads,
     medians,
+    not_comparable,
     processes_for_people,
     run_findings,
 )
@@ -194,13 +195,12 @@ def test_a_contender_with_a_problem_takes_no_part() -> None:
     assert render_comparison(rows, pl.DataFrame(schema=COMPARED_SAMPLE_SCHEMA), facts())
 
 
-def test_other_output_and_other_exit_codes_are_told() -> None:
+def test_other_output_is_told() -> None:
     rows = compared(("clock", 1, 1, 1), ("craw", 1, 1, 1)).to_dicts()
     assert differing_output(rows) == []
-    rows[1] |= {"output_sha256": "other", "exit_code": 3}
-    output, code = differing_output(rows)
+    rows[1] |= {"output_sha256": "other"}
+    (output,) = differing_output(rows)
     assert "run 1 under craw wrote other output than run 1 under clock" in output
-    assert "exit code 3" in code
 
 
 def test_the_notes_say_what_the_kernel_charges() -> None:
@@ -372,3 +372,34 @@ def test_what_a_run_uses_is_its_own_processor_time_and_that_of_ended_children() 
 def test_requests_of_a_drive_never_become_fewer_or_are_unknown(tmp_path: Path) -> None:
     requests = Used(tmp_path / "swap").since()["block_requests"]
     assert requests is None or requests >= 0
+
+
+def test_a_run_that_was_killed_is_not_the_fastest() -> None:
+    """It ended with 143 after 0.1 s, and was named the fastest."""
+    codes = [0, 143, 0]
+    once = compared(("clock", 3.0, 100, 50), ("craw", 0.1, 1, 0), ("nru", 4.0, 80, 25))
+    rows = once.with_columns(exit_code=pl.Series(codes, dtype=pl.UInt64))
+    sentences = comparison_findings(rows)
+    assert "clock took least time: 3.00 s, and nru most" in sentences[0]
+    assert "to swap by nru: 25." in sentences[1]
+    assert not_comparable(rows) == sentences[2:] == [
+        "Run 1 under craw is not compared: it ended with exit code 143 (SIGTERM), so that it did "
+        "not do the same work."
+    ]  # fmt: skip
+    table = comparison_for_people(rows)
+    assert table.filter(pl.col("policy") == "craw")["time s"].to_list() == [None]
+    assert render_comparison(rows, pl.DataFrame(schema=COMPARED_SAMPLE_SCHEMA), facts())
+    again = pl.concat([once, rows])
+    (craw,) = medians(again).filter(pl.col("policy") == "craw").to_dicts()
+    assert (craw["runs"], craw["seconds"]) == (1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("codes", "compared_runs"),
+    [([1, 1, 1], 3), ([1, 1, 0], 1), ([2, 1, 1], 2), ([139, 139, 139], 0), ([137, 3, 139], 1)],
+)
+def test_runs_are_compared_that_ended_as_most_did(codes: list[int], compared_runs: int) -> None:
+    rows = compared(("clock", 3.0, 1, 1), ("craw", 2.0, 1, 1), ("nru", 4.0, 1, 1))
+    rows = rows.with_columns(exit_code=pl.Series(codes, dtype=pl.UInt64))
+    assert medians(rows)["runs"].sum() == compared_runs
+    assert len(not_comparable(rows)) == 3 - compared_runs

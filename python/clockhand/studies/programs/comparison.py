@@ -9,7 +9,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
-from clockhand.studies.programs.findings import KERNEL, compared_device_reads
+from clockhand.studies.programs.findings import KERNEL, compared_device_reads, not_comparable
 from clockhand.studies.programs.kernel_swap import remove_leftover_swap
 from clockhand.studies.programs.machine import check_machine, pageable
 from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
@@ -135,14 +135,19 @@ def compare(
             or equivalent(program, settings, compare=",".join(policies), repeat=repeat),
             notes=turns.notes,
         ),
-        warnings=turns.warnings + compared_device_reads(table) + differing_output(rows),
+        warnings=[
+            *turns.warnings,
+            *compared_device_reads(table),
+            *differing_output(rows),
+            *not_comparable(table),
+        ],
         exit_code=next((row["exit_code"] for row in rows if row["exit_code"]), 0),
         interrupted=turns.interrupted,
     )
 
 
 def differing_output(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each contender that wrote or ended otherwise than the first."""
+    """Return a sentence for each run that wrote otherwise than the first."""
     known = [row for row in rows if row["problem"] is None]
     sentences = []
     for row in known[1:]:
@@ -150,9 +155,4 @@ def differing_output(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         first = f"run {known[0]['run']} under {known[0]['policy']}"
         if row["output_sha256"] != known[0]["output_sha256"]:
             sentences.append(f"{which} wrote other output than {first}; only the latter was shown")
-        if row["exit_code"] != known[0]["exit_code"]:
-            sentences.append(
-                f"{which} ended with exit code {row['exit_code']}, {first} with "
-                f"{known[0]['exit_code']}"
-            )
     return sentences

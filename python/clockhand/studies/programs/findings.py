@@ -1,6 +1,8 @@
 """What a run under the pager, or a comparison of runs, says in sentences."""
 
+import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import polars as pl
@@ -175,21 +177,63 @@ def _difference(value: int, of: int, noun: str) -> str:
     return f"{abs(change):.1%} {'more' if change > 0 else 'fewer'} {noun}".replace("%", " %")
 
 
+MEASURES = (
+    "seconds", "cpu_seconds", "faults", "pages_read", "pages_written", "zero_pages_not_written",
+)  # fmt: skip
+"""What contenders are compared by."""
+
+FIRST_SIGNAL = 128
+"""A program that a signal ended has this exit code plus the signal's number, as in a shell."""
+
+
+def comparable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a comparison without measures of runs that ended otherwise than others.
+
+    A run that was killed or failed did not do the work, however little time it took.
+    """
+    usual = _usual_exit_code(rows)
+    ended_so = pl.col("exit_code") == usual if usual is not None else pl.lit(False)
+    return rows.with_columns(pl.when(ended_so).then(pl.col(name)).alias(name) for name in MEASURES)
+
+
+def _usual_exit_code(rows: pl.DataFrame) -> int | None:
+    """Return 0 if any run ended so, else what most did; none if a signal ended all."""
+    codes = rows["exit_code"].drop_nulls().to_list()
+    own = [code for code in codes if code < FIRST_SIGNAL]
+    return min(own, key=lambda code: (code != 0, -own.count(code), code), default=None)
+
+
+def not_comparable(rows: pl.DataFrame) -> list[str]:
+    """Return which runs are not compared, because they ended otherwise than the others."""
+    usual = _usual_exit_code(rows)
+    return [
+        f"Run {row['run']} under {printable(row['policy'])} is not compared: it ended with exit "
+        f"code {row['exit_code']}{_signal(row['exit_code'])}, so that it did not do the same work."
+        for row in rows.iter_rows(named=True)
+        if row["exit_code"] is not None and row["exit_code"] != usual
+    ]
+
+
+def _signal(exit_code: int) -> str:
+    """Name the signal that an exit code tells of, if it does."""
+    with suppress(ValueError):
+        return f" ({signal.Signals(exit_code - FIRST_SIGNAL).name})"
+    return ""
+
+
 def medians(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per contender with the medians of its runs, in the order given."""
-    return rows.group_by("policy", maintain_order=True).agg(
-        pl.col("problem").first(),
-        pl.col("seconds").count().alias("runs"),
-        pl.col(
-            "seconds",
-            "cpu_seconds",
-            "faults",
-            "pages_read",
-            "pages_written",
-            "zero_pages_not_written",
-        ).median(),
-        pl.col("seconds").min().alias("seconds_least"),
-        pl.col("seconds").max().alias("seconds_most"),
+    """Return a row per contender with the medians of its runs that can be compared, in the order
+    given."""
+    return (
+        comparable(rows)
+        .group_by("policy", maintain_order=True)
+        .agg(
+            pl.col("problem").first(),
+            pl.col("seconds").count().alias("runs"),
+            pl.col(MEASURES).median(),
+            pl.col("seconds").min().alias("seconds_least"),
+            pl.col("seconds").max().alias("seconds_most"),
+        )
     )
 
 
@@ -197,14 +241,19 @@ def comparison_findings(rows: pl.DataFrame) -> list[str]:
     """Return who was fastest, who wrote least, and how they compare with the kernel."""
     known = [row for row in medians(rows).to_dicts() if row["seconds"] is not None]
     if len(known) < 2:
-        return []
+        return not_comparable(rows)
     least = min(known, key=lambda row: row["pages_written"])
     sentences = [
         _fastest(known),
         f"The fewest pages are written to swap by {printable(least['policy'])}: "
         f"{least['pages_written']:,.0f}{_zeros(least)}.",
     ]
-    return sentences + _against_kernel(known) + compared_device_reads(rows)
+    return [
+        *sentences,
+        *_against_kernel(known),
+        *not_comparable(rows),
+        *compared_device_reads(rows),
+    ]
 
 
 def device_reads(rows: pl.DataFrame) -> list[str]:

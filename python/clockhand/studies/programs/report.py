@@ -25,6 +25,7 @@ from clockhand.studies.programs.findings import (
     KERNEL,
     beside,
     busiest,
+    comparable,
     comparison_findings,
     comparison_for_people,
     left_out,
@@ -278,6 +279,7 @@ def _contenders(policies: Iterable[str], theme: Theme) -> list[Series]:
 def _bars(rows: pl.DataFrame, looks: Sequence[Series]) -> list[Panel]:
     """Return time, reads and writes side by side."""
     middle = {row["policy"]: row for row in medians(rows).to_dicts()}
+    rows = comparable(rows).filter(pl.col("seconds").is_not_null())
     panels = []
     for name, title, caption, value_format in (
         ("seconds", "Time (s)", "From the program's start to its end; lower is better.", ",.3f"),
