@@ -53,8 +53,8 @@ RealTraces = Annotated[
     typer.Option(
         "--traces",
         help="A folder with other captures. craw: all of them, such as whole sessions, are taken "
-        "instead of the experiment's. scm: longer ones, taken instead of the experiment's of the "
-        "same names. clock-dnv: the real traces that the experiment names, taken along.",
+        "instead of the experiment's. cflru, scm: longer ones, taken instead of those of the same "
+        "names. clock-dnv: the real traces that the experiment names, taken along.",
     ),
 ]
 
@@ -99,7 +99,7 @@ def _made(
     paper: str, file: Path, dataset: str | Path | None, traces: Path | None, jobs: int | None
 ) -> Made:
     if paper == CFLRU:
-        cflru = read_cflru_experiment(file)
+        cflru = read_cflru_experiment(file, traces=traces)
         with sweep_progress() as watch:
             return reproduce_cflru(
                 cflru, dataset=dataset, jobs=jobs, watch=watch, command=command_line()

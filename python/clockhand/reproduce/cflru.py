@@ -25,7 +25,7 @@ from clockhand.reproduce.cflru_experiment import (
     CflruExperiment,
 )
 from clockhand.reproduce.craw import claim_table
-from clockhand.reproduce.parts import Judged, Part, short_name, sweep_parts
+from clockhand.reproduce.parts import Judged, Part, sweep_parts
 from clockhand.studies.locality.window import predict_window
 from clockhand.study.facts import Facts
 from clockhand.sweep.run import SweepWatch
@@ -123,11 +123,11 @@ def reproduce_cflru(
 def _windows(part: Part) -> pl.DataFrame:
     """Figure 2, at the paper's memory: a row for each position of each program's LRU list."""
     frames = []
-    for trace, workload in zip(part.sweep.traces, part.workloads, strict=True):
+    for trace, workload, name in zip(part.sweep.traces, part.workloads, part.names, strict=True):
         predicted = predict_window(trace, memory=PAPERS_MEMORY, device="unit")
         frames.append(
             predicted.rows.with_columns(
-                pl.lit(short_name(str(trace))).alias("trace"), pl.lit(workload).alias("workload")
+                pl.lit(name).alias("trace"), pl.lit(workload).alias("workload")
             )
         )
     return pl.concat(frames)

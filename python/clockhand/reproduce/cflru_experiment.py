@@ -3,11 +3,12 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from clockhand.reproduce.experiment_file import read_experiment_file, texts
-from clockhand.reproduce.parts import Part, read_part
+from clockhand.reproduce.parts import Part, check_longer, read_part
 
 SWAP = "swap"
 BUFFERS = "buffers"
@@ -53,22 +54,36 @@ class CflruExperiment:
         return self.path.parent / "datasets" / self.path.stem
 
 
-def read_cflru_experiment(path: str | os.PathLike[str]) -> CflruExperiment:
+def read_cflru_experiment(
+    path: str | os.PathLike[str], *, traces: str | os.PathLike[str] | None = None
+) -> CflruExperiment:
     """Read ``experiments/cflru.toml`` or a file like it; no trace is opened.
 
+    Args:
+        path: The file.
+        traces: A folder with longer captures: those that are there are taken instead of the
+            experiment's traces of the same name.
+
     Raises:
-        UsageError: it is not TOML, or a key is unknown, missing or of another kind.
+        UsageError: it is not TOML, a key is unknown, missing or of another kind, or the folder
+            holds none of the experiment's traces.
         OSError: the file cannot be read.
     """
-    return read_experiment_file(path, KEYS, _experiment, "experiments/cflru.toml")
+    longer = None if traces is None else Path(traces)
+    experiment = partial(_experiment, longer=longer)
+    return read_experiment_file(path, KEYS, experiment, "experiments/cflru.toml")
 
 
-def _experiment(file: Path, content: Mapping[str, Any]) -> CflruExperiment:
+def _experiment(file: Path, content: Mapping[str, Any], longer: Path | None) -> CflruExperiment:
     for (part, key), judged in JUDGED.items():
         texts(content[part][key], f"{key} of {part}", judged)
+    parts = {
+        name: read_part(file, content, name, *asked, longer=longer) for name, asked in PARTS.items()
+    }
+    check_longer(parts, longer)
     return CflruExperiment(
         path=file,
         question=str(content["question"]),
         expected=str(content["expected"]),
-        parts={name: read_part(file, content, name, *asked) for name, asked in PARTS.items()},
+        parts=parts,
     )

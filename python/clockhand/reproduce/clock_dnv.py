@@ -13,7 +13,7 @@ from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.clock_dnv_claims import judge, per_run
 from clockhand.reproduce.craw import claim_table
 from clockhand.reproduce.experiment_file import read_experiment_file, texts
-from clockhand.reproduce.parts import Judged, joined_lists, short_name
+from clockhand.reproduce.parts import Judged, joined_lists, none_taken, short_name
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.studies.ssd.run import SSD_SCHEMA
 from clockhand.study.facts import SsdRunFacts
@@ -163,7 +163,8 @@ def reproduce_clock_dnv(
         command: The command line for the facts; the equivalent one if not given.
 
     Raises:
-        UsageError: the experiment names an unknown buffer, drive or recipe.
+        UsageError: the experiment names an unknown buffer, drive or recipe, or the folder holds
+            none of its real traces.
         ClockhandError: a trace cannot be read, or the sweep was interrupted.
     """
     sweeps = [
@@ -252,7 +253,10 @@ def _present(real: RealTraces, folder: str | os.PathLike[str] | None) -> list[tu
     if folder is None:
         return []
     found = [(Path(folder) / name, format) for name, format in real.files]
-    return [(path, format) for path, format in found if path.exists()]
+    present = [(path, format) for path, format in found if path.exists()]
+    if not present:
+        raise none_taken(folder, (name for name, _ in real.files))
+    return present
 
 
 def _rows(experiment: ClockDnvExperiment, sweeps: Sequence[Sweep]) -> pl.DataFrame:

@@ -24,6 +24,9 @@ RunFacts = TypeVar("RunFacts")
 WORKLOAD = "workload"
 """The key of a part's workloads, and the column of rows that names them."""
 
+WHOLE = ", whole"
+"""What ends the names of traces that were taken from a folder with longer captures."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -91,8 +94,28 @@ def _trace(trace: str, longer: Path | None) -> tuple[str, str]:
     """The file of a trace, and what rows call it."""
     name = short_name(trace)
     if longer is not None and (longer / Path(trace).name).exists():
-        return os.path.abspath(longer / Path(trace).name), f"{name}, whole"
+        return os.path.abspath(longer / Path(trace).name), f"{name}{WHOLE}"
     return trace, name
+
+
+def check_longer(parts: Mapping[str, Part], longer: Path | None) -> None:
+    """Refuse a folder with longer captures of which no part takes one.
+
+    Raises:
+        UsageError: it holds none of the experiment's traces.
+    """
+    taken = (name for part in parts.values() for name in part.names)
+    if longer is not None and not any(name.endswith(WHOLE) for name in taken):
+        traces = (trace for part in parts.values() for trace in part.sweep.traces)
+        raise none_taken(longer, (Path(str(trace)).name for trace in traces))
+
+
+def none_taken(folder: str | os.PathLike[str], names: Iterable[str]) -> UsageError:
+    """Return the refusal of a folder that holds none of the traces with these names."""
+    return UsageError(
+        f"{os.fspath(folder)} holds none of the traces that the experiment names "
+        f"({', '.join(unique(names))}); name a folder with at least one of them"
+    )
 
 
 def short_name(trace: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from clockhand._engine import UsageError
 from clockhand.reproduce.experiment_file import read_experiment_file, texts
-from clockhand.reproduce.parts import Part, read_part
+from clockhand.reproduce.parts import Part, check_longer, read_part
 from clockhand.study.toml import toml_content
 
 SERVERS = "servers"
@@ -109,7 +109,8 @@ def read_scm_experiment(
             experiment's traces of the same name.
 
     Raises:
-        UsageError: it is not TOML, or a key is unknown, missing or of another kind.
+        UsageError: it is not TOML, a key is unknown, missing or of another kind, or the folder
+            holds none of the experiment's traces.
         OSError: the file, or the measurement that it names, cannot be read.
     """
     longer = None if traces is None else Path(traces)
@@ -121,18 +122,18 @@ def _experiment(file: Path, content: Mapping[str, Any], longer: Path | None) -> 
     texts(content[SERVERS]["devices"], "devices of servers", DEVICES_JUDGED)
     texts(content[SERVERS]["admissions"], "admissions of servers", ADMISSIONS_JUDGED)
     texts(content[DESKTOP]["ratios"], "ratios of desktop", RATIOS_JUDGED)
+    parts = {
+        name: read_part(file, content, name, study, WORKLOADS[of], workloads_of=of, longer=longer)
+        for name, (study, of) in PARTS.items()
+    }
+    check_longer(parts, longer)
     return ScmExperiment(
         path=file,
         question=str(content["question"]),
         expected=str(content["expected"]),
         measured=read_measured(file.parent / content["measured"]),
         break_even=texts(content["break_even"], "break_even", DEVICES_JUDGED),
-        parts={
-            name: read_part(
-                file, content, name, study, WORKLOADS[of], workloads_of=of, longer=longer
-            )
-            for name, (study, of) in PARTS.items()
-        },
+        parts=parts,
     )
 
 
