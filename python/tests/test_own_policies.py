@@ -440,6 +440,12 @@ class Oracle:
     assert times[answer.policy] <= times[oracle] < times["lru"]
     with pytest.raises(UsageError, match="in Python, which pages no real memory"):
         clockhand.recommend(loop, policies=oracle, frames=20, purpose="pager")
+    # `all` stands for what can be recommended; it was refused, because `min` cannot.
+    for beside in ("all", "c*,lru"):
+        again = clockhand.recommend(loop, policies=[beside, oracle], frames=20)
+        assert again.sentences == answer.sentences and again.rows.equals(answer.rows)
+    with pytest.raises(UsageError, match="min cannot be recommended; it is offline"):
+        clockhand.recommend(loop, policies=["min", oracle], frames=20)
 
 
 def test_the_page_of_a_policy_is_its_docstring(clockhand: Clockhand, tmp_path: Path) -> None:

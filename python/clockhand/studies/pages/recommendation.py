@@ -17,7 +17,7 @@ from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.calls import in_python
 from clockhand.study.drawing import check_drawing
 from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_JOBS, check_range
-from clockhand.study.options import joined, names_of
+from clockhand.study.options import joined
 from clockhand.study.phrases import all_of, one_of
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
 from clockhand.study.progress import Watch, Watching, watched
@@ -167,8 +167,7 @@ def recommend(
         raise UsageError(f"--for {purpose!r} is unknown; give {one_of(PURPOSES)}")
     if jobs is not None:
         check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
-    more = expanded("--policy", policies, names_of("policies"))
-    _check_more(more, purpose)
+    more = _more(policies, purpose)
     question = _Question(
         frames=None if frames is None else str(frames),
         memory=joined(memory),
@@ -181,6 +180,20 @@ def recommend(
     with watched(watch) as told:
         candidates = [*_candidates(purpose), *more]
         return question.answer(sources(trace, watch=told, **reading)[0], candidates, told)
+
+
+def _more(policies: str | type | Sequence[str | type], purpose: str) -> list[str]:
+    """Return the policies to choose from beside the catalog's own, with their defaults.
+
+    ``all`` and patterns stand for those of the catalog that can be recommended.
+
+    Raises:
+        UsageError: one is unknown, a bound, must know the future, or cannot drive real memory.
+    """
+    can_be = _candidates(purpose)
+    more = [policy for policy in expanded("--policy", policies, can_be) if policy not in can_be]
+    _check_more(more, purpose)
+    return list(dict.fromkeys(more))
 
 
 def _check_more(more: Sequence[str], purpose: str) -> None:
