@@ -120,8 +120,9 @@ def test_all_formats_and_python_give_the_same_rows(
     for format, read in readers.items():
         printed = clockhand(*command, "--format", format)
         written = clockhand(*command, "--out", f"rows.{format}")
-        assert (printed.code, printed.err) == (written.code, written.err) == (0, "")
-        assert written.out == b""
+        assert (printed.code, printed.err) == (0, "")
+        assert written.err == f"rows.{format}: the rows as {format}\n"
+        assert (written.code, written.out) == (0, b"")
         assert printed.out == (textbook.parent / f"rows.{format}").read_bytes()
         assert_frame_equal(read(printed.out), expected)
 
@@ -220,7 +221,16 @@ def test_report_figures_and_rows_are_written_together(clockhand: Clockhand, tmp_
         "simulate", "textbook.trace", "--policy", "clock", "--policy", "craw", "--frames", "3,4",
         "--report", "report.html", "--plots", "new/figures", "--out", "rows.csv",
     )  # fmt: skip
-    assert (run.code, run.out, run.err) == (0, b"", "")
+    figures = list((tmp_path / "new/figures").iterdir())
+    # Nothing was printed: who asked for a report did not see that there is one.
+    assert (run.code, run.out) == (0, b"")
+    assert run.err == (
+        "report.html: the report; open it in a browser\n"
+        f"new/figures: {len(figures)} files\n"
+        "rows.csv: the rows as csv\n"
+    )
+    assert clockhand("--quiet", "simulate", "textbook.trace", "--policy", "clock", "--frames", "3",
+                     "--report", "quiet.html", "--out", "rows.csv").err == ""  # fmt: skip
     assert "textbook.trace" in (tmp_path / "report.html").read_text()
     assert (tmp_path / "new/figures/io_time.svg").exists()
     assert len(pl.read_csv(tmp_path / "rows.csv")) == 4
@@ -257,7 +267,7 @@ def test_hostile_file_names_are_data_in_rows_and_reports(
 ) -> None:
     command = ["simulate", "--policy", "lru", "--frames", "3", "--report", "report.html"]
     run = clockhand(*command, "--format", "json", "--", *HOSTILE_NAMES)
-    assert (run.code, run.err) == (0, "")
+    assert (run.code, run.err) == (0, "report.html: the report; open it in a browser\n")
     shown = [name.decode(errors="replace") for name in HOSTILE_NAMES]
     assert [row["trace"] for row in json.loads(run.out)] == shown
     assert "<script>alert" not in (hostile / "report.html").read_text()

@@ -76,6 +76,7 @@ def _measure(
         say(plan.announcement)
         profile = _watched(plan.run)
     profile.write(out)
+    say(f"{out}: the profile; --device takes it")
     typer.echo(_engine.device_page(str(out)))
     for sentence in profile.findings:
         typer.echo(sentence)

@@ -5,7 +5,7 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -351,8 +351,23 @@ def deliver(
     written_as = format_for(format, out)
     of_rows = {} if out is None else {out: content(rows, written_as, print_for_people, untabled)}
     publish({**files, **of_rows}, folder=folder)
+    _tell_written(files, folder)
     if out is None:
         write_rows(rows, written_as, print_for_people, stderr=stderr, untabled=untabled)
+    elif out.is_file():
+        what = "the table" if written_as is Format.TABLE else f"the rows as {written_as}"
+        say(f"{out}: {what}")
+
+
+def _tell_written(files: Iterable[Path], folder: Path | None) -> None:
+    """Say what was written beside the rows; what went into a device or a pipe is seen there."""
+    within = [path for path in files if folder is not None and path.is_relative_to(folder)]
+    for path in files:
+        if path not in within and path.is_file():
+            is_page = path.suffix.lower() == ".html"
+            say(f"{path}: {'the report; open it in a browser' if is_page else 'written'}")
+    if within:
+        say(f"{folder}: {len(within):,} files")
 
 
 def share_in_words(share: float | None) -> str | None:
