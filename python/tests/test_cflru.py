@@ -239,3 +239,18 @@ def test_experiments_that_are_none_are_refused(tmp_path: Path) -> None:
         (tmp_path / name).write_text(content)
         with pytest.raises(UsageError, match=re.escape(words)):
             read_cflru_experiment(tmp_path / name)
+
+
+def test_longer_captures_in_a_folder_are_taken_and_named_so(tmp_path: Path) -> None:
+    """The option was ignored without a word."""
+    longer = tmp_path / "longer"
+    longer.mkdir()
+    with pytest.raises(UsageError, match=r"longer holds none of the traces that the experiment"):
+        read_cflru_experiment(EXPERIMENT, traces=longer)
+    for name in ("gedit", "pictures"):
+        shutil.copy(ROOT / "traces/tar-gzip.parquet", longer / f"{name}.parquet")
+    parts = read_cflru_experiment(EXPERIMENT, traces=longer).parts
+    names = {name: dict(zip(it.workloads, it.names, strict=True)) for name, it in parts.items()}
+    assert names["swap"]["Kword"] == "gedit, whole" and names["swap"]["Gqview"] == "geeqie"
+    assert names["buffers"]["Gqview"] == "pictures, whole"
+    assert str(longer / "gedit.parquet") in parts["swap"].sweep.traces
