@@ -271,7 +271,7 @@ def test_skipped_lines_are_told(clockhand: Clockhand, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("textbook")
 def test_plots_are_one_picture_for_each_panel(clockhand: Clockhand, tmp_path: Path) -> None:
     run = clockhand("locality", "textbook.trace", "--plots", "figures", "--format", "json")
-    assert (run.code, run.err) == (0, "")
+    assert (run.code, run.err) == (0, "figures: 20 files\n")
     panels = ["all-by-recency", "io-time", "misses", "re-reference-probability", "read-by-recency",
               "recency", "working-set", "write-by-frequency", "write-by-recency",
               "write-ios"]  # fmt: skip
