@@ -11,7 +11,8 @@
 //! * [`RequestKind::Attach`], with the descriptor of a userfaultfd of the program: the pager answers with a [`Reply`]
 //!   and the descriptor of the memory file. The program maps it, shared, and sends [`Mapped`]; the pager registers
 //!   the mapping and answers with a second [`Reply`]. From then on the pager sends [`Unmap`] and the program answers
-//!   each with [`UNMAPPED`]. The connection lasts as long as the program's memory: when it ends for the program, the
+//!   each with [`UNMAPPED`]; at last it may send an [`Unmap`] that [ends](Unmap::ends) the thread that receives it, or the
+//!   program, and expects no answer. The connection lasts as long as the program's memory: when it ends for the program, the
 //!   pager is gone; when it ends for the pager, the program has ended, or has been replaced by exec.
 //! * [`RequestKind::Discard`] and [`RequestKind::Part`]: answered with one [`Reply`].
 //! * [`RequestKind::BeginFork`]: answered with one [`Reply`]. From then on no page changes until the program sends
@@ -40,7 +41,7 @@ pub const NO_TOKEN: Token = [0; 2];
 pub const PAGE_BYTES: usize = 4096;
 
 /// Changes whenever a structure or its meaning changes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// What a program wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +71,8 @@ pub struct Request {
     pub kind: u32,
     /// Attach: 0, or the error number for which there is no userfaultfd in this packet.
     pub error: i32,
-    /// Without meaning.
-    pub reserved: u32,
+    /// Attach: 1 if the program has a heap of its own, so that little of it will be paged.
+    pub has_own_heap: u32,
     /// Which memory is meant, from the reply to its attaching; [`NO_TOKEN`] when attaching.
     pub memory: Token,
     /// Attach, EndFork: the token that BeginFork was answered with, or [`NO_TOKEN`].
@@ -129,6 +130,16 @@ pub struct PageRange {
 /// How many ranges one [`Unmap`] names at most.
 pub const UNMAP_RANGES: usize = 255;
 
+/// No other thread of the program is left, so that the one which works for the pager ends too.
+pub const ENDS_THREAD: u16 = 1;
+
+/// The program ends, because of [`CHANGED_MAPPING`].
+pub const ENDS_PROGRAM: u16 = 2;
+
+/// Why a program ends that makes `munmap`, `mremap` or a fixed `mmap` past the C library, over or from its paged memory.
+pub const CHANGED_MAPPING: &str = "the program has unmapped or moved a part of its paged memory, or mapped something over it, by \
+    system calls of its own, which the pager cannot follow: it ends before it sees wrong contents; run it unpaged";
+
 /// The program is to drop the translations of these pages (`MADV_DONTNEED`): they stay in the memory file, and the
 /// next access to one is a fault.
 #[derive(Clone, Copy, Debug)]
@@ -136,8 +147,10 @@ pub const UNMAP_RANGES: usize = 255;
 pub struct Unmap {
     /// How many of `ranges` are meant, from the first.
     pub ranges_used: u32,
-    /// Without meaning.
-    pub reserved: u32,
+    /// 0, or what ends instead: [`ENDS_THREAD`] or [`ENDS_PROGRAM`].
+    pub ends: u16,
+    /// The code with which the thread ends, which may become that of its process.
+    pub code: u16,
     /// The ranges.
     pub ranges: [PageRange; UNMAP_RANGES],
 }
@@ -168,7 +181,7 @@ impl Packet for Request {
         version: VERSION,
         kind: 0,
         error: 0,
-        reserved: 0,
+        has_own_heap: 0,
         memory: NO_TOKEN,
         fork: NO_TOKEN,
         first_page: 0,
@@ -195,7 +208,8 @@ impl Packet for Mapped {
 impl Packet for Unmap {
     const ZERO: Self = Unmap {
         ranges_used: 0,
-        reserved: 0,
+        ends: 0,
+        code: 0,
         ranges: [PageRange { first_page: 0, pages: 0 }; UNMAP_RANGES],
     };
 }

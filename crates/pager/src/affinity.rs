@@ -264,6 +264,15 @@ pub(crate) fn is_running(process: i32, thread: i32) -> bool {
     field_of(process, thread, STATE).is_some_and(|state| state == "R")
 }
 
+/// The code with which the first thread of a program has ended, if all have but the one that drops translations, which keeps the
+/// process: threads may end themselves by exit(2), and the first one is then there without doing anything.
+pub(crate) fn code_of_deserted(process: i32) -> Option<u16> {
+    field_of(process, process, STATE).filter(|state| state == "Z")?;
+    let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?.count();
+    let status = field_of(process, process, EXIT_STATUS)?.parse::<u32>().ok()?;
+    (threads == 2).then_some((status >> 8 & 0xFF) as u16)
+}
+
 /// The processor on which a thread ran last.
 fn processor_of(process: i32, thread: i32) -> Option<usize> {
     field_of(process, thread, PROCESSOR)?.parse().ok()
@@ -272,6 +281,7 @@ fn processor_of(process: i32, thread: i32) -> Option<usize> {
 /// Fields of a thread's line of numbers, counted from the one that follows its name; see proc_pid_stat(5).
 const STATE: usize = 0;
 const PROCESSOR: usize = 36;
+const EXIT_STATUS: usize = 49;
 
 fn field_of(process: i32, thread: i32, field: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;

@@ -223,6 +223,9 @@ fn serve_memory(
         control,
         device_reads: Vec::new(),
     };
+    if request.has_own_heap != 0 {
+        shared.unpaged.tell_of_own_heap(process, &member.name);
+    }
     let memory = shared.join(member);
     let ends = Ends { shared, memory };
     let memory_bytes = file.bytes() as u64;
@@ -251,7 +254,19 @@ fn serve_memory(
     let program = Some(connection.try_clone().map_err(kernel)?);
     let patience = shared.settings.patience;
     let interrupts = shared.swap.interrupts();
-    Driver { userfault, base, pager, channel, program, patience, process, interrupts }.run();
+    let seems_deserted = false;
+    Driver {
+        userfault,
+        base,
+        pager,
+        channel,
+        program,
+        patience,
+        process,
+        interrupts,
+        seems_deserted,
+    }
+    .run();
     drop(ends);
     Ok(())
 }

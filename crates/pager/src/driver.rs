@@ -7,13 +7,17 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clockhand_pager_protocol::PAGE_BYTES;
+use clockhand_pager_protocol::{
+    CHANGED_MAPPING, ENDS_PROGRAM, ENDS_THREAD, PAGE_BYTES, Packet, Unmap,
+};
 use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::{Op, PageId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::retry_on_intr;
+use rustix::net::{SendFlags, send};
 
-use crate::affinity::{Affinity, is_running};
+use crate::affinity::{Affinity, code_of_deserted, is_running};
 use crate::interrupts::Interrupts;
 use crate::load_control::LoadControl;
 use crate::pager::{FrameShares, Pager};
@@ -250,6 +254,8 @@ pub(crate) struct Driver {
     pub(crate) process: i32,
     /// Those of the drive where the store is.
     pub(crate) interrupts: Option<Interrupts>,
+    /// Whether the program seemed to be [deserted](code_of_deserted) when it was looked at last.
+    pub(crate) seems_deserted: bool,
 }
 
 impl Driver {
@@ -288,6 +294,10 @@ impl Driver {
     fn failure(&self, error: PagerError) -> Option<String> {
         let has_ended =
             || self.program.as_ref().is_some_and(|program| has_hung_up(program.as_fd()));
+        if self.userfault.is_mapping_changed() {
+            self.end_in_program(ENDS_PROGRAM, 0);
+            return Some(CHANGED_MAPPING.to_owned());
+        }
         match error {
             // A process loses its memory, which this error reports, before its socket is closed.
             PagerError::Memory(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
@@ -302,11 +312,19 @@ impl Driver {
         control: &mut LoadControl,
         affinity: &mut Affinity,
     ) -> Result<bool, PagerError> {
+        if self.userfault.is_mapping_changed() {
+            return Err(PagerError::Memory(io::Error::other(CHANGED_MAPPING)));
+        }
         let program = self.program.as_ref().map(AsFd::as_fd);
         let time_left = control.time_left(Instant::now());
-        let patience = time_left.unwrap_or(PUBLISH_EVERY);
-        let [has_faults, has_commands, has_ended] =
+        let has_kept_faults = self.userfault.has_kept_faults();
+        let patience = match has_kept_faults {
+            true => Duration::ZERO,
+            false => time_left.unwrap_or(PUBLISH_EVERY),
+        };
+        let [has_new_faults, has_commands, has_ended] =
             wait(self.userfault.as_fd(), self.channel.wake.as_fd(), program, patience)?;
+        let has_faults = has_kept_faults || has_new_faults;
         if has_commands && !self.obey(affinity)? {
             return Ok(false);
         }
@@ -320,6 +338,7 @@ impl Driver {
             // The program does not take turns with this thread, or has ended, which exec does too.
             if !has_commands {
                 affinity.release();
+                self.look_for_others();
             }
             match self.pager.collect_finished_writes() {
                 Err(error @ PagerError::Store { .. }) => self.store_failed(&error),
@@ -327,6 +346,25 @@ impl Driver {
             }
         }
         Ok(!has_ended)
+    }
+
+    /// Ends the program's last thread if it is the one that works for this pager.
+    fn look_for_others(&mut self) {
+        let code = self.program.as_ref().and_then(|_| code_of_deserted(self.process));
+        // One look may have missed a thread that was just made.
+        if let Some(code) = code.filter(|_| self.seems_deserted) {
+            self.end_in_program(ENDS_THREAD, code);
+        }
+        self.seems_deserted = code.is_some();
+    }
+
+    /// Has the program's thread that works for this pager end, or end the program.
+    fn end_in_program(&self, ends: u16, code: u16) {
+        let order = Unmap { ends, code, ..Unmap::ZERO };
+        if let Some(program) = &self.program {
+            // A program that has ended needs no order.
+            let _ = retry_on_intr(|| send(program, order.used_bytes(), SendFlags::NOSIGNAL));
+        }
     }
 
     /// Serves the faults that need not wait for another thread's turn to end.

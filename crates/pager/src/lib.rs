@@ -54,6 +54,7 @@ mod slice;
 mod statistics;
 pub mod store;
 mod translations;
+mod unpaged;
 mod userfault;
 mod userfault_memory;
 mod watchdog;

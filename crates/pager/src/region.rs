@@ -123,6 +123,7 @@ impl PagedRegion {
                     patience,
                     process,
                     interrupts: None,
+                    seems_deserted: false,
                 };
                 if let Some(failure) = driver.run().failure {
                     watch.end_process(&failure);

@@ -17,6 +17,7 @@ use crate::inherited_socket::{InheritedSocket, random_token};
 use crate::interrupts::Interrupts;
 use crate::parts::{EventSink, InitialPages};
 use crate::store::{CompressedRam, EmulatedDevice, Store, StoreError, SwapFile};
+use crate::unpaged::Unpaged;
 use crate::watchdog::Watchdog;
 
 /// Where the pages of all programs are kept that are not in memory.
@@ -119,6 +120,7 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Box<dyn EventLog>>,
     /// The user whose programs are paged: the pager's own.
     pub(crate) user: u32,
+    pub(crate) unpaged: Unpaged,
     members: Mutex<Vec<Member>>,
     forks: Mutex<HashMap<Token, InitialPages>>,
 }
@@ -143,6 +145,7 @@ impl Shared {
     pub(crate) fn leave(&self, memory: usize) {
         if let Some(member) = self.members().get_mut(memory) {
             member.lifetime = Some(member.started.elapsed());
+            self.unpaged.has_ended(member.process);
         }
     }
 
@@ -182,6 +185,14 @@ impl Shared {
                 member.device_reads.extend(seen);
             }
         }
+    }
+
+    /// Reports on standard error which processes have gone on as programs that are not paged.
+    fn tell_of_unpaged(&self) {
+        self.unpaged.tell_of_replaced(|process| {
+            let is_it = |member: &Member| member.process == process && member.lifetime.is_none();
+            self.members().iter().any(is_it)
+        });
     }
 
     /// Keeps the copy of a memory until the forked child asks for it; returns the token by which it asks.
@@ -243,6 +254,7 @@ impl Server {
             swap,
             log,
             user: geteuid().as_raw(),
+            unpaged: Unpaged::default(),
             members: Mutex::default(),
             forks: Mutex::default(),
         });
@@ -353,6 +365,7 @@ fn watch_programs(shared: &Shared, stop: &OwnedFd) {
         let began = Instant::now();
         shared.tell_of_long_waits(&mut watchdog);
         shared.tell_of_device_reads(&mut device_reads);
+        shared.tell_of_unpaged();
         let pause = LOOK_EVERY.max(began.elapsed() * PAUSE_PER_LOOK);
         let pause =
             Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: pause.subsec_nanos().into() };

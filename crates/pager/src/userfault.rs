@@ -2,12 +2,20 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
+use clockhand_pager_protocol::CHANGED_MAPPING;
 use clockhand_policy::Op;
 
 use crate::store::Page;
 
 const API: u64 = 0xAA;
+
+/// Messages tell of mappings that the program moves or ends by itself, and hold up what it does until they are read.
+const FEATURES_OF_PROGRAM: u64 = FEATURE_EVENT_REMAP | FEATURE_EVENT_UNMAP;
+const FEATURE_EVENT_REMAP: u64 = 1 << 2;
+const FEATURE_EVENT_UNMAP: u64 = 1 << 6;
 
 /// Features without which there is no paging here.
 const FEATURES: u64 = FEATURE_PAGEFAULT_FLAG_WP
@@ -36,6 +44,8 @@ const CONTINUE_WRITE_PROTECTED: u64 = 1 << 1;
 const COPY_WRITE_PROTECTED: u64 = 1 << 1;
 
 const EVENT_PAGEFAULT: u8 = 0x12;
+const EVENT_REMAP: u8 = 0x14;
+const EVENT_UNMAP: u8 = 0x16;
 const FLAG_WRITE: u64 = 1 << 0;
 const FLAG_WRITE_PROTECTED: u64 = 1 << 1;
 
@@ -109,6 +119,19 @@ struct Message {
     thread: u64,
 }
 
+impl Message {
+    fn fault(&self) -> FaultMessage {
+        FaultMessage {
+            address: self.address,
+            op: match self.flags & (FLAG_WRITE | FLAG_WRITE_PROTECTED) {
+                0 => Op::Read,
+                _ => Op::Write,
+            },
+            thread: self.thread as u32 as i32,
+        }
+    }
+}
+
 /// An access that waits for its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FaultMessage {
@@ -126,6 +149,9 @@ const MESSAGES: usize = 16;
 pub(crate) struct Userfault {
     descriptor: OwnedFd,
     lets_writes_go_on: bool,
+    /// Read while something else was done, and not handed over yet.
+    kept: Mutex<Vec<FaultMessage>>,
+    is_mapping_changed: AtomicBool,
 }
 
 impl AsFd for Userfault {
@@ -148,7 +174,7 @@ impl Userfault {
             let refusal = io::Error::last_os_error();
             Self::from_device().map_err(|_| refusal)?
         };
-        Userfault::from_descriptor(descriptor, wants_writes_to_go_on)
+        Userfault::begin(descriptor, wants_writes_to_go_on, FEATURES)
     }
 
     /// Through `/dev/userfaultfd`, whose permissions decide who may.
@@ -171,14 +197,23 @@ impl Userfault {
         descriptor: OwnedFd,
         wants_writes_to_go_on: bool,
     ) -> io::Result<Self> {
-        let mut userfault = Userfault { descriptor, lets_writes_go_on: wants_writes_to_go_on };
+        Userfault::begin(descriptor, wants_writes_to_go_on, FEATURES | FEATURES_OF_PROGRAM)
+    }
+
+    fn begin(descriptor: OwnedFd, wants_writes_to_go_on: bool, wanted: u64) -> io::Result<Self> {
+        let mut userfault = Userfault {
+            descriptor,
+            lets_writes_go_on: wants_writes_to_go_on,
+            kept: Mutex::default(),
+            is_mapping_changed: AtomicBool::new(false),
+        };
         let begin = |features| {
             userfault.ioctl(IOCTL_API, &mut ApiArgument { api: API, features, ioctls: 0 })
         };
-        if wants_writes_to_go_on && begin(FEATURES | FEATURE_WP_ASYNC).is_ok() {
+        if wants_writes_to_go_on && begin(wanted | FEATURE_WP_ASYNC).is_ok() {
             return Ok(userfault);
         }
-        begin(FEATURES)?;
+        begin(wanted)?;
         userfault.lets_writes_go_on = false;
         Ok(userfault)
     }
@@ -235,8 +270,29 @@ impl Userfault {
         self.ioctl(IOCTL_WAKE, &mut Range { start: address, length: bytes })
     }
 
+    /// Whether the program has moved or ended a part of the mapping by itself. From then on nothing here can be relied on, and
+    /// an error says so.
+    pub(crate) fn is_mapping_changed(&self) -> bool {
+        self.is_mapping_changed.load(Ordering::Relaxed)
+    }
+
+    /// Whether there are faults that no poll tells of.
+    pub(crate) fn has_kept_faults(&self) -> bool {
+        !self.kept().is_empty()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<FaultMessage>> {
+        self.kept.lock().expect("the lock is never poisoned")
+    }
+
     /// Hands over the faults that have arrived, in their order and without waiting.
-    pub(crate) fn read(&self, take: impl FnMut(FaultMessage)) -> io::Result<()> {
+    pub(crate) fn read(&self, mut take: impl FnMut(FaultMessage)) -> io::Result<()> {
+        self.kept().drain(..).for_each(&mut take);
+        self.receive(take)
+    }
+
+    /// The same for those that have not been read.
+    fn receive(&self, mut take: impl FnMut(FaultMessage)) -> io::Result<()> {
         let empty = Message { event: 0, reserved: [0; 7], flags: 0, address: 0, thread: 0 };
         let mut messages = [empty; MESSAGES];
         let bytes = size_of_val(&messages);
@@ -250,16 +306,16 @@ impl Userfault {
             return if nothing { Ok(()) } else { Err(error) };
         }
         let messages = &messages[..read as usize / size_of::<Message>()];
-        let faults = messages.iter().filter(|message| message.event == EVENT_PAGEFAULT);
-        let fault = |message: &Message| FaultMessage {
-            address: message.address,
-            op: match message.flags & (FLAG_WRITE | FLAG_WRITE_PROTECTED) {
-                0 => Op::Read,
-                _ => Op::Write,
-            },
-            thread: message.thread as u32 as i32,
-        };
-        faults.map(fault).for_each(take);
+        for message in messages {
+            match message.event {
+                EVENT_PAGEFAULT => take(message.fault()),
+                EVENT_REMAP | EVENT_UNMAP => {
+                    self.is_mapping_changed.store(true, Ordering::Relaxed);
+                    return Err(io::Error::other(CHANGED_MAPPING));
+                }
+                _ => {}
+            }
+        }
         Ok(())
     }
 
@@ -275,7 +331,9 @@ impl Userfault {
             if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) {
                 return Err(error);
             }
-            // The program is changing the same page table, as when it drops translations: let it finish.
+            // The program is changing the same page table, as when it drops translations: let it finish. If it changes the
+            // mapping, it waits until that has been read.
+            self.receive(|fault| self.kept().push(fault))?;
             std::thread::yield_now();
         }
     }

@@ -11,7 +11,7 @@ use crate::pager::{self, Connection, InheritedSocket};
 use crate::private_copy::{self, PrivateCopy};
 use crate::sentence::Sentence;
 use crate::system::{self, ErrorNumber};
-use crate::{fork, helper_thread, libraries, memory};
+use crate::{fork, helper_thread, interposed, libraries, memory};
 
 /// Not known yet whether the program is paged.
 const UNDECIDED: u8 = 0;
@@ -140,7 +140,16 @@ fn remove_environment_variable(name: &[u8]) {
     }
 }
 
+/// What Valgrind has the loader preload into its programs begins so.
+const VALGRIND_LIBRARY: &[u8] = b"/vgpreload_";
+
 fn attach_program(address: &[u8]) -> core::result::Result<(), Failure> {
+    let preloaded = environment_variable(b"LD_PRELOAD").unwrap_or_default();
+    if preloaded.windows(VALGRIND_LIBRARY.len()).any(|part| part == VALGRIND_LIBRARY) {
+        return Err(Failure::Unpaged(Sentence::new(format_args!(
+            "the program runs under Valgrind, which has a heap of its own and no userfaultfd: it runs without paged memory"
+        ))));
+    }
     match pager::set_inherited_socket(address) {
         InheritedSocket::Open => {}
         InheritedSocket::Closed => {
@@ -168,6 +177,7 @@ fn attach_program(address: &[u8]) -> core::result::Result<(), Failure> {
     let attached = attach(None, None)?;
     memory::begin(attached.address, attached.bytes).map_err(|error| failed("its table", error))?;
     attached.begin_helper_thread()?;
+    interposed::watch_ends();
     Ok(fork::register()?)
 }
 
@@ -229,7 +239,8 @@ fn attach(
     let connection = Connection::open().map_err(not_connected)?;
     let userfaultfd = system::userfaultfd().map(Descriptor);
     let error = userfaultfd.as_ref().err().map_or(0, |error| error.0);
-    let request = Request { error, ..pager::request_to_attach(copy) };
+    let has_own_heap = u32::from(copy.is_none() && libraries::has_other_heap());
+    let request = Request { error, has_own_heap, ..pager::request_to_attach(copy) };
     let descriptor = userfaultfd.as_ref().ok().map(|descriptor| descriptor.0);
     connection.send(request.as_bytes(), descriptor).map_err(not_connected)?;
     let (reply, file) = accepted(&connection)?;

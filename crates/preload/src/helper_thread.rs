@@ -10,13 +10,16 @@ use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use clockhand_pager_protocol::{PAGE_BYTES, Packet, PageRange, UNMAP_RANGES, UNMAPPED, Unmap};
+use clockhand_pager_protocol::{
+    CHANGED_MAPPING, ENDS_PROGRAM, ENDS_THREAD, PAGE_BYTES, Packet, PageRange, UNMAP_RANGES,
+    UNMAPPED, Unmap,
+};
 use libc::{MADV_DONTNEED_LOCKED, STDERR_FILENO, iovec};
 
 use crate::memory;
 use crate::pager::Connection;
 use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
-use crate::system::{self, Result};
+use crate::system::{self, ErrorNumber, Result};
 
 /// Several times what the thread's deepest call needs.
 const STACK_BYTES: usize = 64 * 1024;
@@ -56,7 +59,7 @@ pub fn start(socket: c_int, userfaultfd: c_int) -> Result<()> {
     started.map(|_| ())
 }
 
-/// What the thread does, until the program ends or the pager does.
+/// What the thread does, until all other threads of the program have ended, the program ends, or the pager does.
 extern "C" fn run() -> ! {
     system::set_thread_name(b"clockhand\0\0\0\0\0\0\0");
     let socket = SOCKET.load(Ordering::Relaxed);
@@ -72,6 +75,11 @@ extern "C" fn run() -> ! {
         match connection.read(unmap.as_bytes_mut()) {
             Ok(bytes) if bytes > 0 => {}
             _ => end_of_pager(),
+        }
+        match unmap.ends {
+            ENDS_THREAD => system::exit_thread(unmap.code.into()),
+            ENDS_PROGRAM => end_program(CHANGED_MAPPING),
+            _ => {}
         }
         if drop_translations(&unmap).is_err() {
             end_program(
@@ -114,7 +122,11 @@ fn drop_translations(unmap: &Unmap) -> Result<()> {
     for range in ranges {
         let (address, bytes) = addresses_of(*range);
         // SAFETY: as above.
-        unsafe { system::madvise(address, bytes, MADV_DONTNEED_LOCKED) }?;
+        match unsafe { system::madvise(address, bytes, MADV_DONTNEED_LOCKED) } {
+            // The program has just unmapped some of it past the library, of which the pager is being told.
+            Ok(_) | Err(ErrorNumber(libc::ENOMEM)) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }

@@ -10,8 +10,11 @@ mod mappings;
 mod moves;
 mod processors;
 mod system_calls;
+mod threads;
 
 use crate::attach;
+
+pub use self::threads::watch_ends;
 
 /// Attaches a program that has not called any of these functions before its `main`.
 extern "C" fn attach_at_start() {

@@ -1,18 +1,25 @@
-//! Which calls come from the C library and the dynamic loader themselves.
+//! Which calls come from the C library and the dynamic loader themselves, and whether the program's come here.
 //!
 //! Between the system call of `fork` and the first of the child's fork handlers the C library uses its own data:
 //! open files (their locks), thread-specific data, the loader's tables. The child has no paged memory yet, so these
 //! must be outside of it.
 
-use core::ffi::c_void;
+use core::ffi::{CStr, c_int, c_void};
 use core::mem::zeroed;
+use core::ptr::null;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use libc::{Dl_info, Elf64_Ehdr, Elf64_Phdr, PT_LOAD};
+use libc::{Dl_info, Elf64_Ehdr, Elf64_Phdr, Elf64_Sym, PT_LOAD};
 
 unsafe extern "C" {
     fn __libc_malloc(size: usize) -> *mut c_void;
     fn __tls_get_addr(index: *const c_void) -> *mut c_void;
+    fn dladdr1(
+        address: *const c_void,
+        information: *mut Dl_info,
+        symbol: *mut *const Elf64_Sym,
+        flags: c_int,
+    ) -> c_int;
 }
 
 /// Where a loaded library lies.
@@ -53,6 +60,50 @@ impl Image {
         self.start.store(start, Ordering::Relaxed);
         self.end.store(start + bytes as usize, Ordering::Release);
     }
+}
+
+/// What C++ calls for `new`, as compilers name it.
+const OPERATOR_NEW: &CStr = c"_Znwm";
+
+/// Whether the program's blocks come from another heap than ours: it has a `malloc` of its own, or is linked with a library that has one,
+/// or a library for heaps has the `new` of C++.
+pub fn has_other_heap() -> bool {
+    static OWN: Image = Image { end: AtomicUsize::new(0), start: AtomicUsize::new(0) };
+    let find = |name: &CStr| {
+        // SAFETY: the name ends with a zero byte.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    };
+    let (malloc, new) = (find(c"malloc"), find(OPERATOR_NEW));
+    !OWN.contains(malloc as usize, has_other_heap as *const c_void) && !is_stub(malloc)
+        || !new.is_null() && is_in_library_for_heaps(new)
+}
+
+/// Whether this address only leads to a function in a library: in programs that lie at a fixed place such an address is the function's
+/// for everybody.
+fn is_stub(function: *const c_void) -> bool {
+    const WITH_SYMBOL: c_int = 1;
+    let mut symbol: *const Elf64_Sym = null();
+    // SAFETY: pointers, for which zero is valid; the loader looks the address up, and writes where its symbol is.
+    unsafe {
+        let mut information: Dl_info = zeroed();
+        let is_known = dladdr1(function, &mut information, &mut symbol, WITH_SYMBOL) != 0;
+        is_known && !symbol.is_null() && (*symbol).st_shndx == 0
+    }
+}
+
+/// Whether such a library, by its name, has this function.
+fn is_in_library_for_heaps(function: *const c_void) -> bool {
+    const PART_OF_NAME: &[u8] = b"malloc";
+    // SAFETY: pointers, for which zero is valid; the loader looks the address up, and keeps the name.
+    let path = unsafe {
+        let mut information: Dl_info = zeroed();
+        if libc::dladdr(function, &mut information) == 0 || information.dli_fname.is_null() {
+            return false;
+        }
+        CStr::from_ptr(information.dli_fname).to_bytes()
+    };
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    name.windows(PART_OF_NAME.len()).any(|part| part == PART_OF_NAME)
 }
 
 /// Is this return address in the dynamic loader?

@@ -255,6 +255,23 @@ pub fn exit(code: c_int) -> ! {
     }
 }
 
+/// Where the calling thread's list of robust mutexes begins.
+pub fn robust_list() -> Option<usize> {
+    let (mut head, mut bytes) = (0_usize, 0_usize);
+    let arguments = [0, &raw mut head as usize, &raw mut bytes as usize, 0, 0, 0];
+    // SAFETY: the kernel writes an address and a size.
+    let result = unsafe { call(libc::SYS_get_robust_list, arguments) };
+    result.ok().map(|_| head).filter(|&head| head != 0)
+}
+
+/// Ends the calling thread; the process too if it is the last one, and with this code.
+pub fn exit_thread(code: c_int) -> ! {
+    loop {
+        // SAFETY: does not return.
+        let _ = unsafe { call(libc::SYS_exit, [code as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
 /// The calling thread's name, filled up with zeros.
 pub fn thread_name() -> [u8; 16] {
     let mut name = [0; 16];

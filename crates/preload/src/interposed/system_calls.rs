@@ -7,12 +7,12 @@ use libc::off_t;
 
 use super::asynchronous_reads::{set_up_or_errno, set_up_ring, submit_or_errno};
 use super::direct_reads::{bytes_or_error, read_by_number};
-use super::{advice, descriptors, mappings, moves, processors};
+use super::{advice, descriptors, mappings, moves, processors, threads};
 use crate::attach;
 use crate::system;
 
 /// The calls of which there is an interposed function. Every other one goes to the kernel as it is.
-const INTERPOSED: [c_long; 27] = [
+const INTERPOSED: [c_long; 28] = [
     libc::SYS_read,
     libc::SYS_pread64,
     libc::SYS_readv,
@@ -40,6 +40,7 @@ const INTERPOSED: [c_long; 27] = [
     libc::SYS_sched_getaffinity,
     libc::SYS_sched_setaffinity,
     libc::SYS_fork,
+    libc::SYS_exit,
 ];
 
 /// More than any of these numbers.
@@ -66,6 +67,13 @@ unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "lea rax, [rip + {is_interposed}]",
         "cmp byte ptr [rax + rdi], 0",
         "jne {by_number}",
+        // A clone that is a fork.
+        "cmp rdi, {clone}",
+        "jne 2f",
+        "cmp rsi, {child_signal}",
+        "jne 2f",
+        "test rdx, rdx",
+        "je {by_number}",
         "2:",
         "mov rax, rdi",
         "mov rdi, rsi",
@@ -85,11 +93,13 @@ unsafe extern "C" fn syscall(number: c_long) -> c_long {
         numbers = const NUMBERS,
         is_interposed = sym IS_INTERPOSED,
         by_number = sym by_number,
+        clone = const libc::SYS_clone,
+        child_signal = const libc::SIGCHLD,
         fail = sym super::asynchronous_reads::fail,
     )
 }
 
-/// One of [`INTERPOSED`], with the arguments of `syscall` as they came.
+/// One of [`INTERPOSED`], or a clone that is a fork, with the arguments of `syscall` as they came.
 unsafe extern "C" fn by_number(
     number: c_long,
     first: usize,
@@ -140,7 +150,11 @@ unsafe extern "C" fn by_number(
                 processors::part_by_number(number);
                 bytes_or_error(system::call(number, arguments)) as c_long
             }
-            libc::SYS_fork if attach::is_paged() => libc::fork().into(),
+            libc::SYS_fork | libc::SYS_clone if attach::is_paged() => libc::fork().into(),
+            libc::SYS_exit => {
+                threads::touch_robust_mutexes();
+                bytes_or_error(system::call(number, arguments)) as c_long
+            }
             libc::SYS_read
             | libc::SYS_pread64
             | libc::SYS_readv

@@ -193,9 +193,9 @@ fn calls_by_number_do_what_the_functions_do() {
     let Some(pager) = same_with_and_without(|| program(&built, &[])) else { return };
     let output = program(&built, &[]).output().expect("the program starts");
     assert!(!text(&output.stdout).contains(": NO"), "{}", text(&output.stdout));
-    assert_eq!(pager.counts().forked.load(Ordering::Relaxed), 3);
+    assert_eq!(pager.counts().forked.load(Ordering::Relaxed), 4);
     let attached = pager.counts().attached.load(Ordering::Relaxed);
-    assert_eq!(attached, 5, "the program, its children, and the shell that it starts");
+    assert_eq!(attached, 6, "the program, its children, and the shell that it starts");
 }
 
 /// Once a mapping without access ended the program when it was moved, and a read-only one could be written afterwards.

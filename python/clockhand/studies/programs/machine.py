@@ -2,8 +2,10 @@
 
 import os
 import platform
+import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 from clockhand import _engine
 from clockhand.capture.programs import Program
@@ -12,7 +14,17 @@ from clockhand.capture.programs import Program
 ELF_PROGRAM_HEADERS = slice(32, 40)
 ELF_PROGRAM_HEADER_BYTES = slice(54, 56)
 ELF_PROGRAM_HEADER_COUNT = slice(56, 58)
-ELF_INTERPRETER = 3
+ELF_SEGMENT = struct.Struct("<IxxxxQQxxxxxxxxQ")
+"""Kind, place in the file, address, and bytes in the file."""
+ELF_LOADED, ELF_DYNAMIC, ELF_INTERPRETER = 1, 2, 3
+ELF_NAMES, ELF_NAMES_BYTES = 5, 10
+"""Entries of the dynamic section that say where the names of all symbols lie."""
+# What every program calls that was built with one of these, which bring a heap of their own.
+SANITIZERS = {
+    b"\0__asan_init\0": "AddressSanitizer (-fsanitize=address)",
+    b"\0__hwasan_init\0": "HWAddressSanitizer (-fsanitize=hwaddress)",
+    b"\0__msan_init\0": "MemorySanitizer (-fsanitize=memory)",
+}
 
 
 def check_machine() -> None:
@@ -30,7 +42,8 @@ def pageable(command: Sequence[str]) -> Program:
     """Find a program and see whether a library can be preloaded into it.
 
     Raises:
-        UsageError: there is none, it has rights of its own, or it is linked statically.
+        UsageError: there is none, it has rights of its own, it is linked statically, or it was
+            built with a sanitizer that has a heap of its own.
     """
     program = Program.find(command)
     if program.machine != platform.machine():
@@ -48,18 +61,61 @@ def pageable(command: Sequence[str]) -> Program:
             f"{program.executable}: it is linked statically, so that no library can be preloaded "
             "into it; link it with the C library as a shared one"
         )
+    sanitizer = _sanitizer(program.executable)
+    if sanitizer is not None:
+        raise _engine.UsageError(
+            f"{program.executable}: it was built with {sanitizer}, whose heap cannot be paged; "
+            "build it without"
+        )
     return program
 
 
 def _has_interpreter(executable: Path) -> bool:
     """Tell whether a dynamic linker loads an ELF program of 64 bits, little-endian."""
     with open(executable, "rb") as file:
-        header = file.read(64)
-        place, size, count = (
-            int.from_bytes(header[field], "little")
-            for field in (ELF_PROGRAM_HEADERS, ELF_PROGRAM_HEADER_BYTES, ELF_PROGRAM_HEADER_COUNT)
-        )
-        file.seek(place)
-        entries = file.read(size * count)
-    kinds = (entries[start : start + 4] for start in range(0, len(entries), max(size, 1)))
-    return any(int.from_bytes(kind, "little") == ELF_INTERPRETER for kind in kinds)
+        return any(segment.kind == ELF_INTERPRETER for segment in _segments(file))
+
+
+def _sanitizer(executable: Path) -> str | None:
+    """Return the sanitizer with a heap of its own with which a program was built, if any."""
+    with open(executable, "rb") as file:
+        names = _symbol_names(file)
+    return next((name for call, name in SANITIZERS.items() if call in names), None)
+
+
+class _Segment(NamedTuple):
+    kind: int
+    place: int
+    address: int
+    bytes: int
+
+
+def _segments(file: BinaryIO) -> list[_Segment]:
+    header = file.read(64)
+    place, size, count = (
+        int.from_bytes(header[field], "little")
+        for field in (ELF_PROGRAM_HEADERS, ELF_PROGRAM_HEADER_BYTES, ELF_PROGRAM_HEADER_COUNT)
+    )
+    if size < ELF_SEGMENT.size:
+        return []
+    file.seek(place)
+    entries = file.read(size * count)
+    starts = range(0, len(entries) - ELF_SEGMENT.size + 1, size)
+    return [_Segment(*ELF_SEGMENT.unpack_from(entries, start)) for start in starts]
+
+
+def _symbol_names(file: BinaryIO) -> bytes:
+    """Return the names of what a program takes from libraries and gives to them."""
+    segments = _segments(file)
+    dynamic = b""
+    for segment in segments:
+        if segment.kind == ELF_DYNAMIC:
+            file.seek(segment.place)
+            dynamic = file.read(segment.bytes)
+    entries = dict(struct.iter_unpack("<QQ", dynamic[: len(dynamic) // 16 * 16]))
+    address, length = entries.get(ELF_NAMES, 0), entries.get(ELF_NAMES_BYTES, 0)
+    for segment in segments:
+        if segment.kind == ELF_LOADED and 0 <= address - segment.address < segment.bytes:
+            file.seek(segment.place + address - segment.address)
+            return file.read(min(length, segment.bytes))
+    return b""

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static unsigned char *map(void)
 static int child_has_copy(unsigned char *memory, long number)
 {
     memset(memory, 5, MEBIBYTE);
-    pid_t child = number ? syscall(number) : fork();
+    pid_t child = number ? syscall(number, SIGCHLD, 0, 0, 0, 0) : fork();
     if (child == 0) {
         int sees = all(memory, MEBIBYTE, 5);
         memset(memory, 6, MEBIBYTE);
@@ -71,6 +72,7 @@ static void memory(void)
     say("it stays filled", all(over, 20 * PAGE, 9));
     say("child of fork", child_has_copy(mapping + MEBIBYTE, 0));
     say("child by number", child_has_copy(mapping + MEBIBYTE, SYS_fork));
+    say("child of clone by number", child_has_copy(mapping + MEBIBYTE, SYS_clone));
     say("unmapped", syscall(SYS_munmap, mapping, 8 * MEBIBYTE) == 0);
     say("child of fork after that", child_has_copy(map(), 0));
 }
