@@ -28,6 +28,7 @@ mod measured;
 mod profile;
 mod selection;
 mod ssd;
+mod ssd_mapping;
 mod ssd_profile;
 mod ssd_settings;
 

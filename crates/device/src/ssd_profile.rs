@@ -62,6 +62,7 @@ struct ProfileFile {
 #[serde(untagged)]
 enum Value {
     Number(u32),
+    Flag(bool),
     Text(String),
 }
 
@@ -101,6 +102,7 @@ fn check(file: ProfileFile) -> Result<SsdProfile, Fault> {
     for (name, value) in &file.drive {
         let text = match value.get_ref() {
             Value::Number(number) => number.to_string(),
+            Value::Flag(flag) => flag.to_string(),
             Value::Text(text) => text.clone(),
         };
         settings.set(name, &text).map_err(|problem| Fault { span: value.span(), problem })?;

@@ -1,10 +1,11 @@
 //! The settings of a drive, which a profile's `[drive]` table and the options after a drive's name give in the same words.
 
 use clockhand_quantity::{bytes_text_in_any_unit, bytes_with_unit};
-use num_traits::{One, ToPrimitive};
+use num_traits::{One, ToPrimitive, Zero};
 
 use crate::exact::{Exact, parse_decimal, readable};
-use crate::flash::{Allocation, Frontiers, FtlOptions, Geometry, MinimumFree, VictimRule};
+use crate::flash::{Allocation, Frontiers, FtlOptions, Geometry, Mapping, MinimumFree, VictimRule};
+use crate::ssd_mapping::{self, MappingSettings};
 
 /// What over-provisioning is a share of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,7 @@ pub(crate) struct Settings {
     frontiers: Frontiers,
     wear_limit: Option<u32>,
     wear_levelling: Option<u32>,
+    mapping: MappingSettings,
 }
 
 /// Names of all settings, in the order in which they are shown.
@@ -91,6 +93,7 @@ impl Default for Settings {
             frontiers: Frontiers::Shared,
             wear_limit: None,
             wear_levelling: None,
+            mapping: MappingSettings::default(),
         }
     }
 }
@@ -119,7 +122,14 @@ impl Settings {
             "frontiers" => self.frontiers = value.parse()?,
             "wear_limit" => self.wear_limit = Some(count()?),
             "wear_levelling" => self.wear_levelling = Some(count()?),
-            _ => return Err(format!("there is no setting '{name}'; use {}", SETTINGS.join(", "))),
+            _ => {
+                let set = self.mapping.set(name, value);
+                return set.unwrap_or_else(|| {
+                    let known = SETTINGS.into_iter().chain(ssd_mapping::names());
+                    let known = known.collect::<Vec<_>>().join(", ");
+                    Err(format!("there is no setting '{name}'; use {known}"))
+                });
+            }
         }
         Ok(())
     }
@@ -160,7 +170,7 @@ impl Settings {
     pub(crate) fn resolved(&self) -> String {
         let options =
             SETTINGS.iter().filter_map(|name| Some(format!("{name}={}", self.get(name)?)));
-        options.collect::<Vec<_>>().join(",")
+        options.collect::<Vec<_>>().join(",") + &self.mapping.resolved()
     }
 
     /// The drive of these settings: its geometry, and the options of its translation layer.
@@ -170,7 +180,12 @@ impl Settings {
     /// The sentence that says which setting is missing or what contradicts what, and what to do.
     pub(crate) fn build(&self) -> Result<(Geometry, FtlOptions), String> {
         let missing = |name: &str| format!("{name} is not given; add it");
-        let share = self.over_provisioning.ok_or_else(|| missing("over_provisioning"))?;
+        let mapping = self.mapping.build()?;
+        let share = match (&mapping, self.over_provisioning) {
+            // Zones have no spare blocks.
+            (Mapping::Zoned(_), _) => Exact::zero(),
+            (_, share) => share.ok_or_else(|| missing("over_provisioning"))?,
+        };
         if self.share_of == ShareOf::Raw && share >= Exact::one() {
             return Err(
                 "over_provisioning of all the raw capacity leaves no logical page; give less than 100%"
@@ -192,6 +207,7 @@ impl Settings {
             page_bytes,
         };
         let options = |logical_pages: u32| FtlOptions {
+            mapping: mapping.clone(),
             allocation: self.allocation,
             victim: self.victim,
             frontiers: self.frontiers,
@@ -216,6 +232,14 @@ impl Settings {
                 geometry.blocks_per_plane = self.blocks_per_plane(share, &options, &geometry)?;
                 options
             }
+        };
+        let options = match &options.mapping {
+            Mapping::Zoned(zones) => {
+                let zone_pages = u64::from(zones.zone_blocks) * u64::from(geometry.pages_per_block);
+                let pages = geometry.raw_pages() / zone_pages * zone_pages;
+                FtlOptions { logical_pages: u32::try_from(pages).unwrap_or(u32::MAX), ..options }
+            }
+            _ => options,
         };
         options.check(&geometry).map_err(|error| error.to_string())?;
         Ok((geometry, options))

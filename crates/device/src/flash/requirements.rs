@@ -4,7 +4,7 @@ use super::data_blocks::logical_blocks;
 use super::dftl::entries_per_page;
 use super::error::FlashError;
 use super::geometry::Geometry;
-use super::mapping_options::{DftlOptions, Mapping, Separation};
+use super::mapping_options::{DftlOptions, Mapping, Separation, ZoneOptions};
 use super::options::{Allocation, FtlOptions, MINIMUM_FREE_BLOCKS_MIN, MinimumFree, VictimRule};
 
 /// Free blocks that temperature needs: collection relocates into one of hot and one of cold pages.
@@ -13,10 +13,10 @@ const APART_FREE_BLOCKS_MIN: u32 = 3;
 impl FtlOptions {
     /// Pools of a drive of this geometry.
     pub(super) fn pool_count(&self, geometry: &Geometry) -> u32 {
-        match self.allocation {
-            Allocation::OnePool => 1,
+        match (self.allocation, &self.mapping) {
+            (Allocation::OnePool, _) | (_, Mapping::Zoned(_)) => 1,
             // There are fewer dies than pages, whose number was checked.
-            Allocation::Striped => geometry.dies() as u32,
+            (Allocation::Striped, _) => geometry.dies() as u32,
         }
     }
 
@@ -162,6 +162,11 @@ impl FtlOptions {
     }
 
     fn check_rules(&self, geometry: &Geometry) -> Result<(), FlashError> {
+        if let Mapping::Zoned(ZoneOptions { zone_blocks, .. }) = self.mapping
+            && u64::from(zone_blocks) > geometry.blocks()
+        {
+            return Err(FlashError::LargeZone { zone_blocks, blocks: geometry.blocks() });
+        }
         if self.logical_pages == 0 {
             return Err(FlashError::NoLogicalPage);
         }
