@@ -48,6 +48,16 @@ def test_what_names_nothing_is_refused(text: str) -> None:
         ("lru:w=3..3", ["lru:w=3"]),
         ("lru:a=1..2,b=x,c=0..1", [f"lru:a={a},b=x,c={c}" for a in (1, 2) for c in (0, 1)]),
         ("lru:mode=a..b", ["lru:mode=a..b"]),
+        ("lru:total=4MiB,16MiB,clock", ["lru:total=4MiB", "lru:total=16MiB", "clock"]),
+        ("lru:total=1MB..5MB", [f"lru:total={size}MB" for size in (1, 2, 4, 5)]),
+        ("lru:total=512KiB..2MiB", [f"lru:total={size}" for size in ("512KiB", "1024KiB", "2MiB")]),
+        (
+            "lru:total=64..256,1%..3%",
+            [f"lru:total={size}" for size in (64, 128, 256, "1%", "2%", "3%")],
+        ),
+        ("lru:a=1,total=8,16,b=2", ["lru:a=1,total=8,b=2", "lru:a=1,total=16,b=2"]),
+        ("lru:total=1.5MiB..6MiB", [f"lru:total={size}" for size in ("1.5MiB", "3MiB", "6MiB")]),
+        ("c*:total=1,2", [f"{name}:total={size}" for name in NAMES[:3] for size in (1, 2)]),
         ("c*:w=0..1", [f"{name}:w={w}" for name in NAMES[:3] for w in (0, 1)]),
     ],
 )
@@ -65,6 +75,10 @@ def test_a_range_is_all_its_values_exactly(text: str, entries: list[str]) -> Non
         ("lru:w=0..99999999", "more than 10,000"),
         ("lru:w=0..1/10000", "more than 10,000"),
         ("lru:a=0..999,b=0..999", "more than 10,000"),
+        ("lru:total=8MiB..4MiB", "runs backwards"),
+        ("lru:total=4MiB..5%", "its ends are of two kinds"),
+        ("lru:total=0..8", "nothing doubled is nothing"),
+        ("lru:total=0.5%..3%", "only whole shares"),
     ],
 )
 def test_a_range_that_is_none_is_refused(text: str, reason: str) -> None:

@@ -64,6 +64,30 @@ def test_the_example_of_a_77_in_python() -> None:
     assert "--drain" in run.facts["command"] and "--endurance" not in run.facts["command"]
 
 
+def test_several_sizes_stand_in_one_buffer() -> None:
+    run = clockhand.run_ssd(
+        written(EXAMPLE_WRITES), buffers="lru:total=1,3,fab:total=1..4", ssds=EXAMPLE_DRIVE
+    )
+    buffers = ["lru:total=1", "lru:total=3", "fab:total=1", "fab:total=2", "fab:total=4"]
+    assert run.rows["buffer"].to_list() == buffers
+    assert run.rows["buffer_pages"].to_list() == [1, 3, 1, 2, 4]
+
+
+def test_a_mapping_is_an_option_of_the_drive_and_fills_its_columns() -> None:
+    drive = "dnv-textbook:size=32KiB,pages_per_block=4,over_provisioning=100%"
+    run = clockhand.run_ssd(
+        written(EXAMPLE_WRITES * 9),
+        buffers="lru:total=1",
+        ssds=[drive, f"{drive},mapping=fast", f"{drive},mapping=dftl,cmt_entries=2"],
+    )
+    page, fast, dftl = run.rows.to_dicts()
+    assert (page["full_merges"], page["cmt_misses"]) == (None, None)
+    assert fast["full_merges"] > 0 and fast["cmt_misses"] is None
+    assert dftl["cmt_misses"] > 0 and dftl["translation_programs"] > 0
+    busy_us = sum(page[what] * us for what, us in (("flash_reads", 25), ("flash_programs", 200)))
+    assert page["device_busy_us"] == busy_us + 1500 * page["erases"]
+
+
 @pytest.mark.usefixtures("block_trace")
 def test_json_is_an_array_of_rows_with_the_columns_of_the_contract_first(
     clockhand: Clockhand,

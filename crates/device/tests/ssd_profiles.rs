@@ -20,7 +20,15 @@ fn every_built_in_drive_says_what_it_is_and_whence_and_can_be_built() {
     assert!(names.is_sorted());
     assert_eq!(
         names,
-        ["dnv-paper", "dnv-textbook", "micron-9200-max-1600gb", "samsung-970-pro-512gb", "small"]
+        [
+            "dnv-paper",
+            "dnv-textbook",
+            "micron-9200-max-1600gb",
+            "samsung-840-evo-250gb",
+            "samsung-970-pro-512gb",
+            "small",
+            "wd-zn540-1tb"
+        ]
     );
     for known in built_in_ssds() {
         let drive = ssd(&known.name);

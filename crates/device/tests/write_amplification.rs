@@ -4,8 +4,9 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use clockhand_device::flash::{
-    Allocation, Drive, Frontiers, FtlOptions, Geometry, LogicalPage, MinimumFree, Precondition,
-    VictimRule, uniform_random_write_amplification,
+    Allocation, Drive, Frontiers, FtlOptions, Geometry, LogicalPage, Mapping, MinimumFree,
+    PageOptions, Precondition, Separation, VictimRule, hot_cold_fifo_write_amplification,
+    uniform_random_write_amplification,
 };
 
 const RULES: [VictimRule; 5] = [
@@ -124,4 +125,64 @@ fn a_frontier_of_its_own_for_relocated_pages_changes_nothing_if_all_pages_are_al
     let separate = FtlOptions { frontiers: Frontiers::Separate, ..shared.clone() };
     let ((shared, _), (separate, _)) = (measure(geometry, shared), measure(geometry, separate));
     assert!(is_within_band(separate, shared), "shared {shared:.4}, separate {separate:.4}");
+}
+
+/// Write amplification of eight drive writes, after eight that settle the drive, of which 80 % go to a fifth of the pages.
+/// These are a stream of their own.
+fn measure_80_20(over_provisioning: f64, victim: VictimRule, separation: Separation) -> (f64, f64) {
+    let geometry = Geometry::one_pool(1024, PAGES_PER_BLOCK, 4096);
+    let mapping = Mapping::Page(PageOptions { slc: None, separation });
+    let options = FtlOptions {
+        mapping,
+        minimum_free: MinimumFree::Blocks(3),
+        ..options(over_provisioning, &geometry, victim)
+    };
+    let logical_pages = u64::from(options.logical_pages);
+    let hot_pages = logical_pages / 5;
+    let mut drive = Drive::new(geometry, options).unwrap();
+    (0..logical_pages as u32).for_each(|page| drive.write(LogicalPage(page)).unwrap());
+    let mut state = 11_u64;
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        ((state >> 32) * below) >> 32
+    };
+    let mut settled = drive.counters();
+    for write in 0..16 * logical_pages {
+        if write == 8 * logical_pages {
+            settled = drive.counters();
+        }
+        let is_hot = draw(10) < 8;
+        let page = match is_hot {
+            true => draw(hot_pages),
+            false => hot_pages + draw(logical_pages - hot_pages),
+        };
+        drive.wrote(LogicalPage(page as u32), u32::from(is_hot));
+        drive.write(LogicalPage(page as u32)).unwrap();
+    }
+    let measured = drive.counters().since(&settled).write_amplification().unwrap();
+    (measured, drive.capacity().alpha())
+}
+
+#[test]
+fn streams_change_nothing_with_fifo_because_survival_depends_on_age_alone() {
+    let (apart, alpha) = measure_80_20(0.15, VictimRule::Fifo, Separation::Stream(2));
+    let exact = hot_cold_fifo_write_amplification(alpha, 0.2, 0.8);
+    assert!((apart / exact - 1.0).abs() < 0.02, "measured {apart:.4}, exact {exact:.4}");
+}
+
+#[test]
+fn greedy_with_streams_is_between_the_best_shares_of_the_spare_and_greedy_without() {
+    for (over_provisioning, best_shares) in [(0.15, 2.83), (0.28, 1.87)] {
+        let waf = |separation| measure_80_20(over_provisioning, VictimRule::Greedy, separation).0;
+        let (together, apart) = (waf(Separation::Off), waf(Separation::Stream(2)));
+        assert!(best_shares < apart && apart < together, "{best_shares} {apart:.3} {together:.3}");
+    }
+}
+
+#[test]
+fn a_drive_that_finds_its_hot_pages_itself_moves_fewer() {
+    let waf = |separation| measure_80_20(0.28, VictimRule::Greedy, separation).0;
+    let found = waf(Separation::Temperature { hot_within: None });
+    let together = waf(Separation::Off);
+    assert!(found < together, "{found:.3} {together:.3}");
 }

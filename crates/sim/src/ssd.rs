@@ -19,12 +19,13 @@ mod watch;
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use clockhand_device::Ssd;
-use clockhand_device::flash::{Drive, Precondition, Preconditioned, Wear};
+use clockhand_device::flash::{Drive, Mapping, Precondition, Preconditioned, Separation, Wear};
+use clockhand_device::{Exact, FlashTimes, Ssd};
 use clockhand_policy::Ratio;
 use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
 use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
 use clockhand_trace::{TraceError, bytes_with_unit};
+use num_traits::ToPrimitive;
 
 use cell::{Cell, Finished, Unobserved};
 pub use course::Repeat;
@@ -45,6 +46,9 @@ use crate::{MemorySize, Phase, Progress, SimError, TraceInput};
 
 /// Pages of a block as the papers' write buffers see it.
 const BUFFER_BLOCK_PAGES: u32 = 64;
+
+/// Stands for no write buffer.
+const NO_BUFFER: &str = "none";
 
 /// What a policy takes a write to cost over a read where the drive's profile states no times: the ratio of the
 /// SLC NAND flash that the papers price.
@@ -196,7 +200,33 @@ impl AgedSsd {
             logical_pages: capacity.logical_pages,
             page_bytes: capacity.page_bytes,
             pages_per_block: self.pages_per_block(),
+            streams: match self.ssd.options().mapping.separation() {
+                Separation::Stream(streams) => streams.into(),
+                Separation::Off | Separation::Temperature { .. } => 1,
+            },
         }
+    }
+
+    /// Zones are written as the host says and begin empty.
+    fn check_zones(&self, experiment: &SsdExperiment) -> Result<(), SimError> {
+        if !matches!(self.ssd.options().mapping, Mapping::Zoned(_)) {
+            return Ok(());
+        }
+        if let Some(buffer) = experiment.buffers.iter().find(|buffer| buffer.written() != NO_BUFFER)
+        {
+            return Err(SimError::Usage(format!(
+                "drive {} has zones, which a write buffer such as {} would write out of order; give --buffer {NO_BUFFER}",
+                self.written,
+                buffer.written()
+            )));
+        }
+        if experiment.precondition != Precondition::None {
+            return Err(SimError::Usage(format!(
+                "drive {} has zones, which the host itself fills; give --precondition none",
+                self.written
+            )));
+        }
+        Ok(())
     }
 
     /// The papers' 64, or less where the drive's own blocks are smaller.
@@ -226,6 +256,24 @@ impl AgedSsd {
             }
         })?;
         Ok(self.aged.get_or_init(|| (drive, done)))
+    }
+
+    /// How long all operations of a drive take one after the other, if its profile states the times.
+    fn device_busy_us(&self, drive: &Drive) -> Option<f64> {
+        let FlashTimes { read_us, program_us, erase_us } = self.ssd.times();
+        // The times of an SLC region are others, and counts do not say which operations were there.
+        if self.ssd.options().mapping.slc().is_some() {
+            return None;
+        }
+        let counters = drive.counters();
+        let operations = [
+            (counters.flash_reads(), read_us?),
+            (counters.flash_programs(), program_us?),
+            (counters.erases, erase_us?),
+        ];
+        let exact = |count: u64| Exact::from_integer(count.into());
+        let busy_us: Exact = operations.into_iter().map(|(count, us)| exact(count) * us).sum();
+        busy_us.to_f64()
     }
 
     /// What a page write costs over a page read.
@@ -340,7 +388,8 @@ impl<'a> Study for SsdStudy<'a> {
             let SsdExperiment { drain, repeat, .. } = *self.experiment;
             let (trace, drive) = (on.trace, drive.clone());
             let observer = &mut Unobserved;
-            let replay = Cell { trace, drive, drain, repeat, progress, observer };
+            let ssd = &on.ssd.written;
+            let replay = Cell { trace, ssd, drive, drain, repeat, progress, observer };
             let finished = cell.resolved.build(replay)?;
             let row = on.row(cell.spec, &cell.resolved, &finished);
             Ok(SsdCell { row, wear: finished.drive.wear() })
@@ -352,8 +401,9 @@ impl<'a> Study for SsdStudy<'a> {
 impl<'a> SsdStudy<'a> {
     fn new(experiment: &'a SsdExperiment) -> Result<Self, SimError> {
         check(experiment)?;
-        let ssds =
-            experiment.ssds.iter().map(|text| AgedSsd::new(text)).collect::<Result<_, _>>()?;
+        let ssds = experiment.ssds.iter().map(|text| AgedSsd::new(text));
+        let ssds = ssds.collect::<Result<Vec<_>, _>>()?;
+        ssds.iter().try_for_each(|ssd| ssd.check_zones(experiment))?;
         Ok(SsdStudy { experiment, ssds })
     }
 
@@ -404,7 +454,7 @@ struct OnDrive<'a> {
 impl OnDrive<'_> {
     /// A buffer with its size in pages.
     fn resolve(&self, spec: &BufferSpec) -> Result<ResolvedBuffer, SimError> {
-        let Space { logical_pages, page_bytes, pages_per_block } = self.ssd.space();
+        let Space { logical_pages, page_bytes, pages_per_block, .. } = self.ssd.space();
         let pages = buffer_total(spec)?.frames(self.trace.footprint_pages, page_bytes.into());
         if u64::from(pages) > logical_pages {
             return Err(SimError::Usage(format!(
@@ -437,6 +487,11 @@ impl OnDrive<'_> {
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let life = Life::new(self, finished);
         let steady = course.steady(flash.erases);
+        let mapping = drive.mapping_counts();
+        let kind = &ssd.ssd.options().mapping;
+        let of_log_blocks = matches!(kind, Mapping::Bast(_) | Mapping::Fast(_));
+        let of_map_on_flash = matches!(kind, Mapping::Dftl(_));
+        let (has_slc, has_zones) = (kind.slc().is_some(), matches!(kind, Mapping::Zoned(_)));
         SsdRow {
             trace: self.name.to_owned(),
             buffer: spec.written().to_owned(),
@@ -485,6 +540,19 @@ impl OnDrive<'_> {
             drive_writes: flash.host_writes as f64 / logical_pages as f64,
             is_steady: steady.is_some(),
             steady_waf: steady.map(|steady| steady.write_amplification),
+            device_busy_us: ssd.device_busy_us(drive),
+            switch_merges: of_log_blocks.then_some(mapping.switch_merges),
+            partial_merges: of_log_blocks.then_some(mapping.partial_merges),
+            full_merges: of_log_blocks.then_some(mapping.full_merges),
+            cmt_hits: of_map_on_flash.then_some(mapping.cmt_hits),
+            cmt_misses: of_map_on_flash.then_some(mapping.cmt_misses),
+            translation_reads: of_map_on_flash.then_some(flash.translation_reads),
+            translation_programs: of_map_on_flash.then_some(flash.translation_programs),
+            translation_relocations: of_map_on_flash.then_some(flash.translation_relocations),
+            folded_pages: has_slc.then_some(mapping.folded_pages),
+            slc_erases: has_slc.then_some(mapping.slc_erases),
+            ignored_trims: has_zones.then_some(mapping.ignored_trims),
+            misplaced_writes: has_zones.then_some(mapping.misplaced_writes),
         }
     }
 }

@@ -1,10 +1,15 @@
-"""Ranges of parameters: ``cflru:window_share=0..1/20`` stands for 21 policies, one per value."""
+"""Ranges of parameters: ``cflru:window_share=0..1/20`` stands for 21 policies, one per value.
+
+``total``, the size of a write buffer, takes a list and ranges of sizes: ``4MiB,16MiB``, and
+``4MiB..64MiB``, which doubles.
+"""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from math import prod
 
 from clockhand._engine import UsageError
 from clockhand.study.policies import name_of, settings_of, written
@@ -16,6 +21,17 @@ _NUMBER = r"\d{1,18}(?:\.\d{1,18})?"
 _RANGE = re.compile(
     rf"({_NUMBER}(?:/\d{{1,18}})?)\.\.({_NUMBER}(?:/\d{{1,18}})?)(?:/(\d{{1,18}}))?"
 )
+SIZE = "total"
+"""The parameter that is a size."""
+_SIZE_NUMBER = r"(\d{1,15}(?:\.\d{1,9})?)"
+_ONE_SIZE = re.compile(rf"{_SIZE_NUMBER}([KMGT]i?B|B|%)?")
+_SIZES = re.compile(rf"{_SIZE_NUMBER}([KMGT]i?B|B|%)?\.\.{_SIZE_NUMBER}([KMGT]i?B|B|%)?")
+_UNITS = {
+    "B": 1,
+    **{f"{prefix}B": 1000 ** (power + 1) for power, prefix in enumerate("KMGT")},
+    **{f"{prefix}iB": 1024 ** (power + 1) for power, prefix in enumerate("KMGT")},
+}
+
 WINDOWED = "cflru"
 WINDOWS = ("window_pages", "window_share")
 """The parameters of the policy whose window can be predicted."""
@@ -39,18 +55,69 @@ def each_value(option: str, entry: str) -> list[str]:
         UsageError: a range runs backwards, has no steps, or stands for too many values.
     """
     settings = settings_of(entry)
-    if not any(".." in part for part in settings):
+    if not any(".." in part or "=" not in part for part in settings):
         return [entry]
-    choices = []
-    combinations = 1
+    choices: list[list[str]] = []
     for part in settings:
         key, equals, value = part.partition("=")
-        values = _values(option, part, value) if equals and ".." in value else [value]
-        combinations *= len(values)
-        if combinations > MOST_VALUES:
+        if not equals and choices and choices[-1][0].startswith(f"{SIZE}="):
+            choices[-1] += [f"{SIZE}={size}" for size in _sizes(option, part, part)]
+        elif key == SIZE:
+            choices.append([f"{SIZE}={size}" for size in _sizes(option, part, value)])
+        else:
+            values = _values(option, part, value) if equals and ".." in value else [value]
+            choices.append([f"{key}{equals}{value}" for value in values])
+        if prod(map(len, choices)) > MOST_VALUES:
             raise _refused(option, part, f"it stands for more than {MOST_VALUES:,} policies")
-        choices.append([f"{key}{equals}{value}" for value in values])
     return [written(name_of(entry), chosen) for chosen in product(*choices)]
+
+
+def goes_on_with_sizes(entry: str, part: str) -> bool:
+    """Tell whether ``part``, behind a comma, is one more size of what ``entry`` ends with."""
+    settings = settings_of(entry)
+    while settings and "=" not in settings[-1]:
+        settings.pop()
+    is_size = _ONE_SIZE.fullmatch(part) or _SIZES.fullmatch(part)
+    return bool(settings and settings[-1].startswith(f"{SIZE}=") and is_size)
+
+
+def _sizes(option: str, part: str, text: str) -> list[str]:
+    """Return a size, or those of a range: doubled up to the last, shares by whole percent."""
+    matched = _SIZES.fullmatch(text)
+    if not matched:
+        return [text]
+    first_text, first_unit, last_text, last_unit = matched.groups()
+    first, last = Fraction(first_text), Fraction(last_text)
+    if (first_unit == "%") != (last_unit == "%") or (first_unit is None) != (last_unit is None):
+        raise _refused_size(option, part, "its ends are of two kinds")
+    if first_unit == "%":
+        if first.denominator != 1 or last.denominator != 1:
+            raise _refused_size(option, part, "only whole shares have a range")
+        sizes = [f"{percent}%" for percent in range(int(first), int(last) + 1)]
+    else:
+        last_size = last * _UNITS.get(last_unit, 1)
+        if first == 0:
+            raise _refused_size(option, part, "nothing doubled is nothing")
+        sizes, size = [], first
+        while size * _UNITS.get(first_unit, 1) < last_size:
+            sizes.append(f"{_decimal(size)}{first_unit or ''}")
+            size *= 2
+        if first * _UNITS.get(first_unit, 1) <= last_size:
+            sizes.append(f"{last_text}{last_unit or ''}")
+    if not sizes:
+        raise _refused_size(option, part, "it runs backwards")
+    return sizes
+
+
+def _decimal(number: Fraction) -> str:
+    return str(number) if number.denominator == 1 else str(float(number))
+
+
+def _refused_size(option: str, part: str, reason: str) -> UsageError:
+    return UsageError(
+        f"{option}: {part!r} is no range of sizes, {reason}; give FROM..TO, 4MiB..64MiB for "
+        "example is 4MiB, 8MiB, 16MiB, 32MiB and 64MiB"
+    )
 
 
 def _values(option: str, part: str, text: str) -> list[str]:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from clockhand._engine import UsageError
 from clockhand.study.own_policies import IN_FILE, IN_LIBRARY, Entry, texts_of
 from clockhand.study.policies import name_of
-from clockhand.study.ranges import each_value
+from clockhand.study.ranges import each_value, goes_on_with_sizes
 
 ALL = "all"
 
@@ -22,9 +22,9 @@ def expanded(
     An entry is ``NAME`` or ``NAME:parameter=value,...``; several stand in one text with commas
     between them. A comma before ``parameter=`` goes on with the entry before it. ``all`` and
     patterns such as ``clock*`` stand for the ``names`` that they match, in their order, each with
-    the parameters that follow the pattern. A parameter may have a range
-    (:mod:`clockhand.study.ranges`). A text that is the name of a file is one entry, and a class is
-    the policy that it is.
+    the parameters that follow the pattern. A parameter may have a range, and ``total`` a list of
+    sizes (:mod:`clockhand.study.ranges`). A text that is the name of a file is one entry, and a
+    class is the policy that it is.
 
     Args:
         option: The command's option, for the error.
@@ -52,7 +52,7 @@ def entries(option: str, text: str) -> list[str]:
     """
     found: list[str] = []
     for part in text.split(","):
-        if found and "=" in name_of(part):
+        if found and ("=" in name_of(part) or goes_on_with_sizes(found[-1], part)):
             found[-1] += f",{part}"
         else:
             found.append(part)

@@ -1,6 +1,7 @@
 //! One buffer on one drive: requests go through the buffer, and what it sends on is carried out.
 
-use clockhand_device::flash::{Drive, LogicalPage as FlashPage};
+use clockhand_device::DeviceError;
+use clockhand_device::flash::{Drive, LogicalPage as FlashPage, WriteError};
 use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::{
     Action, Request, Served, Source, Step, StepPage, WriteBuffer, catalog,
@@ -76,6 +77,8 @@ impl Observer for Unobserved {
 /// A run of one buffer, before the buffer is known in its type.
 pub(super) struct Cell<'a, O> {
     pub(super) trace: &'a Placed,
+    /// The drive as the user wrote it.
+    pub(super) ssd: &'a str,
     pub(super) drive: Drive,
     pub(super) drain: bool,
     pub(super) repeat: Repeat,
@@ -94,12 +97,12 @@ impl<O: Observer> catalog::Visitor for Cell<'_, O> {
     type Output = Result<Finished, SimError>;
 
     fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
-        let Cell { trace, drive, drain, repeat, progress, observer } = self;
+        let Cell { trace, ssd, drive, drain, repeat, progress, observer } = self;
         let course = Course::new(repeat, drive.capacity().logical_pages);
         let (drive, counts) = (QueuedDrive::new(drive), BufferCounts::default());
         let mut run = Run { buffer, drive, counts, course, observer };
         loop {
-            run.repetition(trace, progress)?;
+            run.repetition(trace, ssd, progress)?;
             if !run.course.continues(&run.drive.up_to_date().counters()) {
                 break;
             }
@@ -120,7 +123,12 @@ struct Run<'a, B, O> {
 }
 
 impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
-    fn repetition(&mut self, trace: &Placed, progress: &Progress) -> Result<(), SimError> {
+    fn repetition(
+        &mut self,
+        trace: &Placed,
+        ssd: &str,
+        progress: &Progress,
+    ) -> Result<(), SimError> {
         let mut commands = trace.commands.iter().peekable();
         for (chunk, ranges) in trace.ranges.chunks(LOOK_EVERY).enumerate() {
             if progress.is_cancelled() {
@@ -134,7 +142,13 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
                     self.command(command, progress)?;
                 }
                 for page in range.pages() {
+                    if range.is_write() {
+                        self.drive.wrote(FlashPage(page), range.stream());
+                    }
                     self.reference(LogicalPage(page.into()), range.is_write(), range.is_forced());
+                }
+                if let Some(error) = self.drive.refused() {
+                    return Err(refused(ssd, trace.request_of(index), error));
                 }
                 if self.course.is_window_over(self.counts.flushed()) {
                     self.course.end_window_inside(&self.drive.up_to_date().counters());
@@ -160,8 +174,9 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
             PlacedCommand::Trim(pages) => {
                 for page in pages.clone().map(|page| LogicalPage(page.into())) {
                     self.serve(Request::Trim(page));
-                    self.drive.up_to_date().trim(on_flash(page));
+                    self.drive.trim(on_flash(page));
                 }
+                self.drive.trim_zones(pages.clone());
             }
         }
         Ok(())
@@ -235,6 +250,15 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
         (counts.dram_pages, counts.nvm_pages) = (capacity.dram_pages, capacity.nvm_pages);
         Finished { counts, drive, course }
     }
+}
+
+/// A drive of zones refused a page of a request, by its number in the trace.
+fn refused(ssd: &str, request: u64, error: WriteError) -> SimError {
+    let problem = match error {
+        WriteError::Zone(fault) => format!("request {request} {fault}"),
+        WriteError::EndOfLife(_) => unreachable!("the blocks of this drive last for ever"),
+    };
+    SimError::Device(DeviceError::Ssd { ssd: ssd.to_owned(), problem })
 }
 
 fn carry_out(step: Step<'_>, drive: &mut QueuedDrive, counts: &mut BufferCounts) {

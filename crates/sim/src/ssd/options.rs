@@ -10,7 +10,8 @@ use crate::{SimError, TraceInput, parse_buffer};
 options! {
     /// What `ssd` takes beside traces and threads.
     pub struct SsdOptions {
-        /// NAME:total=SIZE[,parameter=value,...], the size in pages (4096), bytes (16MiB) or a share of the footprint (10%);
+        /// NAME:total=SIZE[,parameter=value,...], the size in pages (4096), bytes (16MiB) or a share of the footprint (10%),
+        /// with commas or a range (4MiB..64MiB) if there are several;
         /// give the option once per buffer. See: clockhand policies.
         buffer: Vec<String> = Domain::Names { of: "write_buffers" };
         /// NAME[:option=value,...] or FILE.toml; give the option once per drive. See: clockhand devices.

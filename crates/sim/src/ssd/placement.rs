@@ -51,6 +51,8 @@ pub(super) struct Space {
     pub(super) page_bytes: u32,
     /// Pages of a block of the write buffer.
     pub(super) pages_per_block: u32,
+    /// Classes of streams that the drive keeps apart, at least 1.
+    pub(super) streams: u32,
 }
 
 /// Consecutive pages of the drive that one request reads or writes.
@@ -59,18 +61,36 @@ pub(super) struct PageRange {
     /// The first page.
     pub(super) first: u32,
     /// How many, at most those of a block; the top bit says that they are written, the next one that they must be
-    /// persistent before the request is answered.
+    /// persistent before the request is answered, the third one that the range before is of the same request. Above the number
+    /// is the class of the request's stream.
     pages_and_op: u32,
 }
 
 const WRITES: u32 = 1 << 31;
 const FORCES: u32 = 1 << 30;
+const CONTINUES: u32 = 1 << 29;
+/// Pages are at most 64, classes of streams at most 255.
+const PAGES: u32 = 0xff;
+const STREAM_SHIFT: u32 = 8;
+const STREAMS: u32 = 0xff;
 
 impl PageRange {
-    fn new(first: u64, pages: u64, request: ByteRange) -> Self {
+    fn new(first: u64, pages: u64, request: ByteRange, continues: bool, streams: u32) -> Self {
         let op = if request.is_write() { WRITES } else { 0 };
         let op = op | if request.is_forced() { FORCES } else { 0 };
-        PageRange { first: first as u32, pages_and_op: pages as u32 | op }
+        let op = op | if continues { CONTINUES } else { 0 };
+        let stream = (request.stream() as u32 % streams) << STREAM_SHIFT;
+        PageRange { first: first as u32, pages_and_op: pages as u32 | op | stream }
+    }
+
+    /// Whether the range before is of the same request.
+    pub(super) fn continues(self) -> bool {
+        self.pages_and_op & CONTINUES != 0
+    }
+
+    /// The request's stream, modulo the classes of streams that the drive keeps apart.
+    pub(super) fn stream(self) -> u32 {
+        self.pages_and_op >> STREAM_SHIFT & STREAMS
     }
 
     pub(super) fn is_forced(self) -> bool {
@@ -82,7 +102,7 @@ impl PageRange {
     }
 
     pub(super) fn pages(self) -> std::ops::Range<u32> {
-        self.first..self.first + (self.pages_and_op & !(WRITES | FORCES))
+        self.first..self.first + (self.pages_and_op & PAGES)
     }
 }
 
@@ -98,8 +118,10 @@ pub(super) enum PlacedCommand {
 /// The requests of a trace on a drive.
 pub(super) struct Placed {
     pub(super) ranges: Vec<PageRange>,
-    /// The commands, each with the index of the range before which it comes.
+    /// The commands, each with the index of the range before which it comes; a TRIM whose pages are apart is several.
     pub(super) commands: Vec<(usize, PlacedCommand)>,
+    /// Which command of the trace each of them is.
+    pub(super) command_numbers: Vec<u32>,
     /// Page references.
     pub(super) references: u64,
     /// Page references that write.
@@ -111,6 +133,14 @@ pub(super) struct Placed {
 }
 
 impl Placed {
+    /// Which request of the trace a range is of, commands counted too.
+    pub(super) fn request_of(&self, range: usize) -> u64 {
+        let ranges = self.ranges[..=range].iter().filter(|range| !range.continues()).count();
+        let before = self.commands.iter().take_while(|(before, _)| *before <= range).count();
+        let commands = self.command_numbers[..before].last().map_or(0, |number| number + 1);
+        ranges as u64 - 1 + u64::from(commands)
+    }
+
     /// Bytes of its lists.
     pub(super) fn memory_bytes(&self) -> u64 {
         (size_of_val(&*self.ranges) + size_of_val(&*self.commands)) as u64
@@ -145,7 +175,7 @@ pub(super) fn place(
     if map == AddressMap::Wrap && whole_blocks == 0 {
         return Err(beyond_the_end(trace, end, space, "give a drive of at least one block"));
     }
-    let mut placed = Collector::new(list.requests.len(), space.logical_pages);
+    let mut placed = Collector::new(list.requests.len(), space);
     let place_of = |block: u128| match (&blocks, map) {
         (Some(blocks), _) => blocks.get(&block).copied(),
         (None, AddressMap::Wrap) => Some((block % u128::from(whole_blocks)) as u64),
@@ -157,9 +187,11 @@ pub(super) fn place(
         while let Some(command) = commands.next_if(|command| command.before <= index) {
             placed.command(list, command, &bases, (space, map), &place_of);
         }
+        let mut continues = false;
         for_each_block(request, &bases, space, &mut |block, first, pages| {
             let block = place_of(block).expect("blocks of requests have places");
-            placed.take(block * per_block + first, pages, request);
+            placed.take(block * per_block + first, pages, request, continues);
+            continues = true;
         });
     }
     for command in commands {
@@ -270,6 +302,10 @@ fn beyond_the_end(trace: &str, pages: u128, space: Space, remedy: &str) -> SimEr
 struct Collector {
     ranges: Vec<PageRange>,
     commands: Vec<(usize, PlacedCommand)>,
+    command_numbers: Vec<u32>,
+    /// Commands of the trace so far.
+    told: u32,
+    streams: u32,
     touched: PageSet,
     written: PageSet,
     references: u64,
@@ -277,10 +313,14 @@ struct Collector {
 }
 
 impl Collector {
-    fn new(requests: usize, logical_pages: u64) -> Self {
+    fn new(requests: usize, space: Space) -> Self {
+        let Space { logical_pages, streams, .. } = space;
         Collector {
             ranges: Vec::with_capacity(requests),
             commands: Vec::new(),
+            command_numbers: Vec::new(),
+            told: 0,
+            streams,
             touched: PageSet::new(logical_pages),
             written: PageSet::new(logical_pages),
             references: 0,
@@ -298,9 +338,11 @@ impl Collector {
         place_of: &dyn Fn(u128) -> Option<u64>,
     ) {
         let before = self.ranges.len();
+        self.told += 1;
         let Told::Trim { stream, address, bytes } = command.told else {
-            return self.commands.push((before, PlacedCommand::Flush));
+            return self.push(before, PlacedCommand::Flush);
         };
+        let pushed = self.commands.len();
         let mut pages = trimmed_pages(list, (stream, address, bytes), bases, (space, map));
         // What wraps meets the same pages again.
         let whole_blocks = u128::from(space.logical_pages / u64::from(space.pages_per_block));
@@ -315,19 +357,27 @@ impl Collector {
             }
             range.end += count;
         });
-        self.trim(before, range);
+        // One without a page is a request all the same.
+        if !range.is_empty() || self.commands.len() == pushed {
+            self.push(before, PlacedCommand::Trim(range.start as u32..range.end as u32));
+        }
     }
 
     fn trim(&mut self, before: usize, pages: Range<u64>) {
         if !pages.is_empty() {
             let pages = pages.start as u32..pages.end as u32;
-            self.commands.push((before, PlacedCommand::Trim(pages)));
+            self.push(before, PlacedCommand::Trim(pages));
         }
     }
 
-    fn take(&mut self, first: u64, pages: u64, request: ByteRange) {
+    fn push(&mut self, before: usize, command: PlacedCommand) {
+        self.commands.push((before, command));
+        self.command_numbers.push(self.told - 1);
+    }
+
+    fn take(&mut self, first: u64, pages: u64, request: ByteRange, continues: bool) {
         let is_write = request.is_write();
-        self.ranges.push(PageRange::new(first, pages, request));
+        self.ranges.push(PageRange::new(first, pages, request, continues, self.streams));
         self.references += pages;
         self.touched.add(first..first + pages);
         if is_write {
@@ -340,6 +390,7 @@ impl Collector {
         Placed {
             ranges: self.ranges,
             commands: self.commands,
+            command_numbers: self.command_numbers,
             references: self.references,
             write_references: self.write_references,
             footprint_pages: self.touched.len,

@@ -32,7 +32,7 @@ columns! {
         pub residual_dirty: u64,
         /// Pages that the buffer wrote to flash.
         pub host_writes: u64,
-        /// Pages programmed on flash: those and the relocated ones.
+        /// Pages programmed on flash: those, the relocated ones and translation pages.
         pub flash_programs: u64,
         /// Blocks erased.
         pub erases: u64,
@@ -104,5 +104,32 @@ columns! {
         /// Write amplification of the last drive write of a steady run, or of as many repetitions as write that much; none
         /// if the run did not become steady.
         pub steady_waf: Option<f64>,
+        /// How long all reads, programs and erases of flash take one after the other, in microseconds; none if the profile lacks
+        /// a time, or if the drive has an SLC region.
+        pub device_busy_us: Option<f64>,
+        /// Log blocks that became data blocks as they were; this and the next two are of the mappings `bast` and `fast`.
+        pub switch_merges: Option<u64>,
+        /// Log blocks that became data blocks once the rest of the pages was copied behind theirs.
+        pub partial_merges: Option<u64>,
+        /// Data blocks whose pages were copied into a new one.
+        pub full_merges: Option<u64>,
+        /// Look-ups of an entry of the map that was cached; this and the next four are of the mapping `dftl`.
+        pub cmt_hits: Option<u64>,
+        /// Look-ups of an entry that was not cached.
+        pub cmt_misses: Option<u64>,
+        /// Translation pages read, to look up an entry or to be programmed anew.
+        pub translation_reads: Option<u64>,
+        /// Translation pages programmed with new entries.
+        pub translation_programs: Option<u64>,
+        /// Translation pages that collection moved.
+        pub translation_relocations: Option<u64>,
+        /// Pages moved from the SLC region into the main region; they count as relocations too.
+        pub folded_pages: Option<u64>,
+        /// Blocks of the SLC region erased; they count as erases too.
+        pub slc_erases: Option<u64>,
+        /// Zones of which a TRIM named only a part, so that it had no effect; this and the next are of the mapping `zoned`.
+        pub ignored_trims: Option<u64>,
+        /// Pages that a zone took elsewhere than the host said.
+        pub misplaced_writes: Option<u64>,
     }
 }

@@ -228,7 +228,9 @@ fn course(
     let mut recording = Recording::new(pages_per_block);
     let (trace, drive) = (on.trace, drive.clone());
     let observer = &mut recording;
-    let finished = cell.resolved.build(Cell { trace, drive, drain, repeat, progress, observer })?;
+    let ssd = &on.ssd.written;
+    let cell_of_run = Cell { trace, ssd, drive, drain, repeat, progress, observer };
+    let finished = cell.resolved.build(cell_of_run)?;
     let description = cell.spec.entry().description;
     let course = BufferCourse {
         row: on.row(cell.spec, &cell.resolved, &finished),

@@ -19,6 +19,7 @@ mod rows;
 mod sampled;
 mod scratch;
 mod ssd;
+mod ssd_mappings;
 mod streamed;
 mod translate;
 mod twin;

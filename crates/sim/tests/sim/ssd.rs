@@ -20,7 +20,7 @@ const EXAMPLE_DRIVE: &str = "dnv-textbook:size=32KiB,pages_per_block=4";
 const TWIN_DRIVE: &str = "dnv-textbook:size=512KiB,pages_per_block=4,over_provisioning=20%";
 const TWIN_PAGES: u64 = 128;
 
-fn experiment(traces: Vec<TraceInput>, buffers: &[&str], ssds: &[&str]) -> SsdExperiment {
+pub fn experiment(traces: Vec<TraceInput>, buffers: &[&str], ssds: &[&str]) -> SsdExperiment {
     let parse = |text: &&str| BufferSpec::parse(text).unwrap_or_else(|error| panic!("{error}"));
     SsdExperiment {
         traces,
@@ -36,7 +36,7 @@ fn experiment(traces: Vec<TraceInput>, buffers: &[&str], ssds: &[&str]) -> SsdEx
     }
 }
 
-fn on_one_trace(references: &str, buffers: &[&str], ssd: &str) -> SsdExperiment {
+pub fn on_one_trace(references: &str, buffers: &[&str], ssd: &str) -> SsdExperiment {
     experiment(vec![input("t", table(references))], buffers, &[ssd])
 }
 
@@ -48,11 +48,11 @@ fn rows(experiment: &SsdExperiment) -> Vec<SsdRow> {
     run(experiment).cells.into_iter().map(|cell| cell.row).collect()
 }
 
-fn row(experiment: &SsdExperiment) -> SsdRow {
+pub fn row(experiment: &SsdExperiment) -> SsdRow {
     rows(experiment).pop().expect("one cell")
 }
 
-fn refusal(experiment: &SsdExperiment) -> String {
+pub fn refusal(experiment: &SsdExperiment) -> String {
     match run_ssd(experiment, &Progress::default()) {
         Err(SimError::Usage(sentence)) => sentence,
         Err(other) => other.to_string(),
