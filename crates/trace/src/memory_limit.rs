@@ -16,7 +16,7 @@ const DEFAULT_WITHOUT_MACHINE_BYTES: u64 = 4 << 30;
 pub fn default_memory_limit_bytes() -> u64 {
     static LIMIT_BYTES: OnceLock<u64> = OnceLock::new();
     *LIMIT_BYTES.get_or_init(|| {
-        let bounds = [machine_bytes(), control_group_bytes()];
+        let bounds = [machine_bytes(), control_group_bytes(), address_space_bytes()];
         let least = bounds.into_iter().flatten().min();
         least.map_or(DEFAULT_WITHOUT_MACHINE_BYTES, |bytes| bytes / DEFAULT_SHARE_OF_MACHINE)
     })
@@ -41,6 +41,13 @@ fn control_group_bytes() -> Option<u64> {
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let limit = std::fs::read_to_string(format!("/sys/fs/cgroup{group}/memory.max")).ok()?;
     limit.trim().parse().ok()
+}
+
+/// The limit of the address space (`ulimit -v`); mostly there is none.
+fn address_space_bytes() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

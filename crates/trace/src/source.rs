@@ -32,6 +32,10 @@ const HEAD_BYTES: usize = 64 * 1024;
 const STORED_BUFFER_BYTES: usize = 256 * 1024;
 /// The longest magic number that tells a compression: `BZh9` and the mark of the first block.
 const MAGIC_BYTES: usize = 10;
+/// The longest header of a frame of zstd.
+const ZSTD_HEADER_BYTES: usize = 18;
+/// How much more than what is kept already is reserved at most while a trace is taken into memory.
+const MOST_AHEAD_BYTES: usize = 64 << 20;
 /// The window `zstd --long=31` uses; the default of the library refuses files that were made so.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
 /// The window of the highest usual level, which must fit in any memory limit.
@@ -217,6 +221,11 @@ impl Content {
     }
 }
 
+/// What a frame of zstd that begins so says of the bytes that come out of it; other compressions say it at the end.
+fn announced_bytes(head: &[u8]) -> Option<u64> {
+    zstd::zstd_safe::get_frame_content_size(head).ok().flatten()
+}
+
 /// Whether a block or the end of a bz2 stream begins here; a file cut inside the mark is still a
 /// bz2 file.
 fn is_bz2_block(bytes: &[u8]) -> bool {
@@ -253,6 +262,8 @@ pub(crate) struct Source {
     head_is_all: bool,
     progress: Progress,
     memory_limit_bytes: u64,
+    /// How many bytes the first frame of compressed data says that it unpacks to, if it does.
+    announced_bytes: Option<u64>,
 }
 
 impl Source {
@@ -300,10 +311,11 @@ impl Source {
         progress: Progress,
         memory_limit_bytes: u64,
     ) -> Result<Self, TraceError> {
-        let stored = Stored::new(inner, progress.clone());
-        let content = Content::detect(stored, memory_limit_bytes).map_err(|source| {
-            TraceError::Io { file: file.clone(), doing: "reading", byte: 0, source }
-        })?;
+        let mut stored = Stored::new(inner, progress.clone());
+        let reading =
+            |source| TraceError::Io { file: file.clone(), doing: "reading", byte: 0, source };
+        let announced_bytes = announced_bytes(stored.peek(ZSTD_HEADER_BYTES).map_err(reading)?);
+        let content = Content::detect(stored, memory_limit_bytes).map_err(reading)?;
         let seekable_path = seekable_path.filter(|_| content.compression().is_none());
         let head = Vec::new();
         let mut source = Self {
@@ -315,6 +327,7 @@ impl Source {
             head_is_all: false,
             progress,
             memory_limit_bytes,
+            announced_bytes,
         };
         source.read_head()?;
         if source.head.is_empty() {
@@ -424,6 +437,10 @@ impl Source {
             };
             return File::open(path).map(Seekable::File).map_err(failed);
         }
+        // What is known to be too much is not unpacked.
+        if self.announced_bytes.is_some_and(|bytes| bytes > self.memory_limit_bytes) {
+            return Err(self.too_much_to_keep(self.memory_limit_bytes));
+        }
         let mut all = Vec::new();
         let mut buffer = vec![0; STORED_BUFFER_BYTES];
         loop {
@@ -431,16 +448,34 @@ impl Source {
             if count == 0 {
                 return Ok(Seekable::Memory(all.into()));
             }
-            if all.len() as u64 + count as u64 > self.memory_limit_bytes {
-                return Err(TraceError::too_much_memory(
-                    &self.file,
-                    "a table that is compressed as a whole or comes from a pipe is kept in memory, and this one takes",
-                    "write it to a file that is not compressed once more",
-                    self.memory_limit_bytes,
-                ));
-            }
+            self.make_room(&mut all, count)?;
             all.extend_from_slice(&buffer[..count]);
         }
+    }
+
+    /// Reserves room for further bytes, never beyond the limit, nor beyond what the system has to give.
+    fn make_room(&self, all: &mut Vec<u8>, bytes: usize) -> Result<(), TraceError> {
+        let needed = all.len() + bytes;
+        if needed as u64 > self.memory_limit_bytes {
+            return Err(self.too_much_to_keep(self.memory_limit_bytes));
+        }
+        if needed > all.capacity() {
+            let most = usize::try_from(self.memory_limit_bytes).unwrap_or(usize::MAX);
+            let ahead = all.len().clamp(STORED_BUFFER_BYTES, MOST_AHEAD_BYTES);
+            let capacity = needed.saturating_add(ahead).min(most);
+            all.try_reserve_exact(capacity - all.len())
+                .map_err(|_| self.too_much_to_keep(all.len() as u64))?;
+        }
+        Ok(())
+    }
+
+    fn too_much_to_keep(&self, limit_bytes: u64) -> TraceError {
+        TraceError::too_much_memory(
+            &self.file,
+            "a table that is compressed as a whole or comes from a pipe is kept in memory, and this one takes",
+            "write it to a file that is not compressed once more",
+            limit_bytes,
+        )
     }
 
     /// Reads what the format left unread and returns the SHA-256 of all stored bytes and their

@@ -130,6 +130,8 @@ fn refuse_more_than(announced_bytes: u64, page: &[u8]) -> Result<()> {
 #[derive(Debug, PartialEq)]
 struct PageHeader {
     decompressed_bytes: u64,
+    /// Bytes of the content behind the header.
+    content_bytes: u64,
     /// Bytes of the header itself.
     header_bytes: usize,
 }
@@ -142,17 +144,24 @@ impl PageHeader {
     /// The header at the start of some bytes; `None` if there is none, or if it is longer than the bytes.
     fn parse(bytes: &[u8]) -> Option<Self> {
         const DECOMPRESSED_SIZE_FIELD: i64 = 2;
+        const SIZE_FIELD: i64 = 3;
         let mut fields = Thrift { bytes, at: 0 };
-        let mut decompressed_bytes = None;
+        let (mut decompressed_bytes, mut content_bytes) = (None, None);
         let mut field = 0;
         while let Some(kind) = fields.next_field(&mut field)? {
             if field == DECOMPRESSED_SIZE_FIELD && kind == Thrift::INTEGER {
                 decompressed_bytes = u64::try_from(fields.integer()?).ok();
+            } else if field == SIZE_FIELD && kind == Thrift::INTEGER {
+                content_bytes = u64::try_from(fields.integer()?).ok();
             } else {
                 fields.skip(kind, 0)?;
             }
         }
-        Some(Self { decompressed_bytes: decompressed_bytes?, header_bytes: fields.at })
+        Some(Self {
+            decompressed_bytes: decompressed_bytes?,
+            content_bytes: content_bytes?,
+            header_bytes: fields.at,
+        })
     }
 
     /// What the content takes when it is decompressed, of which some bytes are at hand. The library takes all that comes
@@ -163,6 +172,19 @@ impl PageHeader {
         }
         self.decompressed_bytes
     }
+}
+
+/// How many bytes the pages of one column of a row group unpack to, as their headers say; `None` where a header is none or
+/// its page is cut off. `chunk` are all bytes of the column, headers and contents.
+pub fn unpacked_bytes(chunk: &[u8]) -> Option<u64> {
+    let (mut rest, mut total) = (chunk, 0_u64);
+    while !rest.is_empty() {
+        let header = PageHeader::parse(rest)?;
+        let content = &rest[header.header_bytes..];
+        total = total.saturating_add(header.announced_bytes(content));
+        rest = content.get(usize::try_from(header.content_bytes).ok()?..)?;
+    }
+    Some(total)
 }
 
 /// Reads the compact protocol of Thrift.
@@ -259,7 +281,10 @@ mod tests {
             b'a', 0x18, 0x01, b'b', 0x00, 0x00, 0x00, 0xff,
         ];
         let parsed = PageHeader::parse(&header).unwrap();
-        assert_eq!(parsed, PageHeader { decompressed_bytes: 300, header_bytes: 21 });
+        assert_eq!(
+            parsed,
+            PageHeader { decompressed_bytes: 300, content_bytes: 100, header_bytes: 21 }
+        );
         for length in 0..21 {
             assert_eq!(PageHeader::parse(&header[..length]), None);
         }

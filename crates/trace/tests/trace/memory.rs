@@ -206,3 +206,16 @@ fn names_and_labels_count_against_the_limit() {
         assert!(read_text(zstd_of_lines(first, 1000, &line), format).is_ok(), "{format}");
     }
 }
+
+/// A frame of zstd that says what it unpacks to is refused before it is unpacked: here all but its begin is missing.
+#[test]
+fn a_compressed_table_that_announces_too_much_is_not_unpacked() {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.include_contentsize(true).unwrap();
+    encoder.set_pledged_src_size(Some(3 << 30)).unwrap();
+    encoder.write_all(b"PAR1").unwrap();
+    std::io::copy(&mut std::io::Read::take(std::io::repeat(0), 1 << 20), &mut encoder).unwrap();
+    let begin = encoder.get_ref().clone();
+    assert!(begin.len() < 10_000, "{}", begin.len());
+    assert_refused(read_within(begin, LIMIT_BYTES), "takes more than the memory limit of 16MiB");
+}
