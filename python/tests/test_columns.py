@@ -2,6 +2,8 @@
 
 import errno
 import io
+import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +117,36 @@ def test_the_kind_of_a_row_is_that_of_the_catalog() -> None:
         assert set(others.select("policy", "kind").iter_rows()) == {
             ("clock", "bits"), ("lru", "access"), ("min", "offline"),
         }  # fmt: skip
+
+
+def as_text(table: ColumnParts, format: str) -> bytes:
+    """Return a table as the engine writes it."""
+    file = io.BytesIO()
+    {"json": table.write_json, "csv": table.write_csv}[format](file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("chosen", [[], parts(), *[[part] for part in parts()]])
+def test_the_engine_writes_the_text_that_the_libraries_write(chosen: list[dict[str, Any]]) -> None:
+    columns = ColumnParts(KINDS, chosen)
+    table = columns.table()
+    assert as_text(columns, "csv").decode() == table.write_csv()
+    expected = json.dumps(table.to_dicts(), indent=1, ensure_ascii=False) + "\n"
+    assert as_text(columns, "json").decode() == expected
+
+
+def test_numbers_and_texts_of_any_kind_are_written_as_the_libraries_do() -> None:
+    draw = random.Random(5)
+    numbers = [0.0, -0.0, 1e-5, 9.9e-6, 1e-4, 9.9e-5, 1e16, 9.9e15, 5e-324, 1.5e300, float("inf")]
+    # Between 10^13 and 2^53 two texts may be as short and as close as each other.
+    scales = [*range(-30, 13), *range(17, 30)]
+    numbers += [draw.uniform(-1, 1) * 10.0 ** draw.choice(scales) for _ in range(3000)]
+    texts = ["", " ", 'x"y', "a,b", "l\nm", "c\rd", "\t\b\f\x01\x7f", "\\", "\N{SNOWMAN}", "a'b"]
+    rows = [{"n": number, "t": draw.choice(texts), "m": None} for number in numbers]
+    columns = rows_as_columns({"n": "f64", "t": "text", "m": "u64"}, rows)
+    assert as_text(columns, "csv").decode() == columns.table().write_csv()
+    expected = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+    assert as_text(columns, "json").decode() == expected
+    names = rows_as_columns({'a,"b': "u64"}, [{'a,"b': 1}])
+    assert as_text(names, "csv") == b'"a,""b"\n1\n'
+    assert json.loads(as_text(names, "json")) == [{'a,"b': 1}]

@@ -12,11 +12,13 @@ mod measure;
 mod own;
 mod pagecache;
 mod pager;
+mod part;
 mod simulation;
 mod ssd;
 mod supervision;
 mod sweep;
 mod table;
+mod text_table;
 mod trace;
 mod tracer;
 mod translation;
@@ -49,6 +51,8 @@ mod _engine {
     #[pymodule_export]
     use crate::pager::{Pager, pager_obstacle};
     #[pymodule_export]
+    use crate::part::parquet_demand;
+    #[pymodule_export]
     use crate::simulation::{io_times_us, memory_sizes, parse_bytes, parse_page_bytes, simulate};
     #[pymodule_export]
     use crate::ssd::{run_ssd, ssd_facts, ssd_page, ssds, write_buffer_page, write_buffers};
@@ -56,6 +60,8 @@ mod _engine {
     use crate::sweep::{PreparedTrace, count_trace, plan_cells, simulate_sampled};
     #[pymodule_export]
     use crate::table::write_parquet;
+    #[pymodule_export]
+    use crate::text_table::{write_csv, write_json};
     #[pymodule_export]
     use crate::trace::{
         CaptureConversion, TraceSource, convert_capture, convert_timeline, convert_trace,

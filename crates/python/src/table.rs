@@ -21,11 +21,11 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 /// Rows of a group of a file: few enough to be encoded in little memory.
 const GROUP_ROWS: usize = 1 << 16;
 /// Rows that are handed to the encoder at once.
-const BATCH_ROWS: usize = 1 << 13;
+pub(crate) const BATCH_ROWS: usize = 1 << 13;
 const ZSTD_LEVEL: i32 = 3;
 
 /// A file of Python, whose exceptions come back as they were.
-struct Output(Py<PyAny>);
+pub(crate) struct Output(pub(crate) Py<PyAny>);
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -53,7 +53,7 @@ fn failed(error: ParquetError) -> PyErr {
 }
 
 /// The values of one column in some rows.
-enum Values<'py> {
+pub(crate) enum Values<'py> {
     Whole(PyReadonlyArray1<'py, u64>),
     /// What is not a number stands for no value.
     Decimal(PyReadonlyArray1<'py, f64>),
@@ -80,7 +80,7 @@ impl<'py> Values<'py> {
     }
 
     /// How many rows they are for; any number if they are all the same.
-    fn rows(&self) -> Option<usize> {
+    pub(crate) fn rows(&self) -> Option<usize> {
         match self {
             Values::Whole(values) => Some(values.len()),
             Values::Decimal(values) => Some(values.len()),
@@ -89,7 +89,7 @@ impl<'py> Values<'py> {
         }
     }
 
-    fn part(&self, kind: &DataType, rows: Range<usize>) -> PyResult<ArrayRef> {
+    pub(crate) fn part(&self, kind: &DataType, rows: Range<usize>) -> PyResult<ArrayRef> {
         Ok(match self {
             Values::Whole(values) => Arc::new(UInt64Array::from(values.as_slice()?[rows].to_vec())),
             Values::Decimal(values) => {
@@ -126,7 +126,7 @@ where
     values.map(|value| value.extract::<Option<T>>()).collect()
 }
 
-fn field((name, kind): (String, String)) -> PyResult<Field> {
+pub(crate) fn field((name, kind): (String, String)) -> PyResult<Field> {
     let kind = match kind.as_str() {
         "text" => DataType::LargeUtf8,
         "u64" => DataType::UInt64,
@@ -156,6 +156,25 @@ fn properties(schema: &Schema) -> WriterProperties {
         .build()
 }
 
+/// The columns of some rows, and how many rows there are.
+pub(crate) fn columns_of<'py>(
+    part: &Bound<'py, PyDict>,
+    fields: &[Arc<Field>],
+) -> PyResult<(Vec<Values<'py>>, usize)> {
+    let column = |field: &Arc<Field>| {
+        let values = part.get_item(field.name())?;
+        let values = values.ok_or_else(|| PyValueError::new_err(field.name().clone()))?;
+        Values::of(&values, field.data_type())
+    };
+    let columns: Vec<_> = fields.iter().map(column).collect::<Result<_, _>>()?;
+    let rows = columns.iter().find_map(Values::rows).unwrap_or(1);
+    if let Some(others) = columns.iter().filter_map(Values::rows).find(|&it| it != rows) {
+        let sentence = format!("columns of {rows} and of {others} rows");
+        return Err(PyValueError::new_err(sentence));
+    }
+    Ok((columns, rows))
+}
+
 /// Writes a table to a file. `kinds` are the names and kinds of its columns in order; each of `parts` has for every
 /// column an array or a list of values, or the value that all its rows have.
 #[pyfunction]
@@ -171,17 +190,7 @@ pub(crate) fn write_parquet(
     let mut writer =
         ArrowWriter::try_new(output, schema.clone(), Some(properties(&schema))).map_err(failed)?;
     for part in parts {
-        let column = |field: &Arc<Field>| {
-            let values = part.get_item(field.name())?;
-            let values = values.ok_or_else(|| PyValueError::new_err(field.name().clone()))?;
-            Values::of(&values, field.data_type())
-        };
-        let columns: Vec<_> = schema.fields().iter().map(column).collect::<Result<_, _>>()?;
-        let rows = columns.iter().find_map(Values::rows).unwrap_or(1);
-        if let Some(others) = columns.iter().filter_map(Values::rows).find(|&it| it != rows) {
-            let sentence = format!("columns of {rows} and of {others} rows");
-            return Err(PyValueError::new_err(sentence));
-        }
+        let (columns, rows) = columns_of(&part, schema.fields())?;
         for first in (0..rows).step_by(BATCH_ROWS) {
             py.check_signals()?;
             let range = first..rows.min(first + BATCH_ROWS);

@@ -170,7 +170,7 @@ class Untabled:
 
     Attributes:
         records: The rows as mappings, for JSON.
-        columns: Gives them as columns, for Parquet.
+        columns: Gives them as columns, which the engine writes in each format.
     """
 
     records: Records | None = None
@@ -188,20 +188,15 @@ def encoded(
 ) -> bytes:
     """Return rows in a format, as written to a file; ``print_for_people`` prints the table.
 
-    Of what is ``untabled`` no table is made for JSON and Parquet.
+    Of what is ``untabled`` no table is made.
     """
     if format is Format.TABLE:
         text = io.StringIO()
         print_for_people(Console(file=text, width=WIDE, highlight=False))
         return text.getvalue().encode()
-    if format is Format.PARQUET:
-        buffer = io.BytesIO()
-        _parquet(rows, untabled)(buffer)
-        return buffer.getvalue()
-    if format is Format.JSON and untabled.records is not None:
-        return _json(untabled.records)
-    table = rows() if callable(rows) else rows
-    return _json(table.to_dicts()) if format is Format.JSON else table.write_csv().encode()
+    buffer = io.BytesIO()
+    _writing(rows, format, untabled)(buffer)
+    return buffer.getvalue()
 
 
 def _json(records: Records) -> bytes:
@@ -244,12 +239,32 @@ def _write_parquet(table: "pl.DataFrame", file: BinaryIO) -> None:
         raise
 
 
-def _parquet(rows: Rows, untabled: Untabled) -> Callable[[BinaryIO], None]:
-    """Return what writes rows as Parquet: the engine, if they are columns, else Polars."""
+def _writing(rows: Rows, format: Format, untabled: Untabled) -> Callable[[BinaryIO], object]:
+    """Return what writes rows for programs: the engine, if they are columns, else Polars."""
+    if format is Format.JSON and untabled.records is not None:
+        return partial(_write, _json(untabled.records))
     columns = untabled.columns()
     if columns is not None:
-        return columns.write_parquet
-    return partial(_write_parquet, rows() if callable(rows) else rows)
+        return _BY_ENGINE[format](columns)
+    table = rows() if callable(rows) else rows
+    match format:
+        case Format.PARQUET:
+            return partial(_write_parquet, table)
+        case Format.JSON:
+            return partial(_write, _json(table.to_dicts()))
+        case _:
+            return partial(_write, table.write_csv().encode())
+
+
+def _write(content: bytes, file: BinaryIO) -> None:
+    file.write(content)
+
+
+_BY_ENGINE: Mapping[Format, Callable[[ColumnParts], Callable[[BinaryIO], None]]] = {
+    Format.PARQUET: lambda columns: columns.write_parquet,
+    Format.JSON: lambda columns: columns.write_json,
+    Format.CSV: lambda columns: columns.write_csv,
+}
 
 
 def content(
@@ -258,10 +273,10 @@ def content(
     print_for_people: Callable[[Console], None],
     untabled: Untabled = NONE_UNTABLED,
 ) -> Content:
-    """Return what writes a file of rows: Parquet goes to the file as it is encoded."""
-    if format is Format.PARQUET:
-        return _parquet(rows, untabled)
-    return encoded(rows, format, print_for_people, untabled)
+    """Return what writes a file of rows, which go to the file as they are encoded."""
+    if format is Format.TABLE:
+        return encoded(rows, format, print_for_people, untabled)
+    return _writing(rows, format, untabled)
 
 
 def write_rows(
@@ -284,7 +299,7 @@ def write_rows(
         name = "standard error" if stderr else "standard output"
         raise UsageError(f"Parquet is binary and {name} is a terminal; add --out FILE")
     else:
-        stream.buffer.write(encoded(rows, format, print_for_people, untabled))
+        _writing(rows, format, untabled)(stream.buffer)
         stream.buffer.flush()
 
 

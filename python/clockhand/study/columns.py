@@ -69,6 +69,22 @@ class ColumnParts:
         """
         _engine.write_parquet(file, list(self.kinds.items()), list(self.parts))
 
+    def write_json(self, file: BinaryIO) -> None:
+        """Write the rows as JSON, an array of objects, row by row.
+
+        Raises:
+            OSError: the file cannot be written to.
+        """
+        _engine.write_json(file, list(self.kinds.items()), list(self.parts))
+
+    def write_csv(self, file: BinaryIO) -> None:
+        """Write the rows as CSV with a line of names, row by row.
+
+        Raises:
+            OSError: the file cannot be written to.
+        """
+        _engine.write_csv(file, list(self.kinds.items()), list(self.parts))
+
     def table(self) -> "pl.DataFrame":
         """Return the rows as a table of Polars."""
         import polars as pl
