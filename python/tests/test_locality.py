@@ -14,6 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import clockhand
+from clockhand import Trace, convert_traces, locality
 from clockhand.studies.locality.findings import knee, write_verdict
 from clockhand.studies.locality.tables import TABLES
 from conftest import Clockhand, assert_one_sentence, os_course, run_all
@@ -295,3 +296,33 @@ def test_the_documentation_lists_the_columns_of_every_table() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/locality.md").read_text(encoding="utf-8")
     for name, schema in TABLES.items():
         assert f"| `{name}` | `{', '.join(schema)}` |" in page
+
+
+def test_a_thinned_curve_has_exact_rows_and_says_how_far_lines_between_them_are_off(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    pages = [place * place % 4001 % 1700 for place in range(30_000)]
+    trace = Trace.from_arrays([page % 3 == 0 for page in pages], [page * 4096 for page in pages])
+    whole = locality(trace).miss_curve
+    found = locality(trace, points=40)
+    thin = found.miss_curve
+    assert 2 <= thin.height <= 40 < whole.height
+    assert thin.rows() == whole.join(thin.select("frames"), on="frames").rows()
+    [note] = [note for note in found.facts["traces"][0]["notes"] if "straight lines" in note]
+    assert note.startswith(f"the miss curve has {thin.height} of {whole.height:,} sizes; between")
+    stated = re.search(r"at most ([\d,.]+) misses or writes", note)
+    assert stated is not None
+    most = 0.0
+    for column in ("misses", "read_misses", "write_misses", "write_ios"):
+        line = np.interp(whole["frames"], thin["frames"], thin[column])
+        most = max(most, float(np.abs(line - whole[column].to_numpy()).max()))
+    assert abs(most - float(stated[1].replace(",", ""))) <= 0.05 + 1e-6
+    assert most < 0.01 * 30_000
+    convert_traces(trace, tmp_path / "t.parquet")
+    run = clockhand(
+        "locality", "t.parquet", "--rows", "miss-curve", "--points", "40", "--out", "c.csv"
+    )
+    assert run.code == 0 and "t.parquet: the miss curve has " in run.err, run.err
+    assert pl.read_csv(tmp_path / "c.csv").height == thin.height
+    refused = clockhand("locality", "t.parquet", "--points", "1")
+    assert refused.code == 2

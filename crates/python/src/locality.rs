@@ -23,6 +23,13 @@ struct SamplingFacts {
     footprint_standard_error: f64,
 }
 
+#[derive(Serialize)]
+struct ThinningFacts {
+    whole_points: u64,
+    points: u64,
+    most_moved_references: f64,
+}
+
 /// Columns of one table; numbers as NumPy arrays.
 struct Columns<'py>(Bound<'py, PyDict>);
 
@@ -165,15 +172,25 @@ pub(crate) fn locality<'py>(
         references: sampling.references,
         footprint_standard_error: sampling.footprint_standard_error,
     });
+    let (curve, thinning) = match options.points {
+        Some(points) if curve => {
+            let (curve, thinning) = analysed.curve.thinned(points);
+            (curve, Some(thinning))
+        }
+        _ => (analysed.curve, None),
+    };
+    let thinning = thinning.map(|it| ThinningFacts {
+        whole_points: it.whole_points,
+        points: it.points,
+        most_moved_references: it.most_moved_references,
+    });
     let whole = analysed.whole.map(|whole| whole_trace(py, whole, wanted)).transpose()?;
     let columns = Columns::new(py)
         .other("trace", pythonize(py, &TraceFacts::from(&analysed.trace))?)?
         .other("device", pythonize(py, &device_facts(&device, &analysed.device, cost))?)?
         .other("sampling", pythonize(py, &sampling)?)?
-        .other(
-            "curve",
-            curve_columns(py, analysed.curve, |reads, writes| cost.time_us(reads, writes))?,
-        )?
+        .other("thinning", pythonize(py, &thinning)?)?
+        .other("curve", curve_columns(py, curve, |reads, writes| cost.time_us(reads, writes))?)?
         .other("whole", whole)?;
     Ok(columns.0)
 }

@@ -68,8 +68,8 @@ pub use filecache::{
 };
 pub use locality::{
     InterReference, InvertedRange, Kind, Locality, LocalityOptions, LocalityStudy, MissCurve,
-    Ranking, Repeats, Sampling, StandardErrors, Ties, Wanted, WholeTrace, WindowPrediction,
-    WindowStudy, WorkingSet, WorkingSets, analyze_locality, predict_window,
+    Ranking, Repeats, Sampling, StandardErrors, Thinning, Ties, Wanted, WholeTrace,
+    WindowPrediction, WindowStudy, WorkingSet, WorkingSets, analyze_locality, predict_window,
 };
 pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;

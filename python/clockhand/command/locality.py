@@ -24,7 +24,7 @@ from clockhand.command.reading import with_reading
 from clockhand.command.study import run_shown, with_options
 from clockhand.studies.locality.findings import TOP_COLUMNS, knee, write_verdict
 from clockhand.studies.locality.run import LOCALITY, Locality, locality_with
-from clockhand.studies.locality.tables import KINDS
+from clockhand.studies.locality.tables import KINDS, THINNED
 from clockhand.study.facts import trace_label
 from clockhand.study.run import Study
 from clockhand.traces import Reading
@@ -91,6 +91,10 @@ def _locality(
     found: Locality = run_shown(
         _study_of(rows, name, report, plots), traces, options, jobs, reading
     )
+    for trace in found.facts["traces"]:
+        for note in trace["notes"]:
+            if note.startswith(THINNED):
+                say(f"{trace['name']}: {note}")
     columns = found.columns(name)
 
     def print_for_people(console: Console) -> None:

@@ -25,6 +25,8 @@ options! {
         /// Which of the pages with equally many writes ranks first: stable (who reached the count first), recent (who reached it
         /// last) or best (all of them).
         ties: String = Domain::Word { words: Ties::WORDS }, "stable";
+        /// Give the miss curve at no more than this many sizes, between which lines are closest to the others; a note says how close.
+        points: Option<u64> = Domain::Whole { least: 2, most: u64::MAX };
         /// How consecutive references to one page count: each, or collapsed to its first read and its first write.
         repeats: String = Domain::Word { words: Repeats::WORDS }, "each";
     }

@@ -19,6 +19,7 @@ from clockhand.studies.locality.tables import (
     parts_of,
     sampling_notes,
     table_of,
+    thinning_notes,
 )
 from clockhand.study.calls import in_python
 from clockhand.study.columns import ColumnParts, Part
@@ -186,7 +187,9 @@ def _analysed(
                 parts[name] += found
         else:
             rows[-1] |= lists_of(result, page_bytes)
-        traces.append({**result["trace"], "study_notes": sampling_notes(result["sampling"])})
+        notes = sampling_notes(result["sampling"])
+        notes += thinning_notes(result["thinning"], result["trace"])
+        traces.append({**result["trace"], "study_notes": notes})
         devices.append(result["device"])
     if on_rows is not None and cells:
         on_rows(list(enumerate(rows)))
@@ -221,6 +224,7 @@ def locality(
     repeats: str = "each",
     sample: float | int | str | None = None,
     seed: int = 0,
+    points: int | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -240,6 +244,8 @@ def locality(
             them, a rate above 0 and up to 1 as a float or as text (``"1%"``), or the most pages as
             a whole number from 32.
         seed: Seed of the choice of pages.
+        points: Give the miss curve at no more than this many sizes, from 2, chosen so that straight
+            lines between them are closest to the others; a note in the facts says how close.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -256,6 +262,7 @@ def locality(
         "device": device,
         "sample": sample_text(sample),
         "seed": seed,
+        "points": points,
         "ties": ties,
         "repeats": repeats,
     }

@@ -213,6 +213,22 @@ def sampling_notes(sampling: Mapping[str, Any] | None) -> list[str]:
     ]
 
 
+THINNED = "the miss curve has "
+"""Begins what is noted of a thinned curve."""
+
+
+def thinning_notes(thinning: Mapping[str, Any] | None, trace: Mapping[str, Any]) -> list[str]:
+    """Say how far a thinned miss curve is from the whole one, if it was thinned."""
+    if thinning is None:
+        return []
+    moved = thinning["most_moved_references"]
+    return [
+        f"{THINNED}{thinning['points']:,} of {thinning['whole_points']:,} sizes; between them, "
+        f"straight lines are off by at most {moved:,.1f} misses or writes, "
+        f"{100 * moved / max(1, trace['references']):.2g} % of the references"
+    ]
+
+
 def _rankings(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     rankings: list[dict[str, Any]] = [] if result["whole"] is None else result["whole"]["rankings"]
     return rankings
