@@ -111,6 +111,19 @@ def test_patterns_name_trace_files(tmp_path: Path) -> None:
         clockhand.simulate(f"{tmp_path}/*.none", policies="clock", frames=2)
 
 
+def test_folders_of_a_pattern_are_themselves_whatever_their_names(tmp_path: Path) -> None:
+    for name in ("study [v2]", "a*b", "~", "q?"):
+        folder = tmp_path / name
+        folder.mkdir()
+        clockhand.convert_traces(trace(10), folder / "t.parquet")
+        rows = clockhand.simulate(f"{folder}/*.parquet", policies="clock", frames=2)
+        assert rows["trace"].to_list() == [f"{folder}/t.parquet"]
+        (folder / "e.toml").write_text(
+            'question = "q"\nexpected = "e"\ntraces = "*.parquet"\npolicies = "clock"\nframes = 2\n'
+        )
+        assert run_sweep(read_experiment(folder / "e.toml")).rows.height == 1
+
+
 def test_a_misspelt_keyword_is_named_with_the_one_that_was_meant() -> None:
     call: Any = clockhand.simulate
     with pytest.raises(TypeError, match=r"no keyword argument 'policy'; did you mean 'policies'\?"):

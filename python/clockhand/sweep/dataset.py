@@ -1,7 +1,8 @@
 """The dataset of a sweep: a folder of Parquet files that only ever grows by whole files.
 
 A part is written beside its final name and renamed, so that a sweep that is killed leaves no broken
-one. A cell is identified by its layout's key; where two parts hold the same cell, which two
+one. Its name holds the checksum of its content, so that a damaged one is never read as other
+numbers. A cell is identified by its layout's key; where two parts hold the same cell, which two
 simultaneous sweeps may cause, reading drops one of them, always the same one.
 """
 
@@ -10,12 +11,12 @@ import hashlib
 import io
 import json
 import os
-import secrets
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO
 
 import polars as pl
 
@@ -26,17 +27,32 @@ from clockhand.study.policies import name_of, told_by
 from clockhand.study.remote import RemoteFolder, is_address, local_path, private_folder
 from clockhand.study.run import Columns, Study
 from clockhand.study.sampling import SAMPLE_COLUMNS
+from clockhand.study.sizes import bytes_text
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 
 KEY = PAGES.key
 """The columns that say which cell a row of page policies is: equal keys mean equal numbers."""
 
+DAMAGED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError)
+"""What reading a damaged Parquet file may raise."""
+
 FACTS = "clockhand_facts"
+TOLD = {"command", "version", "created", "seed", "traces"}
+"""What the facts of every part tell."""
+
 NEWER_COLUMNS = ("permission_faults", *SAMPLE_COLUMNS)
 """Columns that older parts lack; their cells have no value. What is newer and follows from others,
 as ``kind`` does from the policy, is made of them."""
 FIRST_DIGITS = 8
 PARTS = "part-*.parquet"
+CHECKED = re.compile(r"part-([0-9a-f]{32})\.parquet")
+"""The name of a part that holds its checksum; older ones, and ones renamed by hand, hold none."""
+
+MOST_BYTES = 512 << 20
+"""What the rows of a part may take in memory, however small it is."""
+
+MOST_TIMES = 100
+"""How many times its own size the rows of a large part may take in memory."""
 
 
 def within(folder: str | os.PathLike[str], name: str) -> str:
@@ -64,6 +80,8 @@ class Dataset:
         self.layout = layout
         self._remote: RemoteFolder | None = None
         self._is_copied = False
+        self._checked: set[tuple[Path, int, int]] = set()
+        self._cannot_write: OSError | None = None
         if not is_address(self.name):
             self.folder = Path(self.name)
         elif (local := local_path(self.name)) is not None:
@@ -129,10 +147,11 @@ class Dataset:
         frame = pl.DataFrame(rows, schema=self.layout.schema)
         told = {**facts, "study": self.layout.study.name}
         frame.write_parquet(buffer, metadata={FACTS: json.dumps(told)})
-        part = self.folder / f"part-{secrets.token_hex(8)}.parquet"
+        content = buffer.getvalue()
+        part = self.folder / f"part-{_checksum(io.BytesIO(content))}.parquet"
         if self._remote is not None:
-            self._remote.write(part.name, buffer.getvalue())
-        publish({part: buffer.getvalue()}, folder=self.folder)
+            self._remote.write(part.name, content)
+        publish({part: content}, folder=self.folder)
 
     def _copy(self) -> None:
         """Make the copy of a dataset at an address the same as that, once."""
@@ -151,19 +170,49 @@ class Dataset:
         self._is_copied = True
 
     def _facts_of(self, part: Path) -> dict[str, Any]:
-        with self._named(part):
-            return _read_facts(part)
+        with self._opened(part) as file:
+            return _read_facts(file)
 
     @contextmanager
-    def _named(self, part: Path) -> Iterator[None]:
-        """Tell of a damaged part under the name that its owner knows."""
-        try:
-            yield
-        except (pl.exceptions.PolarsError, OSError, KeyError, ValueError) as error:
+    def _opened(self, part: Path) -> Iterator[BinaryIO]:
+        """Open a part that is as it was written; tell of a damaged one under the name that its
+        owner knows.
+
+        It is read from the open file: Polars takes names for patterns, and ``~`` for a home.
+        """
+        with open(part, "rb") as file:
+            try:
+                self._check(part, file)
+                yield file
+            except (*DAMAGED, OSError) as error:
+                raise ClockhandError(
+                    f"{self.name}/{part.name} is damaged or no part of a dataset; delete it, and "
+                    "the sweep computes its cells again"
+                ) from error
+
+    def _check(self, part: Path, file: io.BufferedReader) -> None:
+        """Compare a part with its checksum, and what it asks for with what a part may; once.
+
+        Raises:
+            ValueError: it is another content than was written.
+            ClockhandError: its rows would take too much memory.
+        """
+        known = os.fstat(file.fileno())
+        state = (part, known.st_mtime_ns, known.st_size)
+        if state in self._checked:
+            return
+        named = CHECKED.fullmatch(part.name)
+        if named is not None and _checksum(file) != named[1]:
+            raise ValueError(f"the checksum of {part.name} is another one")
+        asked, most = _engine.parquet_demand(part), max(MOST_BYTES, MOST_TIMES * known.st_size)
+        if asked > most:
             raise ClockhandError(
-                f"{self.name}/{part.name} is damaged or no part of a dataset; delete it, and the "
-                "sweep computes its cells again"
-            ) from error
+                f"{self.name}/{part.name} has {bytes_text(known.st_size)} and asks for "
+                f"{bytes_text(asked)} of memory, more than a part of a dataset does "
+                f"({bytes_text(most)}); delete it, and the sweep computes its cells again"
+            )
+        self._checked.add(state)
+        file.seek(0)
 
     def cells(self, *, lists: bool = True) -> pl.DataFrame:
         """Return all cells of this version of the numbers, each once, in the order of their keys.
@@ -188,27 +237,43 @@ class Dataset:
         return [self._facts_of(part) for part in self.parts()]
 
     def _read(self, part: Path, wanted: Columns) -> pl.DataFrame:
-        with self._named(part):
-            return _read_part(part, self.layout, wanted)
+        with self._opened(part) as file:
+            return _read_part(file, self.layout, wanted)
 
     def remove_leftovers(self) -> None:
-        """Remove what killed sweeps left half-written, unless another sweep is at work."""
+        """Remove what killed sweeps left half-written, unless another sweep is at work, or nothing
+        can be removed."""
         if not self.folder.is_dir():
             return
-        with open(self.folder / ".lock", "a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                return
+        with suppress(OSError), open(self.folder / ".lock", "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove_leftovers(self.folder)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Keep other sweeps from removing leftovers; any number of them may be at work at once."""
+        """Keep other sweeps from removing leftovers; any number of them may be at work at once.
+
+        A folder that cannot be written to is read as it is: if it has every cell, nothing is to be
+        written.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / ".lock", "a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH)
+        with ExitStack() as stack:
+            try:
+                lock = stack.enter_context(open(self.folder / ".lock", "a"))
+            except OSError as error:
+                self._cannot_write = OSError(error.errno, error.strerror, self.name)
+            else:
+                fcntl.flock(lock, fcntl.LOCK_SH)
             yield
+
+    def check_writable(self) -> None:
+        """Find out before cells are computed that they can be kept.
+
+        Raises:
+            OSError: the folder cannot be written to.
+        """
+        if self._cannot_write is not None:
+            raise self._cannot_write
 
     def report(self) -> tuple[pl.DataFrame, Any]:
         """Return all cells in an order for reading, and how they were made.
@@ -250,8 +315,15 @@ def _each_once(parts: Iterable[pl.DataFrame], layout: Layout, schema: Columns) -
     return current.sort(*key, *spelling).unique(key, keep="first", maintain_order=True)
 
 
-def _read_part(part: Path, layout: Layout, wanted: Columns) -> pl.DataFrame:
+def _checksum(file: io.BytesIO | io.BufferedReader) -> str:
+    """Return the checksum of a part's content, half a SHA-256."""
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+def _read_part(part: BinaryIO, layout: Layout, wanted: Columns) -> pl.DataFrame:
     held = [name for name in pl.read_parquet_schema(part) if name in wanted]
+    part.seek(0)
     cells = pl.read_parquet(part, columns=held, hive_partitioning=False)
     older = [name for name in layout.options if name in layout.key]
     defaults = [
@@ -268,11 +340,14 @@ def _read_part(part: Path, layout: Layout, wanted: Columns) -> pl.DataFrame:
     if "kind" in wanted and "kind" not in cells.columns:
         kinds = [told_by(text) for text in cells["policy"]]
         cells = cells.with_columns(pl.Series("kind", kinds, pl.String))
-    return cells.select(*wanted)
+    return cells.select(pl.col(name).cast(kind) for name, kind in wanted.items())
 
 
-def _read_facts(part: Path) -> dict[str, Any]:
-    return cast(dict[str, Any], json.loads(pl.read_parquet_metadata(part)[FACTS]))
+def _read_facts(part: BinaryIO) -> dict[str, Any]:
+    facts = json.loads(pl.read_parquet_metadata(part)[FACTS])
+    if not isinstance(facts, dict) or not facts.keys() >= TOLD:
+        raise ValueError("facts that tell too little")
+    return facts
 
 
 def merged(parts: Iterable[Mapping[str, Any]], layout: Layout, cells: pl.DataFrame) -> Any:

@@ -178,6 +178,7 @@ class _Run:
         """Have a cluster compute what is missing; then :meth:`run` finds everything kept."""
         tasks = [task for trace in self.experiment.traces for task in self._tasks(trace)]
         if tasks:
+            self.dataset.check_writable()
             taken: set[Key] = set()
             run_tasks(cluster, tasks, partial(self._take, taken))
         self.done = 0
@@ -347,6 +348,7 @@ class _Run:
     def _run_task(
         self, task: Task, positions: Sequence[int], following: str | None
     ) -> list[_Group]:
+        self.dataset.check_writable()
         run = Run(task, self._jobs, lambda *_: self._show(), self._last)
         groups = []
         told = 0
