@@ -182,6 +182,7 @@ mod tests {
             errors: None,
         };
         let (thin, told) = straight.thinned(2);
-        assert_eq!((thin.frames, told.most_moved_references), (vec![1, 100], 0.0));
+        assert_eq!(thin.frames, [1, 100]);
+        assert!(told.most_moved_references < 1e-9, "{told:?}");
     }
 }
