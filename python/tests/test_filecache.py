@@ -43,8 +43,9 @@ def block_trace(tmp_path: Path) -> Path:
 
 def test_second_touch_admits_what_its_history_remembers() -> None:
     run = clockhand.filecache(
-        trace_of(TOUCHES), capacity=2, admissions="second-touch", history=3, devices="scm:ratio=1"
-    )
+        trace_of(TOUCHES), capacity=2, admissions="second-touch", history=3, devices="scm:ratio=1",
+        insert="half",
+    )  # fmt: skip
     (row,) = run.rows.to_dicts()
     counts = [row[name] for name in ("hits", "misses", "admitted", "bypassed", "evictions")]
     assert counts == [2, 10, 3, 7, 1]
@@ -64,10 +65,13 @@ def test_json_is_an_array_of_rows_with_the_columns_of_the_contract_first(
     run = clockhand(
         "filecache", "block.trace", "--capacity", "0,2,50%", "--admission",
         "always,write-around", "--policy", "lru,cflru:window_pages=1", "--device",
-        "hdd,scm:ratio=1", "--break-even", "--format", "json",
+        "hdd,scm:ratio=1", "--insert", "all", "--break-even", "--format", "json",
     )  # fmt: skip
     assert (run.code, run.err) == (0, "")
     rows = json.loads(run.out)
+    assert [row["insert"] for row in rows[:6]] == ["half", "copy", "storage"] * 2
+    assert [row["required_hits"] for row in rows[:6]] == [1, 1, 1, 2, 4, 5]
+    rows = [row for row in rows if row["insert"] == "copy"]
     order = [(row["capacity"], row["policy"], row["admission"], row["device"]) for row in rows]
     assert order == [
         (capacity, policy, admission, device)
@@ -79,7 +83,6 @@ def test_json_is_an_array_of_rows_with_the_columns_of_the_contract_first(
     assert list(rows[0])[: len(CONTRACT)] == CONTRACT
     assert list(rows[0]) == list(SCHEMA)
     assert all(row["misses"] == row["admitted"] + row["bypassed"] for row in rows)
-    assert [row["required_hits"] for row in rows[:2]] == [1, 2]
 
 
 @pytest.mark.usefixtures("block_trace")
@@ -113,20 +116,23 @@ def test_the_table_ends_with_whether_a_cache_pays(clockhand: Clockhand) -> None:
 def test_break_even_needs_no_trace(clockhand: Clockhand) -> None:
     run = clockhand(
         "filecache", "--break-even", "--device", "hdd,scm:ratio=1", "--page-size", "4KiB,64KiB",
-        "--format", "json",
+        "--insert", "half,scm:ratio=2", "--format", "json",
     )  # fmt: skip
     assert (run.code, run.err) == (0, "")
     rows = json.loads(run.out)
     assert list(rows[0]) == list(BREAK_EVEN_SCHEMA)
-    known = [(row["device"], row["block_bytes"], row["required_hits"]) for row in rows]
-    assert known == [
-        ("hdd", 4096, 1),
-        ("scm:ratio=1", 4096, 2),
-        ("hdd", 65536, 1),
-        ("scm:ratio=1", 65536, 2),
+    known = [
+        (row["device"], row["block_bytes"], row["insert"], row["required_hits"]) for row in rows
     ]
-    # T = 1.3 t and T_m = T + 960 ns = T + 0.3 t: h > 1.
-    assert rows[1]["bypass_time_us"] == pytest.approx(4.16)
+    # A read of scm:ratio=2 takes two hits: h > 2 / 0.3.
+    assert known == [
+        (device, block_bytes, insert, hits)
+        for block_bytes in (4096, 65536)
+        for device, counts in (("hdd", (1, 1)), ("scm:ratio=1", (2, 7)))
+        for insert, hits in zip(("half", "scm:ratio=2"), counts, strict=True)
+    ]
+    assert rows[2]["bypass_time_us"] == pytest.approx(4.16)
+    assert rows[2]["admit_time_us"] == pytest.approx(5.76)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +143,12 @@ def test_break_even_needs_no_trace(clockhand: Clockhand) -> None:
         (["--capacity", "5", "--admission", "secnd-touch"], 'did you mean "second-touch"?'),
         (["--capacity", "5", "--admission", "z*"], "matches nothing; there are: always"),
         (["--capacity", "5", "--admission", "tinylfu", "--policy", "clock"], "use fifo, lru"),
-        (["--capacity", "5", "--policy", "bound"], "--policy bound"),
+        (["--capacity", "5", "--policy", "bound:effort=3"], "--policy bound takes no effort"),
+        (["--capacity", "5", "--admission", "belady"], "use --policy min with belady"),
+        (["--capacity", "5", "--reuse", "0"], "--reuse 0 is out of range"),
+        (["--capacity", "5", "--insert", "thrice"], "give half, copy, storage, all, or a device"),
+        (["--capacity", "5", "--insert", "half", "--insert-ns", "3"], "give one of them"),
+        (["--capacity", "5", "--device", "scm:ratio=1/2"], "is below 1; give a number from 1"),
         (["--capacity", "5", "--history", "0"], "--history 0 is out of range"),
         (["--capacity", "5", "--admit-after", "-1"], "--admit-after -1 is out of range"),
         (["--capacity", "5", "--insert-ns", "-1"], "--insert-ns -1 is out of range"),
@@ -196,6 +207,41 @@ def test_a_report_has_every_figure_and_row(tmp_path: Path) -> None:
     keys = ("required-hits", "hit-ratio", "time-hdd", "time-scm-ratio-1", "time_ranking",
             "time_heat_map")  # fmt: skip
     assert names == {f"{key}.{suffix}" for key in keys for suffix in ("svg", "png")}
+
+
+def test_no_cache_that_knows_the_future_beats_the_bound(tmp_path: Path) -> None:
+    run = clockhand.filecache(
+        loop(), capacity="1%,2%", policies="min,bound", admissions="always,belady",
+        devices="scm:ratio=1,hdd", insert="half,copy",
+    )  # fmt: skip
+    bounds = run.rows.filter(policy="bound")
+    assert bounds["admission"].to_list() == [None] * 2 * 2 * 2
+    least = bounds.select("capacity", "device", "insert", least="time_us", most="hits")
+    beside = run.rows.filter(policy="min").join(least, on=["capacity", "device", "insert"])
+    assert beside.height == 2 * 2 * 2 * 2
+    assert (beside["least"] <= beside["time_us"]).all() and (beside["most"] >= beside["hits"]).all()
+    belady = run.rows.filter(admission="belady", device="scm:ratio=1")
+    assert set(belady["admission_resolved"]) == {"belady:reuse=2", "belady:reuse=4"}
+    sentences = findings(run.rows, run.facts)
+    assert any(
+        sentence.startswith("On scm:ratio=1 (insertion: half) no cache of")
+        for sentence in sentences
+    )
+    run.write_report(tmp_path / "report.html")
+    assert "bound" in (tmp_path / "report.html").read_text()
+
+
+def test_a_disk_seeks_once_for_a_record_of_several_blocks() -> None:
+    addresses = np.array([0, 0, 8 * 4096], dtype=np.uint64)
+    sizes = np.array([8 * 4096, 8 * 4096, 4096], dtype=np.uint32)
+    trace = clockhand.Trace.from_arrays([False] * 3, addresses, sizes, name="records")
+    (row,) = clockhand.filecache(trace, capacity=8, devices="hdd").rows.to_dicts()
+    assert (row["hits"], row["misses"]) == (8, 9)
+    seek_us, page_us, stack_us, hit_us = 34_700 / 3, 20.48, 0.3 * 3.2, 3.2
+    misses_us = 2 * seek_us + 9 * (page_us + stack_us)
+    assert row["time_us"] == pytest.approx(misses_us + 9 * hit_us + 8 * hit_us, rel=1e-12)
+    without_us = 3 * seek_us + 17 * (page_us + stack_us)
+    assert row["time_without_cache_us"] == pytest.approx(without_us, rel=1e-12)
 
 
 def hits_of_lru(blocks: list[int], capacity: int, touches: int) -> int:

@@ -15,7 +15,12 @@ from clockhand.reproduce import ScmReproduction, read_scm_experiment, reproduce_
 from clockhand.reproduce.claims import Claim, Verdict
 from clockhand.reproduce.scm_caching_claims import DISK, SCM, judge_caching
 from clockhand.reproduce.scm_claims import best_pages, judge_paging
-from clockhand.reproduce.scm_experiment import Measured, MeasuredPoint, read_measured
+from clockhand.reproduce.scm_experiment import (
+    READINGS_JUDGED,
+    Measured,
+    MeasuredPoint,
+    read_measured,
+)
 from clockhand.reproduce.scm_mobile_claims import judge_mobile, knee
 from conftest import Clockhand, assert_one_sentence
 
@@ -25,8 +30,14 @@ WORKLOADS = ("freecell", "gedit", "gqview", "kghostview", "xmms")
 SERVERS = ("web server", "proxy server")
 APPLICATIONS = ("facebook", "angrybirds", "youtube", "farmstory", "chrome")
 SIZES = [512 << doubling for doubling in range(8)]
-HITS = pl.DataFrame({"device": [DISK, SCM], "required_hits": [1, 2]})
-CLAIMS = 33
+HITS = pl.DataFrame(
+    [
+        {"device": device, "insert": insert, "required_hits": hits}
+        for device, hits in ((DISK, 1), (SCM, 2))
+        for insert in READINGS_JUDGED
+    ]
+)
+CLAIMS = 47
 
 
 def made_rows(best_for_faults: dict[str, int], fastest: dict[float, int]) -> pl.DataFrame:
@@ -80,11 +91,13 @@ def servers(disk: float, scm: float, admission: float) -> pl.DataFrame:
                 "capacity_share": share,
                 "device": device,
                 "admission": rule,
+                "insert": insert,
                 "time_us": 100.0 * (1 - gain),
                 "time_without_cache_us": 100.0,
             }
             for server in SERVERS
             for share in (0.1, 0.4, 0.8)
+            for insert in READINGS_JUDGED
             for (device, rule), gain in saved.items()
         ]
     )
@@ -110,10 +123,11 @@ def test_servers_and_a_machine_as_the_paper_tells_them_reproduce_its_claims() ->
 
 
 def test_servers_and_a_machine_unlike_the_paper_do_not() -> None:
-    hits = HITS.with_columns(required_hits=pl.Series([2, 1]))
+    hits = HITS.with_columns(required_hits=3 - pl.col("required_hits"))
     rows = servers(-0.1, 0.04, -0.2)
     verdicts = verdicts_of(judge_caching(rows, hits, measured(0.9, 1.0, 0.5)))
-    assert verdicts.pop("two-hits") is Verdict.DIRECTION
+    for insert in READINGS_JUDGED:
+        assert verdicts.pop(f"two-hits-{insert}") is Verdict.DIRECTION
     assert set(verdicts.values()) == {Verdict.CONTRADICTED}
 
 
@@ -134,8 +148,8 @@ def test_gains_of_admission_are_a_range_if_both_ends_are_near() -> None:
     last = (pl.col("capacity_share") == 0.8) & (pl.col("admission") == "second-touch")
     rows = rows.with_columns(time_us=pl.when(last).then(60.0).otherwise("time_us"))
     verdicts = verdicts_of(judge_caching(rows, HITS, measured(1.3, 1.0, 0.5)))
-    assert verdicts["admission-over-lru"] is Verdict.REPRODUCED
-    assert verdicts["admission-over-lru-practical"] is Verdict.DIRECTION
+    assert verdicts["admission-over-lru-copy"] is Verdict.REPRODUCED
+    assert verdicts["admission-over-lru-copy-practical"] is Verdict.DIRECTION
 
 
 def mobile(times_ns: list[float], hit_ratios: list[float]) -> pl.DataFrame:

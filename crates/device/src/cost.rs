@@ -6,16 +6,21 @@ use num_traits::{CheckedAdd, CheckedDiv, CheckedMul, One, ToPrimitive, Zero};
 
 use crate::exact::Exact;
 use crate::profile::{Charging, Operation, Profile, Speed};
+use crate::request::{Joined, RequestCost};
 
 /// What reading or writing one page costs, exactly.
 ///
 /// `None` means that the device's profile does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageCost {
-    /// Time to read the page, in µs.
+    /// Time to read the page by itself, in µs.
     pub read_time_us: Exact,
-    /// Time to write the page, in µs; includes the erase where the device charges it.
+    /// Time to write the page by itself, in µs; includes the erase where the device charges it.
     pub write_time_us: Exact,
+    /// What the time of a read consists of.
+    pub read: RequestCost,
+    /// What the time of a write consists of.
+    pub write: RequestCost,
     /// Energy to read the page, in µJ.
     pub read_energy_uj: Option<Exact>,
     /// Energy to write the page, in µJ; includes the erase where the device charges it.
@@ -24,15 +29,20 @@ pub struct PageCost {
 }
 
 impl PageCost {
-    /// `times_us` and `energies_uj` are (read, write). `None` if the write/read ratio is too long a
-    /// fraction for 64-bit terms.
-    fn new(times_us: (Exact, Exact), energies_uj: (Option<Exact>, Option<Exact>)) -> Option<Self> {
-        let (read_time_us, write_time_us) = times_us;
+    /// `energies_uj` are (read, write). `None` if the write/read ratio is too long a fraction for 64-bit terms.
+    fn new(
+        read: RequestCost,
+        write: RequestCost,
+        energies_uj: (Option<Exact>, Option<Exact>),
+    ) -> Option<Self> {
+        let (read_time_us, write_time_us) = (read.of_one_page()?, write.of_one_page()?);
         let ratio = write_time_us.checked_div(&read_time_us)?;
         let write_read_ratio = Ratio::new(ratio.numer().to_u64()?, ratio.denom().to_u64()?);
         Some(PageCost {
             read_time_us,
             write_time_us,
+            read,
+            write,
             read_energy_uj: energies_uj.0,
             write_energy_uj: energies_uj.1,
             write_read_ratio,
@@ -49,12 +59,12 @@ impl PageCost {
         rounded_sum(&self.read_time_us, read_ios, &self.write_time_us, write_ios)
     }
 
-    /// Time of reads and writes on several devices, in µs, summed exactly and rounded once.
-    pub fn total_time_us(parts: &[(&PageCost, u64, u64)]) -> f64 {
-        let terms = parts.iter().flat_map(|(cost, reads, writes)| {
-            [(&cost.read_time_us, *reads), (&cost.write_time_us, *writes)]
-        });
-        rounded_total(terms)
+    /// Time of requests on several devices, in µs, summed exactly and rounded once. Each part has the pages that were moved
+    /// in one direction, and which of them shared requests.
+    pub fn total_time_us(parts: &[(&RequestCost, u64, &Joined)]) -> f64 {
+        let sum = parts.iter().map(|(cost, pages, joined)| cost.time_us(*pages, joined));
+        let sum = sum.sum::<BigRational>();
+        sum.to_f64().expect("a sum of I/O times is in the range of binary64")
     }
 
     /// Energy of reads and writes on several devices, in µJ, summed exactly and rounded once; `None` unless every device
@@ -123,25 +133,31 @@ pub(crate) fn page_cost(
 ) -> Option<PageCost> {
     let units = units_per_page(profile, page_bytes);
     let half_rotation_time_us = half_rotation_time_us(profile)?;
-    let request_time_us = |operation: &Operation| {
-        operation_time_us(profile, operation, &units)?.checked_add(&half_rotation_time_us)
+    let request_cost = |operation: &Operation, erase_us: Exact| {
+        let setup_us = operation.setup_time_us.checked_add(&half_rotation_time_us)?;
+        Some(RequestCost {
+            setup_us: setup_us.checked_mul(ratio)?,
+            transfer_us: units_time_us(profile, operation, &units)?.checked_mul(ratio)?,
+            erase_us: erase_us.checked_mul(ratio)?,
+        })
     };
     let energy_uj = |operation: &Operation| match &operation.energy_uj {
         Some(energy) => energy.checked_mul(&units).map(Some),
         None => Some(None),
     };
-    let read_time_us = request_time_us(&profile.read)?;
-    let mut write_time_us = request_time_us(&profile.write)?;
+    let mut erase_us = Exact::zero();
     let mut write_energy_uj = energy_uj(&profile.write)?;
     if let (Some(erase), true) = (&profile.erase, erase_charged) {
-        write_time_us = write_time_us.checked_add(&operation_time_us(profile, erase, &units)?)?;
+        let units_us = units_time_us(profile, erase, &units)?;
+        erase_us = erase.setup_time_us.checked_add(&units_us)?;
         write_energy_uj = match (write_energy_uj, energy_uj(erase)?) {
             (Some(write), Some(erase)) => Some(write.checked_add(&erase)?),
             _ => None,
         };
     }
-    let times_us = (read_time_us.checked_mul(ratio)?, write_time_us.checked_mul(ratio)?);
-    PageCost::new(times_us, (energy_uj(&profile.read)?, write_energy_uj))
+    let read = request_cost(&profile.read, Exact::zero())?;
+    let write = request_cost(&profile.write, erase_us)?;
+    PageCost::new(read, write, (energy_uj(&profile.read)?, write_energy_uj))
 }
 
 fn units_per_page(profile: &Profile, page_bytes: u64) -> Exact {
@@ -160,7 +176,8 @@ fn half_rotation_time_us(profile: &Profile) -> Option<Exact> {
     }
 }
 
-fn operation_time_us(profile: &Profile, operation: &Operation, units: &Exact) -> Option<Exact> {
+/// The time of the units themselves, without what is spent before the first.
+fn units_time_us(profile: &Profile, operation: &Operation, units: &Exact) -> Option<Exact> {
     let unit_time_us = match &operation.speed {
         Speed::TimeUs(time_us) => *time_us,
         Speed::Iops(iops) => Exact::from_integer(1_000_000).checked_div(iops)?,
@@ -169,7 +186,7 @@ fn operation_time_us(profile: &Profile, operation: &Operation, units: &Exact) ->
             Exact::from_integer(profile.unit_bytes.into()).checked_div(rate)?
         }
     };
-    operation.setup_time_us.checked_add(&unit_time_us.checked_mul(units)?)
+    unit_time_us.checked_mul(units)
 }
 
 #[cfg(test)]

@@ -44,10 +44,10 @@ impl Device {
         }
         if let Some(option) = &self.profile.ratio {
             let choices: Vec<String> = option.choices.iter().map(readable).collect();
-            let accepted = if choices.is_empty() {
-                "any positive number".to_owned()
-            } else {
-                format!("one of {}", choices.join(", "))
+            let accepted = match (&option.least, choices.is_empty()) {
+                (_, false) => format!("one of {}", choices.join(", ")),
+                (Some(least), true) => format!("any number from {}", readable(least)),
+                (None, true) => "any positive number".to_owned(),
             };
             options.push(format!(
                 "ratio={} ({accepted}), multiplies every time",

@@ -7,7 +7,7 @@ use num_traits::One;
 
 use crate::cost::{PageCost, page_cost};
 use crate::error::DeviceError;
-use crate::exact::{Exact, parse_decimal, readable};
+use crate::exact::{Exact, exact_text, parse_fraction, readable};
 use crate::profile::Profile;
 use crate::selection::Selection;
 
@@ -210,7 +210,16 @@ fn unknown_option(profile: &Profile, key: &str) -> String {
 
 fn parse_ratio(profile: &Profile, value: &str) -> Result<Exact, String> {
     let choices = profile.ratio.as_ref().map_or(&[][..], |option| &option.choices);
-    let ratio = parse_decimal(value);
+    let least = profile.ratio.as_ref().and_then(|option| option.least);
+    let ratio = parse_fraction(value);
+    if let (Ok(ratio), Some(least)) = (&ratio, &least)
+        && ratio < least
+    {
+        let least = readable(least);
+        return Err(format!(
+            "ratio '{value}' is below {least}; give a number from {least}, such as 2.5 or 40/3"
+        ));
+    }
     if choices.is_empty() {
         return ratio.map_err(|problem| format!("ratio: {problem}"));
     }
@@ -226,7 +235,7 @@ fn parse_erase(value: &str) -> Result<bool, String> {
 
 fn resolved_text(target: &str, profile: &Profile, erase_charged: bool, ratio: &Exact) -> String {
     let erase = profile.erase.as_ref().map(|_| format!("erase={erase_charged}"));
-    let ratio = profile.ratio.as_ref().map(|_| format!("ratio={}", readable(ratio)));
+    let ratio = profile.ratio.as_ref().map(|_| format!("ratio={}", exact_text(ratio)));
     let options: Vec<String> = erase.into_iter().chain(ratio).collect();
     if options.is_empty() { target.to_owned() } else { format!("{target}:{}", options.join(",")) }
 }

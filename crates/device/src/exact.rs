@@ -3,7 +3,7 @@
 use std::fmt;
 
 use num_rational::Ratio;
-use num_traits::{CheckedMul, ToPrimitive};
+use num_traits::{CheckedDiv, CheckedMul, ToPrimitive};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 /// An exact, non-negative number.
@@ -37,6 +37,14 @@ pub(crate) fn parse_decimal(text: &str) -> Result<Exact, String> {
     if in_range { Ok(value) } else { Err(refused()) }
 }
 
+/// Reads a decimal or a fraction of two, such as `40/3`, exactly.
+pub(crate) fn parse_fraction(text: &str) -> Result<Exact, String> {
+    let Some((above, below)) = text.split_once('/') else { return parse_decimal(text) };
+    let parts = parse_decimal(above).ok().zip(parse_decimal(below).ok());
+    let value = parts.and_then(|(above, below)| above.checked_div(&below));
+    value.ok_or_else(|| format!("'{text}' is not a fraction of two numbers, each {EXPECTED}"))
+}
+
 /// A positive number as a profile writes it, integer or decimal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Decimal(pub(crate) Exact);
@@ -65,6 +73,11 @@ impl Visitor<'_> for DecimalVisitor {
         // to 15 digits, that is the number as its author wrote it.
         parse_decimal(&value.to_string()).map(Decimal).map_err(E::custom)
     }
+}
+
+/// Writes a number so that [`parse_fraction`] reads the same one: a decimal, or else a fraction.
+pub(crate) fn exact_text(value: &Exact) -> String {
+    decimal_text(value).unwrap_or_else(|| format!("{}/{}", value.numer(), value.denom()))
 }
 
 /// Writes a number for people: `284.2` where a short decimal is exact, else `200/7 (28.571429)`.
@@ -122,6 +135,19 @@ mod tests {
             "99999999999999999999999999999999999999999999",
         ] {
             assert!(parse_decimal(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fraction_is_read_as_it_is_written() {
+        assert_eq!(parse_fraction("40/3"), Ok(Exact::new(40, 3)));
+        assert_eq!(parse_fraction("2.5/0.5"), Ok(Exact::from_integer(5)));
+        assert_eq!(parse_fraction("2.50"), Ok(Exact::new(5, 2)));
+        for value in [Exact::new(40, 3), Exact::new(5, 2), Exact::from_integer(1)] {
+            assert_eq!(parse_fraction(&exact_text(&value)), Ok(value));
+        }
+        for text in ["/", "1/", "1/0", "/3", "1/2/3", "-1/3", "40 / 3"] {
+            assert!(parse_fraction(text).is_err(), "{text}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! What an operation costs on a storage device.
 //!
 //! A [`Device`] is a profile, read from TOML, with its options settled. It prices one page:
-//! [`Device::page_cost`] gives exact times, energies and the write/read ratio. Built-in profiles are
+//! [`Device::page_cost`] gives exact times, energies and the write/read ratio. A [`RequestCost`] prices requests of several
+//! pages, which are set up once. Built-in profiles are
 //! the files of `profiles/`; a new file there is a new device.
 //!
 //! A flash drive with garbage collection is a [`flash::Drive`]; an [`Ssd`] is one that a file of `ssd-profiles/` or the
@@ -26,6 +27,7 @@ mod exact;
 pub mod flash;
 mod measured;
 mod profile;
+mod request;
 mod selection;
 mod ssd;
 mod ssd_mapping;
@@ -36,5 +38,6 @@ pub use cost::PageCost;
 pub use device::{BuiltIn, Device, built_in};
 pub use error::DeviceError;
 pub use exact::Exact;
+pub use request::{Joined, RequestCost};
 pub use ssd::{Ssd, built_in_ssds};
 pub use ssd_profile::{FlashTimes, NonVolatileMemory};

@@ -53,8 +53,10 @@ pub(crate) struct Operation {
 #[derive(Debug, Clone)]
 pub(crate) struct RatioOption {
     pub(crate) default: Exact,
-    /// Accepted values; empty if every positive number is.
+    /// Accepted values; empty if every number from `least` on is.
     pub(crate) choices: Vec<Exact>,
+    /// The least accepted value; every positive one is if `None`.
+    pub(crate) least: Option<Exact>,
 }
 
 /// A checked profile: what its file says, nothing settled by options yet.
@@ -110,6 +112,7 @@ struct RatioFile {
     default: Spanned<Decimal>,
     #[serde(default)]
     choices: Vec<Decimal>,
+    least: Option<Decimal>,
 }
 
 /// A fault at a place in the file, as byte offsets.
@@ -279,5 +282,9 @@ fn check_ratio(file: RatioFile) -> Result<RatioOption, Fault> {
     if !choices.is_empty() && !choices.contains(&default) {
         return fault(file.default.span(), "default is not among choices; add it or change it");
     }
-    Ok(RatioOption { default, choices })
+    let least = file.least.map(|number| number.0);
+    if least.is_some_and(|least| default < least) {
+        return fault(file.default.span(), "default is below least; raise it or lower least");
+    }
+    Ok(RatioOption { default, choices, least })
 }

@@ -1,7 +1,8 @@
 //! The built-in profiles give exactly the values of the tables they cite.
 
-use clockhand_device::{BuiltIn, Device, Exact, built_in};
+use clockhand_device::{BuiltIn, Device, Exact, Joined, built_in};
 use num_rational::Ratio;
+use num_traits::ToPrimitive;
 
 fn device(text: &str) -> Device {
     Device::named_or_file(text).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -134,7 +135,49 @@ fn scm_is_a_multiple_of_50_ns_per_64_bytes() {
     assert_times_us("scm:ratio=1000", 4096, (3200, 1), (3200, 1));
     assert_times_us("scm", 512, (4, 1), (4, 1));
     assert_times_us("scm", 96, (3, 4), (3, 4));
+    assert_times_us("scm:ratio=40/3", 4096, (128, 3), (128, 3));
     assert_ratio("scm:ratio=100", 4096, 1, 1);
+}
+
+#[test]
+fn a_request_of_a_disk_is_set_up_once_and_lets_short_gaps_pass() {
+    let cost = device("hdd").page_cost(4096).unwrap();
+    let (setup, transfer) = (Exact::new(34_700, 3), Exact::new(2048, 100));
+    assert_eq!((cost.read.setup_us, cost.read.transfer_us), (setup, transfer));
+    let time_of = |places: &[u64]| {
+        let mut joined = Joined::default();
+        joined.request(places.iter().copied());
+        let time = cost.read.time_us(places.len() as u64, &joined);
+        let (numerator, denominator) = (time.numer().to_u128(), time.denom().to_u128());
+        Exact::new(numerator.unwrap(), denominator.unwrap())
+    };
+    assert_eq!(time_of(&[7]), cost.read_time_us);
+    assert_eq!(time_of(&[0, 1, 2, 3, 4, 5, 6, 7]), setup + transfer * 8);
+    assert_eq!(time_of(&[0, 565]), setup + transfer * 566);
+    assert_eq!(time_of(&[0, 566]), (setup + transfer) * 2);
+}
+
+#[test]
+fn without_a_set_up_pages_cost_the_same_in_any_request() {
+    for name in ["slc-nand", "cflru-nand:erase=true", "scm", "x25m-ssd", "unit"] {
+        let cost = device(name).page_cost(4096).unwrap();
+        let mut joined = Joined::default();
+        joined.request([2, 3, 9, 4000]);
+        for cost in [&cost.read, &cost.write] {
+            let alone = cost.time_us(4, &Joined::default());
+            assert_eq!(cost.time_us(4, &joined), alone, "{name}");
+            assert_eq!(cost.saved_us(&joined), alone - cost.time_us(4, &joined), "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_erase_is_charged_for_each_page_of_a_request() {
+    let cost = device("cflru-nand:erase=true").page_cost(4096).unwrap().write;
+    assert_eq!(
+        cost.setup_us + cost.transfer_us + cost.erase_us,
+        Exact::new(11_661, 1421) * Exact::new(2842, 10)
+    );
 }
 
 #[test]
@@ -150,6 +193,9 @@ fn the_resolved_text_shows_every_option_and_gives_the_device_again() {
         ("slc-nand", "slc-nand"),
         ("scm", "scm:ratio=10"),
         ("scm:ratio=100", "scm:ratio=100"),
+        ("scm:ratio=2.50", "scm:ratio=2.5"),
+        ("scm:ratio=40/3", "scm:ratio=40/3"),
+        ("scm:ratio=3/2", "scm:ratio=1.5"),
         ("cflru-nand", "cflru-nand:erase=false"),
         ("cflru-nor:erase=true", "cflru-nor:erase=true"),
     ] {

@@ -216,11 +216,11 @@ fn wrong_names_and_options_say_what_would_be_right() {
         ("scm:ratio=1,ratio=10", "device 'scm': option ratio is given twice, keep one"),
         (
             "scm:ratio=nan",
-            "device 'scm': ratio 'nan' is not one of its choices; use 1, 10, 100, 1000",
+            "device 'scm': ratio: 'nan' is not a decimal number from 0.000000001 to 1000000000000 with at most 18 digits after the point",
         ),
         (
-            "scm:ratio=20",
-            "device 'scm': ratio '20' is not one of its choices; use 1, 10, 100, 1000",
+            "scm:ratio=3/4",
+            "device 'scm': ratio '3/4' is below 1; give a number from 1, such as 2.5 or 40/3",
         ),
         (
             "cflru-nor:erase=yes",

@@ -1,7 +1,7 @@
 //! `filecache`: file caches before devices, as rows and facts; and after how many hits one pays.
 
 use clockhand_sim::{
-    AdmissionRule, Capacity, FileCacheOptions, FileCacheRow, Selection, SimError,
+    AdmissionRule, Capacity, FileCacheOptions, FileCacheRow, Insert, Selection, SimError,
     run_filecache_cells,
 };
 use pyo3::prelude::*;
@@ -79,8 +79,14 @@ pub(crate) fn capacities(text: &str) -> PyResult<Vec<String>> {
     Ok(capacities.into_iter().map(Capacity::written).collect())
 }
 
-/// The names of the rules of admission.
+/// The names of the rules of admission that need not know the future.
 #[pyfunction]
 pub(crate) fn admissions() -> Vec<&'static str> {
-    AdmissionRule::ALL.map(AdmissionRule::name).to_vec()
+    AdmissionRule::online().map(AdmissionRule::name).collect()
+}
+
+/// The readings of what inserting a block into a file cache takes.
+#[pyfunction]
+pub(crate) fn readings() -> Vec<&'static str> {
+    Insert::READINGS.to_vec()
 }

@@ -39,7 +39,7 @@ mod _engine {
     #[pymodule_export]
     use crate::errors::{ClockhandError, UsageError};
     #[pymodule_export]
-    use crate::filecache::{admissions, break_even, capacities, filecache};
+    use crate::filecache::{admissions, break_even, capacities, filecache, readings};
     #[pymodule_export]
     use crate::locality::{locality, predict_window};
     #[pymodule_export]

@@ -7,7 +7,7 @@ mod workload;
 use std::sync::Arc;
 
 use clockhand_sim::{
-    AdmissionRule, Capacity, FileCacheCosts, FileCacheExperiment, MemorySize, SecondTouch,
+    AdmissionRule, Capacity, FileCacheCosts, FileCacheExperiment, Insert, MemorySize, SecondTouch,
     TraceInput, Writes, parse_stack_share, run_filecache,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -28,13 +28,14 @@ fn filecache(criterion: &mut Criterion) {
             seed: 0,
             capacities: vec![Capacity::Size(MemorySize::Frames(blocks))],
             admissions: Vec::new(),
+            reuse: None,
             second_touch: SecondTouch::default(),
             block_sizes_bytes: vec![PAGE_BYTES],
             devices: vec!["hdd".to_owned()],
             costs: FileCacheCosts {
                 cache_device: FileCacheCosts::CACHE_DEVICE.to_owned(),
                 stack_share: parse_stack_share("0.3").expect("a share"),
-                insert_ns: None,
+                inserts: vec![Insert::default()],
                 writes: Writes::Free,
             },
             flush_at_end: false,
@@ -51,7 +52,7 @@ fn filecache(criterion: &mut Criterion) {
                 });
             });
         };
-        for rule in AdmissionRule::ALL {
+        for rule in AdmissionRule::online() {
             experiment.admissions = vec![rule];
             bench(rule.name(), &experiment);
         }

@@ -7,9 +7,13 @@
 //! More devices cost no time: the counts of one replay are priced for all of them.
 
 mod admission;
+mod asked;
+mod bound;
 mod capacity;
 mod cost;
+mod future;
 mod history;
+mod insert;
 mod options;
 mod prices;
 mod row;
@@ -20,11 +24,12 @@ use clockhand_device::Device;
 use clockhand_policy::catalog::PolicySpec;
 use clockhand_trace::{Folding, PageView};
 
-pub(crate) use admission::{Admission, Everything, Selective};
+pub(crate) use admission::{Admission, Everything};
 pub use admission::{AdmissionRule, SecondTouch};
 pub use capacity::Capacity;
 use cost::rounded;
 pub use cost::{BlockCosts, FileCacheCosts, Writes, parse_stack_share};
+pub use insert::Insert;
 pub use options::FileCacheOptions;
 use prices::Prices;
 pub use row::{BreakEvenRow, FileCacheRow};
@@ -34,13 +39,13 @@ use crate::study::{Selection, check_given, run_study};
 use crate::views::folding_for;
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 
-/// What to run. Rows come in the order trace, block size, capacity, policy, admission, device, each as given, duplicates
-/// kept.
+/// What to run. Rows come in the order trace, block size, capacity, policy, admission, device, reading of what inserting a
+/// block takes, each as given, duplicates kept. The bound has one for all admissions.
 #[derive(Clone, Debug)]
 pub struct FileCacheExperiment {
     /// The traces.
     pub traces: Vec<TraceInput>,
-    /// The policies; the bound is not one of them.
+    /// The policies, and the bound.
     pub policies: Vec<Contestant>,
     /// Seed of policies that draw random numbers.
     pub seed: u64,
@@ -48,6 +53,8 @@ pub struct FileCacheExperiment {
     pub capacities: Vec<Capacity>,
     /// The rules of admission.
     pub admissions: Vec<AdmissionRule>,
+    /// How often a block that belady admits is reused; as often as caching it must be hit to pay if `None`.
+    pub reuse: Option<u64>,
     /// What second-touch is told.
     pub second_touch: SecondTouch,
     /// Block sizes in bytes, powers of two.
@@ -100,7 +107,13 @@ pub fn run_filecache_cells(
 ) -> Result<FileCacheOutcome, SimError> {
     check_given(&experiment.traces, "trace", "a file")?;
     let (policies, prices, foldings) = checked(experiment)?;
-    let study = FileCacheStudy { experiment, policies: &policies, prices: &prices, foldings };
+    let study = FileCacheStudy {
+        experiment,
+        contestants: &policies,
+        prices: &prices,
+        foldings,
+        asks: prices.have_set_up(),
+    };
     let (mut rows, mut traces) = (Vec::new(), Vec::new());
     let take = |sizes: Vec<study::AtSize>, finished: Vec<FileCacheRow>| {
         rows.extend(finished);
@@ -111,7 +124,8 @@ pub fn run_filecache_cells(
     Ok(FileCacheOutcome { rows, traces, devices, cache_device })
 }
 
-/// After how many hits caching a block pays, on every device at every block size, each as given.
+/// After how many hits caching a block pays, on every device at every block size with every reading of what inserting it
+/// takes, each as given.
 ///
 /// # Errors
 ///
@@ -130,6 +144,7 @@ pub fn break_even(
                 device: priced.written.clone(),
                 block_bytes: at.block_bytes,
                 required_hits: priced.costs.required_hits(),
+                insert: priced.insert.clone(),
                 hit_time_us: rounded(&priced.costs.hit_us),
                 bypass_time_us: rounded(&priced.costs.bypass_us),
                 admit_time_us: rounded(&priced.costs.admit_us),
@@ -150,10 +165,17 @@ pub fn check_filecache(experiment: &FileCacheExperiment) -> Result<(), SimError>
     checked(experiment).map(drop)
 }
 
+/// What a row is about.
+enum Caching {
+    Policy(PolicySpec),
+    /// What no cache can do better.
+    Bound,
+}
+
 /// The policies, what devices cost, and how views must be folded.
 fn checked(
     experiment: &FileCacheExperiment,
-) -> Result<(Vec<PolicySpec>, Prices, Vec<Folding>), SimError> {
+) -> Result<(Vec<Caching>, Prices, Vec<Folding>), SimError> {
     check(experiment)?;
     let prices =
         Prices::new(&experiment.costs, &experiment.devices, &experiment.block_sizes_bytes)?;
@@ -178,13 +200,20 @@ fn check(experiment: &FileCacheExperiment) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The policies; the bound, which replaces nothing, is refused.
-fn policies(experiment: &FileCacheExperiment) -> Result<Vec<PolicySpec>, SimError> {
+/// The policies and the bound; other ends of the bracket are refused.
+fn policies(experiment: &FileCacheExperiment) -> Result<Vec<Caching>, SimError> {
     let policy = |contestant: &Contestant| {
         match contestant {
-        Contestant::Policy(policy) => Ok(policy.clone().with_seed(experiment.seed)),
-        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::Usage(
-            "--policy bound is no policy that a file cache can have; give one such as lru, or min, which misses least"
+        Contestant::Policy(policy) => {
+            Ok(Caching::Policy(policy.clone().with_seed(experiment.seed)))
+        }
+        Contestant::Bound(end) if end.written() == Contestant::BOUND => Ok(Caching::Bound),
+        Contestant::Bound(_) => Err(SimError::Usage(
+            "--policy bound takes no effort in file caches; give bound alone".to_owned(),
+        )),
+        Contestant::Feasible(_) => Err(SimError::Usage(
+            "--policy opt-feasible is no policy that a file cache can have; give min with --admission belady, which \
+             knows the future, or bound"
                 .to_owned(),
         )),
     }
@@ -192,20 +221,22 @@ fn policies(experiment: &FileCacheExperiment) -> Result<Vec<PolicySpec>, SimErro
     experiment.policies.iter().map(policy).collect()
 }
 
-/// Refuses tinylfu before a policy whose choice of a victim changes it.
-fn check_choices(
-    experiment: &FileCacheExperiment,
-    policies: &[PolicySpec],
-) -> Result<(), SimError> {
-    if !experiment.admissions.contains(&AdmissionRule::TinyLfu) {
-        return Ok(());
-    }
+/// Refuses rules before policies that they cannot stand before.
+fn check_choices(experiment: &FileCacheExperiment, policies: &[Caching]) -> Result<(), SimError> {
+    let rules = &experiment.admissions;
     for policy in policies {
-        if !policy.entry().can_peek {
+        let Caching::Policy(policy) = policy else { continue };
+        let (entry, name) = (policy.entry(), policy.entry().description.name);
+        if rules.contains(&AdmissionRule::TinyLfu) && !entry.can_peek {
             return Err(SimError::Usage(format!(
-                "--admission tinylfu compares a block with the one that would leave, and the choice of {} changes it; \
-                 use fifo, lru, cflru or min with tinylfu",
-                policy.entry().description.name
+                "--admission tinylfu compares a block with the one that would leave, and the choice of {name} changes it; \
+                 use fifo, lru, cflru or min with tinylfu"
+            )));
+        }
+        if rules.contains(&AdmissionRule::Belady) && name != "min" {
+            return Err(SimError::Usage(format!(
+                "--admission belady decides itself which block leaves and when, so that {name} has no say; use --policy \
+                 min with belady"
             )));
         }
     }
@@ -215,7 +246,7 @@ fn check_choices(
 /// How the views of a trace must be folded for all cells.
 fn foldings(
     experiment: &FileCacheExperiment,
-    policies: &[PolicySpec],
+    policies: &[Caching],
     prices: &Prices,
 ) -> Result<Vec<Folding>, SimError> {
     let mut foldings = Vec::new();
@@ -224,12 +255,16 @@ fn foldings(
             foldings.push(folding);
         }
     };
-    for &rule in &experiment.admissions {
-        if rule != AdmissionRule::Always {
+    for policy in policies {
+        let Caching::Policy(policy) = policy else {
             add(Folding::None);
             continue;
-        }
-        for policy in policies {
+        };
+        for &rule in &experiment.admissions {
+            if rule != AdmissionRule::Always {
+                add(Folding::None);
+                continue;
+            }
             for device in prices.at.iter().flat_map(|at| &at.devices) {
                 add(folding_for(&policy.resolve(1, device.ratio)?));
             }

@@ -63,7 +63,7 @@ pub use contestant::{Contestant, EndOfBracket, FindOwn, parse_buffer};
 pub use error::SimError;
 pub use filecache::{
     AdmissionRule, BlockCosts, BreakEvenRow, Capacity, FileCacheCosts, FileCacheExperiment,
-    FileCacheOptions, FileCacheOutcome, FileCacheRow, SecondTouch, Writes, break_even,
+    FileCacheOptions, FileCacheOutcome, FileCacheRow, Insert, SecondTouch, Writes, break_even,
     check_filecache, parse_stack_share, run_filecache, run_filecache_cells,
 };
 pub use locality::{

@@ -31,7 +31,7 @@ pub enum Domain {
     List,
     /// A list of names with parameters, patterns of which stand for what there is.
     Names {
-        /// What there is: `policies`, `devices`, `write_buffers`, `ssds` or `admissions`.
+        /// What there is: `policies`, `devices`, `write_buffers`, `ssds`, `admissions` or `readings`.
         of: &'static str,
     },
     /// A device or the file of one.

@@ -18,7 +18,7 @@ mod tests;
 
 use std::sync::OnceLock;
 
-use clockhand_device::{Device, PageCost};
+use clockhand_device::{Device, Joined, PageCost};
 use clockhand_policy::catalog::{Kind, PolicySpec};
 use clockhand_trace::{EventView, EventViewBuilder, ObjectKind};
 
@@ -316,6 +316,13 @@ impl PageCacheStudy<'_> {
         let misses = counts.read_misses + counts.write_misses;
         let anonymous = (&devices.anonymous.page_cost, counts.anon_read_ios, counts.anon_write_ios);
         let file = (&devices.file.page_cost, counts.file_read_ios, counts.file_write_ios);
+        let one_by_one = Joined::default();
+        let requests = [
+            (&anonymous.0.read, counts.anon_read_ios, &counts.anon_reads_joined),
+            (&anonymous.0.write, counts.anon_write_ios, &one_by_one),
+            (&file.0.read, counts.file_read_ios, &counts.file_reads_joined),
+            (&file.0.write, counts.file_write_ios, &counts.file_writes_joined),
+        ];
         let has_erases = devices.anonymous.device.has_erase() && devices.file.device.has_erase();
         PageCacheRow {
             trace: trace.name.clone(),
@@ -335,7 +342,7 @@ impl PageCacheStudy<'_> {
             write_ios: counts.write_ios(),
             clean_evictions: counts.clean_evictions,
             dirty_evictions: counts.dirty_evictions,
-            io_time_us: PageCost::total_time_us(&[anonymous, file]),
+            io_time_us: PageCost::total_time_us(&requests),
             energy_uj: PageCost::total_energy_uj(&[anonymous, file]),
             anon_read_ios: counts.anon_read_ios,
             anon_write_ios: counts.anon_write_ios,

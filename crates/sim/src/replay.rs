@@ -18,7 +18,7 @@ use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Replaced, Step};
 use clockhand_prefetch::prefetch;
 use clockhand_trace::{Record, RunLengths};
 
-use crate::filecache::{Admission, Everything, Selective};
+use crate::filecache::{Admission, Everything};
 use crate::next_use::NextUse;
 use crate::watch::Recording;
 use crate::{Progress, SimError};
@@ -152,19 +152,21 @@ impl Cell<'_> {
     ///
     /// More frames than pages change nothing, so that a cell costs no more memory than its footprint.
     pub(crate) fn replay(self, policy: &ResolvedPolicy) -> Result<Counts, SimError> {
-        self.replay_by(policy, Unobserved, Everything).map(|(counts, Unobserved)| counts)
+        self.replay_by(policy, Unobserved, Everything).map(|(counts, Unobserved, _)| counts)
     }
 
-    /// As [`Cell::replay`], with a rule that may refuse pages. The view is not folded, since a run of references may
-    /// be refused at first.
-    pub(crate) fn replay_admitting(
+    /// As [`Cell::replay`], with a rule that hears of every miss and may refuse pages; returns it. If it refuses any, the
+    /// view is not folded, since a run of references may be refused at first.
+    pub(crate) fn replay_admitting<A: Admission>(
         self,
         policy: &ResolvedPolicy,
-        admission: Selective<'_>,
-    ) -> Result<Counts, SimError> {
-        assert!(self.runs.are_single_references(), "an admission sees every reference");
+        admission: A,
+    ) -> Result<(Counts, A), SimError> {
+        let is_told_all = !A::REFUSES || self.runs.are_single_references();
+        assert!(is_told_all, "an admission that refuses sees every reference");
         assert_eq!(self.options.bits, Bits::Exact, "an admission comes with exact bits");
-        self.replay_by(policy, Unobserved, admission).map(|(counts, Unobserved)| counts)
+        let (counts, Unobserved, admission) = self.replay_by(policy, Unobserved, admission)?;
+        Ok((counts, admission))
     }
 
     /// As [`Cell::replay`], slower: counts hand movements, and samples the gauges at the first fault and then
@@ -175,7 +177,7 @@ impl Cell<'_> {
         gauge_every: Option<NonZeroU64>,
     ) -> Result<(Counts, Observed), SimError> {
         let observer = Observed { gauge_every, ..Observed::default() };
-        self.replay_by(policy, observer, Everything)
+        self.replay_by(policy, observer, Everything).map(|(counts, observed, _)| (counts, observed))
     }
 
     /// As [`Cell::replay_observed`], with a recording of every step. The view is not folded, so that each reference
@@ -187,7 +189,7 @@ impl Cell<'_> {
         assert!(self.runs.are_single_references(), "every reference is a step");
         let recording = Some(Recording::default());
         let observer = Observed { recording, ..Observed::default() };
-        self.replay_by(policy, observer, Everything)
+        self.replay_by(policy, observer, Everything).map(|(counts, observed, _)| (counts, observed))
     }
 
     fn replay_by<O: Observer, A: Admission>(
@@ -195,7 +197,7 @@ impl Cell<'_> {
         policy: &ResolvedPolicy,
         observer: O,
         admission: A,
-    ) -> Result<(Counts, O), SimError> {
+    ) -> Result<(Counts, O, A), SimError> {
         let pages = self.runs.pages();
         let size = Size { frames: self.frames.min(pages), pages };
         policy.build(size, CellVisitor { cell: self, size, observer, admission })
@@ -210,7 +212,11 @@ struct CellVisitor<'a, O, A> {
 }
 
 impl<O: Observer, A: Admission> CellVisitor<'_, O, A> {
-    fn run<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Result<(Counts, O), SimError> {
+    fn run<P: PagePolicy, T: Told<P>>(
+        self,
+        policy: P,
+        told: T,
+    ) -> Result<(Counts, O, A), SimError> {
         let CellVisitor { cell, size, observer, admission } = self;
         let memory = Memory::new(size.frames, size.pages, policy);
         let counted = Counted::default();
@@ -225,10 +231,10 @@ impl<O: Observer, A: Admission> CellVisitor<'_, O, A> {
 }
 
 impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
-    type Output = Result<(Counts, O), SimError>;
+    type Output = Result<(Counts, O, A), SimError>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
-        if A::REFUSES {
+        if A::HEARS_MISSES {
             // Other bits, which it does not come with, need not be compiled for an admission.
             return self.run(policy, ByExactBits);
         }
@@ -317,6 +323,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         if !self.admission.admits(PageId(record.page()), op, &self.memory) {
             self.counted.bypassed_reads += u64::from(op == Op::Read);
             self.counted.bypassed_writes += u64::from(op == Op::Write);
+            self.admission.missed(op, false);
             return;
         }
         if P::RECLAIMS_IN_BATCHES {
@@ -337,6 +344,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     fn faulted(&mut self, record: Record, fault: Fault, frame: Frame) {
         self.counted.misses += 1;
         self.counted.write_misses += u64::from(fault.op == Op::Write);
+        self.admission.missed(fault.op, true);
         self.told.rest(&mut self.memory, record, frame);
     }
 
@@ -433,7 +441,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         Ok(())
     }
 
-    fn finish(self) -> (Counts, O) {
+    fn finish(self) -> (Counts, O, A) {
         let Counted { misses, write_misses, dirty_evictions, write_backs, .. } = self.counted;
         let dirty = if self.options.flush_at_end { self.memory.dirty_pages() } else { 0 };
         let evictions = misses - u64::from(self.memory.resident_pages());
@@ -452,7 +460,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             flush_writes: u64::from(dirty),
             permission_faults: self.told.permission_faults(),
         };
-        (counts, self.observer)
+        (counts, self.observer, self.admission)
     }
 }
 

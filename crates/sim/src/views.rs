@@ -176,17 +176,39 @@ pub(crate) fn read_at(
     numbering: Numbering,
     progress: &Progress,
 ) -> Result<Vec<Views>, SimError> {
+    let made = |builder: PageViewBuilder| {
+        let builder = builder.numbered(numbering);
+        match scratch {
+            Some(folder) => builder.on_scratch(folder),
+            None => builder,
+        }
+    };
+    read_made(input, page_sizes_bytes, foldings, made, progress)
+}
+
+/// The same in memory and by address, with the requests of several pages.
+pub(crate) fn read_with_requests(
+    input: &TraceInput,
+    page_sizes_bytes: &[u64],
+    foldings: &[Folding],
+    progress: &Progress,
+) -> Result<Vec<Views>, SimError> {
+    read_made(input, page_sizes_bytes, foldings, PageViewBuilder::with_requests, progress)
+}
+
+fn read_made(
+    input: &TraceInput,
+    page_sizes_bytes: &[u64],
+    foldings: &[Folding],
+    made: impl Fn(PageViewBuilder) -> PageViewBuilder,
+    progress: &Progress,
+) -> Result<Vec<Views>, SimError> {
     let views = (page_sizes_bytes.len() * foldings.len()).max(1) as u64;
     let limit_bytes = input.memory_limit_bytes() / views;
     let mut builders = Vec::new();
     for &page_bytes in page_sizes_bytes {
         for &folding in foldings {
-            let builder =
-                PageViewBuilder::new(page_bytes, folding)?.numbered(numbering).within(limit_bytes);
-            builders.push(match scratch {
-                Some(folder) => builder.on_scratch(folder),
-                None => builder,
-            });
+            builders.push(made(PageViewBuilder::new(page_bytes, folding)?.within(limit_bytes)));
         }
     }
     let report = input.for_each_batch(progress, &mut |batch| {

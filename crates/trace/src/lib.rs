@@ -92,7 +92,7 @@ pub use info::{StreamCounts, TraceInfo, TraceInfoBuilder};
 pub use input::{RequestTable, TraceInput};
 pub use memory_limit::default_memory_limit_bytes;
 pub use page_counter::{PageCounter, PageCounts};
-pub use page_view::{Folding, Numbering, PageView, PageViewBuilder, Record};
+pub use page_view::{Folding, Numbering, PageView, PageViewBuilder, Record, SharedRequests};
 pub use parquet_pages::unpacked_bytes;
 pub use parquet_writer::{OptionalColumns, ParquetWriter};
 pub use reader::{OpenOptions, Reader, TraceReader};

@@ -1,6 +1,10 @@
 //! A file cache: admission before any page policy, and what its references cost (A-60 … A-64).
 
+mod future;
+
 use num_rational::Ratio;
+
+pub use future::{belady, evictions, file_cache_bound};
 
 use crate::split_mix::SplitMix;
 use crate::{Op, State, Twin, build};

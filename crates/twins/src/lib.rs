@@ -86,6 +86,7 @@ mod page_list;
 mod pagecache;
 mod parameters;
 mod random;
+mod requests;
 mod run;
 mod s3_fifo;
 mod sieve;
@@ -103,13 +104,17 @@ pub use buffer::{
     BUFFERS, BufferEvent, BufferPages, BufferRequest, BufferStep, BufferTwin, Flushed, Place,
     build_buffer,
 };
-pub use file_cache::{AdmissionRules, Cost, FileCacheCosts, FileCacheEvent, FileCacheTwin};
+pub use file_cache::{
+    AdmissionRules, Cost, FileCacheCosts, FileCacheEvent, FileCacheTwin, belady, evictions,
+    file_cache_bound,
+};
 pub use flash::{
     DftlRules, DftlTwin, FlashCause, FlashClasses, FlashEvent, FlashRules, FlashTwin,
     LogBlockRules, LogBlockTwin, SlcRules, ZoneRefusal, ZoneRules, ZonedTwin,
 };
 pub use kernel::{Access, KernelStep, KernelTwin, build_kernel};
-pub use pagecache::{PageCacheRules, PageCacheTwin};
+pub use pagecache::{PageCacheRequest, PageCacheRules, PageCacheTwin};
+pub use requests::RequestCosts;
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
 pub use translation::{

@@ -66,6 +66,9 @@ impl Default for PageCacheRules {
 /// An object's place in the order of first events, and the number of a page.
 type Page = (usize, u64);
 
+/// A request: `anon_read`, `anon_write`, `file_read` or `file_write`, and its places, ascending.
+pub type PageCacheRequest = (&'static str, Vec<u64>);
+
 /// Expected page, window, last page read.
 type Window = (Option<u64>, u64, Option<u64>);
 
@@ -114,6 +117,10 @@ pub struct PageCacheTwin {
     has_times: bool,
     last_flush: u64,
     actions: Vec<String>,
+    /// The requests of the event that is served.
+    asked: Vec<PageCacheRequest>,
+    /// The requests of each event.
+    pub requests: Vec<Vec<PageCacheRequest>>,
     /// Counts by the names of the golden vectors.
     pub counts: BTreeMap<&'static str, u64>,
 }
@@ -156,6 +163,8 @@ impl PageCacheTwin {
             has_times: lines.iter().any(|line| line.time_ns.is_some()),
             last_flush: 0,
             actions: Vec::new(),
+            asked: Vec::new(),
+            requests: Vec::new(),
             counts: BTreeMap::new(),
             objects,
         };
@@ -163,6 +172,8 @@ impl PageCacheTwin {
         for line in &lines {
             twin.event(line);
             happened.push(std::mem::take(&mut twin.actions));
+            let asked = std::mem::take(&mut twin.asked);
+            twin.requests.push(asked);
         }
         twin.look();
         if twin.rules.flush_at_end {
@@ -323,6 +334,33 @@ impl PageCacheTwin {
         self.count(why);
         self.count_io(page, "file_write_ios", "anon_write_ios");
         self.act("write", page);
+        if why == "early_write_backs" {
+            self.ask_write(&[page]);
+        }
+    }
+
+    /// A page's number in its file; the slot of an anonymous one, or its number if it has none.
+    fn place(&self, page: Page) -> u64 {
+        let slot =
+            self.swap.iter().find(|(_, other)| **other == page).map(|(slot, _)| *slot as u64);
+        if self.is_file(page) { page.1 } else { slot.unwrap_or(page.1) }
+    }
+
+    fn ask(&mut self, name: &'static str, pages: &[Page]) {
+        let mut places: Vec<u64> = pages.iter().map(|page| self.place(*page)).collect();
+        places.sort_unstable();
+        self.asked.push((name, places));
+    }
+
+    /// A request for each file of these pages.
+    fn ask_write(&mut self, pages: &[Page]) {
+        let objects: BTreeSet<usize> = pages.iter().map(|page| page.0).collect();
+        for object in objects {
+            let of_object: Vec<Page> =
+                pages.iter().copied().filter(|page| page.0 == object).collect();
+            let is_file = self.is_file(of_object[0]);
+            self.ask(if is_file { "file_write" } else { "anon_write" }, &of_object);
+        }
     }
 
     fn sync(&mut self, object: Option<usize>) {
@@ -330,6 +368,7 @@ impl PageCacheTwin {
             self.dirty_files().iter().map(|resident| resident.page).collect();
         pages.retain(|page| object.is_none_or(|object| page.0 == object));
         pages.sort_unstable();
+        self.ask_write(&pages);
         pages.into_iter().for_each(|page| self.write(page, "sync_writes"));
     }
 
@@ -345,16 +384,20 @@ impl PageCacheTwin {
             dirty.sort_by_key(|resident| (resident.became_dirty, resident.page));
             dirty
         };
+        let mut written = Vec::new();
         for resident in in_order(self) {
             if resident.became_dirty + self.rules.flush_age <= moment {
                 self.write(resident.page, "flusher_writes");
+                written.push(resident.page);
             }
         }
         if let Some((numerator, denominator)) = self.rules.dirty_limit {
             while self.dirty_files().len() > self.rules.frames * numerator / denominator {
                 let oldest = in_order(self)[0].page;
                 self.write(oldest, "flusher_writes");
+                written.push(oldest);
             }
         }
+        self.ask_write(&written);
     }
 }

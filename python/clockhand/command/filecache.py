@@ -19,9 +19,8 @@ from clockhand.command.output import (
 )
 from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, run_shown, with_options
-from clockhand.studies.filecache.findings import findings, group_label, groups
-from clockhand.studies.filecache.run import FILE_CACHE, FileCacheRun, break_even_of
-from clockhand.study.facts import printable
+from clockhand.studies.filecache.findings import by_device, findings, group_label, groups
+from clockhand.studies.filecache.run import BOUND, FILE_CACHE, FileCacheRun, break_even_of
 from clockhand.study.options import options_of
 from clockhand.traces import Reading
 
@@ -85,20 +84,22 @@ def _lines(options: Any) -> list[str]:
     """Return what figures have a line for: each admission, with its policy if there are several."""
     policies = compared(FILE_CACHE, options)
     admissions: list[str] = options_of("filecache")["admission"].checked(options["admission"])
+    bounds = [BOUND] if BOUND in policies else []
+    policies = [policy for policy in policies if policy != BOUND]
     if len(set(policies)) == 1:
-        return admissions
-    return [f"{policy}, {admission}" for policy in policies for admission in admissions]
+        return admissions + bounds
+    return [f"{policy}, {admission}" for policy in policies for admission in admissions] + bounds
 
 
 def print_tables(run: FileCacheRun, console: Console, even: pl.DataFrame | None = None) -> None:
     """Print one table per trace, block size and device, and whether a cache pays."""
     for group in groups(run.rows):
         label = group_label(run.rows, group, run.facts)
-        for rows in group.partition_by("device", maintain_order=True):
+        for device, rows in by_device(group):
             first = rows.row(0, named=True)
             title = (
                 f"{label}: {first['references']:,} references to {first['footprint_blocks']:,} "
-                f"blocks of {first['block_bytes']:,} bytes; device {printable(first['device'])}, "
+                f"blocks of {first['block_bytes']:,} bytes; device {device}, "
                 f"{first['time_without_cache_us'] / 1e3:,.3f} ms without a cache"
             )
             print_table(title, for_people(rows), console)
@@ -115,7 +116,7 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
     """
     return rows.select(
         "policy",
-        "admission",
+        pl.col("admission").fill_null("-"),
         pl.col("capacity").alias("blocks"),
         share_text("capacity_share").alias("of footprint"),
         (100 * pl.col("hit_ratio")).alias("hits %"),
@@ -130,6 +131,7 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
 def _print_break_even(even: pl.DataFrame, console: Console) -> None:
     shown = even.select(
         "device",
+        pl.col("insert").alias("insertion"),
         pl.col("block_bytes").alias("block (bytes)"),
         pl.col("required_hits").cast(pl.String).fill_null("never").alias("hits that pay"),
         pl.col("hit_time_us").alias("t, a hit (µs)"),

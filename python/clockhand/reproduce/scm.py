@@ -17,6 +17,7 @@ from clockhand.reproduce.scm_experiment import (
     MOBILE,
     MOBILE_TLB,
     MOBILE_WORKLOADS,
+    READINGS_JUDGED,
     SERVERS,
     Measured,
     ScmExperiment,
@@ -34,7 +35,8 @@ class ScmRows:
 
     Attributes:
         measured: The times of one machine (Figure 1).
-        required_hits: After how many hits a cached block pays, a row per device (Figure 2).
+        required_hits: After how many hits a cached block pays, a row per device and reading of what
+            inserting a block takes (Figure 2).
         servers: Rows of ``filecache`` (Figures 3 to 5).
         desktop: Rows of ``translate`` (Figures 6 to 9).
         mobile: The same of mobile programs (Figures 11 to 13).
@@ -86,7 +88,7 @@ def reproduce_scm(
     found = swept.rows
     rows = ScmRows(
         measured=experiment.measured,
-        required_hits=break_even(experiment.break_even),
+        required_hits=break_even(experiment.break_even, insert=READINGS_JUDGED),
         servers=found[SERVERS],
         desktop=found[DESKTOP],
         mobile=found[MOBILE],

@@ -16,10 +16,17 @@ from clockhand.reproduce.claims import (
     judged_number,
     judged_range,
 )
-from clockhand.reproduce.scm_experiment import Measured
+from clockhand.reproduce.scm_experiment import READINGS_JUDGED, Measured
 
 DISK, SCM = "hdd", "scm:ratio=1"
 LRU_CACHE, ADMISSION = "always", "second-touch"
+HALF, COPY = "half", "copy"
+INSERTIONS = {
+    HALF: "inserting a block takes half a hit, made so that Figure 2 comes out",
+    COPY: "inserting a block takes a hit: it is copied to the cache, and from there to the program",
+    "storage": "inserting a block takes a read of storage as fast as memory, software included",
+}
+"""How the paper's words on inserting a block are read."""
 PRACTICAL = 0.5
 """The paper: "in practical environments, the cache size is less than 50%"."""
 
@@ -47,27 +54,36 @@ def judge_caching(
 
     Args:
         rows: Rows of :func:`clockhand.filecache` with the column ``workload``, the paper's server
-            that the trace stands for.
-        required_hits: Rows of :func:`clockhand.break_even`.
+            that the trace stands for, and each reading of what inserting a block takes.
+        required_hits: Rows of :func:`clockhand.break_even`, for each reading too.
         measured: The times of one machine.
     """
     yield _slower(measured)
     yield from _two_hits(required_hits, measured)
     yield _one_hit(required_hits)
-    every = _gains(rows)
+    gains = {insert: _gains(rows.filter(pl.col("insert") == insert)) for insert in READINGS_JUDGED}
+    # A disk takes thousands of times as long as any insertion.
+    for suffix, every, words in _sizes(gains[COPY]):
+        yield _disk(every, suffix, words)
+    for insert, of_insert in gains.items():
+        for suffix, every, words in _sizes(of_insert):
+            yield _insignificant(every, f"-{insert}{suffix}", f"{words}; {INSERTIONS[insert]}")
+    for insert, of_insert in gains.items():
+        for suffix, every, words in _sizes(of_insert):
+            read = f"{words}; {INSERTIONS[insert]}"
+            key = f"{insert}{suffix}"
+            yield _admission(every, f"-over-lru-{key}", "over_lru", f"less time than LRU; {read}")
+            yield _admission(
+                every, f"-over-no-cache-{key}", "admission", f"less time than no cache; {read}"
+            )
+
+
+def _sizes(gains: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, str]]:
+    """Return practical sizes of a cache, and all: a suffix, the gains, and words."""
     # Half of an odd footprint is a little less than a half.
-    small = every.filter(pl.col("capacity_share").round(2) < PRACTICAL)
-    sizes = (("-practical", small, "caches below half of the footprint"),
-             ("", every, "caches of all sizes, up to the footprint"))  # fmt: skip
-    for suffix, gains, words in sizes:
-        yield _disk(gains, suffix, words)
-    for suffix, gains, words in sizes:
-        yield _insignificant(gains, suffix, words)
-    for suffix, gains, words in sizes:
-        yield _admission(gains, f"-over-lru{suffix}", "over_lru", f"less time than LRU; {words}")
-        yield _admission(
-            gains, f"-over-no-cache{suffix}", "admission", f"less time than no cache; {words}"
-        )
+    small = gains.filter(pl.col("capacity_share").round(2) < PRACTICAL)
+    yield "-practical", small, "caches below half of the footprint"
+    yield "", gains, "caches of all sizes, up to the footprint"
 
 
 def _slower(measured: Measured) -> Claim:
@@ -108,18 +124,18 @@ def _us(time_us: float) -> str:
 
 
 def _two_hits(required_hits: pl.DataFrame, measured: Measured) -> Iterator[Claim]:
-    hits = dict(required_hits.select("device", "required_hits").iter_rows())
-    yield Claim(
-        "two-hits", "Figure 2", TWO_HITS_QUOTE,
-        "Reproduced if storage as fast as memory needs two hits; it does by construction.",
-        judged_number(hits[SCM] or math.inf, 2),
-        f"{hits[SCM]} for {SCM}", paper="2",
-        reading="the paper's own times: storage takes 1.3 times a hit, and inserting a block half "
-        "a hit",
-        why="The paper does not print what inserting takes. Its two hits follow from 0.3 to 0.6 of "
-        "a hit, and 0.5 is assumed for that reason.",
-        evidence=_hits_table(required_hits), by_construction=True,
-    )  # fmt: skip
+    for insert, words in INSERTIONS.items():
+        count = _hits_on(required_hits, SCM)[insert]
+        yield Claim(
+            f"two-hits-{insert}", "Figure 2", TWO_HITS_QUOTE,
+            "Reproduced if storage as fast as memory needs two hits.",
+            judged_number(count or math.inf, 2), f"{_told(count)} for {SCM}", paper="2",
+            reading=f"the paper's own times: storage takes 1.3 times a hit; {words}",
+            why="The paper does not print what inserting takes. Its two hits follow from 0.3 to "
+            "0.6 of a hit; its words say that a block is copied twice, once to the cache and once "
+            "from there, which is a hit. The two exclude each other.",
+            evidence=_hits_table(required_hits), by_construction=insert == HALF,
+        )  # fmt: skip
     ours = {
         size: _hits_that_pay(
             measured.cached[size].median_us,
@@ -150,19 +166,29 @@ def _hits_that_pay(hit_us: float, storage_us: float, insert_us: float) -> int | 
 
 
 def _one_hit(required_hits: pl.DataFrame) -> Claim:
-    hits = dict(required_hits.select("device", "required_hits").iter_rows())
+    hits = _hits_on(required_hits, DISK)
+    counts = sorted({_told(count) for count in hits.values()})
     return Claim(
         "one-hit-on-disk", "Figure 2", ONE_HIT_QUOTE,
-        "Reproduced if a disk needs one hit, else contradicted.",
-        judged_cases([hits[DISK] == 1]), f"{_told(hits[DISK])} for {DISK}", paper="1",
+        "Reproduced if a disk needs one hit whatever inserting takes, else contradicted.",
+        judged_cases([set(hits.values()) == {1}]), f"{' or '.join(counts)} for {DISK}", paper="1",
         why="A disk takes thousands of times as long as a hit.",
         evidence=_hits_table(required_hits),
     )  # fmt: skip
 
 
+def _hits_on(required_hits: pl.DataFrame, device: str) -> dict[str, int | None]:
+    """Return the hits that pay on a device, by what inserting a block takes."""
+    rows = required_hits.filter(pl.col("device") == device)
+    return dict(rows.select("insert", "required_hits").iter_rows())
+
+
 def _hits_table(required_hits: pl.DataFrame) -> Table:
-    rows = required_hits.select("device", "required_hits").iter_rows()
-    return (("device", "hits that pay"), *((device, _told(count)) for device, count in rows))
+    rows = required_hits.select("device", "insert", "required_hits").iter_rows()
+    return (
+        ("device", "insertion", "hits that pay"),
+        *((device, insert, _told(count)) for device, insert, count in rows),
+    )
 
 
 def _told(count: int | None) -> str:
@@ -245,7 +271,6 @@ def _admission(gains: pl.DataFrame, suffix: str, column: str, words: str) -> Cla
         f"The gains of all servers and sizes with second-touch on SCM. {RANGE_RULE}",
         judged_range(gains[column].to_list(), *ADMISSION_GAINS), found, paper="20 to 40 %",
         reading=words,
-        why="Admission saves what inserting costs, half a hit at most for each block that is kept "
-        f"out. {STAND_INS}",
+        why=f"Admission saves what inserting costs for each block that is kept out. {STAND_INS}",
         evidence=_table(gains, column),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from clockhand.report.words import byte_text, time_unit
 from clockhand.reproduce.claims import Claim
 from clockhand.reproduce.report import Lines, draw_part, labels_of, page_of
 from clockhand.reproduce.scm import ScmRows
-from clockhand.reproduce.scm_caching_claims import ADMISSION, DISK, LRU_CACHE, SCM
+from clockhand.reproduce.scm_caching_claims import ADMISSION, COPY, DISK, LRU_CACHE, SCM
 from clockhand.reproduce.scm_experiment import Measured
 from clockhand.study.facts import Facts
 
@@ -127,7 +127,8 @@ def _servers(rows: pl.DataFrame, facts: Facts) -> Part:
         "figures-3-5",
         "Figures 3 to 5: file caches",
         "Time of all references of a server to its files, over the size of the cache in percent of "
-        "the footprint. The traces are stand-ins for the paper's.",
+        "the footprint, where inserting a block takes a hit. The traces are stand-ins for the "
+        "paper's.",
         panels,
         labels,
         {},
@@ -141,7 +142,9 @@ def _over_capacity(
     device: str,
     lines: Sequence[tuple[str, str | None]],
 ) -> Lines:
-    of_device = rows.filter((pl.col("trace") == trace) & (pl.col("device") == device))
+    of_device = rows.filter(
+        (pl.col("trace") == trace) & (pl.col("device") == device) & (pl.col("insert") == COPY)
+    )
     unit, unit_us = time_unit(of_device["time_without_cache_us"])
     records = [
         {"series": name, "x": 100 * row["capacity_share"],

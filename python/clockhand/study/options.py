@@ -121,6 +121,8 @@ def names_of(kind: str) -> Sequence[str]:
             return [entry["name"] for entry in _engine.ssds()]
         case "admissions":
             return _engine.admissions()
+        case "readings":
+            return _engine.readings()
         case _:
             raise AssertionError(kind)
 

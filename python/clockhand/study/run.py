@@ -74,6 +74,10 @@ def _unchanged(options: Options) -> Options:
     return options
 
 
+def _never(_point: Mapping[str, Any], _options: Options) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Study(Generic[Result]):
     """What one question is called, where its engine is, and how its rows are laid out.
@@ -95,6 +99,7 @@ class Study(Generic[Result]):
         beside: Gives the columns of lists that a dataset keeps beside those of the rows.
         result_of: What the engine's result holds beside rows, made of rows with these columns.
         own_schema: Gives the columns of its rows, if the engine does not declare them.
+        repeats: Whether another point of the grid stands for this one, so that it has no cell.
     """
 
     name: str
@@ -111,6 +116,7 @@ class Study(Generic[Result]):
     beside: "Callable[[], Mapping[str, pl.DataType]]" = dict
     result_of: "Callable[[pl.DataFrame], Mapping[str, Any]]" = _nothing
     own_schema: Callable[[], Columns] | None = None
+    repeats: Callable[[Mapping[str, Any], Options], bool] = _never
 
     @property
     def contenders(self) -> str:

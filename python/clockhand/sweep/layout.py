@@ -239,7 +239,8 @@ class GridLayout(Layout):
         for entry in self.study.grid:
             name = next((it for it in entry.split("|") if options[it]), entry.split("|")[0])
             dimensions.append([(name, item) for item in _items(name, options) or [None]])
-        return [dict(point) for point in itertools.product(*dimensions)]
+        points = [dict(point) for point in itertools.product(*dimensions)]
+        return [point for point in points if not self.study.repeats(point, options)]
 
     def _cell(self, point: dict[str, Any], position: int) -> Cell:
         newer = NEWER_OPTIONS.get(self.study.name, ())

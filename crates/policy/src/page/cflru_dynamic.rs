@@ -21,7 +21,7 @@
 //! 0 and all frames, which does not reverse the direction.
 //!
 //! **Reference.** S.-Y. Park, D. Jung, J.-U. Kang, J.-S. Kim, J. Lee: CFLRU: a replacement algorithm for
-//! flash memory. CASES 2006, section 3.3.
+//! flash memory. CASES 2006, section 3.2.
 
 use core::num::NonZeroU64;
 

@@ -19,16 +19,24 @@ pub enum AdmissionRule {
     TinyLfu,
     /// Reads enter, writes do not.
     WriteAround,
+    /// What will be reused enters, and leaves with its last reuse: the rule knows the future.
+    Belady,
 }
 
 impl AdmissionRule {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [AdmissionRule; 4] = [
+    pub const ALL: [AdmissionRule; 5] = [
         AdmissionRule::Always,
         AdmissionRule::SecondTouch,
         AdmissionRule::TinyLfu,
         AdmissionRule::WriteAround,
+        AdmissionRule::Belady,
     ];
+
+    /// Those that any policy may stand behind, or some; `all` means them.
+    pub fn online() -> impl Iterator<Item = AdmissionRule> {
+        Self::ALL.into_iter().filter(|rule| *rule != AdmissionRule::Belady)
+    }
 
     /// As the command writes it.
     pub fn name(self) -> &'static str {
@@ -37,6 +45,7 @@ impl AdmissionRule {
             AdmissionRule::SecondTouch => "second-touch",
             AdmissionRule::TinyLfu => "tinylfu",
             AdmissionRule::WriteAround => "write-around",
+            AdmissionRule::Belady => "belady",
         }
     }
 
@@ -89,6 +98,8 @@ impl SecondTouch {
 pub(crate) trait Admission {
     /// Whether there are pages that it may refuse.
     const REFUSES: bool;
+    /// Whether it is told of every reference and every miss, one by one.
+    const HEARS_MISSES: bool;
 
     /// A reference to a block, before it is known whether the block is in the cache.
     fn referenced(&mut self, block: PageId);
@@ -96,6 +107,11 @@ pub(crate) trait Admission {
     fn hit(&mut self, block: PageId);
     /// The block is not in the cache: whether it may enter. Asked once for each miss.
     fn admits<P: PagePolicy>(&mut self, block: PageId, op: Op, memory: &Memory<P>) -> bool;
+    /// The last reference has missed, and its block was admitted or not.
+    #[inline]
+    fn missed(&mut self, op: Op, is_admitted: bool) {
+        let _ = (op, is_admitted);
+    }
 }
 
 /// Every miss enters; costs nothing.
@@ -103,6 +119,7 @@ pub(crate) struct Everything;
 
 impl Admission for Everything {
     const REFUSES: bool = false;
+    const HEARS_MISSES: bool = false;
 
     #[inline]
     fn referenced(&mut self, _: PageId) {}
@@ -125,22 +142,23 @@ pub(crate) enum Selective<'a> {
 }
 
 impl<'a> Selective<'a> {
-    /// The rule for a cache of `capacity` blocks, and for as many blocks in all as there are keys.
+    /// The rule for a cache of `capacity` blocks, and for `blocks` blocks in all; tinylfu has a key for each.
     pub(crate) fn new(
         rule: AdmissionRule,
         settings: SecondTouch,
         capacity: u32,
         keys: &'a [u64],
+        blocks: u32,
     ) -> Self {
         match rule {
             AdmissionRule::Always => Selective::Always,
+            AdmissionRule::Belady => unreachable!("it goes through the trace by itself"),
             AdmissionRule::WriteAround => Selective::WriteAround,
-            AdmissionRule::SecondTouch => Selective::SecondTouch {
-                settings,
-                history: History::new(keys.len() as u32, settings.history),
-            },
+            AdmissionRule::SecondTouch => {
+                Selective::SecondTouch { settings, history: History::new(blocks, settings.history) }
+            }
             // If every block finds a free frame, no blocks are ever compared.
-            AdmissionRule::TinyLfu if capacity as usize >= keys.len() => Selective::Always,
+            AdmissionRule::TinyLfu if capacity >= blocks => Selective::Always,
             AdmissionRule::TinyLfu => Selective::TinyLfu { sketch: Sketch::new(capacity), keys },
         }
     }
@@ -148,6 +166,7 @@ impl<'a> Selective<'a> {
 
 impl Admission for Selective<'_> {
     const REFUSES: bool = true;
+    const HEARS_MISSES: bool = true;
 
     #[inline]
     fn referenced(&mut self, block: PageId) {

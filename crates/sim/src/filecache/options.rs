@@ -1,7 +1,7 @@
 //! The options of `filecache`, as users write them, and the experiment that they make.
 
 use super::{
-    AdmissionRule, Capacity, FileCacheCosts, FileCacheExperiment, SecondTouch, Writes,
+    AdmissionRule, Capacity, FileCacheCosts, FileCacheExperiment, Insert, SecondTouch, Writes,
     parse_stack_share,
 };
 use crate::options::{Domain, options};
@@ -13,9 +13,11 @@ options! {
     pub struct FileCacheOptions {
         /// Blocks, shares of the footprint or sizes, such as 64, 5%,20%, 5%..100% or 64MiB; 0 admits nothing.
         capacity: Option<String> = Domain::Sizes;
-        /// List of always, second-touch, tinylfu, write-around; or all.
+        /// List of always, second-touch, tinylfu, write-around, belady; all means those before belady, which knows the future
+        /// and needs --policy min.
         admission: Vec<String> = Domain::Names { of: "admissions" }, "always";
-        /// List of NAME or NAME:parameter=value,...; all, and patterns such as c*. See: clockhand policies.
+        /// List of NAME or NAME:parameter=value,...; all, and patterns such as c*; bound is what no cache can do better. See:
+        /// clockhand policies.
         policy: Vec<String> = Domain::Names { of: "policies" }, "lru";
         /// List of NAME[:option=value,...] or FILE.toml; all, and patterns. See: clockhand devices.
         device: Vec<String> = Domain::Names { of: "devices" };
@@ -27,7 +29,13 @@ options! {
         history: Option<u32> = Domain::Whole { least: 1, most: u32::MAX as u64 };
         /// second-touch: forget a block that enters.
         forget_on_admit: bool = Domain::Flag;
-        /// What inserting a block takes, in ns; half the time of a hit if not given.
+        /// belady: how often a block that enters is reused before it leaves; as often as caching it must be hit to pay, if not
+        /// given.
+        reuse: Option<u64> = Domain::Whole { least: 1, most: u32::MAX as u64 };
+        /// List of readings of what inserting a block takes: copy (a hit, the default), half (half a hit), storage (a read of
+        /// storage as fast as memory), or a device's read; all means half,copy,storage.
+        insert: Vec<String> = Domain::Names { of: "readings" };
+        /// What inserting a block takes, in ns, instead of --insert.
         insert_ns: Option<u64> = Domain::Whole { least: 0, most: 1_000_000_000_000 };
         /// What software adds to a reference to the device, in times of a hit.
         stack_share: String = Domain::Number, "0.3";
@@ -62,6 +70,7 @@ impl FileCacheOptions {
             seed: self.seed,
             capacities: self.capacity.as_deref().map_or(Ok(Vec::new()), Capacity::parse)?,
             admissions: rules?,
+            reuse: self.reuse,
             second_touch: SecondTouch {
                 admit_after: self.admit_after,
                 history: self.history,
@@ -94,8 +103,20 @@ impl FileCacheOptions {
         Ok(FileCacheCosts {
             cache_device: self.cache_device.clone(),
             stack_share: parse_stack_share(&self.stack_share)?,
-            insert_ns: self.insert_ns,
+            inserts: self.inserts()?,
             writes: choose("--writes", &self.writes, kinds)?,
         })
+    }
+
+    fn inserts(&self) -> Result<Vec<Insert>, SimError> {
+        match (self.insert_ns, self.insert.is_empty()) {
+            (Some(_), false) => Err(SimError::Usage(
+                "--insert and --insert-ns both say what inserting a block takes; give one of them"
+                    .to_owned(),
+            )),
+            (Some(insert_ns), true) => Ok(vec![Insert::Ns(insert_ns)]),
+            (None, true) => Ok(vec![Insert::default()]),
+            (None, false) => Ok(self.insert.iter().map(|text| Insert::parse(text)).collect()),
+        }
     }
 }

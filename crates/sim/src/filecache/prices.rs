@@ -18,13 +18,17 @@ pub(super) struct Prices {
 /// What all devices cost at one block size.
 pub(super) struct PricesAt {
     pub(super) block_bytes: u64,
+    /// Each device with each reading of what inserting a block takes.
     pub(super) devices: Vec<PricedDevice>,
 }
 
+/// A device with a reading of what inserting a block takes.
 pub(super) struct PricedDevice {
     /// As the user wrote it.
     pub(super) written: String,
     pub(super) resolved: String,
+    /// The reading of what inserting a block takes.
+    pub(super) insert: String,
     pub(super) costs: BlockCosts,
     /// The default of the policies' `c`.
     pub(super) ratio: Ratio,
@@ -43,12 +47,17 @@ impl Prices {
             let mut priced = Vec::new();
             for written in devices {
                 let Pricing { device, device_ratio, .. } = Pricing::new(written, block_bytes)?;
-                priced.push(PricedDevice {
-                    written: written.clone(),
-                    resolved: device.resolved(),
-                    costs: BlockCosts::new(costs, &cache_device, &device, block_bytes)?,
-                    ratio: device_ratio,
-                });
+                for insert in &costs.inserts {
+                    let costs =
+                        BlockCosts::new(costs, insert, &cache_device, &device, block_bytes)?;
+                    priced.push(PricedDevice {
+                        written: written.clone(),
+                        resolved: device.resolved(),
+                        insert: insert.written(),
+                        costs,
+                        ratio: device_ratio,
+                    });
+                }
                 if at.is_empty() {
                     resolved.push(device);
                 }
@@ -56,5 +65,10 @@ impl Prices {
             at.push(PricesAt { block_bytes, devices: priced });
         }
         Ok(Prices { cache_device, devices: resolved, at })
+    }
+
+    /// Whether requests of several blocks cost less than one for each, on any device.
+    pub(super) fn have_set_up(&self) -> bool {
+        self.at.iter().flat_map(|at| &at.devices).any(|device| device.costs.have_set_up())
     }
 }

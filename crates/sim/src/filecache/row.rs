@@ -13,34 +13,36 @@ columns! {
         pub capacity: u64,
         /// References to blocks.
         pub references: u64,
-        /// References to blocks in the cache.
+        /// References to blocks in the cache; of the bound, the most that any cache can have.
         pub hits: u64,
         /// References to blocks that were not: admitted and bypassed ones.
         pub misses: u64,
-        /// Misses whose block entered the cache.
-        pub admitted: u64,
-        /// Time of all references with the cache, in microseconds.
-        pub time_us: f64,
-        /// The rule of admission.
-        pub admission: String,
+        /// Misses whose block entered the cache; none of the bound.
+        pub admitted: Option<u64>,
+        /// Time of all references with the cache, in microseconds; of the bound, the least, or none where writes cost.
+        pub time_us: Option<f64>,
+        /// The rule of admission; none of the bound.
+        pub admission: Option<String>,
         /// Bytes of a block.
         pub block_bytes: u64,
-        /// Misses whose block did not enter.
-        pub bypassed: u64,
-        /// Blocks that left.
-        pub evictions: u64,
-        /// Blocks that left and were newer than on the device.
-        pub dirty_evictions: u64,
+        /// Misses whose block did not enter; none of the bound.
+        pub bypassed: Option<u64>,
+        /// Blocks that left; none of the bound.
+        pub evictions: Option<u64>,
+        /// Blocks that left and were newer than on the device; none of the bound.
+        pub dirty_evictions: Option<u64>,
         /// Time of all references without a cache, in microseconds.
         pub time_without_cache_us: f64,
         /// The fewest hits for which caching a block pays on this device; none if it never does.
         pub required_hits: Option<u64>,
+        /// What inserting a block takes: `copy`, `half`, `storage`, a device as the user wrote it, or nanoseconds (`700ns`).
+        pub insert: String,
         /// The device as the user wrote it.
         pub device: String,
         /// The policy with every default.
         pub policy_resolved: String,
-        /// The rule of admission with every default.
-        pub admission_resolved: String,
+        /// The rule of admission with every default; none of the bound.
+        pub admission_resolved: Option<String>,
         /// The device with every option.
         pub device_resolved: String,
         /// Where cached blocks are, with every option.
@@ -55,24 +57,24 @@ columns! {
         pub footprint_blocks: u64,
         /// Capacity over footprint.
         pub capacity_share: f64,
-        /// Of the bypassed references, those that write.
-        pub bypassed_writes: u64,
-        /// Blocks that were written and stayed.
-        pub write_backs: u64,
-        /// Blocks that were written when the trace ended.
-        pub flush_writes: u64,
+        /// Of the bypassed references, those that write; none of the bound.
+        pub bypassed_writes: Option<u64>,
+        /// Blocks that were written and stayed; none of the bound.
+        pub write_backs: Option<u64>,
+        /// Blocks that were written when the trace ended; none of the bound.
+        pub flush_writes: Option<u64>,
         /// What writes cost: `free` or `cost`.
         pub writes: &'static str,
         /// Time of a hit, in microseconds.
         pub hit_time_us: f64,
-        /// Time of a read past the cache, in microseconds.
+        /// Time of a read of one block past the cache, in microseconds.
         pub bypass_time_us: f64,
-        /// Time of a miss that enters the cache, in microseconds.
+        /// Time of a miss of one block that enters the cache, in microseconds.
         pub admit_time_us: f64,
-        /// Time of a write to the device, in microseconds.
+        /// Time of a write of one block to the device, in microseconds.
         pub write_time_us: f64,
         /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
-        /// future, so that it cannot run).
+        /// future, so that it cannot run); `bound` is no policy.
         pub kind: &'static str,
     }
 }
@@ -86,6 +88,8 @@ columns! {
         pub block_bytes: u64,
         /// The fewest hits for which caching a block pays; none if it never does.
         pub required_hits: Option<u64>,
+        /// What inserting a block takes: `copy`, `half`, `storage`, a device as the user wrote it, or nanoseconds (`700ns`).
+        pub insert: String,
         /// Time of a hit, in microseconds.
         pub hit_time_us: f64,
         /// Time of a read past the cache, in microseconds.

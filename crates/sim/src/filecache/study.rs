@@ -1,18 +1,23 @@
 //! The cells of a study of file caches: each (policy, capacity, admission) is replayed once, then priced for all devices.
 
+mod rows;
+
+use clockhand_device::Joined;
 use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
-use clockhand_trace::{Folding, Numbering};
+use clockhand_trace::{Folding, Numbering, SharedRequests};
 use rustc_hash::FxHashMap;
 
-use super::admission::{AdmissionRule, Selective};
-use super::cost::rounded;
+use super::admission::{AdmissionRule, Everything, Selective};
+use super::asked::{Asked, AskedOfLru, Asking, Requests};
+use super::bound::Bound;
+use super::cost::{Writes, rounded};
+use super::future::Future;
 use super::prices::{PricedDevice, Prices};
-use super::{FileCacheExperiment, FileCacheRow, block_keys};
-use crate::contestant::kind_word;
+use super::{Caching, FileCacheExperiment, FileCacheRow, block_keys};
 use crate::replay::Cell;
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::Study;
-use crate::views::{Views, folding_for, read_at};
+use crate::views::{Views, folding_for, read_at, read_with_requests};
 use crate::{Counts, Progress, ReplayOptions, SimError, TraceInput};
 
 /// A trace at one block size.
@@ -20,6 +25,8 @@ pub(super) struct AtSize {
     pub(super) views: Views,
     /// What tinylfu knows blocks by; empty if every rule admits everything.
     keys: Vec<u64>,
+    /// What is asked of a device without a cache.
+    without_cache: Asked,
 }
 
 /// A row before it is replayed.
@@ -27,9 +34,17 @@ pub(super) struct FileCacheCell<'a> {
     /// The position of the block size.
     size: usize,
     capacity: u32,
-    rule: AdmissionRule,
-    policy: &'a PolicySpec,
     device: &'a PricedDevice,
+    /// None of the bound.
+    cached: Option<Cached<'a>>,
+}
+
+/// How a cell's cache behaves.
+struct Cached<'a> {
+    rule: AdmissionRule,
+    /// How often a block that belady admits is reused.
+    reuse: Option<u64>,
+    policy: &'a PolicySpec,
     /// Where a device sets a policy's `c`, that shows here.
     resolved: ResolvedPolicy,
     policy_resolved: String,
@@ -38,17 +53,22 @@ pub(super) struct FileCacheCell<'a> {
 impl FileCacheCell<'_> {
     /// Whether its counts can come from one pass over all capacities.
     fn is_of_pass(&self) -> bool {
-        self.rule == AdmissionRule::Always && self.policy_resolved == LRU && self.capacity > 0
+        let is_lru = |cached: &Cached<'_>| {
+            cached.rule == AdmissionRule::Always && cached.policy_resolved == LRU
+        };
+        self.capacity > 0 && self.cached.as_ref().is_some_and(is_lru)
     }
 }
 
 /// File caches before devices.
 pub(super) struct FileCacheStudy<'a> {
     pub(super) experiment: &'a FileCacheExperiment,
-    pub(super) policies: &'a [PolicySpec],
+    pub(super) contestants: &'a [Caching],
     pub(super) prices: &'a Prices,
     /// The foldings that policies and rules need.
     pub(super) foldings: Vec<Folding>,
+    /// Whether it matters which blocks a device is asked for together.
+    pub(super) asks: bool,
 }
 
 impl<'a> Study for FileCacheStudy<'a> {
@@ -57,14 +77,17 @@ impl<'a> Study for FileCacheStudy<'a> {
     type Finished = FileCacheRow;
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Vec<AtSize>, SimError> {
-        let selects = self.experiment.admissions.iter().any(|rule| *rule != AdmissionRule::Always);
-        let sizes_bytes = &self.experiment.block_sizes_bytes;
-        let read =
-            read_at(input, None, sizes_bytes, &self.foldings, Numbering::ByAddress, progress)?;
+        let selects = self.experiment.admissions.contains(&AdmissionRule::TinyLfu);
+        let (sizes_bytes, foldings) = (&self.experiment.block_sizes_bytes, &self.foldings);
+        let read = match self.asks {
+            true => read_with_requests(input, sizes_bytes, foldings, progress)?,
+            false => read_at(input, None, sizes_bytes, foldings, Numbering::ByAddress, progress)?,
+        };
         let at_size = |views: Views| {
             let keys =
                 if selects { block_keys(views.folded(Folding::None).pages()) } else { Vec::new() };
-            AtSize { views, keys }
+            let without_cache = self.without_cache(&views);
+            AtSize { views, keys, without_cache }
         };
         Ok(read.into_iter().map(at_size).collect())
     }
@@ -75,20 +98,16 @@ impl<'a> Study for FileCacheStudy<'a> {
             let footprint = at.views.trace.footprint_pages;
             for capacity in &self.experiment.capacities {
                 let capacity = capacity.blocks(footprint, prices.block_bytes);
-                for policy in self.policies {
+                for contestant in self.contestants {
+                    let cell = |device, cached| FileCacheCell { size, capacity, device, cached };
+                    let Caching::Policy(policy) = contestant else {
+                        cells.extend(prices.devices.iter().map(|device| cell(device, None)));
+                        continue;
+                    };
                     for &rule in &self.experiment.admissions {
                         for device in &prices.devices {
-                            let resolved = policy.resolve(capacity.max(1), device.ratio)?;
-                            let policy_resolved = resolved.to_string();
-                            cells.push(FileCacheCell {
-                                size,
-                                capacity,
-                                rule,
-                                policy,
-                                device,
-                                resolved,
-                                policy_resolved,
-                            });
+                            let cached = self.cached(policy, rule, device, capacity)?;
+                            cells.push(cell(device, Some(cached)));
                         }
                     }
                 }
@@ -102,7 +121,9 @@ impl<'a> Study for FileCacheStudy<'a> {
         let mut replays: Vec<Vec<usize>> = Vec::new();
         let mut replay_of = FxHashMap::default();
         for (position, cell) in cells.iter().enumerate() {
-            let key = (cell.size, cell.capacity, cell.rule, &cell.policy_resolved);
+            let cached = cell.cached.as_ref();
+            let cached = cached.map(|cached| (cached.rule, cached.reuse, &cached.policy_resolved));
+            let key = (cell.size, cell.capacity, cached);
             let replay = *replay_of.entry(key).or_insert_with(|| {
                 replays.push(Vec::new());
                 replays.len() - 1
@@ -138,15 +159,13 @@ impl<'a> Study for FileCacheStudy<'a> {
     ) -> Result<Vec<FileCacheRow>, SimError> {
         let at = &sizes[task[0].size];
         if is_pass(task) {
-            let view = at.views.folded(Folding::Runs).pages();
-            let lru = LruCounts::of(view, progress, PASS_REPLAYS as u64)?;
-            let row = |cell: &&FileCacheCell<'a>| {
-                self.row(at, cell, &lru.at(cell.capacity, self.options()))
-            };
-            return Ok(task.iter().map(row).collect());
+            return self.run_pass(at, task, progress);
         }
-        let counts = self.replay(at, task[0], progress)?;
-        Ok(task.iter().map(|cell| self.row(at, cell, &counts)).collect())
+        let Some(cached) = &task[0].cached else {
+            return self.run_bound(at, task, progress);
+        };
+        let (counts, asked) = self.replay(at, task[0].capacity, cached, progress)?;
+        Ok(task.iter().map(|cell| self.row(at, cell, &counts, &asked)).collect())
     }
 }
 
@@ -155,92 +174,169 @@ fn is_pass(task: &[&FileCacheCell<'_>]) -> bool {
     task.iter().any(|cell| cell.capacity != task[0].capacity)
 }
 
-impl FileCacheStudy<'_> {
+impl<'a> FileCacheStudy<'a> {
     fn options(&self) -> ReplayOptions {
         ReplayOptions { flush_at_end: self.experiment.flush_at_end, ..ReplayOptions::default() }
+    }
+
+    fn writes_cost(&self) -> bool {
+        self.experiment.costs.writes == Writes::Cost
+    }
+
+    fn cached(
+        &self,
+        policy: &'a PolicySpec,
+        rule: AdmissionRule,
+        device: &PricedDevice,
+        capacity: u32,
+    ) -> Result<Cached<'a>, SimError> {
+        let resolved = policy.resolve(capacity.max(1), device.ratio)?;
+        let reuse = self.experiment.reuse.or_else(|| device.costs.required_hits());
+        Ok(Cached {
+            rule,
+            reuse: reuse.filter(|_| rule == AdmissionRule::Belady),
+            policy,
+            policy_resolved: resolved.to_string(),
+            resolved,
+        })
+    }
+
+    /// Without a cache all blocks of a record are one request.
+    fn without_cache(&self, views: &Views) -> Asked {
+        let pages = views.folded(self.foldings[0]).pages();
+        let joined = pages
+            .shared_requests()
+            .map_or((0, 0), |shared| (shared.reads_joined(), shared.writes_joined()));
+        let (read, written) = match self.writes_cost() {
+            true => joined,
+            false => (joined.0 + joined.1, 0),
+        };
+        Asked { read: Joined::without_gaps(read), written: Joined::without_gaps(written) }
+    }
+
+    fn run_pass(
+        &self,
+        at: &AtSize,
+        task: &[&FileCacheCell<'a>],
+        progress: &Progress,
+    ) -> Result<Vec<FileCacheRow>, SimError> {
+        let view = at.views.folded(Folding::Runs).pages();
+        // More blocks than there are change nothing.
+        let blocks = |cell: &FileCacheCell<'_>| cell.capacity.min(view.footprint_pages());
+        let replays = PASS_REPLAYS as u64;
+        let Some(shared) = view.shared_requests() else {
+            let lru = LruCounts::of(view, progress, replays)?;
+            let row = |cell: &&FileCacheCell<'a>| {
+                self.row(at, cell, &lru.at(cell.capacity, self.options()), &Asked::default())
+            };
+            return Ok(task.iter().map(row).collect());
+        };
+        let mut asked = AskedOfLru::new(shared, task.iter().map(|cell| blocks(cell)));
+        let told = |distance| asked.reference(distance);
+        let lru = LruCounts::of_told(view, progress, replays, told)?;
+        let row = |cell: &&FileCacheCell<'a>| {
+            let counts = lru.at(cell.capacity, self.options());
+            self.row(at, cell, &counts, &asked.at(blocks(cell)))
+        };
+        Ok(task.iter().map(row).collect())
     }
 
     fn replay(
         &self,
         at: &AtSize,
-        cell: &FileCacheCell<'_>,
+        capacity: u32,
+        cached: &Cached<'_>,
         progress: &Progress,
-    ) -> Result<Counts, SimError> {
-        if cell.capacity == 0 {
-            return Ok(Counts {
+    ) -> Result<(Counts, Asked), SimError> {
+        if capacity == 0 {
+            let counts = Counts {
                 bypassed_reads: at.views.trace.read_references,
                 bypassed_writes: at.views.trace.write_references,
                 ..Counts::default()
-            });
+            };
+            return Ok((counts, at.without_cache.clone()));
         }
-        let policy = &cell.resolved;
-        let folding = match cell.rule {
+        let policy = &cached.resolved;
+        let folding = match cached.rule {
             AdmissionRule::Always => folding_for(policy),
             _ => Folding::None,
         };
         let view = at.views.folded(folding);
+        let shared = view.pages().shared_requests();
+        if cached.rule == AdmissionRule::Belady {
+            let future = self.future(at, progress)?;
+            let shared = shared.map(|shared| (shared, self.writes_cost()));
+            let served = future.belady(capacity, cached.reuse, shared)?;
+            progress.add_done(at.views.records() as u64);
+            return Ok((served.counts, served.asked));
+        }
         let next_use =
             (policy.entry().kind == Kind::Offline).then(|| view.next_use(progress)).transpose()?;
-        let (frames, options) = (cell.capacity, self.options());
-        let replayed = Cell { runs: view.pages().into(), next_use, frames, options, progress };
-        match cell.rule {
-            AdmissionRule::Always => replayed.replay(policy),
-            rule => {
-                let second_touch = self.experiment.second_touch;
-                let admission = Selective::new(rule, second_touch, frames, &at.keys);
-                replayed.replay_admitting(policy, admission)
-            }
-        }
+        let options = self.options();
+        let cell =
+            Cell { runs: view.pages().into(), next_use, frames: capacity, options, progress };
+        self.replay_cell(cell, at, cached, shared)
     }
 
-    fn row(&self, at: &AtSize, cell: &FileCacheCell<'_>, counts: &Counts) -> FileCacheRow {
-        let FileCacheCell { capacity, rule, policy, device, .. } = cell;
-        let prices = &self.prices.at[cell.size];
-        let trace = &at.views.trace;
-        let costs = &device.costs;
-        let admitted = counts.read_misses + counts.write_misses;
-        let bypassed = counts.bypassed_reads + counts.bypassed_writes;
-        let hits = trace.references - admitted - bypassed;
-        let without = costs.time_without_cache_us(trace.read_references, trace.write_references);
-        let footprint_blocks = u64::from(trace.footprint_pages);
-        FileCacheRow {
-            trace: trace.name.clone(),
-            policy: policy.written().to_owned(),
-            kind: kind_word(policy.entry().kind),
-            capacity: (*capacity).into(),
-            references: trace.references,
-            hits,
-            misses: admitted + bypassed,
-            admitted,
-            time_us: rounded(&costs.time_us(hits, counts)),
-            admission: rule.name().to_owned(),
-            block_bytes: prices.block_bytes,
-            bypassed,
-            evictions: counts.clean_evictions + counts.dirty_evictions,
-            dirty_evictions: counts.dirty_evictions,
-            time_without_cache_us: rounded(&without),
-            required_hits: costs.required_hits(),
-            device: device.written.clone(),
-            policy_resolved: cell.policy_resolved.clone(),
-            admission_resolved: match rule {
-                AdmissionRule::SecondTouch => self.experiment.second_touch.resolved(),
-                rule => rule.name().to_owned(),
-            },
-            device_resolved: device.resolved.clone(),
-            cache_device: self.prices.cache_device.resolved(),
-            read_references: trace.read_references,
-            write_references: trace.write_references,
-            hit_ratio: hits as f64 / trace.references as f64,
-            footprint_blocks,
-            capacity_share: f64::from(*capacity) / footprint_blocks as f64,
-            bypassed_writes: counts.bypassed_writes,
-            write_backs: counts.write_backs,
-            flush_writes: counts.flush_writes,
-            writes: self.experiment.costs.writes.name(),
-            hit_time_us: rounded(&costs.hit_us),
-            bypass_time_us: rounded(&costs.bypass_us),
-            admit_time_us: rounded(&costs.admit_us),
-            write_time_us: rounded(&costs.write_us),
+    fn replay_cell(
+        &self,
+        cell: Cell<'_>,
+        at: &AtSize,
+        cached: &Cached<'_>,
+        shared: Option<&SharedRequests>,
+    ) -> Result<(Counts, Asked), SimError> {
+        let policy = &cached.resolved;
+        let requests = shared.map(|shared| Requests::new(shared, self.writes_cost()));
+        if cached.rule == AdmissionRule::Always {
+            let Some(requests) = requests else {
+                return Ok((cell.replay(policy)?, Asked::default()));
+            };
+            let asking = Asking::new(Everything, requests);
+            let (counts, asking) = cell.replay_admitting(policy, asking)?;
+            return Ok((counts, asking.finish()));
         }
+        let second_touch = self.experiment.second_touch;
+        let rule = Selective::new(cached.rule, second_touch, cell.frames, &at.keys, at.blocks());
+        let Some(requests) = requests else {
+            let (counts, _) = cell.replay_admitting(policy, rule)?;
+            return Ok((counts, Asked::default()));
+        };
+        let (counts, asking) = cell.replay_admitting(policy, Asking::new(rule, requests))?;
+        Ok((counts, asking.finish()))
+    }
+
+    fn future<'v>(&self, at: &'v AtSize, progress: &'v Progress) -> Result<Future<'v>, SimError> {
+        let view = at.views.folded(Folding::None);
+        Ok(Future::new(view.pages(), view.next_use_in_memory(progress)?, progress))
+    }
+
+    fn run_bound(
+        &self,
+        at: &AtSize,
+        task: &[&FileCacheCell<'a>],
+        progress: &Progress,
+    ) -> Result<Vec<FileCacheRow>, SimError> {
+        let future = self.future(at, progress)?;
+        let view = at.views.folded(Folding::None).pages();
+        let most_blocks = view.shared_requests().map_or(1, SharedRequests::most_pages);
+        let references = at.views.trace.references;
+        let mut bound = Bound::new(future, task[0].capacity, references, most_blocks);
+        let mut rows = Vec::new();
+        for cell in task {
+            let hits = bound.hits()?;
+            let time_us = match cell.device.costs.writes() {
+                Writes::Free => Some(rounded(&bound.time_us(&cell.device.costs)?)),
+                Writes::Cost => None,
+            };
+            rows.push(FileCacheRow { time_us, ..self.row_without_counts(at, cell, hits) });
+        }
+        progress.add_done(at.views.records() as u64);
+        Ok(rows)
+    }
+}
+
+impl AtSize {
+    fn blocks(&self) -> u32 {
+        self.views.trace.footprint_pages
     }
 }

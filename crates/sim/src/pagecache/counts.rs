@@ -1,7 +1,9 @@
 //! What one replay of a page cache counts.
 
+use clockhand_device::Joined;
+
 /// Counts in pages, except for the times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PageCacheCounts {
     /// Read references that missed.
     pub read_misses: u64,
@@ -15,6 +17,12 @@ pub struct PageCacheCounts {
     pub file_read_ios: u64,
     /// Pages of files written.
     pub file_write_ios: u64,
+    /// Of the anonymous pages read, those that came with another one. Each is written by itself.
+    pub anon_reads_joined: Joined,
+    /// Of the pages of files read, those that came with another one.
+    pub file_reads_joined: Joined,
+    /// Of the pages of files written, those that went with another one.
+    pub file_writes_joined: Joined,
     /// Pages that left clean for others.
     pub clean_evictions: u64,
     /// Pages that were written because they left for others.

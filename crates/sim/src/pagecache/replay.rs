@@ -322,6 +322,26 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
             PageKind::File => {}
         }
         self.ahead.truncate(self.cell.frames as usize - 1);
+        if !self.ahead.is_empty() {
+            self.ask(page);
+        }
+    }
+
+    /// One request reads a page and what is read ahead of it: of a file, or slots of the swap.
+    fn ask(&mut self, page: u32) {
+        let (keys, ahead) = (self.cell.view.page_keys(), &self.ahead);
+        let all = ahead.iter().chain([&page]).copied();
+        let (mut places, joined): (Vec<u64>, _) = match (&self.slots, self.kind(page)) {
+            (Some(slots), PageKind::Anonymous) => {
+                (all.map(|page| slots.slot_of(page)).collect(), &mut self.counts.anon_reads_joined)
+            }
+            _ => (
+                all.map(|page| keys[page as usize].1).collect(),
+                &mut self.counts.file_reads_joined,
+            ),
+        };
+        places.sort_unstable();
+        joined.request(places);
     }
 
     fn choose_of_file(&mut self, reference: Reference) {

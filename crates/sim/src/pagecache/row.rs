@@ -38,7 +38,7 @@ columns! {
         pub clean_evictions: u64,
         /// Pages that were written because they left for others.
         pub dirty_evictions: u64,
-        /// I/O time in microseconds, on both devices.
+        /// I/O time of all requests in microseconds, on both devices.
         pub io_time_us: f64,
         /// I/O energy in microjoules, if the profiles of both devices know it.
         pub energy_uj: Option<f64>,

@@ -62,6 +62,11 @@ impl SwapSlots {
         &self.page_of_slot[first..end]
     }
 
+    /// The slot of a page that has one.
+    pub(super) fn slot_of(&self, page: u32) -> u64 {
+        self.slot_of_page[page as usize].into()
+    }
+
     /// Whether what [`SwapSlots::around`] gives is a page and not a free slot.
     pub(super) fn is_page(entry: u32) -> bool {
         entry != NONE

@@ -3,4 +3,5 @@
 mod golden;
 mod kernels;
 mod recorder;
+mod requests;
 mod twin;

@@ -37,7 +37,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// instructions, do not wait for branches; observers and admissions go record by record. Policies with short hits are
     /// told nothing [before a record](Told::before).
     pub(super) const GROUPS: bool =
-        T::HITS_ARE_SHORT && !P::LOOKS_AHEAD && !O::OBSERVES && !A::REFUSES;
+        T::HITS_ARE_SHORT && !P::LOOKS_AHEAD && !O::OBSERVES && !A::HEARS_MISSES;
 
     /// Replays `records`, as [`Replay::reference`] does one by one.
     #[inline(never)]

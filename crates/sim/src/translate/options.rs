@@ -51,7 +51,7 @@ options! {
         t_tlb2: String = Domain::Number, "7";
         /// Nanoseconds of a memory access of 64 bytes.
         t_mem: String = Domain::Number, "50";
-        /// Nanoseconds of a page fault besides moving the page.
+        /// Nanoseconds that software adds to a page fault, whatever it reads.
         fixed_ns: String = Domain::Number, "0";
         /// Pages that are written back cost time, too.
         charge_write_back: bool = Domain::Flag;

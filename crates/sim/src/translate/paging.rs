@@ -3,6 +3,7 @@
 //! Memory does not depend on TLBs, so all TLBs of a grid share one replay. A reference goes through look-ups
 //! and walk, reference bit or fault, TLB insertion and promotion, in this order.
 
+use clockhand_device::Joined;
 use clockhand_policy::page::{Fault, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, PageId, Step};
 use clockhand_trace::Record;
@@ -25,7 +26,7 @@ pub(crate) struct PagingRules {
 }
 
 /// What memory counted, in pages except for promotions, demotions (regions) and kills (streams).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PagingCounts {
     pub(crate) page_faults: u64,
     pub(crate) evictions: u64,
@@ -37,6 +38,8 @@ pub(crate) struct PagingCounts {
     pub(crate) prefetched_in_vain: u64,
     pub(crate) kills: u64,
     pub(crate) page_table_bytes: u64,
+    /// The pages that were read by the request of another one: what one reference reads is one request.
+    pub(crate) joined: Joined,
 }
 
 /// What one reference did, in order. A page or region is a number of the [`Space`], a stream its position there.
@@ -84,6 +87,8 @@ pub(crate) struct Paging<'a, P, T, W> {
     table: PageTable,
     /// The pages that come with a fault.
     list: Vec<u32>,
+    /// The numbers of all pages that the reference reads.
+    request: Vec<u64>,
 }
 
 /// Which regions are promoted.
@@ -133,6 +138,7 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
             streams: with_streams.then(|| Streams::new(space)),
             table: PageTable::new(&space.tables),
             list: Vec::new(),
+            request: Vec::new(),
             space,
         }
     }
@@ -199,15 +205,27 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
             self.untouched[ahead as usize] = true;
         }
         self.counts.prefetched += list.len() as u64;
+        self.request.clear();
+        self.request.extend(list.iter().map(|&ahead| self.space.key(ahead).1));
         list.clear();
         self.list = list;
         for translator in &mut self.translators {
             translator.fill(page, self.space);
         }
         self.promote(page);
+        if !self.request.is_empty() {
+            self.ask(page);
+        }
         self.table.note();
         // Where promotion could have taken the page's frame, runs are not folded and there is no rest.
         self.told.rest(&mut self.memory, record, frame);
+    }
+
+    /// Reads what comes with a page by the page's own request.
+    fn ask(&mut self, page: u32) {
+        self.request.push(self.space.key(page).1);
+        self.request.sort_unstable();
+        self.counts.joined.request(self.request.iter().copied());
     }
 
     /// Fixes what a fault brings, and frees frames for it.
@@ -330,6 +348,7 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
             if self.memory.frame_of(PageId(page)) == Frame::NONE {
                 self.bring(page, Action::Fetch(page));
                 self.counts.promotion_fetches += 1;
+                self.request.push(self.space.key(page).1);
             }
         }
         self.counts.promotions += 1;
@@ -408,7 +427,7 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
 
     /// The counts of memory, until now.
     pub(crate) fn counts_so_far(&self) -> PagingCounts {
-        PagingCounts { page_table_bytes: self.table.most_bytes(), ..self.counts }
+        PagingCounts { page_table_bytes: self.table.most_bytes(), ..self.counts.clone() }
     }
 
     #[cfg(test)]

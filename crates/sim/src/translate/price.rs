@@ -22,7 +22,7 @@ pub struct TranslationTimes {
     pub tlb2_ns: Ratio,
     /// A memory access of 64 bytes: a page-table read, or the reference itself.
     pub memory_ns: Ratio,
-    /// What a page fault takes besides moving the page.
+    /// What software adds to a page fault, whatever it reads.
     pub fixed_ns: Ratio,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct PricedStorage {
     pub(super) device: Option<(Device, PageCost)>,
     /// The default of the policies' `c`.
     pub(super) device_ratio: Ratio,
-    /// Reading a page, without what each fault takes besides.
+    /// Reading a page by itself, without software.
     read_ns: BigRational,
     write_ns: BigRational,
     fixed_ns: BigRational,
@@ -80,7 +80,8 @@ fn of_us(time_us: &Exact) -> BigRational {
 }
 
 impl PricedStorage {
-    /// Storage that is `ratio` times slower than memory; a write of a page takes what a fault takes.
+    /// Storage that is `ratio` times slower than memory, without a set-up; a write of a page takes what a fault of one
+    /// takes.
     pub(super) fn of_ratio(ratio: Ratio, times: &TranslationTimes, page_bytes: u64) -> Self {
         let units = BigRational::new(page_bytes.into(), MEMORY_UNIT_BYTES.into());
         let read_ns = exact(ratio) * exact(times.memory_ns) * units;
@@ -94,7 +95,7 @@ impl PricedStorage {
         }
     }
 
-    /// A device that moves one page at `cost`.
+    /// A device whose pages cost `cost`.
     pub(super) fn of_device(
         written: &str,
         device: Device,
@@ -112,13 +113,15 @@ impl PricedStorage {
         }
     }
 
-    /// The time of moving pages in all, in nanoseconds.
-    fn moving_ns(&self, paging: &PagingCounts, charge_write_back: bool) -> BigRational {
-        let faults = whole(paging.page_faults + paging.promotion_fetches);
+    /// The time of moving pages in all, in nanoseconds. What one reference reads is one request.
+    pub(super) fn moving_ns(&self, paging: &PagingCounts, charge_write_back: bool) -> BigRational {
+        let pages_read = paging.page_faults + paging.prefetched + paging.promotion_fetches;
+        let reading_ns = match &self.device {
+            None => whole(pages_read) * &self.read_ns,
+            Some((_, cost)) => cost.read.time_us(pages_read, &paging.joined) * whole(NS_PER_US),
+        };
         let charged = if charge_write_back { paging.write_ios } else { 0 };
-        faults * (&self.fixed_ns + &self.read_ns)
-            + whole(paging.prefetched) * &self.read_ns
-            + whole(charged) * &self.write_ns
+        whole(paging.page_faults) * &self.fixed_ns + reading_ns + whole(charged) * &self.write_ns
     }
 }
 

@@ -202,13 +202,27 @@ fn write_backs_and_pages_ahead_cost_what_the_rules_say() {
     // With a ratio a write-back costs a fault's time, with a device its write alone.
     assert_eq!(rows[0].t_data_ns, Some(50.0 + 4.0 * 3_203.0 / 3.0));
     assert_eq!(rows[1].t_data_ns, Some(50.0 + (3.0 * 50_003.0 + 400_000.0) / 3.0));
-    // Page 1 comes with 0, without the fixed part.
+    // Page 1 comes with 0, in one request: software adds its part once.
     let mut ahead = translation(&table("r0 r1"), 4);
     ahead.prefetch = 1;
     ahead.times.fixed_ns = Ratio::whole(3);
     let row = translated(&ahead).pop().unwrap();
     assert_eq!((row.page_faults, row.prefetched), (1, 1));
     assert_eq!(row.t_data_ns, Some(50.0 + (32_003.0 + 32_000.0) / 2.0));
+}
+
+#[test]
+fn a_disk_seeks_once_for_a_fault_and_all_that_comes_with_it() {
+    // Pages 1 and 2 come with 0; 4 would be a gap, and is not referenced before 5 is.
+    let mut ahead = translation(&table("r0 r1 r2 r5"), 8);
+    ahead.prefetch = 5;
+    ahead.storage = vec![Storage::Device("hdd".to_owned())];
+    let row = translated(&ahead).pop().unwrap();
+    assert_eq!((row.page_faults, row.prefetched), (1, 3));
+    // The set-up, four pages, and the gap of two.
+    let request_ns: f64 = 34_700_000.0 / 3.0 + 6.0 * 20_480.0;
+    let data_ns = row.t_data_ns.unwrap();
+    assert!((data_ns - 50.0 - request_ns / 4.0).abs() < 1e-6, "{data_ns}");
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 mod builder;
 mod record;
+mod requests;
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -16,6 +17,7 @@ use std::path::Path;
 pub use builder::PageViewBuilder;
 use record::FLAG_BITS;
 pub use record::Record;
+pub use requests::SharedRequests;
 
 use crate::error::TraceError;
 use crate::footprint::PageKey;
@@ -58,6 +60,7 @@ pub struct PageView {
     page_keys: Vec<PageKey>,
     places_by_address: Option<Vec<u32>>,
     folding: Folding,
+    shared_requests: Option<SharedRequests>,
 }
 
 /// Where the runs of a view are: their records, and the lengths of those that are longer than 1.
@@ -120,7 +123,8 @@ impl PageView {
         };
         let numbers = numbers + self.places_by_address.as_ref().map_or(0, Vec::len);
         let keys = self.page_keys.len() * size_of::<PageKey>();
-        (numbers * size_of::<u32>() + self.run_places.memory_bytes() + keys) as u64
+        let requests = self.shared_requests.as_ref().map_or(0, SharedRequests::memory_bytes);
+        requests + (numbers * size_of::<u32>() + self.run_places.memory_bytes() + keys) as u64
     }
 
     /// The folder in which the records are in a file, if they are.
@@ -171,6 +175,11 @@ impl PageView {
     /// which is its number by address. `None` if that is how they are numbered.
     pub fn places_by_address(&self) -> Option<&[u32]> {
         self.places_by_address.as_deref()
+    }
+
+    /// The requests of several pages, if the view was built [with them](PageViewBuilder::with_requests) and there are any.
+    pub fn shared_requests(&self) -> Option<&SharedRequests> {
+        self.shared_requests.as_ref().filter(|requests| requests.most_pages() > 1)
     }
 
     /// How runs were folded.

@@ -31,6 +31,7 @@ impl PageCacheTwin {
             self.count("dirty_evictions");
             self.count_io(victim.page, "file_write_ios", "anon_write_ios");
             self.swap_out(victim.page);
+            self.ask_write(&[victim.page]);
         } else {
             self.count("clean_evictions");
         }

@@ -19,6 +19,11 @@ impl PageCacheTwin {
             }
         }
         self.act(fill, page);
+        if fill == "read" {
+            let all: Vec<Page> = ahead.iter().copied().chain([page]).collect();
+            let is_file = self.is_file(page);
+            self.ask(if is_file { "file_read" } else { "anon_read" }, &all);
+        }
         match fill {
             "read" => self.count_io(page, "file_read_ios", "anon_read_ios"),
             "zero" => self.count("zero_fills"),

@@ -20,7 +20,13 @@ from clockhand.report.lines import (
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.series import first_spellings
-from clockhand.studies.filecache.findings import UNITS_US, required_text
+from clockhand.studies.filecache.findings import (
+    UNITS_US,
+    caches,
+    device_label,
+    required_text,
+)
+from clockhand.studies.filecache.run import BOUND
 from clockhand.study.facts import printable
 
 BAR_HEIGHT = 34
@@ -35,6 +41,8 @@ FEW_HITS = 10
 
 def series(row: Record, several_policies: bool) -> str:
     """Return the line that a row belongs to: its admission, and its policy if there are several."""
+    if row["admission"] is None:
+        return BOUND
     admission = str(row["admission"])
     return f"{printable(row['policy'])}, {admission}" if several_policies else admission
 
@@ -42,9 +50,10 @@ def series(row: Record, several_policies: bool) -> str:
 def cell_records(rows: pl.DataFrame) -> list[Record]:
     """Return the values that figures show: a record per cell, and the time without a cache."""
     names = _one_name(rows)
+    several = rows["insert"].n_unique() > 1
     records: dict[tuple[str, str, int], Record] = {}
     for row in rows.sort("capacity", maintain_order=True).to_dicts():
-        device, capacity = printable(row["device"]), row["capacity"]
+        device, capacity = device_label(row, several), row["capacity"]
         shared = {"device": device, "capacity": capacity, "share": row["capacity_share"]}
         line = names[row["policy"], row["admission"]]
         cell = {**shared, "policy": line, "hit_ratio": row["hit_ratio"]}
@@ -56,7 +65,7 @@ def cell_records(rows: pl.DataFrame) -> list[Record]:
 
 def _one_name(rows: pl.DataFrame) -> dict[tuple[str, str], str]:
     """Return the line of each policy and admission: the first spelling that means the same."""
-    several = rows["policy"].n_unique() > 1
+    several = caches(rows)["policy"].n_unique() > 1
     spelled = {
         (row["policy"], row["admission"]): series(row, several)
         for row in rows.unique(["policy", "admission"], maintain_order=True).to_dicts()
@@ -64,7 +73,7 @@ def _one_name(rows: pl.DataFrame) -> dict[tuple[str, str], str]:
     first = first_spellings(
         (
             spelled[row["policy"], row["admission"]],
-            (row["device"], row["capacity"]),
+            (row["device"], row["insert"], row["capacity"]),
             (row["policy_resolved"], row["admission_resolved"]),
         )
         for row in rows.to_dicts()
@@ -72,16 +81,19 @@ def _one_name(rows: pl.DataFrame) -> dict[tuple[str, str], str]:
     return {pair: first[name] for pair, name in spelled.items()}
 
 
-def _times(time_us: float) -> Record:
+def _times(time_us: float | None) -> Record:
+    if time_us is None:  # The bound knows none where writes cost.
+        return {}
     return {"time_us": time_us} | {name: time_us / unit_us for name, unit_us in TIME_FIELDS.items()}
 
 
 def break_even_records(rows: pl.DataFrame) -> list[Record]:
     """Return how many hits caching a block takes to pay, a record per device."""
-    once = rows.unique("device", keep="first", maintain_order=True)
+    once = rows.unique(["device", "insert"], keep="first", maintain_order=True)
+    several = rows["insert"].n_unique() > 1
     return [
         {
-            "required_on": printable(row["device"]),
+            "required_on": device_label(row, several),
             "required_hits": row["required_hits"] or 0,
             "required_label": NEVER if row["required_hits"] is None else str(row["required_hits"]),
             "required_text": required_text(row["required_hits"]),
@@ -162,7 +174,8 @@ def time_chart(compared: Compared, device: str, canvas: Canvas) -> tuple[str, Sp
     Returns:
         The title, with the unit, and the figure.
     """
-    shown = _on(compared, device)
+    shown = _on(compared, device, "isValid(datum.time_us)")
+    shown = replace(shown, records=[record for record in shown.records if "time_us" in record])
     longest_us = max(record["time_us"] for record in shown.records)
     unit_us, unit = next(
         ((unit_us, name) for unit_us, name in UNITS_US if longest_us >= unit_us), UNITS_US[-1]
@@ -199,7 +212,7 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
     """
     values: dict[tuple[str, Place], float] = {}
     for label, records in records_by_label.items():
-        cells = [record for record in records if "policy" in record]
+        cells = [record for record in records if "time_us" in record and record["policy"] != BOUND]
         devices = {record["device"] for record in cells}
         without = {
             (record["device"], record["capacity"]): record["time_us"]

@@ -34,7 +34,7 @@ def required_text(required_hits: int | None) -> str:
 
 def groups(rows: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the rows of each trace and block size, doubles once."""
-    cells = ["trace", "block_bytes", "capacity", "policy", "admission", "device"]
+    cells = ["trace", "block_bytes", "capacity", "policy", "admission", "device", "insert"]
     once = rows.unique(cells, keep="first", maintain_order=True)
     return once.partition_by("trace", "block_bytes", maintain_order=True)
 
@@ -47,14 +47,34 @@ def group_label(rows: pl.DataFrame, group: pl.DataFrame, facts: Facts | None) ->
     return label
 
 
+def by_device(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """Return the rows of each device, with its name; of each insertion if there are several."""
+    several = rows["insert"].n_unique() > 1
+    split = rows.partition_by("device", "insert", maintain_order=True)
+    return [(device_label(cells.row(0, named=True), several), cells) for cells in split]
+
+
+def device_label(row: Mapping[str, Any], several_inserts: bool) -> str:
+    """Return the name of a device, and of its reading of what inserting a block takes."""
+    device = printable(row["device"])
+    return f"{device} (insertion: {printable(row['insert'])})" if several_inserts else device
+
+
+def caches(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that are of caches: the bound is none."""
+    return rows.filter(pl.col("admission").is_not_null())
+
+
 def findings(rows: pl.DataFrame, facts: Facts | None) -> list[str]:
     """Return whether a cache pays, a sentence for each trace, block size and device."""
     sentences = []
     for group in groups(rows):
         where = group_label(rows, group, facts)
-        for cells in group.partition_by("device", maintain_order=True):
-            sentences.append(_verdict(cells, where))
-            sentences += _of_admission(cells, where)
+        for device, cells in by_device(group):
+            if not caches(cells).is_empty():
+                sentences.append(_verdict(caches(cells), device, where))
+                sentences += _of_admission(caches(cells), device, where)
+            sentences += _of_bound(cells, device, where)
     return sentences
 
 
@@ -64,10 +84,12 @@ def headline(rows: pl.DataFrame, facts: Facts | None) -> str:
     if len(split) > 1:
         return f"File caches: {len(split)} inputs"
     pays: dict[bool, list[str]] = {True: [], False: []}
-    for cells in split[0].partition_by("device", maintain_order=True):
-        saves = any(_saving(row) >= NOTICEABLE for row in cells.to_dicts())
-        pays[saves].append(printable(cells["device"][0]))
     where = group_label(rows, split[0], facts)
+    for device, cells in by_device(split[0]):
+        if caches(cells).is_empty():
+            return f"What no file cache can do better, for {where}"
+        saves = any(_saving(row) >= NOTICEABLE for row in caches(cells).to_dicts())
+        pays[saves].append(device)
     if not pays[True]:
         return f"No file cache pays on {all_of(pays[False])} for {where}"
     but = f", but not on {all_of(pays[False])}," if pays[False] else ""
@@ -79,10 +101,9 @@ def _saving(row: Mapping[str, Any]) -> float:
     return 1 - float(row["time_us"]) / float(row["time_without_cache_us"])
 
 
-def _verdict(cells: pl.DataFrame, where: str) -> str:
+def _verdict(cells: pl.DataFrame, device: str, where: str) -> str:
     best = cells.row(int(cells["time_us"].arg_min() or 0), named=True)
     saving = _saving(best)
-    device = printable(best["device"])
     times = (
         f"{time_text(best['time_us'])} against {time_text(best['time_without_cache_us'])} without "
         "a cache"
@@ -110,7 +131,19 @@ def _cache(row: Mapping[str, Any]) -> str:
     )
 
 
-def _of_admission(cells: pl.DataFrame, where: str) -> list[str]:
+def _of_bound(cells: pl.DataFrame, device: str, where: str) -> list[str]:
+    """Say what no cache takes less than, at the largest capacity."""
+    bounds = cells.filter(pl.col("admission").is_null() & pl.col("time_us").is_not_null())
+    if bounds.is_empty():
+        return []
+    least = bounds.row(int(bounds["capacity"].arg_max() or 0), named=True)
+    return [
+        f"On {device} no cache of {least['capacity']:,} blocks takes less than "
+        f"{time_text(least['time_us'])} for {where}, or hits more than {least['hits']:,} times."
+    ]
+
+
+def _of_admission(cells: pl.DataFrame, device: str, where: str) -> list[str]:
     """Say at which capacity another admission than ``always`` saves most."""
     keys = ["policy", "capacity"]
     always = cells.filter(pl.col("admission") == "always").select(
@@ -121,7 +154,7 @@ def _of_admission(cells: pl.DataFrame, where: str) -> list[str]:
         return []
     saved = others.with_columns((1 - pl.col("time_us") / pl.col("always_us")).alias("saved"))
     best = saved.row(int(saved["saved"].arg_max() or 0), named=True)
-    device, admission = printable(best["device"]), best["admission"]
+    admission = best["admission"]
     if best["saved"] < NOTICEABLE:
         return [f"On {device} no admission beats always for {where}."]
     return [

@@ -25,7 +25,13 @@ from clockhand.studies.filecache.charts import (
     overviews,
     time_chart,
 )
-from clockhand.studies.filecache.findings import findings, group_label, groups, headline
+from clockhand.studies.filecache.findings import (
+    by_device,
+    findings,
+    group_label,
+    groups,
+    headline,
+)
 from clockhand.study.facts import Facts, printable
 from clockhand.study.sizes import bytes_text
 
@@ -37,6 +43,7 @@ HEADINGS = {
     "block_bytes": "block (bytes)",
     "time_without_cache_us": "time without cache (µs)",
     "required_hits": "hits that pay",
+    "insert": "insertion takes",
     "policy_resolved": "policy with defaults",
     "admission_resolved": "admission with defaults",
     "device_resolved": "device with options",
@@ -139,8 +146,7 @@ def _drawings(
     yield _Drawing("required-hits", title, caption, chart)
     yield _Drawing(HIT_RATIO.key, HIT_RATIO.title, HIT_RATIO.note, hit_chart(compared, canvas))
     slugs: list[str] = []
-    for device in group["device"].unique(maintain_order=True):
-        shown = printable(device)
+    for shown, _ in by_device(group):
         slugs.append(free_slug(shown, slugs))
         caption = "With a cache, by admission, and without one; lower is better."
         title, chart = time_chart(compared, shown, canvas)

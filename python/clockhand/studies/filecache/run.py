@@ -38,7 +38,8 @@ class FileCacheRun(ReportedRows):
 
     Attributes:
         rows: One row per cell, in the order trace, block size, capacity, policy, admission, device,
-            with the columns of :data:`SCHEMA`. Counts are of blocks, times in microseconds.
+            insertion, with the columns of :data:`SCHEMA`; the bound has one for all admissions.
+            Counts are of blocks, times in microseconds.
         facts: Command, version, trace hashes, devices and policies, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
     """
@@ -64,13 +65,23 @@ class FileCacheRun(ReportedRows):
         return specifications(self.rows, self.facts, highlight)
 
 
+BOUND = "bound"
+"""What no cache can do better, as a policy; its rows have no admission."""
+
+
+def _is_told_already(point: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+    """The bound has one cell for all admissions."""
+    return bool(point["policy"] == BOUND and point["admission"] != options["admission"][0])
+
+
 FILE_CACHE = Study(
     name="filecache",
     command="filecache",
     engine=_engine.filecache,
     made=lambda ran: FileCacheRun(ran.rows, ran.facts, ran.warnings),
-    grid=("page_size", "capacity", "policy", "admission", "device"),
+    grid=("page_size", "capacity", "policy", "admission", "device", "insert"),
     page_column="block_bytes",
+    repeats=_is_told_already,
 )
 
 
@@ -86,6 +97,8 @@ def filecache(
     admit_after: int = 1,
     history: int | None = None,
     forget_on_admit: bool = False,
+    reuse: int | None = None,
+    insert: Names | os.PathLike[str] | None = None,
     insert_ns: int | None = None,
     stack_share: float | str = STACK_SHARE,
     cache_device: str | os.PathLike[str] = CACHE_DEVICE,
@@ -107,13 +120,20 @@ def filecache(
             (``"5%"``, ``"5%..100%"``) or sizes (``"64MiB"``).
         devices: Names with options, such as ``"scm:ratio=100"``, or TOML files.
         admissions: Which misses enter the cache: ``"always"``, ``"second-touch"``, ``"tinylfu"``,
-            ``"write-around"``.
-        policies: Names with parameters, such as ``"cflru:window_pages=8"``.
+            ``"write-around"``; ``"all"`` means these. ``"belady"`` knows the future, and needs
+            policy ``"min"``.
+        policies: Names with parameters, such as ``"cflru:window_pages=8"``; ``"bound"`` is what no
+            cache can do better.
         page_size: Bytes of a block, a power of two, or text such as ``"4KiB"``; several if wanted.
         admit_after: Earlier references that second-touch wants of a block.
         history: Blocks that second-touch remembers, the oldest leave; all if not given.
         forget_on_admit: Whether second-touch forgets a block that enters.
-        insert_ns: Nanoseconds that inserting a block takes; half the time of a hit if not given.
+        reuse: How often a block that belady admits is reused before it leaves; as often as caching
+            must be hit to pay if not given.
+        insert: What inserting a block takes: ``"copy"`` (a hit, the default), ``"half"`` (half a
+            hit), ``"storage"`` (a read of storage as fast as memory), or the read of a device;
+            several if wanted, ``"all"`` means the three.
+        insert_ns: Nanoseconds that inserting a block takes, instead of ``insert``.
         stack_share: What software adds to a reference to the device, in times of a hit.
         cache_device: Where cached blocks are: a device whose read cost is the time of a hit.
         writes: ``"free"`` if writes cost what reads do and dirty blocks leave for nothing (the
@@ -140,6 +160,8 @@ def filecache(
         "admit_after": admit_after,
         "history": history,
         "forget_on_admit": forget_on_admit,
+        "reuse": reuse,
+        "insert": insert,
         "insert_ns": insert_ns,
         "stack_share": stack_share,
         "cache_device": cache_device,
@@ -157,6 +179,7 @@ def break_even(
     devices: Names | os.PathLike[str],
     *,
     page_size: int | Names = 4096,
+    insert: Names | os.PathLike[str] | None = None,
     insert_ns: int | None = None,
     stack_share: float | str = STACK_SHARE,
     cache_device: str | os.PathLike[str] = CACHE_DEVICE,
@@ -166,12 +189,14 @@ def break_even(
     Args:
         devices: Names with options, such as ``"scm:ratio=100"``, or TOML files.
         page_size: Bytes of a block, a power of two, or text such as ``"4KiB"``; several if wanted.
-        insert_ns: Nanoseconds that inserting a block takes; half the time of a hit if not given.
+        insert: What inserting a block takes, as :func:`filecache` takes it.
+        insert_ns: Nanoseconds that inserting a block takes, instead of ``insert``.
         stack_share: What software adds to a reference to the device, in times of a hit.
         cache_device: Where cached blocks are: a device whose read cost is the time of a hit.
 
     Returns:
-        One row per block size and device, as given, with the columns of :data:`BREAK_EVEN_SCHEMA`.
+        One row per block size, device and insertion, as given, with the columns of
+        :data:`BREAK_EVEN_SCHEMA`.
 
     Raises:
         UsageError: something is unknown or out of range.
@@ -179,6 +204,7 @@ def break_even(
     given = {
         "device": devices,
         "page_size": page_size,
+        "insert": insert,
         "insert_ns": insert_ns,
         "stack_share": stack_share,
         "cache_device": cache_device,

@@ -41,7 +41,18 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
             None => dirty_files.all(),
         };
         self.counts.sync_writes += pages.len() as u64;
+        self.join_writes(&pages);
         self.write_pages(&pages);
+    }
+
+    /// What is written of one file at once is one request; `pages` ascend.
+    fn join_writes(&mut self, pages: &[u32]) {
+        let keys = self.cell.view.page_keys();
+        let file = |page: u32| keys[page as usize].0;
+        for of_file in pages.chunk_by(|&left, &right| file(left) == file(right)) {
+            let places = of_file.iter().map(|&page| keys[page as usize].1);
+            self.counts.file_writes_joined.request(places);
+        }
     }
 
     pub(super) fn write_pages(&mut self, pages: &[u32]) {
@@ -59,14 +70,16 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         self.clock.next_flush = moment.saturating_add(flusher.every);
         let Some(dirty_files) = &self.dirty_files else { return };
         let old = moment.checked_sub(flusher.age).map(|latest| dirty_files.until(latest));
-        let old = old.unwrap_or_default();
-        self.counts.flusher_writes += old.len() as u64;
-        self.write_pages(&old);
+        let mut written = old.unwrap_or_default();
+        self.write_pages(&written);
         if let (Some(limit), Some(dirty_files)) = (flusher.dirty_limit, &self.dirty_files) {
             let too_many = dirty_files.beyond(limit.floor_of(self.cell.frames));
-            self.counts.flusher_writes += too_many.len() as u64;
             self.write_pages(&too_many);
+            written.extend(too_many);
         }
+        self.counts.flusher_writes += written.len() as u64;
+        written.sort_unstable();
+        self.join_writes(&written);
     }
 
     pub(super) fn drop_pages(&mut self, mark: &Mark, partial: Option<u32>) {

@@ -25,16 +25,17 @@ pub fn goldens(folder: &str, prefix: &str) -> Vec<(String, Value)> {
     goldens
 }
 
-fn options(golden: &Value) -> PageCacheOptions {
+pub fn options(golden: &Value) -> PageCacheOptions {
     let text = |name: &str| golden["params"][name].as_str();
     let flusher = Flusher::parse(text("flush_every"), text("flush_age"), text("dirty_limit"));
-    let mut read_ahead = "none".to_owned();
+    let mut read_ahead = Vec::new();
     if let Some(window) = golden["params"]["read_ahead_file"].as_array() {
-        read_ahead = format!("file:{}-{}", window[0], window[1]);
+        read_ahead.push(format!("file:{}-{}", window[0], window[1]));
     }
     if let Some(slots) = golden["params"]["read_ahead_swap"].as_u64() {
-        read_ahead = format!("swap:{slots}");
+        read_ahead.push(format!("swap:{slots}"));
     }
+    let read_ahead = if read_ahead.is_empty() { "none".to_owned() } else { read_ahead.join(",") };
     PageCacheOptions {
         first_touch: FirstTouch::Zero,
         zero_clean: ZeroClean::parse(text("zero_clean").unwrap_or("drop")).unwrap(),

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::recorder::Trace;
+use super::requests::assert_requests;
 use crate::pagecache::{
     FirstTouch, Flusher, PageCacheCounts, PageCacheOptions, ReadAhead, ZeroClean,
 };
@@ -214,6 +215,7 @@ proptest! {
         let dirty_at_end = served.last().unwrap().state["dirty"].as_array().unwrap().len() as u64;
         let flushed_at_end = if flush_at_end { dirty_at_end } else { 0 };
         assert_counts(&counts, &twin, flushed_at_end);
+        assert_requests(&counts, &twin, served.last().filter(|_| flush_at_end));
         let became_dirty = twin.counts.get("became_dirty").copied().unwrap_or(0);
         assert_conservation(&counts, became_dirty, dirty_at_end - flushed_at_end);
     }

@@ -4,20 +4,21 @@ use std::path::Path;
 
 use clockhand_policy::Ratio;
 use clockhand_twins::{Op, TranslationEvent, TranslationRules};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::steps::{Reference, State, space_of, view_of, with_replay};
 use crate::translate::paging::PagingCounts;
 use crate::translate::price::{PricedStorage, TranslationTimes, exact_times};
 use crate::translate::translator::TranslationCounts;
+use crate::translate::{Storage, priced};
 
-fn goldens() -> Vec<(String, Value)> {
+fn goldens(kind: &str) -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut goldens = Vec::new();
     for entry in std::fs::read_dir(&folder).expect("the golden vectors are there") {
         let path = entry.expect("a folder entry").path();
         let name = path.file_name().expect("a file name").to_string_lossy().into_owned();
-        if name.starts_with("translation_") {
+        if name.starts_with(kind) {
             let text = std::fs::read_to_string(&path).expect("a readable file");
             goldens.push((name, serde_json::from_str(&text).expect("a golden vector is JSON")));
         }
@@ -100,16 +101,21 @@ fn same_state(state: &State, golden: &Value, at: &str) {
     assert_eq!(&*parts, known, "state at {at}");
 }
 
-fn same_result(golden: &Value, paging: PagingCounts, translation: TranslationCounts, at: &str) {
+fn same_result(golden: &Value, paging: &PagingCounts, translation: TranslationCounts, at: &str) {
     let result = &golden["result"];
-    let references = result["references"].as_u64().expect("references");
-    let has_second = golden["params"]["tlb2"].is_u64();
     let times = TranslationTimes::default();
     let page_bytes = golden["page_bytes"].as_u64().expect("a page size");
     let storage = PricedStorage::of_ratio(Ratio::whole(10), &times, page_bytes);
-    let (address, data) =
-        exact_times(references, &paging, (&translation, has_second), &times, (&storage, false));
-    let counts = json!({
+    let mut counts = counts_of(golden, paging, translation);
+    let priced = times_of(golden, paging, translation, &times, (&storage, false));
+    counts.as_object_mut().expect("an object").extend(priced);
+    assert_eq!(&counts, result, "result of {at}");
+}
+
+/// The counts of a result.
+fn counts_of(golden: &Value, paging: &PagingCounts, translation: TranslationCounts) -> Value {
+    let references = golden["result"]["references"].as_u64().expect("references");
+    json!({
         "references": references,
         "tlb_hits": references - translation.tlb_misses,
         "tlb_misses": translation.tlb_misses,
@@ -128,23 +134,39 @@ fn same_result(golden: &Value, paging: PagingCounts, translation: TranslationCou
         "kills": paging.kills,
         "page_table_bytes": paging.page_table_bytes,
         "frames": golden["frames"],
-        "page_bytes": page_bytes,
-        "t_addr_ns": address.to_string(),
-        "t_data_ns": data.to_string(),
-        "amat_ns": (address + data).to_string(),
-    });
-    assert_eq!(&counts, result, "result of {at}");
+        "page_bytes": golden["page_bytes"],
+    })
+}
+
+/// The times of a result.
+fn times_of(
+    golden: &Value,
+    paging: &PagingCounts,
+    translation: TranslationCounts,
+    times: &TranslationTimes,
+    storage: (&PricedStorage, bool),
+) -> Map<String, Value> {
+    let references = golden["result"]["references"].as_u64().expect("references");
+    let has_second = golden["params"]["tlb2"].is_u64();
+    let translation = (&translation, has_second);
+    let (address, data) = exact_times(references, paging, translation, times, storage);
+    let all =
+        [("t_addr_ns", address.clone()), ("t_data_ns", data.clone()), ("amat_ns", address + data)];
+    all.into_iter().map(|(name, time)| (name.to_owned(), json!(time.to_string()))).collect()
+}
+
+fn trace_of(golden: &Value) -> Vec<Reference> {
+    let texts = golden["trace"].as_array().expect("a trace").iter();
+    texts.map(|text| reference(text.as_str().expect("a text"))).collect()
 }
 
 #[test]
 fn every_golden_vector_is_met_step_by_step() {
-    let goldens = goldens();
+    let goldens = goldens("translation_");
     assert_eq!(goldens.len(), 10, "all golden vectors of translation");
     for (file, golden) in goldens {
         let rules = rules_of(&golden);
-        let texts = golden["trace"].as_array().expect("a trace");
-        let trace: Vec<Reference> =
-            texts.iter().map(|text| reference(text.as_str().expect("a text"))).collect();
+        let trace = trace_of(&golden);
         let view = view_of(&trace);
         let space = space_of(&view, &rules);
         with_replay(&view, &space, &rules, &mut |replay| {
@@ -156,7 +178,84 @@ fn every_golden_vector_is_met_step_by_step() {
                 same_state(&replay.state(), &step["state"], &at);
             }
             let (paging, translation) = replay.counts();
-            same_result(&golden, paging, translation, &file);
+            same_result(&golden, &paging, translation, &file);
         });
     }
+}
+
+/// The device of a golden vector, in ns: set-up, transfer and erase of a page, for reads and for writes.
+fn storage_of(golden: &Value, times: &TranslationTimes) -> PricedStorage {
+    let term = |op: &str, place: usize| golden["device_ns"][op][place].as_f64().unwrap() / 1000.0;
+    let text = format!(
+        "summary = \"a test\"\nsource = \"a test\"\ncharged = \"per-page\"\nerase_charged = true\n\
+         [read]\nsetup_time_us = {}\ntime_us = {}\n[write]\nsetup_time_us = {}\ntime_us = {}\n\
+         [erase]\ntime_us = {}\n",
+        term("read", 0),
+        term("read", 1),
+        term("write", 0),
+        term("write", 1),
+        term("write", 2),
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("device.toml");
+    std::fs::write(&path, text).expect("a file");
+    priced(&Storage::Device(path.display().to_string()), times, 4096).expect("a device")
+}
+
+#[test]
+fn every_request_of_the_golden_vector_costs_what_it_says() {
+    let (file, golden) = goldens("requests_translation").remove(0);
+    let rules = rules_of(&golden);
+    let trace = trace_of(&golden);
+    let (view, mut times) = (view_of(&trace), TranslationTimes::default());
+    let device = storage_of(&golden, &times);
+    times.fixed_ns = golden["fixed_ns"].to_string().parse().unwrap();
+    let space = space_of(&view, &rules);
+    with_replay(&view, &space, &rules, &mut |replay| {
+        let mut before = device.moving_ns(&PagingCounts::default(), false);
+        for (&record, step) in space.records(&view).iter().zip(golden["steps"].as_array().unwrap())
+        {
+            let at = format!("{file}, {}", step["reference"]);
+            let events = replay.reference(record);
+            let actions: Vec<Value> = events.iter().map(action).collect();
+            assert_eq!(Value::from(actions), step["actions"], "actions at {at}");
+            let request = read_by(&events);
+            let known = step["request"].as_array().cloned().unwrap_or_default();
+            assert_eq!(request, known, "request at {at}");
+            let after = device.moving_ns(&replay.counts().0, false);
+            let cost = (&after - before).to_string();
+            assert_eq!(cost, step["cost"].as_str().unwrap_or("0"), "cost at {at}");
+            before = after;
+        }
+        let (paging, translation) = replay.counts();
+        let storage = storage_of(&golden, &times);
+        let ratio = PricedStorage::of_ratio(Ratio::whole(10), &times, 4096);
+        let mut result = counts_of(&golden, &paging, translation);
+        let priced = |storage| times_of(&golden, &paging, translation, &times, (storage, true));
+        let pages = paging.page_faults + paging.prefetched + paging.promotion_fetches;
+        let gaps = paging.joined.gaps().map(|(gap, times)| (gap.to_string(), json!(times)));
+        let reads = json!({
+            "requests": pages - paging.joined.pages(),
+            "pages": pages,
+            "gaps": gaps.collect::<Map<String, Value>>(),
+        });
+        let object = result.as_object_mut().unwrap();
+        object.extend(priced(&storage));
+        object.extend([("reads".to_owned(), reads)]);
+        object.extend([("with_ratio_10".to_owned(), Value::Object(priced(&ratio)))]);
+        assert_eq!(result, golden["result"], "result of {file}");
+    });
+}
+
+/// The pages that a reference read, ascending.
+pub(super) fn read_by(events: &[TranslationEvent]) -> Vec<u64> {
+    let number = |event: &TranslationEvent| match event {
+        TranslationEvent::Fault((_, number))
+        | TranslationEvent::Prefetch((_, number))
+        | TranslationEvent::Fetch((_, number)) => Some(*number),
+        _ => None,
+    };
+    let mut pages: Vec<u64> = events.iter().filter_map(number).collect();
+    pages.sort_unstable();
+    pages
 }

@@ -1,8 +1,10 @@
 //! The whole driver against its twin: every event, TLB, walk cache, page table, and the memory's order.
 
-use clockhand_twins::{Op, TranslationRules, TranslationTwin};
+use clockhand_device::{Exact, RequestCost};
+use clockhand_twins::{Cost, Op, RequestCosts, TranslationRules, TranslationTwin};
 use proptest::prelude::*;
 
+use super::golden::read_by;
 use super::steps::{Reference, space_of, view_of, with_replay};
 
 /// Neighbourhoods that are one region or one table of 512 apart, in up to three streams.
@@ -48,14 +50,32 @@ fn rules() -> impl Strategy<Value = TranslationRules> {
     )
 }
 
+/// A gap of two pages passes, one of four is worth a new set-up.
+const TWIN_COSTS: RequestCosts = RequestCosts {
+    setup: Cost::new_raw(7, 1),
+    transfer: Cost::new_raw(2, 1),
+    erase: Cost::new_raw(0, 1),
+};
+
+fn device_costs() -> RequestCost {
+    let [setup_us, transfer_us, erase_us] = [7, 2, 0].map(Exact::from_integer);
+    RequestCost { setup_us, transfer_us, erase_us }
+}
+
 fn assert_same(rules: &TranslationRules, trace: &[Reference]) {
     let view = view_of(trace);
     let space = space_of(&view, rules);
     let mut twin = TranslationTwin::new(rules.clone(), trace);
+    let (costs, device) = (TWIN_COSTS, device_costs());
+    let (mut pages, mut time) = (0, Cost::from(0));
     with_replay(&view, &space, rules, &mut |replay| {
         for (position, &record) in space.records(&view).iter().enumerate() {
             let at = format!("reference {position} of {trace:?}, {rules:?}");
-            assert_eq!(replay.reference(record), twin.reference(), "events at {at}");
+            let events = twin.reference();
+            assert_eq!(replay.reference(record), events, "events at {at}");
+            let request = read_by(&events);
+            pages += request.len() as u64;
+            time += costs.request(&request);
             let state = replay.state();
             assert_eq!(state.tlb, twin.tlb.keys(), "TLB at {at}");
             let tlb2 = twin.tlb2.as_ref().map(|tlb2| tlb2.keys());
@@ -75,6 +95,10 @@ fn assert_same(rules: &TranslationRules, trace: &[Reference]) {
         let (paging, _) = replay.counts();
         assert_eq!(paging.page_table_bytes, twin.page_table_bytes(), "{rules:?}, {trace:?}");
         assert_eq!(paging.prefetched_in_vain, twin.prefetched_in_vain, "{rules:?}, {trace:?}");
+        let moved = paging.page_faults + paging.prefetched + paging.promotion_fetches;
+        assert_eq!(moved, pages, "{rules:?}, {trace:?}");
+        let priced = device.time_us(moved, &paging.joined).to_string();
+        assert_eq!(priced, time.to_string(), "{rules:?}, {trace:?}");
     });
 }
 

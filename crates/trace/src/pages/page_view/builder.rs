@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::record::{FLAG_BITS, FLAGS, Record};
-use super::{Folding, Numbering, PageView, Runs, page_shift};
+use super::{Folding, Numbering, PageView, Runs, SharedRequests, page_shift};
 use crate::error::TraceError;
 use crate::footprint::{Footprint, GROUP_PAGES, NONE, PageKey};
 use crate::memory_limit::default_memory_limit_bytes;
@@ -40,6 +40,7 @@ pub struct PageViewBuilder {
     has_too_many_pages: bool,
     memory_limit_bytes: u64,
     is_too_large: bool,
+    shared_requests: Option<SharedRequests>,
 }
 
 /// Where a builder moves records.
@@ -119,7 +120,14 @@ impl PageViewBuilder {
             has_too_many_pages: false,
             memory_limit_bytes: default_memory_limit_bytes(),
             is_too_large: false,
+            shared_requests: None,
         })
+    }
+
+    /// The same builder for a view that knows which records belong to one request of the trace; its records are in memory.
+    #[must_use]
+    pub fn with_requests(self) -> Self {
+        Self { shared_requests: Some(SharedRequests::default()), ..self }
     }
 
     /// The same builder for a view whose pages are numbered like this.
@@ -182,7 +190,7 @@ impl PageViewBuilder {
         if found != NONE && pages.start() == pages.end() {
             return self.reference(found, request.op);
         }
-        for page in pages {
+        for (position, page) in (0..).zip(pages) {
             let mut number =
                 || self.footprint.number((request.stream, page), PageView::LIMIT_PAGES);
             let id = if found == NONE { number() } else { Some(found) };
@@ -190,6 +198,9 @@ impl PageViewBuilder {
             match id {
                 Some(id) => self.reference(id, request.op),
                 None => self.has_too_many_pages = true,
+            }
+            if let (Some(requests), 1..) = (&mut self.shared_requests, position) {
+                requests.note(&self.records, request.op, position);
             }
         }
     }
@@ -199,7 +210,8 @@ impl PageViewBuilder {
         const FINISHING_PAGE_BYTES: u64 = 32;
         let records = (self.records.len() + self.of_runs.len()) * size_of::<u32>();
         let pages = u64::from(self.footprint.pages()) * FINISHING_PAGE_BYTES;
-        let taken_bytes = records as u64 + self.footprint.memory_bytes() + pages;
+        let requests = self.shared_requests.as_ref().map_or(0, SharedRequests::memory_bytes);
+        let taken_bytes = records as u64 + self.footprint.memory_bytes() + pages + requests;
         self.is_too_large |= taken_bytes > self.memory_limit_bytes;
     }
 
@@ -358,6 +370,7 @@ impl PageViewBuilder {
             page_keys,
             places_by_address: (!by_address).then_some(places),
             folding: self.folding,
+            shared_requests: self.shared_requests,
         })
     }
 }
@@ -426,6 +439,37 @@ mod tests {
         assert_eq!(builder.of_runs, [u32::MAX]);
         assert!(builder.records[0].rest_writes() && !builder.records[0].rest_reads());
         assert!(!builder.records[1].first_is_write() && builder.records[1].rest_flags() == 0);
+    }
+
+    #[test]
+    fn a_view_knows_which_records_are_of_one_request() {
+        let requests = [
+            Request::new(Op::Read, 0, 3 * 4096),
+            Request::new(Op::Write, 2 * 4096, 2 * 4096),
+            Request::new(Op::Read, 3 * 4096, 1),
+            Request::new(Op::Read, 3 * 4096, 4096 + 1),
+        ];
+        let view = |folding| {
+            let mut builder = PageViewBuilder::new(4096, folding).unwrap().with_requests();
+            builder.extend(&requests);
+            builder.finish().unwrap()
+        };
+        let bits = |view: &PageView| -> Vec<bool> {
+            let shared = view.shared_requests().unwrap();
+            assert_eq!((shared.reads_joined(), shared.writes_joined()), (3, 1));
+            assert_eq!(shared.most_pages(), 3);
+            (0..view.record_count()).map(|record| shared.goes_on(record)).collect()
+        };
+        // 0 1 2 | 2 3 | 3 | 3 4
+        let single = view(Folding::None);
+        assert_eq!(bits(&single), [false, true, true, false, true, false, false, true]);
+        assert!(single.shared_requests().unwrap().are_together(0, 2));
+        assert!(!single.shared_requests().unwrap().are_together(2, 4));
+        // 0 1 2 2 | 3 3 3 | 4: behind a run nothing goes on.
+        assert_eq!(bits(&view(Folding::Runs)), [false, true, true, false, false]);
+        let mut alone = PageViewBuilder::new(4096, Folding::None).unwrap().with_requests();
+        alone.push(&requests[2]);
+        assert!(alone.finish().unwrap().shared_requests().is_none());
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! Counts with the prices of a device.
+
+use super::{AtSize, Cached, FileCacheCell, FileCacheStudy};
+use crate::contestant::{BOUND_KIND, kind_word};
+use crate::filecache::FileCacheRow;
+use crate::filecache::admission::AdmissionRule;
+use crate::filecache::asked::Asked;
+use crate::filecache::cost::rounded;
+use crate::{Contestant, Counts};
+
+impl FileCacheStudy<'_> {
+    pub(super) fn row(
+        &self,
+        at: &AtSize,
+        cell: &FileCacheCell<'_>,
+        counts: &Counts,
+        asked: &Asked,
+    ) -> FileCacheRow {
+        let cached = cell.cached.as_ref().expect("the bound has a row of its own");
+        let admitted = counts.read_misses + counts.write_misses;
+        let bypassed = counts.bypassed_reads + counts.bypassed_writes;
+        let hits = at.views.trace.references - admitted - bypassed;
+        FileCacheRow {
+            policy: cached.policy.written().to_owned(),
+            admitted: Some(admitted),
+            time_us: Some(rounded(&cell.device.costs.time_us(hits, counts, asked))),
+            admission: Some(cached.rule.name().to_owned()),
+            bypassed: Some(bypassed),
+            evictions: Some(counts.clean_evictions + counts.dirty_evictions),
+            dirty_evictions: Some(counts.dirty_evictions),
+            policy_resolved: cached.policy_resolved.clone(),
+            admission_resolved: Some(self.admission_resolved(cached)),
+            bypassed_writes: Some(counts.bypassed_writes),
+            write_backs: Some(counts.write_backs),
+            flush_writes: Some(counts.flush_writes),
+            kind: kind_word(cached.policy.entry().kind),
+            ..self.row_without_counts(at, cell, hits)
+        }
+    }
+
+    fn admission_resolved(&self, cached: &Cached<'_>) -> String {
+        match (cached.rule, cached.reuse) {
+            (AdmissionRule::SecondTouch, _) => self.experiment.second_touch.resolved(),
+            (AdmissionRule::Belady, Some(reuse)) => format!("belady:reuse={reuse}"),
+            (AdmissionRule::Belady, None) => "belady:reuse=never".to_owned(),
+            (rule, _) => rule.name().to_owned(),
+        }
+    }
+
+    /// The bound's row, and what it shares with those of caches.
+    pub(super) fn row_without_counts(
+        &self,
+        at: &AtSize,
+        cell: &FileCacheCell<'_>,
+        hits: u64,
+    ) -> FileCacheRow {
+        let FileCacheCell { capacity, device, .. } = cell;
+        let (trace, costs) = (&at.views.trace, &device.costs);
+        let references = (trace.read_references, trace.write_references);
+        let without_us = costs.time_without_cache_us(references, &at.without_cache);
+        let footprint_blocks = u64::from(trace.footprint_pages);
+        FileCacheRow {
+            trace: trace.name.clone(),
+            policy: Contestant::BOUND.to_owned(),
+            capacity: (*capacity).into(),
+            references: trace.references,
+            hits,
+            misses: trace.references - hits,
+            admitted: None,
+            time_us: None,
+            admission: None,
+            block_bytes: self.prices.at[cell.size].block_bytes,
+            bypassed: None,
+            evictions: None,
+            dirty_evictions: None,
+            time_without_cache_us: rounded(&without_us),
+            required_hits: costs.required_hits(),
+            insert: device.insert.clone(),
+            device: device.written.clone(),
+            policy_resolved: Contestant::BOUND.to_owned(),
+            admission_resolved: None,
+            device_resolved: device.resolved.clone(),
+            cache_device: self.prices.cache_device.resolved(),
+            read_references: trace.read_references,
+            write_references: trace.write_references,
+            hit_ratio: hits as f64 / trace.references as f64,
+            footprint_blocks,
+            capacity_share: f64::from(*capacity) / footprint_blocks as f64,
+            bypassed_writes: None,
+            write_backs: None,
+            flush_writes: None,
+            writes: self.experiment.costs.writes.name(),
+            hit_time_us: rounded(&costs.hit_us),
+            bypass_time_us: rounded(&costs.bypass_us),
+            admit_time_us: rounded(&costs.admit_us),
+            write_time_us: rounded(&costs.write_us),
+            kind: BOUND_KIND,
+        }
+    }
+}
