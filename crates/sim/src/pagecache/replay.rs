@@ -92,6 +92,7 @@ impl<W: Watch> CellVisitor<'_, W> {
             unreferenced: vec![false; if reads_ahead { pages } else { 0 }],
             reads_ahead,
             ahead: Vec::new(),
+            places: Vec::new(),
             clock: Clock::new(&cell),
             period: None,
             until_tick: 0,
@@ -139,6 +140,8 @@ struct Replay<'a, P, T, W> {
     unreferenced: Vec<bool>,
     /// What is read with the page that misses.
     ahead: Vec<u32>,
+    /// Where all that is, ascending.
+    places: Vec<u64>,
     clock: Clock<'a>,
     period: Option<u64>,
     until_tick: u64,
@@ -329,19 +332,25 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
 
     /// One request reads a page and what is read ahead of it: of a file, or slots of the swap.
     fn ask(&mut self, page: u32) {
-        let (keys, ahead) = (self.cell.view.page_keys(), &self.ahead);
-        let all = ahead.iter().chain([&page]).copied();
-        let (mut places, joined): (Vec<u64>, _) = match (&self.slots, self.kind(page)) {
-            (Some(slots), PageKind::Anonymous) => {
-                (all.map(|page| slots.slot_of(page)).collect(), &mut self.counts.anon_reads_joined)
+        let keys = self.cell.view.page_keys();
+        let places = &mut self.places;
+        places.clear();
+        let joined = match &self.slots {
+            Some(slots) if !self.cell.view.file_pages()[page as usize] => {
+                // Slots ascend in the list; the page's own is somewhere between.
+                let own = slots.slot_of(page);
+                let before = self.ahead.partition_point(|&other| slots.slot_of(other) < own);
+                places.extend(self.ahead.iter().map(|&other| slots.slot_of(other)));
+                places.insert(before, own);
+                &mut self.counts.anon_reads_joined
             }
-            _ => (
-                all.map(|page| keys[page as usize].1).collect(),
-                &mut self.counts.file_reads_joined,
-            ),
+            _ => {
+                places.push(keys[page as usize].1);
+                places.extend(self.ahead.iter().map(|&other| keys[other as usize].1));
+                &mut self.counts.file_reads_joined
+            }
         };
-        places.sort_unstable();
-        joined.request(places);
+        joined.request(places.iter().copied());
     }
 
     fn choose_of_file(&mut self, reference: Reference) {
