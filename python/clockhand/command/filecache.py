@@ -19,8 +19,8 @@ from clockhand.command.output import (
 )
 from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, run_shown, with_options
-from clockhand.studies.filecache.findings import by_device, findings, group_label, groups
-from clockhand.studies.filecache.run import BOUND, FILE_CACHE, FileCacheRun, break_even_of
+from clockhand.studies.filecache.findings import BOUND, by_device, findings, group_label, groups
+from clockhand.studies.filecache.run import FILE_CACHE, FileCacheRun, break_even_of
 from clockhand.study.options import options_of
 from clockhand.traces import Reading
 

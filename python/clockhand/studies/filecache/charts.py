@@ -21,12 +21,12 @@ from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.series import first_spellings
 from clockhand.studies.filecache.findings import (
+    BOUND,
     UNITS_US,
     caches,
     device_label,
     required_text,
 )
-from clockhand.studies.filecache.run import BOUND
 from clockhand.study.facts import printable
 
 BAR_HEIGHT = 34

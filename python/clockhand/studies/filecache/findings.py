@@ -9,6 +9,9 @@ from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.phrases import all_of
 from clockhand.study.sizes import bytes_text
 
+BOUND = "bound"
+"""What no cache can do better, as a policy; its rows have no admission."""
+
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
 

@@ -10,6 +10,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
+from clockhand.studies.filecache.findings import BOUND
 from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
@@ -63,10 +64,6 @@ class FileCacheRun(ReportedRows):
         from clockhand.studies.filecache.report import specifications
 
         return specifications(self.rows, self.facts, highlight)
-
-
-BOUND = "bound"
-"""What no cache can do better, as a policy; its rows have no admission."""
 
 
 def _is_told_already(point: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
