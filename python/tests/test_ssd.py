@@ -81,8 +81,8 @@ def test_a_mapping_is_an_option_of_the_drive_and_fills_its_columns() -> None:
         ssds=[drive, f"{drive},mapping=fast", f"{drive},mapping=dftl,cmt_entries=2"],
     )
     page, fast, dftl = run.rows.to_dicts()
-    assert (page["full_merges"], page["cmt_misses"]) == (None, None)
-    assert fast["full_merges"] > 0 and fast["cmt_misses"] is None
+    assert (page["partial_merges"], page["cmt_misses"]) == (None, None)
+    assert fast["partial_merges"] > 0 and fast["cmt_misses"] is None
     assert dftl["cmt_misses"] > 0 and dftl["translation_programs"] > 0
     busy_us = sum(page[what] * us for what, us in (("flash_reads", 25), ("flash_programs", 200)))
     assert page["device_busy_us"] == busy_us + 1500 * page["erases"]

@@ -6,7 +6,7 @@ use super::bast::BastPool;
 use super::block_mapped::BlockMapped;
 use super::counts::MappingCounts;
 use super::dftl::Dftl;
-use super::error::{FlashError, Refused};
+use super::error::{FlashError, Refused, WornOut};
 use super::fast::FastPool;
 use super::geometry::{Geometry, LogicalPage, PhysicalPage, TranslationPage};
 use super::mapping_options::Mapping;
@@ -111,26 +111,47 @@ impl Ftl {
             return Err(Refused::WornOut);
         }
         let endurance = self.endurance_erases();
-        let mut each = pages.iter().copied();
-        let done = match &mut self.mapped {
-            Mapped::Page(mapped) => {
-                mapped.write_all(pages, endurance, operations).map_err(Refused::from)
-            }
-            Mapped::Bast(mapped) => {
-                each.try_for_each(|page| Ok(mapped.write(page, endurance, operations)?))
-            }
-            Mapped::Fast(mapped) => {
-                each.try_for_each(|page| Ok(mapped.write(page, endurance, operations)?))
-            }
-            Mapped::Dftl(mapped) => {
-                each.try_for_each(|page| Ok(mapped.write(page, endurance, operations)?))
-            }
-            Mapped::Zoned(mapped) => {
-                each.try_for_each(|page| mapped.write(page, endurance, operations))
-            }
+        let Mapped::Page(mapped) = &mut self.mapped else {
+            return self.write_each(pages, operations);
         };
-        self.is_worn_out = done == Err(Refused::WornOut);
-        done
+        match mapped.write_all(pages, endurance, operations) {
+            Ok(()) => Ok(()),
+            Err(worn_out) => {
+                self.is_worn_out = true;
+                Err(worn_out.into())
+            }
+        }
+    }
+
+    /// Writes pages with a mapping that takes one at a time.
+    // Out of line, so that the page mapping, through which most runs go, pays nothing for it.
+    #[inline(never)]
+    fn write_each<O: FlashOperations>(
+        &mut self,
+        pages: &[LogicalPage],
+        operations: &mut O,
+    ) -> Result<(), Refused> {
+        let endurance = self.endurance_erases();
+        for page in pages.iter().copied() {
+            let done = match &mut self.mapped {
+                Mapped::Page(mapped) => mapped.write_all(&[page], endurance, operations),
+                Mapped::Bast(mapped) => mapped.write(page, endurance, operations),
+                Mapped::Fast(mapped) => mapped.write(page, endurance, operations),
+                Mapped::Dftl(mapped) => mapped.write(page, endurance, operations),
+                Mapped::Zoned(mapped) => match mapped.write(page, endurance, operations) {
+                    Err(Refused::WornOut) => Err(WornOut),
+                    other => {
+                        other?;
+                        Ok(())
+                    }
+                },
+            };
+            if done.is_err() {
+                self.is_worn_out = true;
+                return Err(Refused::WornOut);
+            }
+        }
+        Ok(())
     }
 
     /// A stream of the trace, by its position among them, wrote a page that will go to flash, at once or later: only

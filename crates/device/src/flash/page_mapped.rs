@@ -27,6 +27,8 @@ pub(super) struct PageMapped {
     /// One for each pool, or none.
     pub(super) slc: Vec<SlcRegion>,
     classes: Option<Classes>,
+    /// Whether it keeps no pages apart and has no SLC region.
+    is_plain: bool,
     pool_divisor: Divisor,
     /// Host writes so far.
     clock: u64,
@@ -54,6 +56,7 @@ impl PageMapped {
             pools: firsts.clone().map(|first| Pool::new(Block(first), size, options)).collect(),
             slc: firsts.filter_map(slc_of).collect(),
             classes: Classes::new(page.separation, options.logical_pages),
+            is_plain: *page == PageOptions::default(),
             pool_divisor: Divisor::new(pool_count),
             clock: 0,
         }
@@ -66,9 +69,8 @@ impl PageMapped {
         endurance_erases: Option<u32>,
         operations: &mut O,
     ) -> Result<(), WornOut> {
-        if self.classes.is_some() || !self.slc.is_empty() {
-            let mut each = pages.iter();
-            return each.try_for_each(|page| self.write_apart(*page, endurance_erases, operations));
+        if !self.is_plain {
+            return self.write_all_apart(pages, endurance_erases, operations);
         }
         let PageMapped { map, pools, pool_divisor, clock, .. } = self;
         let mut turn = Turn { map, operations, clock: *clock, endurance_erases, classes: None };
@@ -85,7 +87,20 @@ impl PageMapped {
         done
     }
 
-    /// Writes a page of a drive that keeps pages apart, or has an SLC region.
+    /// Writes pages of a drive that keeps pages apart, or has an SLC region.
+    // Out of line, so that a plain drive pays nothing for it.
+    #[inline(never)]
+    fn write_all_apart<O: FlashOperations>(
+        &mut self,
+        pages: &[LogicalPage],
+        endurance_erases: Option<u32>,
+        operations: &mut O,
+    ) -> Result<(), WornOut> {
+        let mut each = pages.iter();
+        each.try_for_each(|page| self.write_apart(*page, endurance_erases, operations))
+    }
+
+    /// Writes one of them.
     fn write_apart<O: FlashOperations>(
         &mut self,
         page: LogicalPage,

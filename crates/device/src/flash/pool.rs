@@ -188,7 +188,8 @@ impl Pool {
     }
 
     /// Counts pages of a block that are no longer valid.
-    #[inline]
+    // Every page that is written passes here. There are several listeners, so that the compiler would not inline it.
+    #[inline(always)]
     fn lose(&mut self, losing: Losing, map: &mut Map) {
         let record = map.record_mut(losing.block);
         record.valid_pages -= losing.pages;
