@@ -40,7 +40,7 @@ pub trait Visitor {
     /// What comes of it.
     type Output;
     /// The buffer, empty.
-    fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output;
+    fn visit<B: WriteBuffer + Send + 'static>(self, buffer: B) -> Self::Output;
 }
 
 macro_rules! catalog {
