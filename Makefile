@@ -37,8 +37,9 @@ test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and 
 	cargo test --profile quick --workspace --locked
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others)
+torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others), and power cuts of serve
 	CLOCKHAND_TRIALS=5000 CLOCKHAND_TRIALS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest python/tests/test_trials.py
+	CLOCKHAND_MODEL_EFFORT=20 CLOCKHAND_KILLS=2000 cargo test --profile quick --locked --package clockhand-serve
 
 # With the tests' profile, so that libraries' build scripts, which compile C, and macros are built once.
 lint lint-rust lint-python: PROFILE = quick
@@ -119,6 +120,7 @@ bench: setup .venv/test.stamp ## Measure the hot paths, and compare with libCach
 	$(BIN)/python benches/figure_9.py
 	$(BIN)/python benches/capture.py
 	$(BIN)/python benches/pager.py
+	$(BIN)/python benches/serve.py
 
 capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, not on first use
 	$(BIN)/python -c 'from clockhand.capture import front_ends; front_ends.build_all()'

@@ -29,8 +29,19 @@ ALLOWED_CRATES = {
     "tracer": set(),
     "pager": {"policy", "pager-protocol"},
     "pager-c": {"pager", "policy"},
+    "serve": {"policy", "quantity"},
     "preload": {"pager-protocol"},
-    "python": {"policy", "policy-loader", "device", "trace", "sim", "pager", "measure", "tracer"},
+    "python": {
+        "policy",
+        "policy-loader",
+        "device",
+        "trace",
+        "sim",
+        "pager",
+        "measure",
+        "serve",
+        "tracer",
+    },
 }
 
 CRATES_WITH_UNSAFE_CODE = {
@@ -42,11 +53,13 @@ CRATES_WITH_UNSAFE_CODE = {
     "policy-loader",
     "prefetch",
     "preload",
+    "serve",
     "tracer",
 }
 """Those that handle the memory of programs or follow them, `measure`, which maps memory by hand and
-rings the kernel, the two sides of libraries of policies, which call each other as C does, and
-`prefetch`, which is one instruction; a lint asks each block for its reason."""
+rings the kernel, `serve`, which locks files and takes an inherited socket, the two sides of
+libraries of policies, which call each other as C does, and `prefetch`, which is one instruction; a
+lint asks each block for its reason."""
 
 
 def test_every_crate_is_in_the_picture() -> None:
@@ -121,6 +134,7 @@ ALLOWED_ROOMS = {
     "report": {"study"},
     "capture": {"study", "traces"},
     "measure": {"study"},
+    "serving": {"study"},
     "studies": {"study", "traces", "report", "capture"},
     "sweep": {"study", "traces", "studies"},
     "reproduce": {"study", "traces", "report", "studies", "sweep"},
@@ -131,6 +145,7 @@ ALLOWED_ROOMS = {
         "report",
         "capture",
         "measure",
+        "serving",
         "studies",
         "sweep",
         "reproduce",
@@ -207,6 +222,7 @@ NO_POLICIES = {
     "sweep/tables.py": "the kernel's list of processors",
     "sweep/layout.py": "a device's file, whose name may have colons",
     "command/overwriting.py": "the same, of any option",
+    "serving/metrics.py": "an address and its port",
     "studies/programs/memory_group.py": "the kernel's list of groups",
     "studies/translate/charts.py": "the geometry of a TLB",
 }

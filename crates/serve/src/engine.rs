@@ -1,0 +1,405 @@
+//! The driver of a write buffer: carries out its steps on a store, and serves requests of bytes.
+//!
+//! Each request enters the buffer as a whole, its pages in ascending order. A step is carried out at once; pages that
+//! the disk refuses are *held*, readable, and tried again.
+
+mod blocks;
+mod contents;
+mod held;
+mod requests;
+#[cfg(test)]
+mod tests;
+
+use clockhand_policy::LogicalPage;
+use clockhand_policy::buffer::{
+    Action, Medium as Memory, Request, Served, Source, StepPage, WriteBuffer,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::store::{Medium, Outgoing, Store};
+
+pub use blocks::{Extent, StatusKind};
+pub use held::Held;
+
+/// What a request was refused with, in NBD's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[repr(u32)]
+pub enum Refused {
+    /// Not allowed.
+    #[error("EPERM")]
+    Permission = 1,
+    /// A file failed.
+    #[error("EIO")]
+    Io = 5,
+    /// No memory.
+    #[error("ENOMEM")]
+    Memory = 12,
+    /// It makes no sense.
+    #[error("EINVAL")]
+    Invalid = 22,
+    /// The disk is full, or ends before.
+    #[error("ENOSPC")]
+    Space = 28,
+    /// The server is ending.
+    #[error("ESHUTDOWN")]
+    Shutdown = 108,
+}
+
+impl Refused {
+    /// What a client is told of a file's error.
+    pub fn of(error: &std::io::Error) -> Refused {
+        match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Refused::Space,
+            _ => Refused::Io,
+        }
+    }
+}
+
+/// What an engine counts, by the names of the row's columns. Unit: pages, unless the name says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the row's columns say what they mean")]
+pub struct Counts {
+    pub read_hits: u64,
+    pub write_hits: u64,
+    pub read_references: u64,
+    pub write_references: u64,
+    pub nvm_hits: u64,
+    pub dirty_pages_flushed: u64,
+    pub clean_pages_flushed: u64,
+    pub batches: u64,
+    pub padding_reads: u64,
+    pub migrations: u64,
+    pub nvm_writes: u64,
+    pub read_requests: u64,
+    pub write_requests: u64,
+    pub forced_writes: u64,
+    pub flushes: u64,
+    pub trims: u64,
+    pub zeroes: u64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+    pub trimmed_pages: u64,
+    pub fill_reads: u64,
+    pub errors: u64,
+}
+
+/// An event of `--record`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// Bytes are read.
+    Read(u64, u32),
+    /// Bytes are written.
+    Write(u64, u32),
+    /// Bytes are written with force unit access.
+    ForcedWrite(u64, u32),
+    /// What was written before has to be durable.
+    Sync,
+    /// The content of these bytes is not needed any more.
+    Discard(u64, u64),
+}
+
+/// Is told what enters the buffer, in its order.
+pub type Recorder = Box<dyn FnMut(Recorded) + Send>;
+
+/// A write buffer over a store.
+pub struct Engine<D, N> {
+    buffer: Box<dyn WriteBuffer + Send>,
+    store: Store<D, N>,
+    /// The contents of the pages in DRAM; `None` if a page could not be read yet.
+    dram: FxHashMap<u64, Option<Box<[u8]>>>,
+    held: held::HeldPages,
+    /// Pages whose content was damaged in NVM while the server ran.
+    damaged: FxHashSet<u64>,
+    counts: Counts,
+    recorder: Option<Recorder>,
+    /// Free slots that must be there before a page is served.
+    least_free_slots: usize,
+    step: Vec<StepPage>,
+    arena: Vec<u8>,
+    notes: Vec<String>,
+    overlay: Option<FxHashSet<u64>>,
+}
+
+impl<D: Medium, N: Medium> Engine<D, N> {
+    /// An empty buffer over a store.
+    pub fn new(buffer: Box<dyn WriteBuffer + Send>, store: Store<D, N>) -> Self {
+        let capacity = buffer.capacity();
+        let spare = store.header().map_or(0, |header| {
+            header.layout.slots.saturating_sub(capacity.nvm_pages + capacity.dram_pages)
+        });
+        Engine {
+            buffer,
+            store,
+            dram: FxHashMap::default(),
+            held: held::HeldPages::default(),
+            damaged: FxHashSet::default(),
+            counts: Counts::default(),
+            recorder: None,
+            // With fewer to spare the store frees each slot when it is needed.
+            least_free_slots: if spare > 2 { 2 } else { 0 },
+            step: Vec::new(),
+            arena: Vec::new(),
+            notes: Vec::new(),
+            overlay: None,
+        }
+    }
+
+    /// Has `recorder` told of every request that enters.
+    pub fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
+    }
+
+    /// The recorder is told of nothing more, and dropped.
+    pub fn stop_recording(&mut self) {
+        self.recorder = None;
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store<D, N> {
+        &self.store
+    }
+
+    /// The store, to sync it.
+    pub fn store_mut(&mut self) -> &mut Store<D, N> {
+        &mut self.store
+    }
+
+    /// The buffer.
+    pub fn buffer(&self) -> &dyn WriteBuffer {
+        &*self.buffer
+    }
+
+    /// What was counted.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Sentences about what failed since this was last asked.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Pages that the disk refused so far.
+    pub fn held_pages(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Pages whose content was damaged in NVM while the server ran.
+    pub fn damaged_pages(&self) -> usize {
+        self.damaged.len()
+    }
+
+    /// Whether something failed that is not mended yet.
+    pub fn is_degraded(&self) -> bool {
+        self.store.failure().is_some() || !self.held.is_empty() || !self.damaged.is_empty()
+    }
+
+    fn page_bytes(&self) -> usize {
+        self.store.page_bytes()
+    }
+
+    fn record_event(&mut self, event: Recorded) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder(event);
+        }
+    }
+
+    fn note(&mut self, sentence: String) {
+        self.counts.errors += 1;
+        if self.notes.len() < 16 {
+            self.notes.push(sentence);
+        }
+    }
+
+    /// Whether the next page can be served: its steps may have to hold pages and to write to NVM.
+    fn check_room(&mut self) -> Result<(), Refused> {
+        if let Some(sentence) = self.store.failure() {
+            let sentence = sentence.to_owned();
+            self.note(sentence);
+            return Err(Refused::Io);
+        }
+        if self.held.is_full() {
+            self.try_held_again(usize::MAX);
+            if self.held.is_full() {
+                self.counts.errors += 1;
+                return Err(self.held.refusal());
+            }
+        }
+        let least = self.least_free_slots;
+        if self.store.free_slots().is_some_and(|free| free < least)
+            && let Err(error) = self.store.make_free_slots(least)
+        {
+            self.note(error.to_string());
+            return Err(if self.held.is_empty() { Refused::Io } else { self.held.refusal() });
+        }
+        Ok(())
+    }
+
+    /// Carries out the steps that `request` needs; `content` is what it brings.
+    fn make_room(&mut self, request: Request, content: &[u8]) {
+        while self.carry_out_next(request, content) {}
+    }
+
+    /// Carries out the next step that `request` needs, if there is one.
+    fn carry_out_next(&mut self, request: Request, content: &[u8]) -> bool {
+        let Some(step) = self.buffer.next_step(request) else { return false };
+        let action = step.action;
+        self.step.clear();
+        self.step.extend_from_slice(step.pages);
+        let pages = std::mem::take(&mut self.step);
+        match action {
+            Action::Drop => {}
+            Action::Migrate => self.migrate(&pages),
+            Action::Flush => self.flush_batch(&pages, content),
+        }
+        self.buffer.commit();
+        for step_page in &pages {
+            self.settle(step_page.page.0, action);
+        }
+        self.step = pages;
+        true
+    }
+
+    /// After a step a page may be in the buffer no more.
+    fn settle(&mut self, page: u64, action: Action) {
+        let place = self.buffer.place_of(LogicalPage(page));
+        if place != Some(Memory::Dram) {
+            self.dram.remove(&page);
+        }
+        if action == Action::Flush && place != Some(Memory::Nvm) {
+            self.store.forget_nvm(page);
+        }
+    }
+
+    fn migrate(&mut self, pages: &[StepPage]) {
+        self.counts.migrations += pages.len() as u64;
+        self.counts.nvm_writes += pages.len() as u64;
+        for &StepPage { page, .. } in pages {
+            let mut content = match self.dram.remove(&page.0) {
+                Some(Some(content)) => content,
+                _ => vec![0; self.page_bytes()].into(),
+            };
+            self.write_nvm(page.0, &mut content);
+        }
+    }
+
+    /// Writes a version of a page to NVM. If that fails the page is held: it stays readable, and nothing more is written.
+    fn write_nvm(&mut self, page: u64, content: &mut Box<[u8]>) {
+        match self.store.write_nvm(page, content) {
+            Ok(()) => self.held.remove(page),
+            Err(error) => {
+                self.note(format!("page {page} could not be written to NVM: {error}"));
+                let content = std::mem::take(content);
+                self.held.insert(page, Held { content, seq: None, refused: Refused::of(&error) });
+            }
+        }
+    }
+
+    fn flush_batch(&mut self, pages: &[StepPage], request: &[u8]) {
+        self.counts.batches += 1;
+        let page_bytes = self.page_bytes();
+        let mut arena = std::mem::take(&mut self.arena);
+        arena.resize(pages.len() * page_bytes, 0);
+        let mut sent = Vec::with_capacity(pages.len());
+        for (step_page, content) in pages.iter().zip(arena.chunks_mut(page_bytes)) {
+            match step_page.dirty {
+                true => self.counts.dirty_pages_flushed += 1,
+                false => self.counts.clean_pages_flushed += 1,
+            }
+            if let Some(seq) = self.content_for_disk(step_page, request, content) {
+                sent.push(Outgoing { page: step_page.page.0, content, seq });
+            }
+        }
+        let failed = self.store.write_disk(&sent);
+        let mut failed = failed.into_iter().peekable();
+        for (position, outgoing) in sent.iter().enumerate() {
+            match failed.next_if(|(failed, _)| *failed == position) {
+                None => self.held.remove(outgoing.page),
+                Some((_, error)) => self.hold(outgoing, &error),
+            }
+        }
+        self.arena = arena;
+    }
+
+    fn hold(&mut self, outgoing: &Outgoing<'_>, error: &std::io::Error) {
+        let refused = Refused::of(error);
+        if self.held.is_empty() {
+            self.note(format!("the disk refuses page {}: {error}; it is held", outgoing.page));
+        }
+        let content = outgoing.content.into();
+        self.held.insert(outgoing.page, Held { content, seq: outgoing.seq, refused });
+    }
+
+    /// Fetches what is to be written of a page, and the number that it has if it was in NVM; none if it cannot be read.
+    fn content_for_disk(
+        &mut self,
+        step_page: &StepPage,
+        request: &[u8],
+        into: &mut [u8],
+    ) -> Option<Option<u64>> {
+        let page = step_page.page.0;
+        match step_page.source {
+            Source::Request => {
+                into.copy_from_slice(request);
+                Some(None)
+            }
+            Source::Nvm => match self.store.read_nvm(page, into) {
+                Ok(()) => Some(self.store.nvm_seq(page)),
+                Err(error) => {
+                    self.damaged.insert(page);
+                    self.note(error.to_string());
+                    None
+                }
+            },
+            Source::Dram => match self.dram.get(&page) {
+                Some(Some(content)) => {
+                    into.copy_from_slice(content);
+                    Some(None)
+                }
+                _ => self.read_below(page, into).then_some(None),
+            },
+            Source::Flash => {
+                self.counts.padding_reads += 1;
+                self.read_below(page, into).then_some(None)
+            }
+        }
+    }
+
+    /// Reads what would be read if the page were not buffered.
+    fn read_below(&mut self, page: u64, into: &mut [u8]) -> bool {
+        if let Some(content) = self.held.content(page) {
+            into.copy_from_slice(content);
+            return true;
+        }
+        match self.damaged.contains(&page) {
+            true => false,
+            false => match self.store.read_disk(page, into) {
+                Ok(()) => true,
+                Err(error) => {
+                    self.note(format!("page {page} cannot be read: {error}"));
+                    false
+                }
+            },
+        }
+    }
+
+    /// A page of a request is served; where its content belongs now.
+    fn serve(&mut self, request: Request) -> Served {
+        let served = self.buffer.serve(request);
+        let counts = &mut self.counts;
+        counts.nvm_writes += u64::from(served.nvm_writes);
+        let is_write = match request {
+            Request::Read(_) => false,
+            Request::Write(_) | Request::ForceUnitAccess(_) => true,
+            Request::Flush | Request::Trim(_) | Request::Drain => return served,
+        };
+        let (references, hits) = match is_write {
+            false => (&mut counts.read_references, &mut counts.read_hits),
+            true => (&mut counts.write_references, &mut counts.write_hits),
+        };
+        *references += 1;
+        *hits += u64::from(served.hit.is_some());
+        counts.nvm_hits += u64::from(served.hit == Some(Memory::Nvm));
+        served
+    }
+}

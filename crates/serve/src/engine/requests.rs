@@ -1,0 +1,409 @@
+//! Requests of bytes: each enters the buffer as a whole.
+
+use clockhand_policy::LogicalPage;
+use clockhand_policy::buffer::{Medium as Memory, Request};
+
+use super::{Engine, Recorded, Refused};
+use crate::store::{Goal, Medium};
+
+impl<D: Medium, N: Medium> Engine<D, N> {
+    fn pages_of(&self, at: u64, bytes: u64) -> std::ops::Range<u64> {
+        let page_bytes = self.page_bytes() as u64;
+        at / page_bytes..(at + bytes).div_ceil(page_bytes)
+    }
+
+    /// Reads the whole pages that `bytes` bytes at `at` touch into `into`, and returns where in it they begin.
+    ///
+    /// # Errors
+    ///
+    /// A page cannot be read.
+    pub fn read(&mut self, at: u64, bytes: u32, into: &mut Vec<u8>) -> Result<usize, Refused> {
+        self.begin();
+        let page_bytes = self.page_bytes();
+        let pages = self.pages_of(at, bytes.into());
+        let len = (pages.end - pages.start) as usize * page_bytes;
+        if into.len() < len {
+            into.resize(len, 0);
+        }
+        let into = &mut into[..len];
+        let result = self.read_now(pages.start, into);
+        self.record_event(Recorded::Read(at, bytes));
+        self.counts.read_requests += 1;
+        self.counts.read_bytes += u64::from(bytes);
+        for (page, content) in pages.clone().zip(into.chunks(page_bytes)) {
+            if self.check_room().is_ok() {
+                self.reference_read(page, result.is_ok().then_some(content));
+            }
+        }
+        result.map(|()| (at - pages.start * page_bytes as u64) as usize)
+    }
+
+    fn reference_read(&mut self, page: u64, content: Option<&[u8]>) {
+        let request = Request::Read(LogicalPage(page));
+        self.make_room(request, &[]);
+        let served = self.serve(request);
+        let is_unread = || matches!(self.dram.get(&page), None | Some(None));
+        if (served.hit.is_none() || is_unread())
+            && self.buffer.place_of(LogicalPage(page)) == Some(Memory::Dram)
+            && is_unread()
+        {
+            self.dram.insert(page, content.map(Box::from));
+        }
+    }
+
+    /// Writes `payload` at `at`; with `forced`, what must be durable before the answer.
+    ///
+    /// # Errors
+    ///
+    /// What it leaves of a page cannot be read, or there is no room; the pages before are written then.
+    pub fn write(
+        &mut self,
+        at: u64,
+        payload: &[u8],
+        forced: bool,
+    ) -> Result<Option<Goal>, Refused> {
+        self.begin();
+        self.check_store()?;
+        let parts = self.fill(at, payload)?;
+        let bytes = payload.len() as u32;
+        self.record_event(match forced {
+            true => Recorded::ForcedWrite(at, bytes),
+            false => Recorded::Write(at, bytes),
+        });
+        self.counts.write_requests += 1;
+        self.counts.forced_writes += u64::from(forced);
+        self.counts.written_bytes += u64::from(bytes);
+        self.write_parts(at, payload, forced, &parts)?;
+        match forced {
+            false => Ok(None),
+            true => self.goal_of_forced(self.pages_of(at, bytes.into())).map(Some),
+        }
+    }
+
+    fn goal_of_forced(&mut self, pages: std::ops::Range<u64>) -> Result<Goal, Refused> {
+        let is_refused = |page| self.held.refusal_of(page);
+        match pages.into_iter().find_map(is_refused) {
+            Some(refused) => Err(refused),
+            None => self.check_store().map(|()| self.store.goal_of_write()),
+        }
+    }
+
+    /// One held page is tried again with each request.
+    fn begin(&mut self) {
+        if !self.held.is_empty() {
+            self.try_held_again(1);
+        }
+    }
+
+    fn check_store(&mut self) -> Result<(), Refused> {
+        match self.store.failure() {
+            Some(_) => {
+                self.counts.errors += 1;
+                Err(Refused::Io)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The first and the last page of a write whole, if it touches them only in part.
+    fn fill(&mut self, at: u64, payload: &[u8]) -> Result<[Option<Box<[u8]>>; 2], Refused> {
+        let page_bytes = self.page_bytes() as u64;
+        let end = at + payload.len() as u64;
+        let pages = self.pages_of(at, payload.len() as u64);
+        let (first, last) = (pages.start, pages.end - 1);
+        let ends_inside = !end.is_multiple_of(page_bytes) && end != self.store.disk_bytes();
+        let mut parts = [None, None];
+        if !at.is_multiple_of(page_bytes) || first == last && ends_inside {
+            parts[0] = Some(self.filled(first, at, payload)?);
+        }
+        if first != last && ends_inside {
+            parts[1] = Some(self.filled(last, at, payload)?);
+        }
+        Ok(parts)
+    }
+
+    /// `page` as it will be when `payload` is written at `at`.
+    fn filled(&mut self, page: u64, at: u64, payload: &[u8]) -> Result<Box<[u8]>, Refused> {
+        let page_bytes = self.page_bytes();
+        let mut content = vec![0; page_bytes].into_boxed_slice();
+        let is_buffered = self.buffer.place_of(LogicalPage(page)).is_some();
+        if !is_buffered && self.held.content(page).is_none() {
+            self.counts.fill_reads += 1;
+        }
+        self.read_now(page, &mut content)?;
+        let start = page * page_bytes as u64;
+        let from = at.max(start);
+        let until = (at + payload.len() as u64).min(start + page_bytes as u64);
+        content[(from - start) as usize..(until - start) as usize]
+            .copy_from_slice(&payload[(from - at) as usize..(until - at) as usize]);
+        Ok(content)
+    }
+
+    fn write_parts(
+        &mut self,
+        at: u64,
+        payload: &[u8],
+        forced: bool,
+        parts: &[Option<Box<[u8]>>; 2],
+    ) -> Result<(), Refused> {
+        let page_bytes = self.page_bytes();
+        let pages = self.pages_of(at, payload.len() as u64);
+        let last = pages.end - 1;
+        for page in pages.clone() {
+            self.check_room()?;
+            let part = match page {
+                _ if page == pages.start && parts[0].is_some() => &parts[0],
+                _ if page == last => &parts[1],
+                _ => &None,
+            };
+            if let Some(content) = part {
+                self.write_page(page, content, forced);
+                continue;
+            }
+            let from = (page * page_bytes as u64 - at) as usize;
+            let bytes = &payload[from..payload.len().min(from + page_bytes)];
+            if bytes.len() == page_bytes {
+                self.write_page(page, bytes, forced);
+            } else {
+                // The disk ends within its last page.
+                let mut content = bytes.to_vec();
+                content.resize(page_bytes, 0);
+                self.write_page(page, &content, forced);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_page(&mut self, page: u64, content: &[u8], forced: bool) {
+        let number = LogicalPage(page);
+        let request =
+            if forced { Request::ForceUnitAccess(number) } else { Request::Write(number) };
+        self.make_room(request, content);
+        self.serve(request);
+        self.damaged.remove(&page);
+        match self.buffer.place_of(number) {
+            Some(Memory::Dram) => match self.dram.get_mut(&page) {
+                Some(Some(place)) => place.copy_from_slice(content),
+                _ => drop(self.dram.insert(page, Some(content.into()))),
+            },
+            Some(Memory::Nvm) => {
+                self.dram.remove(&page);
+                if let Err(error) = self.store.write_nvm(page, content) {
+                    self.note(format!("page {page} could not be written to NVM: {error}"));
+                    let refused = Refused::of(&error);
+                    let held = super::Held { content: content.into(), seq: None, refused };
+                    self.held.insert(page, held);
+                } else {
+                    self.held.remove(page);
+                }
+            }
+            None => self.write_past(page, content),
+        }
+    }
+
+    /// A page that the buffer did not take, unless a step has written it, goes to the disk.
+    fn write_past(&mut self, page: u64, content: &[u8]) {
+        let outgoing = crate::store::Outgoing { page, content, seq: None };
+        match self.store.write_disk(&[outgoing]).pop() {
+            None => self.held.remove(page),
+            Some((_, error)) => self.hold(&outgoing, &error),
+        }
+    }
+
+    /// Carries out what a FLUSH asks; what must be durable before the answer.
+    ///
+    /// # Errors
+    ///
+    /// The disk refuses pages.
+    pub fn flush(&mut self) -> Result<Goal, Refused> {
+        self.counts.flushes += 1;
+        self.flush_inner()
+    }
+
+    fn flush_inner(&mut self) -> Result<Goal, Refused> {
+        self.check_store()?;
+        self.try_held_again(usize::MAX);
+        self.record_event(Recorded::Sync);
+        loop {
+            self.check_room()?;
+            if !self.carry_out_next(Request::Flush, &[]) {
+                break;
+            }
+        }
+        self.serve(Request::Flush);
+        match self.held.is_empty() {
+            true => self.check_store().map(|()| self.store.goal()),
+            false => {
+                self.counts.errors += 1;
+                Err(self.held.refusal())
+            }
+        }
+    }
+
+    /// The pages wholly inside a range; the last page of the disk counts as whole where the disk ends.
+    fn whole_pages(&self, at: u64, bytes: u64) -> std::ops::Range<u64> {
+        let page_bytes = self.page_bytes() as u64;
+        let end = at + bytes;
+        let end_page = match end == self.store.disk_bytes() {
+            true => end.div_ceil(page_bytes),
+            false => end / page_bytes,
+        };
+        let first = at.div_ceil(page_bytes);
+        first..end_page.max(first)
+    }
+
+    /// The content of a range is not needed any more: its whole pages read as zeros then.
+    ///
+    /// # Errors
+    ///
+    /// That of the disk; then the buffer knows nothing of it.
+    pub fn trim(&mut self, at: u64, bytes: u64, forced: bool) -> Result<Option<Goal>, Refused> {
+        self.begin();
+        self.check_store()?;
+        self.counts.trims += 1;
+        self.trim_pages(self.whole_pages(at, bytes), false)?;
+        match forced {
+            true => self.flush_inner().map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn trim_pages(&mut self, pages: std::ops::Range<u64>, allocates: bool) -> Result<(), Refused> {
+        if pages.is_empty() {
+            return Ok(());
+        }
+        self.store.clear_disk(pages.clone(), allocates).map_err(|error| {
+            self.note(format!("the disk refuses to clear page {}: {error}", pages.start));
+            Refused::of(&error)
+        })?;
+        let page_bytes = self.page_bytes() as u64;
+        self.record_event(Recorded::Discard(
+            pages.start * page_bytes,
+            (pages.end - pages.start) * page_bytes,
+        ));
+        self.counts.trimmed_pages += pages.end - pages.start;
+        self.held.remove_range(pages.clone());
+        if !self.damaged.is_empty() {
+            self.damaged.retain(|page| !pages.contains(page));
+        }
+        for page in pages {
+            self.trim_page(page);
+        }
+        Ok(())
+    }
+
+    fn trim_page(&mut self, page: u64) {
+        let request = Request::Trim(LogicalPage(page));
+        self.make_room(request, &[]);
+        self.serve(request);
+        match self.buffer.place_of(LogicalPage(page)) {
+            // It keeps its place, clean.
+            Some(Memory::Dram) => {
+                let zeros = vec![0; self.page_bytes()].into();
+                self.dram.insert(page, Some(zeros));
+            }
+            Some(Memory::Nvm) => unreachable!("a trimmed page leaves NVM"),
+            None => drop(self.dram.remove(&page)),
+        }
+        self.store.forget_nvm(page);
+    }
+
+    /// Makes a range read as zeros.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Self::write) and [`trim`](Self::trim).
+    pub fn write_zeroes(
+        &mut self,
+        at: u64,
+        bytes: u64,
+        forced: bool,
+        allocates: bool,
+    ) -> Result<Option<Goal>, Refused> {
+        self.begin();
+        self.check_store()?;
+        let page_bytes = self.page_bytes() as u64;
+        let whole = self.whole_pages(at, bytes);
+        let end = at + bytes;
+        let head = at..at.next_multiple_of(page_bytes).min(end);
+        let rest_at = match whole.is_empty() {
+            true => head.end,
+            false => (whole.end * page_bytes).min(end),
+        };
+        let tail = rest_at..end;
+        let zeros = vec![0; page_bytes as usize];
+        let zeros_of = |range: &std::ops::Range<u64>| &zeros[..(range.end - range.start) as usize];
+        let head_parts = self.fill_if_any(&head, zeros_of(&head))?;
+        let tail_parts = self.fill_if_any(&tail, zeros_of(&tail))?;
+        self.counts.zeroes += 1;
+        self.write_zeros_part(&head, zeros_of(&head), head_parts)?;
+        self.trim_pages(whole, allocates)?;
+        self.write_zeros_part(&tail, zeros_of(&tail), tail_parts)?;
+        match forced {
+            true => self.flush_inner().map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn fill_if_any(
+        &mut self,
+        range: &std::ops::Range<u64>,
+        zeros: &[u8],
+    ) -> Result<[Option<Box<[u8]>>; 2], Refused> {
+        match range.is_empty() {
+            true => Ok([None, None]),
+            false => self.fill(range.start, zeros),
+        }
+    }
+
+    fn write_zeros_part(
+        &mut self,
+        range: &std::ops::Range<u64>,
+        zeros: &[u8],
+        parts: [Option<Box<[u8]>>; 2],
+    ) -> Result<(), Refused> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.record_event(Recorded::Write(range.start, zeros.len() as u32));
+        self.write_parts(range.start, zeros, false, &parts)
+    }
+
+    /// Writes every dirty page to the disk, until `is_cut_off` says that there is no time.
+    ///
+    /// # Errors
+    ///
+    /// The disk refuses pages, or the time was too short.
+    pub fn drain(&mut self, is_cut_off: &dyn Fn() -> bool) -> Result<(), Refused> {
+        self.try_held_again(usize::MAX);
+        loop {
+            self.check_room()?;
+            if is_cut_off() {
+                return Err(Refused::Shutdown);
+            }
+            if !self.carry_out_next(Request::Drain, &[]) {
+                break;
+            }
+        }
+        self.serve(Request::Drain);
+        match self.held.is_empty() {
+            true => self.check_store(),
+            false => Err(self.held.refusal()),
+        }
+    }
+
+    /// Records and carries out a FLUSH that no client asked for: the end of a server that keeps its pages in NVM.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush).
+    pub fn flush_at_the_end(&mut self) -> Result<Goal, Refused> {
+        self.flush_inner()
+    }
+
+    /// Serves only reads, of the pages that the NVM file holds and of the disk.
+    pub fn serve_reads_only(&mut self, in_nvm: impl IntoIterator<Item = u64>) {
+        self.least_free_slots = 0;
+        self.overlay = Some(in_nvm.into_iter().collect());
+    }
+}

@@ -1,0 +1,190 @@
+//! What an engine does when files fail.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+
+use super::*;
+use crate::buffer::{ServedBuffer, build};
+use crate::store::Next;
+use crate::store::layout::{Header, Layout};
+use crate::store::recovery::{header_of, write_empty};
+
+const PAGE_BYTES: usize = 4096;
+const PAGES: u64 = 64;
+
+/// A file in memory that fails when it is told to.
+#[derive(Clone, Default)]
+struct Faulty {
+    bytes: Rc<RefCell<Vec<u8>>>,
+    reads_fail: Rc<Cell<bool>>,
+    writes_fail: Rc<Cell<Option<i32>>>,
+    syncs_fail: Rc<Cell<bool>>,
+}
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+impl Faulty {
+    fn of(bytes: usize) -> Self {
+        Faulty { bytes: Rc::new(RefCell::new(vec![0; bytes])), ..Faulty::default() }
+    }
+}
+
+impl Medium for Faulty {
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        if self.reads_fail.get() {
+            return Err(io::Error::from_raw_os_error(EIO));
+        }
+        into.copy_from_slice(&self.bytes.borrow()[at as usize..at as usize + into.len()]);
+        Ok(())
+    }
+
+    fn write(&self, at: u64, parts: &[&[u8]]) -> io::Result<()> {
+        if let Some(error) = self.writes_fail.get() {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        let part = parts.concat();
+        self.bytes.borrow_mut()[at as usize..at as usize + part.len()].copy_from_slice(&part);
+        Ok(())
+    }
+
+    fn clear(&self, _: u64, _: u64, _: bool) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match self.syncs_fail.get() {
+            true => Err(io::Error::from_raw_os_error(EIO)),
+            false => Ok(()),
+        }
+    }
+}
+
+struct Tried {
+    engine: Engine<Faulty, Faulty>,
+    disk: Faulty,
+    nvm: Faulty,
+}
+
+fn tried(text: &str) -> Tried {
+    let buffer = build(&ServedBuffer::parse(text).unwrap().resolve(PAGES as u32).unwrap());
+    let disk = Faulty::of(PAGES as usize * PAGE_BYTES);
+    let nvm_pages = buffer.capacity().nvm_pages;
+    let header = Header {
+        layout: Layout { page_bytes: PAGE_BYTES as u32, slots: nvm_pages + 64 },
+        nvm_pages,
+        identity: 1,
+        counter: 1,
+        epoch: 1,
+        durable_seq: 0,
+        disk_bytes: PAGES * PAGE_BYTES as u64,
+        disk_identity: [0, 0],
+    };
+    let nvm = Faulty::of(header.layout.file_bytes() as usize);
+    let file = (nvm_pages > 0).then(|| {
+        write_empty(&nvm, header, &[]).unwrap();
+        (nvm.clone(), header_of(&nvm).unwrap())
+    });
+    let store = Store::new(disk.clone(), header.disk_bytes, PAGE_BYTES, file);
+    Tried { engine: Engine::new(buffer, store), disk, nvm }
+}
+
+impl Tried {
+    fn write(&mut self, page: u64, value: u8) -> Result<(), Refused> {
+        let payload = [value; PAGE_BYTES];
+        self.engine.write(page * PAGE_BYTES as u64, &payload, false).map(drop)
+    }
+
+    fn read(&mut self, page: u64) -> Result<u8, Refused> {
+        let mut into = Vec::new();
+        let at = self.engine.read(page * PAGE_BYTES as u64, 4096, &mut into)?;
+        Ok(into[at])
+    }
+
+    fn flush(&mut self) -> Result<(), Refused> {
+        let goal = self.engine.flush()?;
+        self.engine.store_mut().reach(goal).map_err(|_| Refused::Io)
+    }
+
+    fn on_disk(&self, page: usize) -> u8 {
+        self.disk.bytes.borrow()[page * PAGE_BYTES]
+    }
+}
+
+#[test]
+fn a_full_disk_holds_pages_until_there_is_space_again() {
+    for buffer in ["fab:total=4", "lru:total=2", "clock-dnv:total=8", "cbm:total=8"] {
+        let mut tried = tried(buffer);
+        tried.disk.writes_fail.set(Some(ENOSPC));
+        for page in 0..20 {
+            tried.write(page, page as u8 + 1).unwrap();
+        }
+        assert!(tried.engine.is_degraded(), "{buffer}");
+        assert!((0..20).all(|page| tried.read(page) == Ok(page as u8 + 1)), "{buffer}");
+        assert_eq!(tried.flush(), Err(Refused::Space), "{buffer}");
+        tried.disk.writes_fail.set(None);
+        assert_eq!(tried.flush(), Ok(()), "{buffer}");
+        tried.engine.drain(&|| false).unwrap();
+        assert!((0..20).all(|page| tried.on_disk(page) == page as u8 + 1), "{buffer}");
+        assert!(!tried.engine.is_degraded());
+    }
+}
+
+#[test]
+fn a_page_that_is_held_and_written_again_is_written_once_in_its_newest_version() {
+    let mut tried = tried("lru:total=1");
+    tried.disk.writes_fail.set(Some(ENOSPC));
+    for value in 1..=3 {
+        tried.write(0, value).unwrap();
+        tried.write(1, value).unwrap();
+    }
+    tried.disk.writes_fail.set(None);
+    assert_eq!(tried.flush(), Ok(()));
+    assert_eq!((tried.on_disk(0), tried.on_disk(1)), (3, 3));
+}
+
+#[test]
+fn a_failed_read_is_an_error_that_does_not_last() {
+    let mut tried = tried("fab:total=8");
+    tried.disk.reads_fail.set(true);
+    assert_eq!(tried.read(3), Err(Refused::Io));
+    let part = tried.engine.write(3 * 4096 + 100, &[1; 10], false);
+    assert_eq!(part, Err(Refused::Io), "the rest of the page cannot be read");
+    tried.disk.reads_fail.set(false);
+    assert_eq!(tried.read(3), Ok(0), "the buffer has the page, whose content is read now");
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_promised_and_reads_go_on() {
+    for buffer in ["fab:total=4", "clock-dnv:total=8"] {
+        let mut tried = tried(buffer);
+        tried.write(0, 1).unwrap();
+        tried.disk.syncs_fail.set(true);
+        tried.nvm.syncs_fail.set(true);
+        assert_eq!(tried.flush(), Err(Refused::Io), "{buffer}");
+        tried.disk.syncs_fail.set(false);
+        tried.nvm.syncs_fail.set(false);
+        assert_eq!(tried.flush(), Err(Refused::Io), "no sync is repeated: {buffer}");
+        assert_eq!(tried.write(1, 1), Err(Refused::Io));
+        assert_eq!(tried.engine.trim(0, 4096, false), Err(Refused::Io));
+        assert_eq!(tried.read(0), Ok(1), "{buffer}");
+        assert!(tried.engine.is_degraded());
+    }
+}
+
+#[test]
+fn a_page_that_is_damaged_in_nvm_is_an_error_and_never_reaches_the_disk() {
+    let mut tried = tried("clock-dnv:total=8");
+    let goal = tried.engine.write(0, &[7; 4096], true).unwrap().unwrap();
+    tried.engine.store_mut().reach(goal).unwrap();
+    assert_eq!(tried.engine.store().next(goal).unwrap(), Next::Reached);
+    let slot_at = tried.engine.store().header().unwrap().layout.slot_at(0) as usize;
+    tried.nvm.bytes.borrow_mut()[slot_at + 9] ^= 1;
+    assert_eq!(tried.read(0), Err(Refused::Io));
+    tried.engine.drain(&|| false).unwrap();
+    assert_eq!((tried.on_disk(0), tried.engine.damaged_pages()), (0, 1));
+    assert_eq!(tried.read(0), Err(Refused::Io));
+    tried.write(0, 9).unwrap();
+    assert_eq!(tried.read(0), Ok(9), "it was written whole");
+}

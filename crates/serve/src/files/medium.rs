@@ -1,0 +1,174 @@
+//! A file or a block device as a medium.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::io::pwritev;
+
+use crate::store::Medium;
+
+/// What direct reads and writes are aligned to.
+const ALIGNMENT: usize = 4096;
+const LIMIT_DIRECT_BYTES: usize = 256 * 1024;
+
+/// Moves the bytes from a position of a request on between a file and aligned memory.
+type Transfer<'a> = dyn FnMut(&File, &mut [u8], usize) -> io::Result<()> + 'a;
+
+/// A file as a medium.
+pub struct FileMedium {
+    file: File,
+    /// Reads and writes past the kernel's cache go through it.
+    direct: Option<(File, Mutex<Vec<u8>>)>,
+}
+
+/// The same file, opened once more, to be synced while others write: each opening is told of every error.
+#[derive(Clone)]
+pub struct Syncer(Arc<File>);
+
+impl Syncer {
+    /// Makes durable what was written before.
+    ///
+    /// # Errors
+    ///
+    /// That of the file.
+    pub fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+fn open_again(file: &File, flags: i32, writes: bool) -> io::Result<File> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    OpenOptions::new().read(true).write(writes).custom_flags(flags).open(path)
+}
+
+impl FileMedium {
+    /// A file as a medium; past the kernel's cache if `direct`.
+    ///
+    /// # Errors
+    ///
+    /// Its file system knows no direct requests.
+    pub fn new(file: File, direct: bool, writes: bool) -> io::Result<Self> {
+        let direct = match direct {
+            true => {
+                let again = open_again(&file, libc::O_DIRECT, writes)?;
+                Some((again, Mutex::new(vec![0; LIMIT_DIRECT_BYTES + ALIGNMENT])))
+            }
+            false => None,
+        };
+        Ok(FileMedium { file, direct })
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The same file to be synced beside.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened once more.
+    pub fn syncer(&self) -> io::Result<Syncer> {
+        Ok(Syncer(Arc::new(open_again(&self.file, 0, false)?)))
+    }
+
+    /// The aligned parts of a transfer that can be made past the cache; none if it is not aligned.
+    fn directly(
+        &self,
+        at: u64,
+        bytes: usize,
+        transfer: &mut Transfer<'_>,
+    ) -> Option<io::Result<()>> {
+        let is_aligned = at.is_multiple_of(ALIGNMENT as u64) && bytes.is_multiple_of(ALIGNMENT);
+        let (file, buffer) = self.direct.as_ref().filter(|_| is_aligned)?;
+        let mut buffer = buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = buffer.as_ptr().align_offset(ALIGNMENT);
+        let buffer = &mut buffer[start..start + LIMIT_DIRECT_BYTES];
+        let mut done = 0;
+        while done < bytes {
+            let part = (bytes - done).min(LIMIT_DIRECT_BYTES);
+            if let Err(error) = transfer(file, &mut buffer[..part], done) {
+                return Some(Err(error));
+            }
+            done += part;
+        }
+        Some(Ok(()))
+    }
+
+    fn write_all(&self, mut at: u64, parts: &[&[u8]]) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        let mut rest = &mut slices[..];
+        while rest.iter().any(|slice| !slice.is_empty()) {
+            let few = rest.len().min(1024);
+            let written = match pwritev(&self.file, &rest[..few], at) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => written,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            at += written as u64;
+            IoSlice::advance_slices(&mut rest, written);
+        }
+        Ok(())
+    }
+}
+
+impl Medium for FileMedium {
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        let bytes = into.len();
+        let direct = self.directly(at, bytes, &mut |file, buffer, done| {
+            file.read_exact_at(buffer, at + done as u64)?;
+            into[done..done + buffer.len()].copy_from_slice(buffer);
+            Ok(())
+        });
+        direct.unwrap_or_else(|| self.file.read_exact_at(into, at))
+    }
+
+    fn write(&self, at: u64, parts: &[&[u8]]) -> io::Result<()> {
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        if self.direct.is_some() && parts.len() > 1 {
+            return self.write(at, &[&parts.concat()]);
+        }
+        let direct = self.directly(at, bytes, &mut |file, buffer, done| {
+            buffer.copy_from_slice(&parts[0][done..done + buffer.len()]);
+            file.write_all_at(buffer, at + done as u64)
+        });
+        direct.unwrap_or_else(|| self.write_all(at, parts))
+    }
+
+    fn clear(&self, at: u64, bytes: u64, allocates: bool) -> io::Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let flags = match allocates {
+            true => FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE,
+            false => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+        };
+        match fallocate(&self.file, flags, at, bytes) {
+            // `is not supported` has a second name here.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NODEV) => {
+                Err(io::ErrorKind::Unsupported.into())
+            }
+            done => Ok(done?),
+        }
+    }
+
+    fn extent_at(&self, at: u64, end: u64) -> (bool, u64) {
+        let next = |from| seek(&self.file, from).map(|found| found.min(end));
+        match next(SeekFrom::Data(at)) {
+            Ok(data) if data > at => (false, data),
+            Ok(_) => (true, next(SeekFrom::Hole(at)).ok().filter(|&hole| hole > at).unwrap_or(end)),
+            // No data behind.
+            Err(rustix::io::Errno::NXIO) => (false, end),
+            Err(_) => (true, end),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}

@@ -1,0 +1,25 @@
+//! A write buffer as a block device: an NBD server whose buffer is the very code that `clockhand ssd` simulates.
+//!
+//! ```text
+//! server     sockets, TLS, connections, the thread that syncs
+//! protocol   messages of NBD, without I/O
+//! engine     requests of bytes → references of pages → steps, carried out
+//! store      disk and NVM file: what is durable, and how it is recovered
+//! files      opened, locked, compared with each other
+//! ```
+
+mod buffer;
+mod engine;
+mod error;
+pub mod files;
+pub mod latency;
+#[cfg(test)]
+mod model;
+pub mod protocol;
+mod server;
+pub mod store;
+
+pub use buffer::ServedBuffer;
+pub use engine::{Counts, Engine, Extent, Recorded, Recorder, Refused, StatusKind};
+pub use error::ServeError;
+pub use server::{Ended, Options, Place, Report, Server, Teller, TlsFiles};

@@ -1,0 +1,518 @@
+//! The server: sockets, connections, and an orderly end.
+
+mod connection;
+mod core;
+mod outbox;
+mod sockets;
+mod tls;
+
+use std::collections::HashMap;
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use clockhand_policy::buffer::{Capacity, Occupancy};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+pub use self::core::Teller;
+use self::core::{Core, FileEngine};
+use self::sockets::Listener;
+pub use self::sockets::Place;
+use self::tls::Tls;
+pub use self::tls::TlsFiles;
+use crate::buffer::{ServedBuffer, build};
+use crate::files::{self, FileMedium, Opened, Opening, PAGE_BYTES, Recovered, open};
+use crate::latency::Latencies;
+use crate::protocol::negotiation::Offer;
+use crate::store::{Store, StoreCounts};
+use crate::{Counts, Engine, Recorder, ServeError};
+
+/// What is served, and to whom.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The disk.
+    pub disk: PathBuf,
+    /// Its bytes, to make it.
+    pub size: Option<u64>,
+    /// The NVM file.
+    pub nvm: Option<PathBuf>,
+    /// The write buffer, as the user wrote it.
+    pub buffer: String,
+    /// Where clients connect.
+    pub place: Place,
+    /// The export's name.
+    pub export: String,
+    /// Whether nothing may be written.
+    pub read_only: bool,
+    /// The most connections at a time.
+    pub connections: u32,
+    /// Users who may connect, by number, beside this one and root.
+    pub allowed_users: Vec<u32>,
+    /// TLS, if it is to be demanded.
+    pub tls: Option<TlsFiles>,
+    /// Whether the disk is used past the kernel's cache.
+    pub direct: bool,
+    /// Whether pages stay in NVM at the end.
+    pub keep: bool,
+    /// Takes an NVM file with pages for a disk that does not name it.
+    pub adopt: bool,
+    /// Starts although pages are damaged.
+    pub salvage: bool,
+}
+
+/// What a server has done so far, or did.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What the engine counted.
+    pub counts: Counts,
+    /// What the store counted.
+    pub store: StoreCounts,
+    /// Bytes written to the NVM file.
+    pub nvm_bytes_written: u64,
+    /// What recovery did.
+    pub recovered: Recovered,
+    /// Since the start.
+    pub seconds: f64,
+    /// Connections in all.
+    pub connections: u64,
+    /// Connections now.
+    pub open_connections: u64,
+    /// The times of requests.
+    pub latencies: Latencies,
+    /// The buffer's size.
+    pub capacity: Capacity,
+    /// How full it is.
+    pub occupancy: Occupancy,
+    /// Pages that the disk refused.
+    pub held_pages: u64,
+    /// Slots of the NVM file that are free, if there is one.
+    pub free_slots: Option<u64>,
+    /// Whether something failed that is not mended.
+    pub is_degraded: bool,
+    /// The buffer with every default.
+    pub buffer_resolved: String,
+    /// The buffer's pages, DRAM and NVM together.
+    pub buffer_pages: u32,
+    /// Bytes of the disk.
+    pub disk_bytes: u64,
+}
+
+/// How a server ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// What it did.
+    pub report: Report,
+    /// Why it did not end well, in a sentence, if it did not.
+    pub failure: Option<String>,
+}
+
+type Sockets = Arc<Mutex<HashMap<u64, UnixStream>>>;
+
+/// A server that runs.
+pub struct Server {
+    core: Arc<Core>,
+    listener: Arc<Listener>,
+    uri: String,
+    stop: Arc<std::os::fd::OwnedFd>,
+    accepting: Option<JoinHandle<()>>,
+    committing: Option<JoinHandle<()>>,
+    sockets: Sockets,
+    recovered: Recovered,
+    began: Instant,
+    keep: bool,
+    read_only: bool,
+    disk: FileMedium,
+    about: About,
+}
+
+/// What does not change.
+struct About {
+    buffer_resolved: String,
+    buffer_pages: u32,
+    disk_bytes: u64,
+    /// They are given up when the server has ended.
+    _locks: Vec<files::Lock>,
+}
+
+impl Server {
+    /// Opens the files, recovers, and listens. `recorder` is told of every request that enters, and dropped at the end.
+    ///
+    /// # Errors
+    ///
+    /// A sentence; then nothing listens.
+    pub fn start(
+        options: &Options,
+        recorder: Option<Recorder>,
+        teller: Teller,
+    ) -> Result<Server, ServeError> {
+        let buffer = ServedBuffer::parse(&options.buffer)?;
+        check(options, &buffer)?;
+        let tls = options.tls.as_ref().map(Tls::new).transpose()?;
+        let opened = open_files(options, &buffer)?;
+        let Opened { disk, disk_bytes, nvm, image, recovered, locks } = opened;
+        let resolved = buffer.resolve(pages_of(disk_bytes)?)?;
+        let failed = |error: std::io::Error| ServeError::Failed(error.to_string());
+        let disk_syncer = disk.syncer().map_err(failed)?;
+        let again = disk.file().try_clone().map_err(failed)?;
+        let again = FileMedium::new(again, false, false).map_err(failed)?;
+        let nvm_syncer = match &nvm {
+            Some((nvm, ..)) => Some(nvm.syncer().map_err(failed)?),
+            None => None,
+        };
+        let (nvm, lost) = match nvm {
+            Some((nvm, header, lost)) => (Some((nvm, header)), lost),
+            None => (None, Vec::new()),
+        };
+        let page_bytes = PAGE_BYTES as usize;
+        let mut store = Store::with_lost_pages(disk, disk_bytes, page_bytes, nvm, &lost);
+        if let Some(image) = &image {
+            store.take_image(image);
+        }
+        let mut engine = Engine::new(build(&resolved), store);
+        if options.read_only {
+            let pages = image.iter().flat_map(|image| &image.pages);
+            engine.serve_reads_only(pages.map(|found| found.page));
+        }
+        if let Some(recorder) = recorder {
+            engine.record(recorder);
+        }
+        tell_recovered(&teller, options, recovered);
+        let about = About {
+            buffer_resolved: resolved_text(&resolved.to_string(), &buffer),
+            buffer_pages: buffer.pages(),
+            disk_bytes,
+            _locks: locks,
+        };
+        let core = Core::new(engine, disk_syncer, nvm_syncer, teller);
+        Self::listen(options, core, tls, again, about, recovered)
+    }
+
+    fn listen(
+        options: &Options,
+        core: Core,
+        tls: Option<Tls>,
+        disk: FileMedium,
+        about: About,
+        recovered: Recovered,
+    ) -> Result<Server, ServeError> {
+        let failed = |error: std::io::Error| ServeError::Failed(error.to_string());
+        let listener =
+            Arc::new(Listener::new(&options.place, &options.allowed_users, tls.is_some())?);
+        let uri = listener.uri(&options.export, tls.is_some());
+        let core = Arc::new(core);
+        if listener.is_tcp() && tls.is_none() {
+            (core.teller)(&format!("every user of this machine can reach {uri}"));
+        }
+        let stop = eventfd(0, EventfdFlags::CLOEXEC)
+            .map_err(|error| failed(error.into()))
+            .map(Arc::new)?;
+        let sockets = Sockets::default();
+        let accepting = Accepting {
+            core: Arc::clone(&core),
+            listener: Arc::clone(&listener),
+            stop: Arc::clone(&stop),
+            sockets: Arc::clone(&sockets),
+            most: options.connections,
+            offer: Offer {
+                export: options.export.clone(),
+                bytes: about.disk_bytes,
+                page_bytes: PAGE_BYTES,
+                is_read_only: options.read_only,
+                needs_tls: tls.is_some(),
+            },
+            tls,
+        };
+        let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
+            std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(failed)
+        };
+        let commits = Arc::clone(&core);
+        let committing = spawn("serve-commits", Box::new(move || commits.commit()))?;
+        let accepting = spawn("serve-accepts", Box::new(move || accepting.run()))?;
+        Ok(Server {
+            core,
+            listener,
+            uri,
+            stop,
+            accepting: Some(accepting),
+            committing: Some(committing),
+            sockets,
+            recovered,
+            began: Instant::now(),
+            keep: options.keep,
+            read_only: options.read_only,
+            disk,
+            about,
+        })
+    }
+
+    /// How clients name it.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// What it has done so far.
+    pub fn report(&self) -> Report {
+        let latencies = self.core.latencies();
+        let engine = self.core.engine();
+        self.report_of(&engine, latencies)
+    }
+
+    /// The times of the requests since this was last asked.
+    pub fn take_latest(&self) -> Latencies {
+        self.core.take_latest()
+    }
+
+    fn report_of(&self, engine: &FileEngine, latencies: Latencies) -> Report {
+        Report {
+            counts: engine.counts(),
+            store: engine.store().counts(),
+            nvm_bytes_written: engine.store().nvm_bytes_written(),
+            recovered: self.recovered,
+            seconds: self.began.elapsed().as_secs_f64(),
+            connections: self.core.connections.load(Ordering::Relaxed),
+            open_connections: self.core.open_connections.load(Ordering::Relaxed),
+            latencies,
+            capacity: engine.buffer().capacity(),
+            occupancy: engine.buffer().occupancy(),
+            held_pages: engine.held_pages() as u64,
+            free_slots: engine.store().free_slots().map(|slots| slots as u64),
+            is_degraded: engine.is_degraded(),
+            buffer_resolved: self.about.buffer_resolved.clone(),
+            buffer_pages: self.about.buffer_pages,
+            disk_bytes: self.about.disk_bytes,
+        }
+    }
+
+    /// When it is set, a drain that is under way ends as if pages were to stay in NVM.
+    pub fn hurry(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.core.is_hurried)
+    }
+
+    /// Refuses new requests, answers those that entered, brings every page to the disk, and closes. What it did.
+    pub fn finish(mut self) -> Ended {
+        self.core.begin_to_end();
+        // What entered before has its place among those who wait.
+        drop(self.core.engine());
+        self.core.end_commits();
+        let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
+        let committed = self.committing.take().map_or(Ok(()), JoinHandle::join);
+        let mut failure = committed.err().map(|_| "a thread of the server failed".to_owned());
+        if !self.read_only {
+            let ended = end(&self.core, &self.disk, self.keep);
+            failure = failure.or(ended.err());
+        }
+        self.listener.remove();
+        let _ = self.accepting.take().map(JoinHandle::join);
+        self.core.tell_notes();
+        self.close_connections();
+        let report = self.report();
+        self.core.engine().stop_recording();
+        Ended { report, failure }
+    }
+
+    /// Clients have a moment to hear that their requests are refused.
+    fn close_connections(&self) {
+        let close = |how| {
+            let sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+            sockets.values().for_each(|socket| drop(socket.shutdown(how)));
+        };
+        close(Shutdown::Read);
+        let began = Instant::now();
+        while self.core.open_connections.load(Ordering::SeqCst) > 0 {
+            if began.elapsed() > Duration::from_secs(1) {
+                close(Shutdown::Both);
+            }
+            if began.elapsed() > Duration::from_secs(5) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// Brings every page to the disk, or with `keep` to NVM.
+fn end(core: &Core, disk: &FileMedium, keep: bool) -> Result<(), String> {
+    let mut engine = core.engine();
+    let is_hybrid = engine.store().header().is_some();
+    let is_hurried = || is_hybrid && core.is_hurried.load(Ordering::SeqCst);
+    let mut drained = Err(crate::Refused::Shutdown);
+    if !keep {
+        drained = engine.drain(&is_hurried);
+    }
+    if drained.is_ok() {
+        return leave_plain(&mut engine, disk);
+    }
+    let kept = engine.flush_at_the_end().ok().filter(|_| is_hybrid);
+    if let Some(goal) = kept {
+        let reached = engine.store_mut().reach(goal);
+        if keep || is_hurried() {
+            return reached.map_err(|error| format!("the files cannot be synced: {error}"));
+        }
+    }
+    let pages = engine.buffer().occupancy().dirty_pages as usize + engine.held_pages();
+    let where_they_are = match is_hybrid {
+        true => "those that are in NVM stay there: start again with room on the disk",
+        false => "they are lost",
+    };
+    Err(format!("{pages} pages could not be written to the disk; {where_they_are}"))
+}
+
+/// The disk has every page: it is a plain image, unless pages are damaged.
+fn leave_plain(engine: &mut FileEngine, disk: &FileMedium) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("the files cannot be synced: {error}");
+    let goal = engine.store().goal();
+    engine.store_mut().reach(goal).map_err(failed)?;
+    match engine.damaged_pages() {
+        0 => {}
+        pages => {
+            return Err(format!(
+                "{pages} pages are damaged in NVM and are not on the disk; start again with --salvage"
+            ));
+        }
+    }
+    engine.store_mut().end_epoch().map_err(failed)?;
+    match engine.store().has_lost_pages() {
+        true => Ok(()),
+        false => files::unmark(disk.file()).map_err(failed),
+    }
+}
+
+fn check(options: &Options, buffer: &ServedBuffer) -> Result<(), ServeError> {
+    let usage = |sentence: String| Err(ServeError::Usage(sentence));
+    let written = buffer.written();
+    match (buffer.is_hybrid(), &options.nvm) {
+        (true, None) => {
+            return usage(format!(
+                "write buffer {written} has NVM; add --nvm FILE, in which it is kept"
+            ));
+        }
+        (false, Some(path)) => {
+            return usage(format!(
+                "write buffer {written} has no NVM; leave --nvm {} out, or give clock-dnv or cbm",
+                path.display()
+            ));
+        }
+        _ => {}
+    }
+    if options.keep && !buffer.is_hybrid() {
+        return usage(format!(
+            "--keep leaves pages in NVM, and write buffer {written} has none; leave it out"
+        ));
+    }
+    if options.export.len() > crate::protocol::LIMIT_NAME_BYTES {
+        return usage("--export is longer than 4096 bytes; give a shorter name".to_owned());
+    }
+    match options.connections {
+        0 => usage("--connections 0 lets nobody connect; give at least 1".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn pages_of(disk_bytes: u64) -> Result<u32, ServeError> {
+    let pages = u32::try_from(disk_bytes.div_ceil(PAGE_BYTES.into()));
+    pages.map_err(|_| ServeError::Usage("the disk has too many pages".to_owned()))
+}
+
+fn open_files(options: &Options, buffer: &ServedBuffer) -> Result<Opened, ServeError> {
+    let opening = Opening {
+        disk: &options.disk,
+        size: options.size,
+        nvm: options.nvm.as_deref(),
+        read_only: options.read_only,
+        direct: options.direct,
+        adopt: options.adopt,
+        salvage: options.salvage,
+    };
+    open(&opening, &|disk_bytes| {
+        let resolved = buffer.resolve(pages_of(disk_bytes)?)?;
+        let capacity = build(&resolved).capacity();
+        Ok((capacity.dram_pages, capacity.nvm_pages))
+    })
+}
+
+/// The buffer with every default, its size first.
+fn resolved_text(resolved: &str, buffer: &ServedBuffer) -> String {
+    let (name, settings) = resolved.split_once(':').unwrap_or((resolved, ""));
+    let separator = if settings.is_empty() { "" } else { "," };
+    format!("{name}:total={}{separator}{settings}", buffer.pages())
+}
+
+fn tell_recovered(teller: &Teller, options: &Options, recovered: Recovered) {
+    let Recovered { pages, torn_versions, damaged_pages } = recovered;
+    if pages + torn_versions + damaged_pages > 0 {
+        teller(&format!(
+            "{}: recovered {pages} pages from NVM; {torn_versions} versions were torn, {damaged_pages} pages are damaged",
+            options.disk.display()
+        ));
+    }
+}
+
+/// The thread that accepts clients.
+struct Accepting {
+    core: Arc<Core>,
+    listener: Arc<Listener>,
+    stop: Arc<std::os::fd::OwnedFd>,
+    sockets: Sockets,
+    most: u32,
+    offer: Offer,
+    tls: Option<Tls>,
+}
+
+impl Accepting {
+    fn run(self) {
+        let mut number = 0;
+        loop {
+            let mut polled = [
+                PollFd::from_borrowed_fd(self.listener.fd.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.stop.as_fd(), PollFlags::IN),
+            ];
+            let _ = poll(&mut polled, None::<&Timespec>);
+            if self.core.is_ending() {
+                return;
+            }
+            match self.listener.accept() {
+                Ok(Some(socket)) => {
+                    number += 1;
+                    self.admit(number, socket);
+                }
+                // Whoever may not connect is closed without a word.
+                Ok(None) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                // Out of descriptors: others have to go first.
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    fn admit(&self, number: u64, socket: UnixStream) {
+        let core = &self.core;
+        if core.open_connections.load(Ordering::SeqCst) >= u64::from(self.most) {
+            return;
+        }
+        let Ok(again) = socket.try_clone() else { return };
+        let _ = socket.set_nonblocking(false);
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).insert(number, again);
+        core.open_connections.fetch_add(1, Ordering::SeqCst);
+        core.connections.fetch_add(1, Ordering::Relaxed);
+        let (shared, sockets) = (Arc::clone(core), Arc::clone(&self.sockets));
+        let (offer, tls) = (self.offer.clone(), self.tls.clone());
+        let open = Arc::clone(&core.open_connections);
+        let body = move || {
+            connection::serve(&shared, socket, &offer, tls.as_ref());
+            sockets.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+            // Whoever waits for the last connection wants the files closed.
+            drop(shared);
+            open.fetch_sub(1, Ordering::SeqCst);
+        };
+        let spawned = std::thread::Builder::new().name("serve-client".to_owned()).spawn(body);
+        if spawned.is_err() {
+            self.sockets.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+            core.open_connections.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! One client: the handshake, and then its requests, each served as it comes.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::core::{Core, FileEngine, Waiting};
+use super::outbox::Outbox;
+use super::tls::Tls;
+use crate::Refused;
+use crate::latency::Timed;
+use crate::protocol::negotiation::{
+    Agreed, Negotiation, OPTION_HEADER_BYTES, Offer, OptionHeader, Then,
+};
+use crate::protocol::reply::Replies;
+use crate::protocol::request::{Command, Export, HEADER_BYTES, Header};
+use crate::store::Goal;
+
+/// The time for a handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// A client that takes no answer for so long is gone.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+const INPUT_BYTES: usize = 256 << 10;
+/// Answers that are written together, in bytes.
+const LIMIT_TOGETHER: usize = 1 << 20;
+
+/// Serves a client to its end.
+pub(super) fn serve(core: &Arc<Core>, socket: UnixStream, offer: &Offer, tls: Option<&Tls>) {
+    // A client that breaks off is no failure of the server.
+    let _ = try_serve(core, socket, offer, tls);
+}
+
+fn try_serve(
+    core: &Arc<Core>,
+    socket: UnixStream,
+    offer: &Offer,
+    tls: Option<&Tls>,
+) -> io::Result<()> {
+    socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
+    let Some((socket, agreed)) = negotiate(socket, offer, tls)? else { return Ok(()) };
+    socket.set_read_timeout(None)?;
+    let outbox = Arc::new(Outbox::new(socket.try_clone()?));
+    let writer = Arc::clone(&outbox);
+    let thread = std::thread::Builder::new()
+        .name("serve-answers".to_owned())
+        .spawn(move || writer.write_paid())?;
+    let export = Export {
+        bytes: offer.bytes,
+        is_read_only: offer.is_read_only,
+        has_contexts: !agreed.contexts.is_empty(),
+    };
+    let replies = Replies { structured: agreed.structured };
+    let mut client = Client {
+        core,
+        outbox: Arc::clone(&outbox),
+        replies,
+        export,
+        agreed,
+        payload: Vec::new(),
+        pages: Vec::new(),
+        taken: 0,
+    };
+    let result = client.serve_requests(socket);
+    client.give_back();
+    outbox.close();
+    let _ = thread.join();
+    result
+}
+
+/// Reads what has to come before the deadline.
+fn read_until(socket: &mut UnixStream, deadline: Instant, into: &mut [u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < into.len() {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        socket.set_read_timeout(Some(rest))?;
+        match socket.read(&mut into[done..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(bytes) => done += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The handshake; none if the client ends it.
+fn negotiate(
+    mut socket: UnixStream,
+    offer: &Offer,
+    tls: Option<&Tls>,
+) -> io::Result<Option<(UnixStream, Agreed)>> {
+    let deadline = Instant::now() + HANDSHAKE;
+    let mut negotiation = Negotiation::new(offer.clone());
+    socket.write_all(&Negotiation::greeting())?;
+    let mut flags = [0; 4];
+    read_until(&mut socket, deadline, &mut flags)?;
+    if !negotiation.client_flags(flags) {
+        return Ok(None);
+    }
+    loop {
+        let mut header = [0; OPTION_HEADER_BYTES];
+        read_until(&mut socket, deadline, &mut header)?;
+        let Some(header) = OptionHeader::parse(&header) else { return Ok(None) };
+        let mut answer = Vec::new();
+        let bytes = match negotiation.data_bytes(header) {
+            Ok(bytes) => bytes,
+            Err(answer) => {
+                socket.write_all(&answer)?;
+                return Ok(None);
+            }
+        };
+        let mut data = vec![0; bytes];
+        read_until(&mut socket, deadline, &mut data)?;
+        let then = negotiation.option(header, &data, &mut answer);
+        socket.write_all(&answer)?;
+        match then {
+            Then::Option => {}
+            Then::Close => return Ok(None),
+            Then::Requests(agreed) => return Ok(Some((socket, agreed))),
+            Then::StartTls => {
+                let tls = tls.expect("TLS is offered only where there is some");
+                socket = tls.accept(socket, deadline)?;
+                socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
+                negotiation.encrypted();
+            }
+        }
+    }
+}
+
+/// A client that sends requests.
+struct Client<'a> {
+    core: &'a Arc<Core>,
+    outbox: Arc<Outbox>,
+    replies: Replies,
+    export: Export,
+    agreed: Agreed,
+    payload: Vec<u8>,
+    pages: Vec<u8>,
+    /// Bytes of the budget for payloads that wait to be written.
+    taken: usize,
+}
+
+/// How a request without data ends.
+enum Outcome {
+    Done,
+    WhenDurable(Goal),
+}
+
+impl Client<'_> {
+    fn serve_requests(&mut self, socket: UnixStream) -> io::Result<()> {
+        let mut input = BufReader::with_capacity(INPUT_BYTES, socket);
+        loop {
+            if input.buffer().len() < HEADER_BYTES {
+                self.flush()?;
+                if input.fill_buf()?.is_empty() {
+                    return Ok(());
+                }
+            }
+            let mut header = [0; HEADER_BYTES];
+            input.read_exact(&mut header)?;
+            let Ok(header) = Header::parse(&header) else { return Ok(()) };
+            let began = Instant::now();
+            let payload_bytes = header.payload_bytes() as usize;
+            if payload_bytes > 0 {
+                self.take(payload_bytes)?;
+                self.payload.resize(self.payload.len().max(payload_bytes), 0);
+                let read = input.read_exact(&mut self.payload[..payload_bytes]);
+                if read.is_err() {
+                    self.core.payloads().give_back(payload_bytes);
+                    return read;
+                }
+            }
+            let goes_on = self.request(header, began);
+            if payload_bytes > 0 {
+                self.core.payloads().give_back(payload_bytes);
+                self.shrink();
+            }
+            if !goes_on? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Memory for the largest requests is not kept.
+    fn shrink(&mut self) {
+        for buffer in [&mut self.payload, &mut self.pages] {
+            if buffer.capacity() > 2 << 20 {
+                *buffer = Vec::new();
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.outbox.flush();
+        self.give_back();
+        flushed
+    }
+
+    /// Takes room for a payload; answers that hold some are written before it waits.
+    fn take(&mut self, bytes: usize) -> io::Result<()> {
+        if !self.core.payloads().try_take(bytes) {
+            self.flush()?;
+            self.core.payloads().take(bytes);
+        }
+        Ok(())
+    }
+
+    fn give_back(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        if taken > 0 {
+            self.core.payloads().give_back(taken);
+            self.shrink();
+        }
+    }
+
+    fn added(&mut self, waiting_bytes: usize) -> io::Result<bool> {
+        if waiting_bytes > LIMIT_TOGETHER {
+            self.flush()?;
+        }
+        Ok(true)
+    }
+
+    fn refuse(&mut self, header: Header, refused: Refused) -> io::Result<bool> {
+        let replies = self.replies;
+        let bytes = self.outbox.add(|into| match header.is_read() || header.is_block_status() {
+            true => replies.refused(header.cookie, refused, into),
+            false => replies.simple(header.cookie, Err(refused), into),
+        });
+        self.added(bytes)
+    }
+
+    fn request(&mut self, header: Header, began: Instant) -> io::Result<bool> {
+        let command = match header.command(self.export) {
+            Ok(Command::Disconnect) => return Ok(false),
+            _ if self.core.is_ending() => return self.refuse(header, Refused::Shutdown),
+            Ok(command) => command,
+            Err(refused) => return self.refuse(header, refused),
+        };
+        match command {
+            Command::Read { at, bytes } => self.read(header, at, bytes, began),
+            Command::BlockStatus { at, bytes, one } => self.block_status(header, at, bytes, one),
+            _ => self.change(header, command, began),
+        }
+    }
+
+    fn read(&mut self, header: Header, at: u64, bytes: u32, began: Instant) -> io::Result<bool> {
+        if self.taken > 0 && self.taken + bytes as usize > 4 * LIMIT_TOGETHER {
+            self.flush()?;
+        }
+        self.take(bytes as usize)?;
+        self.taken += bytes as usize;
+        let read = {
+            let mut engine = self.core.engine();
+            match self.core.is_ending() {
+                true => Err(Refused::Shutdown),
+                false => engine.read(at, bytes, &mut self.pages),
+            }
+        };
+        self.core.add_time(Timed::Read, began);
+        match read {
+            Err(refused) => {
+                self.core.tell_notes();
+                self.refuse(header, refused)
+            }
+            Ok(offset) => {
+                let data = &self.pages[offset..offset + bytes as usize];
+                let replies = self.replies;
+                let waiting = self.outbox.add(|into| replies.data(header.cookie, at, data, into));
+                self.added(waiting)
+            }
+        }
+    }
+
+    fn block_status(&mut self, header: Header, at: u64, bytes: u32, one: bool) -> io::Result<bool> {
+        let engine = self.core.engine();
+        let contexts: Vec<_> = self
+            .agreed
+            .contexts
+            .iter()
+            .map(|&(number, kind)| (number, engine.block_status(at, bytes, kind, one)))
+            .collect();
+        drop(engine);
+        let replies = self.replies;
+        let waiting = self.outbox.add(|into| replies.block_status(header.cookie, &contexts, into));
+        self.added(waiting)
+    }
+
+    fn change(&mut self, header: Header, command: Command, began: Instant) -> io::Result<bool> {
+        let timed = match command {
+            Command::Write { .. } => Timed::Write,
+            Command::Flush => Timed::Flush,
+            _ => Timed::Trim,
+        };
+        let mut engine = self.core.engine();
+        let result = match self.core.is_ending() {
+            true => Err(Refused::Shutdown),
+            false => self.carry_out(&mut engine, command),
+        };
+        if timed == Timed::Write {
+            self.core.look_after_slots(&engine);
+        }
+        if let Ok(Outcome::WhenDurable(goal)) = result {
+            // While the engine is held: a server that ends waits for all that have entered.
+            self.outbox.owe();
+            self.core.answer_when_durable(Waiting {
+                goal,
+                outbox: Arc::clone(&self.outbox),
+                replies: self.replies,
+                cookie: header.cookie,
+                timed,
+                began,
+            });
+        }
+        drop(engine);
+        match result {
+            Err(refused) => {
+                self.core.tell_notes();
+                self.refuse(header, refused)
+            }
+            Ok(Outcome::Done) => {
+                self.core.add_time(timed, began);
+                let replies = self.replies;
+                let waiting = self.outbox.add(|into| replies.simple(header.cookie, Ok(()), into));
+                self.added(waiting)
+            }
+            Ok(Outcome::WhenDurable(_)) => Ok(true),
+        }
+    }
+
+    fn carry_out(&self, engine: &mut FileEngine, command: Command) -> Result<Outcome, Refused> {
+        let goal = match command {
+            Command::Write { at, bytes, fua } => {
+                engine.write(at, &self.payload[..bytes as usize], fua)?
+            }
+            Command::Trim { at, bytes, fua } => engine.trim(at, bytes.into(), fua)?,
+            Command::WriteZeroes { at, bytes, fua, no_hole } => {
+                engine.write_zeroes(at, bytes.into(), fua, no_hole)?
+            }
+            Command::Flush => Some(engine.flush()?),
+            Command::Read { .. } | Command::BlockStatus { .. } | Command::Disconnect => None,
+        };
+        let goal = goal
+            .filter(|&goal| !matches!(engine.store().next(goal), Ok(crate::store::Next::Reached)));
+        Ok(goal.map_or(Outcome::Done, Outcome::WhenDurable))
+    }
+}

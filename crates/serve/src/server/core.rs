@@ -1,0 +1,278 @@
+//! What all connections share: the engine behind a lock, and the thread that syncs for those who wait.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::outbox::Outbox;
+use crate::files::{FileMedium, Syncer};
+use crate::latency::{Latencies, Timed};
+use crate::protocol::reply::Replies;
+use crate::store::{Goal, Next};
+use crate::{Engine, Refused};
+
+pub(super) type FileEngine = Engine<FileMedium, FileMedium>;
+
+/// Payloads that are in memory at a time, in bytes; then sockets are not read.
+const LIMIT_PAYLOADS_BYTES: usize = 128 << 20;
+
+/// Where sentences for the user go.
+pub type Teller = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A request that waits until its goal is reached.
+pub(super) struct Waiting {
+    pub(super) goal: Goal,
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) replies: Replies,
+    pub(super) cookie: u64,
+    pub(super) timed: Timed,
+    pub(super) began: Instant,
+}
+
+pub(super) struct Core {
+    engine: Mutex<FileEngine>,
+    waiting: Mutex<Waits>,
+    wake: Condvar,
+    disk: Syncer,
+    nvm: Option<Syncer>,
+    latencies: Mutex<[Latencies; 2]>,
+    payloads: Payloads,
+    is_ending: AtomicBool,
+    pub(super) is_hurried: Arc<AtomicBool>,
+    pub(super) connections: AtomicU64,
+    pub(super) open_connections: Arc<AtomicU64>,
+    pub(super) teller: Teller,
+    /// Slots that should be free.
+    wanted_slots: usize,
+}
+
+#[derive(Default)]
+struct Waits {
+    list: Vec<Waiting>,
+    wants_slots: bool,
+    is_over: bool,
+}
+
+impl Core {
+    pub(super) fn new(
+        engine: FileEngine,
+        disk: Syncer,
+        nvm: Option<Syncer>,
+        teller: Teller,
+    ) -> Self {
+        let capacity = engine.buffer().capacity();
+        let slots = engine.store().header().map_or(0, |header| header.layout.slots);
+        let spare = slots.saturating_sub(capacity.nvm_pages + capacity.dram_pages) as usize;
+        Core {
+            engine: Mutex::new(engine),
+            waiting: Mutex::default(),
+            wake: Condvar::new(),
+            disk,
+            nvm,
+            latencies: Mutex::default(),
+            payloads: Payloads::default(),
+            is_ending: AtomicBool::new(false),
+            is_hurried: Arc::default(),
+            connections: AtomicU64::new(0),
+            open_connections: Arc::default(),
+            teller,
+            wanted_slots: spare / 2,
+        }
+    }
+
+    /// The engine. Requests enter in the order in which they get it.
+    pub(super) fn engine(&self) -> MutexGuard<'_, FileEngine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn payloads(&self) -> &Payloads {
+        &self.payloads
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::SeqCst)
+    }
+
+    /// From now on requests are refused.
+    pub(super) fn begin_to_end(&self) {
+        self.is_ending.store(true, Ordering::SeqCst);
+    }
+
+    /// A request was answered.
+    pub(super) fn add_time(&self, timed: Timed, began: Instant) {
+        let took = began.elapsed();
+        let mut latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
+        latencies.iter_mut().for_each(|latencies| latencies.add(timed, took));
+    }
+
+    /// The times of all requests.
+    pub(super) fn latencies(&self) -> Latencies {
+        self.latencies.lock().unwrap_or_else(PoisonError::into_inner)[0].clone()
+    }
+
+    /// The times of the requests since this was last asked.
+    pub(super) fn take_latest(&self) -> Latencies {
+        let mut latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = latencies[1].clone();
+        latencies[1].reset();
+        latest
+    }
+
+    /// Has a request answered when its goal is reached.
+    pub(super) fn answer_when_durable(&self, waiting: Waiting) {
+        self.waits().list.push(waiting);
+        self.wake.notify_one();
+    }
+
+    /// After a write: slots are freed in the background before they run out.
+    pub(super) fn look_after_slots(&self, engine: &FileEngine) {
+        if engine.store().free_slots().is_some_and(|free| free < self.wanted_slots / 2) {
+            let mut waits = self.waits();
+            if !waits.wants_slots {
+                waits.wants_slots = true;
+                self.wake.notify_one();
+            }
+        }
+    }
+
+    /// Ends [`commit`](Self::commit) when nobody waits any more.
+    pub(super) fn end_commits(&self) {
+        self.waits().is_over = true;
+        self.wake.notify_one();
+    }
+
+    /// Syncs for those who wait, and about each second for the store; ends after [`end_commits`](Self::end_commits).
+    pub(super) fn commit(&self) {
+        let mut list: Vec<Waiting> = Vec::new();
+        let mut looked = Instant::now();
+        loop {
+            let mut waits = self.waits();
+            if list.is_empty() && waits.list.is_empty() && !waits.wants_slots {
+                if waits.is_over {
+                    return;
+                }
+                let rest = Duration::from_secs(1).saturating_sub(looked.elapsed());
+                let waited = self.wake.wait_timeout(waits, rest);
+                waits = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            list.append(&mut waits.list);
+            let wants_slots = std::mem::take(&mut waits.wants_slots);
+            drop(waits);
+            let is_due = looked.elapsed() >= Duration::from_secs(1);
+            if is_due {
+                looked = Instant::now();
+                self.engine().try_held_again(usize::MAX);
+            }
+            if is_due || wants_slots {
+                self.free_slots();
+            }
+            let next = self.answer_reached(&mut list);
+            self.carry_out(next);
+            self.tell_notes();
+        }
+    }
+
+    fn free_slots(&self) {
+        for _ in 0..4 {
+            let next = self.engine().store().next_when_idle(self.wanted_slots);
+            if next == Next::Reached {
+                return;
+            }
+            self.carry_out(next);
+        }
+    }
+
+    /// Answers whose goal is reached, and says what the others need.
+    fn answer_reached(&self, list: &mut Vec<Waiting>) -> Next {
+        if list.is_empty() {
+            return Next::Reached;
+        }
+        let engine = self.engine();
+        let mut needed = Next::Reached;
+        let mut answers = Vec::new();
+        list.retain(|waiting| {
+            let result = match engine.store().next(waiting.goal) {
+                Ok(Next::Reached) => Ok(()),
+                Ok(next) => {
+                    if needed != Next::SyncDisk {
+                        needed = next;
+                    }
+                    return true;
+                }
+                Err(_) => Err(Refused::Io),
+            };
+            let outbox = Arc::clone(&waiting.outbox);
+            let Waiting { replies, cookie, timed, began, .. } = *waiting;
+            answers.push((outbox, replies, cookie, timed, began, result));
+            false
+        });
+        drop(engine);
+        for (outbox, replies, cookie, timed, began, result) in answers {
+            self.add_time(timed, began);
+            outbox.pay(|bytes| replies.simple(cookie, result, bytes));
+        }
+        needed
+    }
+
+    /// Syncs without holding the engine, so that others enter meanwhile.
+    fn carry_out(&self, next: Next) {
+        match next {
+            Next::Reached => {}
+            Next::SyncDisk => {
+                let sync = self.engine().store_mut().begin_disk_sync();
+                let result = self.disk.sync();
+                self.engine().store_mut().end_disk_sync(sync, &result);
+            }
+            Next::SyncNvm => {
+                let Ok(sync) = self.engine().store_mut().begin_nvm_sync() else { return };
+                let result = self.nvm.as_ref().expect("a buffer with NVM").sync();
+                self.engine().store_mut().end_nvm_sync(sync, &result);
+            }
+        }
+    }
+
+    /// Tells the user what failed.
+    pub(super) fn tell_notes(&self) {
+        let notes = self.engine().take_notes();
+        for note in notes {
+            (self.teller)(&note);
+        }
+    }
+}
+
+/// A budget of bytes for payloads.
+#[derive(Default)]
+pub(super) struct Payloads {
+    taken: Mutex<usize>,
+    freed: Condvar,
+}
+
+impl Payloads {
+    /// Takes `bytes` bytes if there is room.
+    pub(super) fn try_take(&self, bytes: usize) -> bool {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = *taken == 0 || *taken + bytes <= LIMIT_PAYLOADS_BYTES;
+        *taken += if fits { bytes } else { 0 };
+        fits
+    }
+
+    /// Waits until there is room for `bytes` bytes. Who waits has given back what it took.
+    pub(super) fn take(&self, bytes: usize) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken > 0 && *taken + bytes > LIMIT_PAYLOADS_BYTES {
+            taken = self.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken += bytes;
+    }
+
+    /// Gives back what was taken.
+    pub(super) fn give_back(&self, bytes: usize) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        *taken -= bytes;
+        self.freed.notify_all();
+    }
+}

@@ -1,0 +1,103 @@
+//! Answers on their way to a client. Whoever answers never waits for the client: only the connection's own threads do.
+
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The answers of one connection.
+pub(super) struct Outbox {
+    socket: UnixStream,
+    /// Held while answers are written, so that they follow each other.
+    writing: Mutex<()>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    bytes: Vec<u8>,
+    /// Requests that others will answer.
+    outstanding: usize,
+    is_closed: bool,
+    /// The writing thread is to write.
+    is_due: bool,
+}
+
+impl Outbox {
+    pub(super) fn new(socket: UnixStream) -> Self {
+        Outbox { socket, writing: Mutex::new(()), state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an answer, to be written with the next [`flush`](Self::flush); how many bytes wait now.
+    pub(super) fn add(&self, answer: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let mut state = self.state();
+        answer(&mut state.bytes);
+        state.bytes.len()
+    }
+
+    /// Somebody else will answer a request.
+    pub(super) fn owe(&self) {
+        self.state().outstanding += 1;
+    }
+
+    /// Adds an answer that was owed, and has the connection's thread write it.
+    pub(super) fn pay(&self, answer: impl FnOnce(&mut Vec<u8>)) {
+        let mut state = self.state();
+        answer(&mut state.bytes);
+        state.outstanding -= 1;
+        state.is_due = true;
+        self.changed.notify_all();
+    }
+
+    /// Writes what waits.
+    pub(super) fn flush(&self) -> io::Result<()> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = std::mem::take(&mut self.state().bytes);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let written = (&self.socket).write_all(&bytes);
+        let mut state = self.state();
+        if state.bytes.capacity() == 0 && bytes.capacity() <= 1 << 20 {
+            // The memory is used again.
+            state.bytes = bytes;
+            state.bytes.clear();
+        }
+        written
+    }
+
+    /// Writes answers that others give, until the connection is closed.
+    pub(super) fn write_paid(&self) {
+        loop {
+            let mut state = self.state();
+            while !state.is_due && !state.is_closed {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if !state.is_due {
+                return;
+            }
+            state.is_due = false;
+            drop(state);
+            if self.flush().is_err() {
+                let _ = self.socket.shutdown(std::net::Shutdown::Both);
+            }
+        }
+    }
+
+    /// Waits for what is owed, writes it, and ends [`write_paid`](Self::write_paid).
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        while state.outstanding > 0 {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.is_closed = true;
+        self.changed.notify_all();
+        drop(state);
+        let _ = self.flush();
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+    }
+}
