@@ -14,6 +14,7 @@
 * :func:`pagecache` does the same for traces of calls, syncs and truncations: one page cache for
   processes and files.
 * :func:`run_ssd` puts write buffers before flash drives.
+* :func:`serve` is a write buffer as a real block device, for every NBD client.
 * :func:`filecache` tells whether a file cache pays on a device, and :func:`break_even` from which
   hit on.
 * :func:`plan_storage` and :func:`measure_memory` make a device profile of this machine.
@@ -35,6 +36,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from clockhand._engine import ClockhandError, Frames, UsageError, __version__
     from clockhand.measure.run import MeasuredProfile, measure_memory, plan_storage
+    from clockhand.serving.server import BlockServer, serve
     from clockhand.studies.filecache.run import FileCacheRun, break_even, filecache
     from clockhand.studies.locality.run import Locality, locality
     from clockhand.studies.pagecache.run import PageCacheRun, pagecache, run_pagecache
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from clockhand.traces.synthetic import recipes, synthesize
 
 _PLACES = {
+    "BlockServer": "clockhand.serving.server",
     "ClockhandError": "clockhand._engine",
     "Conformance": "clockhand.study.own_policies",
     "FileCacheRun": "clockhand.studies.filecache.run",
@@ -96,6 +99,7 @@ _PLACES = {
     "run_pagecache": "clockhand.studies.pagecache.run",
     "run_simulation": "clockhand.studies.pages.run",
     "run_ssd": "clockhand.studies.ssd.run",
+    "serve": "clockhand.serving.server",
     "simulate": "clockhand.studies.pages.run",
     "ssds": "clockhand.study.catalogs",
     "synthesize": "clockhand.traces.synthetic",
@@ -108,6 +112,7 @@ _PLACES = {
 """Where each name is; importing all of it at once would take half a second."""
 
 __all__ = [
+    "BlockServer",
     "ClockhandError",
     "Conformance",
     "FileCacheRun",
@@ -146,6 +151,7 @@ __all__ = [
     "run_pagecache",
     "run_simulation",
     "run_ssd",
+    "serve",
     "simulate",
     "ssds",
     "synthesize",

@@ -149,6 +149,20 @@ NO_TRACE = "not a trace in any format"
 PAGED: dict[str, Any] = {"memory": "8MiB"}
 
 MISTAKES: dict[str, list[Callable[[], object]]] = {
+    "serve": [
+        lambda: clockhand.serve("x", buffer="fab"),
+        lambda: clockhand.serve("x", buffer="fab:total=16"),
+        lambda: clockhand.serve("x", buffer="fab:total=16,commands=paper"),
+        lambda: clockhand.serve("x", buffer="fab:total=16", nvm="y"),
+        lambda: clockhand.serve("x", buffer="clock-dnv:total=16"),
+        lambda: clockhand.serve("x", buffer="fab:total=16", keep=True),
+        lambda: clockhand.serve("x", buffer="fab:total=16", size=100),
+        lambda: clockhand.serve("x", buffer="fab:total=16", listen="x"),
+        lambda: clockhand.serve("x", buffer="fab:total=16", tls_key="x"),
+        lambda: clockhand.serve("x", buffer="fab:total=16", allow_users=["no-such-user"]),
+        lambda: clockhand.serve("x", buffer="fab:total=16", connections=0),
+        lambda: clockhand.serve("x", buffer="fab:total=16", inherited=True),
+    ],
     "Trace": [lambda: clockhand.Trace("x", view="x"), lambda: clockhand.Trace("x", skip=-1)],
     "Trace.part": [
         lambda: MADE.part(streams="x"),

@@ -13,6 +13,7 @@ mod own;
 mod pagecache;
 mod pager;
 mod part;
+mod serve;
 mod simulation;
 mod ssd;
 mod supervision;
@@ -52,6 +53,8 @@ mod _engine {
     use crate::pager::{Pager, pager_obstacle};
     #[pymodule_export]
     use crate::part::parquet_demand;
+    #[pymodule_export]
+    use crate::serve::BlockServer;
     #[pymodule_export]
     use crate::simulation::{io_times_us, memory_sizes, parse_bytes, parse_page_bytes, simulate};
     #[pymodule_export]

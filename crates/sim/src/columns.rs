@@ -67,31 +67,65 @@ impl<T: ColumnValue> ColumnValue for Option<T> {
     const NULLABLE: bool = true;
 }
 
+/// The column of this name.
+///
+/// # Panics
+///
+/// If there is none.
+pub(crate) const fn column_of(columns: &[Column], name: &str) -> Column {
+    let mut index = 0;
+    while index < columns.len() {
+        if is_same(columns[index].name.as_bytes(), name.as_bytes()) {
+            return columns[index];
+        }
+        index += 1;
+    }
+    panic!("a row takes over a column that the other one has")
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut index = 0;
+    while index < one.len() && index < other.len() && one[index] == other[index] {
+        index += 1;
+    }
+    index == one.len() && index == other.len()
+}
+
 /// Declares the row of a study: the struct, and its `COLUMNS` in the order of the fields. The doc comment of a field
-/// is what users read about the column.
+/// is what users read about the column; `= ROW` takes a column over from another row.
 macro_rules! columns {
     (
         $(#[doc = $about:literal])+
         pub struct $row:ident {
-            $( $(#[doc = $doc:literal])+ pub $name:ident: $value:ty, )+
+            $( $(#[doc = $doc:literal])* pub $name:ident: $value:ty $(= $from:ident)?, )+
         }
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         pub struct $row {
-            $( $(#[doc = $doc])+ pub $name: $value, )+
+            $(
+                $(#[doc = $doc])*
+                $(#[doc = concat!("As in [`", stringify!($from), "`].")])?
+                pub $name: $value,
+            )+
         }
 
         impl $row {
             /// The columns, in the order of the fields.
             pub const COLUMNS: &'static [$crate::columns::Column] = &[$(
-                $crate::columns::Column {
-                    name: stringify!($name),
-                    kind: <$value as $crate::columns::ColumnValue>::KIND,
-                    nullable: <$value as $crate::columns::ColumnValue>::NULLABLE,
-                    doc: concat!($($doc),+),
-                },
+                $crate::columns::columns!(@column [$name] [$value] [$($doc),*] [$($from)?]),
             )+];
+        }
+    };
+    (@column [$name:ident] [$value:ty] [] [$from:ident]) => {
+        $crate::columns::column_of($from::COLUMNS, stringify!($name))
+    };
+    (@column [$name:ident] [$value:ty] [$($doc:literal),+] []) => {
+        $crate::columns::Column {
+            name: stringify!($name),
+            kind: <$value as $crate::columns::ColumnValue>::KIND,
+            nullable: <$value as $crate::columns::ColumnValue>::NULLABLE,
+            doc: concat!($($doc),+),
         }
     };
 }
@@ -102,6 +136,7 @@ pub(crate) use columns;
 pub const STUDIES: &[(&str, &[Column])] = &[
     ("pages", crate::Row::COLUMNS),
     ("ssd", crate::SsdRow::COLUMNS),
+    ("serve", crate::ServeRow::COLUMNS),
     ("translate", crate::TranslateRow::COLUMNS),
     ("filecache", crate::FileCacheRow::COLUMNS),
     ("break-even", crate::BreakEvenRow::COLUMNS),

@@ -87,7 +87,7 @@ pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use sample::Sample;
 pub use ssd::{
     AddressMap, AskedOfDrive, AskedPage, BufferCourse, BufferList, BufferStep, BufferedBlock,
-    MovedPage, Repeat, SsdCell, SsdExperiment, SsdOptions, SsdOutcome, SsdRow, StepEvent,
+    MovedPage, Repeat, ServeRow, SsdCell, SsdExperiment, SsdOptions, SsdOutcome, SsdRow, StepEvent,
     WatchedBuffers, WorkOfDrive, check_ssd, run_ssd, run_ssd_cells, watch_buffers,
 };
 pub use study::{ReadTrace, Selection};

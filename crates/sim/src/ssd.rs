@@ -14,6 +14,7 @@ mod placement;
 mod queued_drive;
 mod requests;
 mod row;
+mod served_row;
 mod watch;
 
 use std::ops::ControlFlow;
@@ -35,6 +36,7 @@ pub use placement::AddressMap;
 use placement::{Placed, Space, place};
 use requests::RequestList;
 pub use row::SsdRow;
+pub use served_row::ServeRow;
 pub use watch::{
     AskedOfDrive, AskedPage, BufferCourse, BufferList, BufferStep, BufferedBlock, MovedPage,
     StepEvent, WatchedBuffers, WorkOfDrive, watch_buffers,

@@ -30,6 +30,7 @@ FILES = {
     "pages": ("simulate",),
     "pagecache": ("pagecache",),
     "ssd": ("ssd",),
+    "serve": ("serve",),
     "translation": ("translate",),
     "filecache": ("filecache",),
     "measure": ("measure",),

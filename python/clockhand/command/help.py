@@ -10,7 +10,7 @@ SUBJECTS = {
     "Which policy": ("simulate", "recommend", "watch", "pagecache"),
     "Drives, file caches, translation, locality": ("ssd", "filecache", "translate", "locality"),
     "Experiments and papers": ("sweep", "report", "reproduce"),
-    "Real programs and machines": ("run", "measure"),
+    "Real programs, disks and machines": ("run", "serve", "measure"),
     "Policies of your own": ("check-policy", "new-policy"),
     "Traces, and what there is": ("trace", "formats", "policies", "devices", "man"),
 }
@@ -29,6 +29,7 @@ EXAMPLES = {
     "report": "report DATASET --html report.html",
     "reproduce": "reproduce craw --html craw.html",
     "run": "run --policy craw --memory 64MiB --swap swap.img -- python3 job.py",
+    "serve": "serve --buffer fab:total=16MiB --disk disk.img --size 2GiB --socket disk.sock",
     "measure": "measure /mnt/disk --out disk.toml",
     "check-policy": "check-policy mine.py:Mine",
     "new-policy": "new-policy my-clock",

@@ -1,0 +1,237 @@
+"""An NBD server whose write buffer is the very code of ``ssd``."""
+
+import os
+import pwd
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand._engine import ClockhandError, UsageError
+from clockhand.study.calls import in_python
+from clockhand.study.columns import schema
+
+SERVE_SCHEMA = schema("serve")
+"""Names, order and types of the columns of the row."""
+
+SECTOR_BYTES = 512
+FIRST_INHERITED = 3
+"""The number of the first socket that systemd and its like pass on."""
+
+Place = str | os.PathLike[str]
+
+
+class BlockServer:
+    """A server that runs; as a context manager it ends with the block.
+
+    Attributes:
+        uri: How clients name it.
+        socket: Its Unix socket, if it has one.
+        rows: One row with the columns of :data:`SERVE_SCHEMA`, from the end on.
+        notes: What it said, a sentence each: what was recovered, and what failed.
+    """
+
+    def __init__(self, engine: Any, socket: Path | None, folder: Any) -> None:
+        self.uri: str = engine.uri
+        self.socket = socket
+        self.rows = pl.DataFrame(schema=SERVE_SCHEMA)
+        self.notes: list[str] = []
+        self._engine = engine
+        self._folder = folder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.finish()
+        except ClockhandError:
+            if error is None:
+                raise
+
+    def take_notes(self) -> list[str]:
+        """Return what it said since this was last asked; ``notes`` keeps everything."""
+        fresh: list[str] = self._engine.take_notes()
+        self.notes += fresh
+        return fresh
+
+    def figures(self, *, latest: bool = False) -> tuple[Any, Any, Any] | None:
+        """Return the row so far, what there is at this moment, and the times of requests.
+
+        Args:
+            latest: The times are those of the requests since this was last asked so.
+        """
+        figures: tuple[Any, Any, Any] | None = self._engine.figures(latest)
+        return figures
+
+    def hurry(self) -> None:
+        """Leave pages in NVM where they are, if the end is under way."""
+        self._engine.hurry()
+
+    def finish(self) -> pl.DataFrame:
+        """Answer what entered, bring every page to the disk, close, and return the row.
+
+        Raises:
+            ClockhandError: pages could not be written; the row is in ``rows`` all the same.
+        """
+        ended = self._engine.finish()
+        if ended is not None:
+            row, failure = ended
+            self.rows = pl.DataFrame([row], schema=SERVE_SCHEMA)
+            self.take_notes()
+            if self._folder is not None:
+                self._folder.cleanup()
+            if failure is not None:
+                raise ClockhandError(failure)
+        return self.rows
+
+    def finish_while(self, waits: Any) -> None:
+        """Finish in a thread of its own, while this one calls ``waits`` and takes signals.
+
+        Raises:
+            ClockhandError: as :meth:`finish`.
+        """
+        failed: list[ClockhandError] = []
+
+        def work() -> None:
+            try:
+                self.finish()
+            except ClockhandError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=work, name="serve-ends")
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.1)
+            waits()
+        if failed:
+            raise failed[0]
+
+
+@in_python(renamed={"allow_user": "allow_users"})
+def serve(
+    disk: Place,
+    *,
+    buffer: str,
+    size: str | int | None = None,
+    nvm: Place | None = None,
+    socket: Place | None = None,
+    listen: str | None = None,
+    inherited: bool = False,
+    export: str = "",
+    read_only: bool = False,
+    connections: int = 64,
+    allow_users: Sequence[str] = (),
+    tls_certificate: Place | None = None,
+    tls_key: Place | None = None,
+    tls_clients: Place | None = None,
+    direct: bool = False,
+    keep: bool = False,
+    adopt: bool = False,
+    salvage: bool = False,
+    record: Place | None = None,
+) -> BlockServer:
+    """Serve a disk over NBD, behind a write buffer.
+
+    Args:
+        disk: A file or a block device. When the server has ended, it is a plain image.
+        buffer: A write buffer with its size and parameters, such as
+            ``"clock-dnv:total=64MiB"``. ``total`` is in pages or bytes with a unit.
+        size: Bytes of the disk, such as ``"2GiB"``; a disk that is missing is made with them.
+        nvm: The file that stands for the NVM of a buffer that has some; made if it is missing.
+        socket: The Unix socket; if neither it nor ``listen`` is given, one in a private folder.
+        listen: A TCP address instead, such as ``"127.0.0.1:10809"``.
+        inherited: Take the socket that the starting program passes on (``LISTEN_FDS``).
+        export: The name that clients ask for; the empty name leads there as well.
+        read_only: No file changes by a byte.
+        connections: The most clients at a time.
+        allow_users: Users who may connect beside this one and root.
+        tls_certificate: The certificate of a server that demands TLS, in a PEM file.
+        tls_key: Its key.
+        tls_clients: The authority whose certificates clients must have.
+        direct: Use the disk past the kernel's cache.
+        keep: Leave pages in NVM at the end; the next server brings them to the disk.
+        adopt: Take an NVM file with pages for a disk that does not name it.
+        salvage: Start although pages in NVM are damaged; they are errors until written whole.
+        record: Keep what enters the buffer as a trace, for :func:`run_ssd`.
+
+    Returns:
+        The server, which answers already. ``with clockhand.serve(...) as server`` ends it.
+
+    Raises:
+        UsageError: an option makes no sense.
+        ClockhandError: the files were refused, or one failed; nothing listens then.
+    """
+    folder = None
+    if socket is None and listen is None and not inherited:
+        folder = tempfile.TemporaryDirectory(prefix="clockhand-serve-")
+        socket = Path(folder.name) / "disk.sock"
+    options = {
+        "disk": os.fspath(disk),
+        "size_bytes": None if size is None else _bytes(size),
+        "nvm": _text(nvm),
+        "buffer": buffer,
+        "socket": _text(socket),
+        "listen": listen,
+        "inherited": _inherited() if inherited else None,
+        "export": export,
+        "read_only": read_only,
+        "connections": connections,
+        "allowed_users": [_user(name) for name in allow_users],
+        "tls_certificate": _text(tls_certificate),
+        "tls_key": _text(tls_key),
+        "tls_clients": _text(tls_clients),
+        "direct": direct,
+        "keep": keep,
+        "adopt": adopt,
+        "salvage": salvage,
+        "record": _text(record),
+    }
+    if connections < 1 or connections > 4096:
+        raise UsageError(f"--connections {connections} is not from 1 to 4096; give such a number")
+    engine = _engine.BlockServer.start(options)
+    server = BlockServer(engine, None if socket is None else Path(socket), folder)
+    server.take_notes()
+    return server
+
+
+def _text(place: Place | None) -> str | None:
+    return None if place is None else os.fspath(place)
+
+
+def _bytes(size: str | int) -> int:
+    bytes_ = size if isinstance(size, int) else _engine.parse_bytes(size)
+    if bytes_ is None or bytes_ <= 0 or bytes_ % SECTOR_BYTES:
+        raise UsageError(f"--size {size} is no multiple of 512 bytes; give one, such as 2GiB")
+    return bytes_
+
+
+def _user(name: str) -> int:
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        raise UsageError(f"--allow-user {name!r}: there is no such user") from None
+
+
+def is_passed_a_socket() -> bool:
+    """Tell whether the starting program passes on a socket (``LISTEN_FDS``)."""
+    return os.environ.get("LISTEN_PID") == str(os.getpid()) and "LISTEN_FDS" in os.environ
+
+
+def _inherited() -> int:
+    if not is_passed_a_socket():
+        raise UsageError("LISTEN_FDS passes no socket on; give --socket or --listen")
+    count = os.environ["LISTEN_FDS"]
+    if count != "1":
+        raise UsageError(f"LISTEN_FDS passes {count} sockets on; a server takes one")
+    return FIRST_INHERITED
