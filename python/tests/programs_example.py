@@ -50,6 +50,7 @@ def statistics(**changes: Any) -> dict[str, Any]:
         "running": False,
         "failure": None,
         "device_reads": None,
+        "unpaged_bytes": 0,
         "policy_resolved": "clock:insert_ref=0",
         "frames": 64,
         "reserve": 4,

@@ -275,6 +275,18 @@ def test_a_limit_on_the_size_of_files_is_told_and_leaves_nothing(
         assert os.listdir(tmp_path) == ["t.trace"]
 
 
+# The engine that draws reserves much of it, and ended the command by a signal.
+def test_too_little_address_space_to_draw_in_is_one_sentence(
+    clockhand: Clockhand, textbook: Path
+) -> None:
+    most = 2 << 30
+    limited = partial(resource.setrlimit, resource.RLIMIT_AS, (most, most))
+    run = clockhand("simulate", textbook.name, *FRAMES, "--report", "out.html", preexec_fn=limited)
+    assert_one_sentence(run)
+    assert run.code == 1 and "what draws figures ended with" in run.err
+    assert not (textbook.parent / "out.html").exists()
+
+
 @pytest.mark.parametrize(("descriptors", "code"), [(6, 1), (12, 1), (31, 1), (32, 0)])
 def test_too_few_descriptors_are_told_before_anything_is_read(
     clockhand: Clockhand, textbook: Path, descriptors: int, code: int

@@ -21,6 +21,7 @@ from clockhand.studies.programs.findings import (
     not_comparable,
     processes_for_people,
     run_findings,
+    unpaged,
 )
 from clockhand.studies.programs.memory_group import Charged, Swapped
 from clockhand.studies.programs.options import ProgramOptions, ProgramSettings, kept_frames
@@ -85,6 +86,21 @@ def test_sensed_bits_are_compared_with_sensed_ones_and_their_lack_is_said() -> N
     assert "misses 100 against 99" in sentence
     (sentence,) = other_bits(rows_of(statistics(), statistics()), "sensed")
     assert "sort (process 4711) and 1 more" in sentence and "mapped ones" in sentence
+
+
+def test_memory_that_is_not_paged_is_reported_where_there_is_much() -> None:
+    mebibytes = 1 << 20
+    rows = rows_of(
+        statistics(footprint_pages=256, unpaged_bytes=4 * mebibytes),
+        statistics(footprint_pages=256, unpaged_bytes=16 * mebibytes, process=12),
+    )
+    (sentence,) = unpaged(rows)
+    assert sentence.startswith(
+        "sort (process 12), and 1 more like it, had 16 MiB in memory that was not paged, "
+    )
+    assert sentence in run_findings(rows, facts())
+    assert not unpaged(rows_of(statistics(footprint_pages=9999, unpaged_bytes=8 * mebibytes)))
+    assert not unpaged(rows_of(statistics(footprint_pages=1, unpaged_bytes=4 * mebibytes - 1)))
 
 
 def test_failed_writes_are_reported() -> None:

@@ -1,13 +1,15 @@
 """The parts that all reports share: axes, emphasis, series, rankings, heat maps, packed data."""
 
 import math
+import os
+import signal
 from pathlib import Path
 
 import altair as alt
 import polars as pl
 import pytest
 
-from clockhand import UsageError
+from clockhand import ClockhandError, UsageError
 from clockhand.report import figures
 from clockhand.report.canvas import SCHEMA_VERSION, VEGA_LITE
 from clockhand.report.emphasis import emphasised
@@ -18,6 +20,7 @@ from clockhand.report.series import first_spellings
 from clockhand.report.words import reads_text, short_names, thinned, titled
 from clockhand.studies.pages.report import render
 from clockhand.studies.pages.sections import sections
+from clockhand.study import drawing
 from clockhand.study.selections import highlighted, matching
 from conftest import Clockhand
 from report_example import example_facts, example_rows, unpacked
@@ -248,3 +251,18 @@ def test_what_is_the_title_is_not_said_again_below_it() -> None:
     assert titled(["A is best.", "B is not."], 1, "All") == ("A is best", ["B is not."])
     assert titled(["A is best.", "B is not."], 2, "All") == ("All", ["A is best.", "B is not."])
     assert titled([], 1, "All") == ("All", [])
+
+
+# The engine that draws ends its process where it lacks memory, and ended the command with it.
+def test_what_draws_may_die_without_the_command() -> None:
+    drawn = drawing.Converter()
+    assert drawn.get_vega_version()
+    assert drawn._process is not None
+    os.kill(drawn._process.pid, signal.SIGKILL)
+    with pytest.raises(ClockhandError, match="what draws figures ended with signal SIGKILL"):
+        drawn.get_vega_version()
+    assert drawn.get_vega_version()
+    with pytest.raises(ValueError, match=r"\w+: "):
+        drawn.vegalite_to_svg({"mark": 7})
+    assert drawn.get_vega_version()
+    drawn.close()

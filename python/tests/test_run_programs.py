@@ -10,6 +10,7 @@ reason.
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -423,6 +424,65 @@ def test_nothing_is_reported_of_what_goes_through_the_library(
     assert LOST not in run.err
     (row,) = json.loads((tmp_path / "rows.json").read_text())
     assert row["clean_evictions"] + row["dirty_evictions"] > 0 and row["device_reads"] is None
+
+
+def built(name: str, folder: Path) -> Path:
+    """A program of `programs`, in a folder."""
+    source = Path(__file__).with_name("programs") / f"{name}.c"
+    subprocess.run([needed("cc"), "-O1", "-w", "-pthread", "-o", folder / name, source], check=True)
+    return folder / name
+
+
+# The table said "0 misses" and nothing else.
+@pytest.mark.parametrize("name", ["reserve_then_commit", "sparse_terabyte"])
+def test_memory_that_is_not_paged_is_told(clockhand: Clockhand, tmp_path: Path, name: str) -> None:
+    program = built(name, tmp_path)
+    paging = ["--policy", "clock", "--memory", "2MiB", "--swap-in-ram", "--no-simulate"]
+    run = clockhand("run", *paging, "--out", "rows.json", "--", program)
+    assert (run.code, run.out) == (0, b"sum 522240\n"), run.err
+    assert "in memory that was not paged, beside" in run.err
+    (row,) = rows_in(tmp_path / "rows.json")
+    assert 16 << 20 <= row["unpaged_bytes"] < 20 << 20
+    assert ("--address-space allows it more" in run.err) == (name == "sparse_terabyte")
+
+
+def test_a_program_whose_memory_is_paged_has_little_beside(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    script = "import time; b = bytes(40_000_000); time.sleep(0.5); print(len(b))"
+    paging = ["--policy", "clock", "--memory", "64MiB", "--swap-in-ram", "--no-simulate"]
+    run = clockhand("run", *paging, "--out", "rows.json", "--", SYSTEM_PYTHON, "-c", script)
+    assert run.code == 0 and "not paged" not in run.err
+    (row,) = rows_in(tmp_path / "rows.json")
+    assert 0 < row["unpaged_bytes"] < 8 << 20
+
+
+# Debuggers said "Cannot access memory".
+def test_a_debugger_under_the_pager_reads_what_is_swapped_out(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    program = built("debugger_looks", tmp_path)
+    paging = ["--policy", "clock", "--frames", "128", "--swap-in-ram", "--no-simulate"]
+    run = clockhand("run", *paging, "--", program)
+    assert (run.code, run.out) == (0, b"0 words of 1,024 not read, 0 not written\n"), run.err
+
+
+@pytest.mark.parametrize(("limit", "option"), [("RLIMIT_FSIZE", "-f"), ("RLIMIT_AS", "-v")])
+def test_a_limit_below_the_address_space_is_one_sentence_before_anything_runs(
+    clockhand: Clockhand, limit: str, option: str
+) -> None:
+    most = 6 << 30
+    limited = partial(resource.setrlimit, getattr(resource, limit), (most, most))
+    paging = ["--memory", "16MiB", "--swap-in-ram", "--no-simulate"]
+    for words in (["--policy", "clock"], ["--compare", "clock"]):
+        run = clockhand("run", *words, *paging, "--", "echo", "it runs", preexec_fn=limited)
+        assert (run.code, run.out) == (1, b"") and f"raise `ulimit {option}`" in run.err, run.err
+        assert run.err.count("\n") == 1
+    run = clockhand(
+        "run", "--policy", "clock", *paging, "--address-space", "1GiB", "--", "echo", "it runs",
+        preexec_fn=limited,
+    )  # fmt: skip
+    assert (run.code, run.out) == (0, b"it runs\n"), run.err
 
 
 # `man` wrote nothing on Debian, whose sandbox refuses sockets.

@@ -14,7 +14,7 @@
 //!   each with [`UNMAPPED`]; at last it may send an [`Unmap`] that [ends](Unmap::ends) the thread that receives it, or the
 //!   program, and expects no answer. The connection lasts as long as the program's memory: when it ends for the program, the
 //!   pager is gone; when it ends for the pager, the program has ended, or has been replaced by exec.
-//! * [`RequestKind::Discard`] and [`RequestKind::Part`]: answered with one [`Reply`].
+//! * [`RequestKind::Discard`], [`RequestKind::Part`] and [`RequestKind::Unpaged`]: answered with one [`Reply`].
 //! * [`RequestKind::BeginFork`]: answered with one [`Reply`]. From then on no page changes until the program sends
 //!   [`RequestKind::EndFork`] over the same connection, which is answered with another [`Reply`], or closes it. The
 //!   copy for the child lasts as long as the connection is open, for parent or child.
@@ -59,6 +59,8 @@ pub enum RequestKind {
     /// The program is about to ask where it may run, or to choose it: its threads are let go from the pager's processor,
     /// if it chooses for good.
     Part = 5,
+    /// The program is about to end, and has so much memory that is not paged.
+    Unpaged = 6,
 }
 
 /// The first packet of a connection.
@@ -79,7 +81,8 @@ pub struct Request {
     pub fork: Token,
     /// Discard: the first page, counted from the start of the memory.
     pub first_page: u64,
-    /// Discard: how many pages. Part: 1 if the program chooses where it runs, 0 if it asks.
+    /// Discard: how many pages. Part: 1 if the program chooses where it runs, 0 if it asks. Unpaged: how many pages, but not
+    /// of the pager.
     pub pages: u64,
     /// Attach: the program's name, filled up with zeros.
     pub name: [u8; 32],

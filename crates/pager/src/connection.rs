@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use clockhand_pager_protocol::{
-    Mapped, NO_TOKEN, Packet, REFUSED, Reply, Request, RequestKind, UNPAGED, VERSION,
+    Mapped, NO_TOKEN, PAGE_BYTES, Packet, REFUSED, Reply, Request, RequestKind, UNPAGED, VERSION,
 };
 use clockhand_policy::PageId;
 use rustix::io::retry_on_intr;
@@ -101,6 +101,11 @@ fn answer(
         }
         kind if kind == RequestKind::Part as u32 => {
             part(&control()?, request.pages != 0)?;
+            Ok(Some(Reply::ZERO))
+        }
+        kind if kind == RequestKind::Unpaged as u32 => {
+            control()?;
+            shared.note_unpaged(request.memory, request.pages.saturating_mul(PAGE_BYTES as u64));
             Ok(Some(Reply::ZERO))
         }
         kind if kind == RequestKind::BeginFork as u32 => {
@@ -222,6 +227,7 @@ fn serve_memory(
         lifetime: None,
         control,
         device_reads: Vec::new(),
+        unpaged_bytes: 0,
     };
     if request.has_own_heap != 0 {
         shared.unpaged.tell_of_own_heap(process, &member.name);

@@ -36,6 +36,7 @@
 //! ```
 
 mod affinity;
+mod anonymous;
 mod any_memory;
 mod connection;
 mod device_reads;

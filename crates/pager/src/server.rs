@@ -10,6 +10,7 @@ use clockhand_pager_protocol::{PAGE_BYTES, Token};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::geteuid;
 
+use crate::anonymous::anonymous_bytes;
 use crate::connection::serve_connection;
 use crate::device_reads::{DeviceReads, Means, sentence};
 use crate::driver::{Bits, Command, Control, Progress, Settings};
@@ -67,6 +68,9 @@ pub struct PagedProcess {
     /// How devices may have written into its memory unseen, so that pages may have been lost: a sentence without its
     /// subject. `None` if nothing of the kind was noticed.
     pub device_reads: Option<String>,
+    /// The most anonymous memory that was seen, none of which is paged: stacks, data, small mappings, and what was reserved
+    /// without rights and committed later.
+    pub unpaged_bytes: u64,
 }
 
 /// A process with paged memory, as the server knows it.
@@ -83,6 +87,7 @@ pub(crate) struct Member {
     pub(crate) lifetime: Option<Duration>,
     pub(crate) control: Control,
     pub(crate) device_reads: Vec<Means>,
+    pub(crate) unpaged_bytes: u64,
 }
 
 impl From<&Member> for PagedProcess {
@@ -95,6 +100,7 @@ impl From<&Member> for PagedProcess {
             lifetime: member.lifetime.unwrap_or_else(|| member.started.elapsed()),
             progress: member.control.progress(),
             device_reads: (!member.device_reads.is_empty()).then(|| sentence(&member.device_reads)),
+            unpaged_bytes: member.unpaged_bytes,
         }
     }
 }
@@ -193,6 +199,29 @@ impl Shared {
             let is_it = |member: &Member| member.process == process && member.lifetime.is_none();
             self.members().iter().any(is_it)
         });
+    }
+
+    /// Looks how much memory of the living processes is not paged.
+    fn look_for_unpaged(&self) {
+        let living = |(memory, member): (usize, &Member)| {
+            member.lifetime.is_none().then_some((memory, member.process))
+        };
+        let living: Vec<_> = self.members().iter().enumerate().filter_map(living).collect();
+        for (memory, process) in living {
+            let Some(bytes) = anonymous_bytes(process) else { continue };
+            let member = &mut self.members()[memory];
+            // Another program may run in the process by now.
+            if member.lifetime.is_none() {
+                member.unpaged_bytes = member.unpaged_bytes.max(bytes);
+            }
+        }
+    }
+
+    /// Keeps in mind how much memory of a process is not paged.
+    pub(crate) fn note_unpaged(&self, memory: Token, bytes: u64) {
+        for member in self.members().iter_mut().filter(|member| member.token == memory) {
+            member.unpaged_bytes = member.unpaged_bytes.max(bytes);
+        }
     }
 
     /// Keeps the copy of a memory until the forked child asks for it; returns the token by which it asks.
@@ -366,6 +395,7 @@ fn watch_programs(shared: &Shared, stop: &OwnedFd) {
         shared.tell_of_long_waits(&mut watchdog);
         shared.tell_of_device_reads(&mut device_reads);
         shared.tell_of_unpaged();
+        shared.look_for_unpaged();
         let pause = LOOK_EVERY.max(began.elapsed() * PAUSE_PER_LOOK);
         let pause =
             Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: pause.subsec_nanos().into() };

@@ -61,6 +61,20 @@ fn first_of_lines<T>(mut look: impl FnMut(&Line) -> Option<T>) -> Result<Option<
     Ok(result)
 }
 
+/// Bytes of memory of nothing but this process that are present: stacks, data, and what is not paged; `None` if the program
+/// cannot see /proc.
+pub fn anonymous_bytes() -> Option<usize> {
+    const NAME: &[u8] = b"RssAnon:";
+    let file = system::open_to_read(c"/proc/self/status").ok()?;
+    let mut text = [0; 4096];
+    let read = system::read(file, &mut text);
+    system::close(file);
+    let text = &text[..read.ok()?];
+    let line = text.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(NAME))?;
+    let digits = line.trim_ascii().strip_suffix(b" kB")?;
+    core::str::from_utf8(digits).ok()?.parse::<usize>().ok()?.checked_mul(1024)
+}
+
 /// Bytes of a line up to the beginning of the name, at most: addresses, what is allowed, offset, device and inode take fewer.
 const LINE_HEAD_BYTES: usize = 112;
 

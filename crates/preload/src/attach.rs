@@ -11,7 +11,7 @@ use crate::pager::{self, Connection, InheritedSocket};
 use crate::private_copy::{self, PrivateCopy};
 use crate::sentence::Sentence;
 use crate::system::{self, ErrorNumber};
-use crate::{fork, helper_thread, interposed, libraries, memory};
+use crate::{address_space, fork, helper_thread, interposed, libraries, memory};
 
 /// Not known yet whether the program is paged.
 const UNDECIDED: u8 = 0;
@@ -186,6 +186,20 @@ pub fn attach_child(copy: Token) -> Outcome<()> {
     match attach(Some(copy), Some((memory::start(), memory::total_bytes()))) {
         Ok(attached) => attached.begin_helper_thread(),
         Err(Failure::Ends(sentence) | Failure::Unpaged(sentence)) => Err(sentence),
+    }
+}
+
+/// Less than that is what every program has: stacks, data, small blocks of the C library.
+const NOTICEABLE_BYTES: usize = 1 << 20;
+
+/// Tells the pager how much memory the program has that is not paged.
+pub fn tell_unpaged() {
+    if STATE.load(Ordering::Acquire) != PAGED || private_copy::is_in_use() {
+        return;
+    }
+    let bytes = address_space::anonymous_bytes().unwrap_or(0);
+    if bytes >= NOTICEABLE_BYTES {
+        pager::tell_unpaged(bytes);
     }
 }
 

@@ -3,8 +3,10 @@
 mod advice;
 mod asynchronous_reads;
 mod blocks;
+mod debugging;
 mod descriptors;
 mod direct_reads;
+mod ending;
 mod libraries;
 mod mappings;
 mod moves;

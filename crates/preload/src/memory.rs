@@ -6,7 +6,7 @@ mod lock;
 mod mappings;
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use clockhand_pager_protocol::PAGE_BYTES;
 
@@ -17,6 +17,8 @@ pub use self::mappings::copy_pages;
 use crate::ranges::{Range, RangeTable};
 use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
 use crate::system::{self, Result};
+
+const MEBIBYTE: usize = 1 << 20;
 
 /// Where the memory begins in the address space; 0 before there is one.
 static START: AtomicUsize = AtomicUsize::new(0);
@@ -116,6 +118,27 @@ pub fn with<T>(work: impl FnOnce(&mut Memory) -> T) -> T {
 unsafe fn with_ranges<T>(work: impl FnOnce(&mut RangeTable) -> T) -> T {
     // SAFETY: as the caller promises.
     work(unsafe { &mut *LOCKED.ranges.get() })
+}
+
+/// Whether the program has been told that its memory is too small.
+static HAS_SAID: AtomicBool = AtomicBool::new(false);
+
+/// More than that is in no address space, so that every system would refuse it.
+const LARGEST_ADDRESS_SPACE_BYTES: usize = 1 << 46;
+
+/// Says, once, that so many bytes have no room in the memory; the program is told so, or gets them unpaged.
+pub fn say_full(bytes: usize, is_given_unpaged: bool) {
+    if bytes > LARGEST_ADDRESS_SPACE_BYTES || HAS_SAID.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let (wanted, whole) = (bytes.div_ceil(MEBIBYTE), total_bytes() / MEBIBYTE);
+    let then =
+        if is_given_unpaged { "they are not paged" } else { "it is told that there is no memory" };
+    let sentence = Sentence::new(format_args!(
+        "the program asks for {wanted} MiB at once, for which there is no room in the {whole} MiB that it can have paged: \
+         {then}; --address-space allows it more"
+    ));
+    sentence.write_to(libc::STDERR_FILENO);
 }
 
 /// The program has memory, all of it free. Called once, by the thread that attaches the program.

@@ -261,6 +261,15 @@ pub fn part(chooses: bool) {
     let _ = Connection::open().map(|connection| ask_over(&connection, &request));
 }
 
+/// Tells the pager of memory that is not paged. The program is about to end, so that nothing comes of an error.
+pub fn tell_unpaged(bytes: usize) {
+    let pages = bytes.div_ceil(PAGE_BYTES) as u64;
+    let request = Request { pages, ..request(RequestKind::Unpaged) };
+    let signals = system::block_signals();
+    let _ = Connection::open().map(|connection| ask_over(&connection, &request));
+    system::restore_signals(signals);
+}
+
 /// Has the contents of pages forgotten: they read as zeros from now on. False if they still are what they were.
 pub fn discard(first_page: u32, pages: u32) -> bool {
     if private_copy::is_in_use() {

@@ -1,13 +1,25 @@
 """What draws: libraries that the core can do without, imported when something is drawn."""
 
+import atexit
 import importlib.util
-from collections.abc import Iterable
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from clockhand._engine import ClockhandError, UsageError
 
 DRAWING = {"altair": "altair", "vl_convert": "vl-convert-python"}
 """The modules that draw, and what installs them."""
+
+
+PROCESS = Path(__file__).with_name("drawing_process.py")
 
 
 def what_is_missing() -> str | None:
@@ -46,9 +58,78 @@ def chosen(name: str | None, figures: Iterable[str]) -> str:
     return names[0] if name is None else name
 
 
-def converter() -> Any:
-    """Return the module that turns Vega-Lite into pictures, and has Vega itself."""
-    check_drawing()
-    import vl_convert
+class Converter:
+    """vl-convert in a process of its own, with its functions as methods.
 
-    return vl_convert
+    The engine in it ends its process where it lacks memory, and would end ours.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._starter = 0
+        self._lock = threading.Lock()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return partial(self._ask, name)
+
+    def _ask(self, name: str, *positional: Any, **named: Any) -> Any:
+        with self._lock:
+            process = self._started()
+            assert process.stdin is not None and process.stdout is not None
+            try:
+                pickle.dump((name, positional, named), process.stdin)
+                process.stdin.flush()
+                is_done, answer = pickle.load(process.stdout)
+            except (EOFError, OSError, pickle.UnpicklingError):
+                raise self._ended(process) from None
+            except BaseException:
+                # An answer that nobody has taken would be the next one's.
+                self.close()
+                raise
+        if not is_done:
+            raise ValueError(answer)
+        return answer
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        # A forked process must not share its parent's.
+        if self._process is None or self._starter != os.getpid():
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", os.fspath(PROCESS)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # The engine's own account of its end is none of the user's.
+                stderr=subprocess.DEVNULL,
+                # Ctrl-C is for us; it ends when we do, because its input does.
+                process_group=0,
+            )
+            self._starter = os.getpid()
+            atexit.register(self.close)
+        return self._process
+
+    def close(self) -> None:
+        """End the process, if there is one of ours."""
+        process, self._process = self._process, None
+        if process is not None and self._starter == os.getpid():
+            process.kill()
+            process.wait()
+
+    def _ended(self, process: "subprocess.Popen[bytes]") -> ClockhandError:
+        self._process = None
+        process.kill()
+        code = process.wait()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return ClockhandError(
+            f"what draws figures ended with {how}, as it does where it lacks memory; give it more "
+            "(`ulimit -v`), or leave --report and --plots out"
+        )
+
+
+CONVERTER = Converter()
+
+
+def converter() -> Any:
+    """Return what turns Vega-Lite into pictures, and has Vega itself: vl-convert's functions."""
+    check_drawing()
+    return CONVERTER

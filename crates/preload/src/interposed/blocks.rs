@@ -30,9 +30,10 @@ fn is_paged(bytes: usize, caller: usize) -> bool {
         && (bytes > LARGEST_OWN_BLOCK_BYTES || !libraries::is_c_library(caller))
 }
 
-/// A block, or `ENOMEM`.
-fn or_no_memory(block: *mut u8) -> *mut c_void {
+/// A block of so many bytes, or `ENOMEM`.
+fn or_no_memory(block: *mut u8, bytes: usize) -> *mut c_void {
     if block.is_null() {
+        memory::say_full(bytes, false);
         set_errno(ErrorNumber(libc::ENOMEM));
     }
     block.cast()
@@ -45,7 +46,7 @@ fn or_no_memory(block: *mut u8) -> *mut c_void {
 unsafe fn aligned_block(alignment_bytes: usize, bytes: usize) -> *mut c_void {
     if attach::is_paged() {
         let alignment_bytes = alignment_bytes.max(ALIGNMENT_BYTES);
-        return or_no_memory(memory::with(|memory| memory.allocate(bytes, alignment_bytes)));
+        return or_no_memory(memory::with(|memory| memory.allocate(bytes, alignment_bytes)), bytes);
     }
     // SAFETY: the C library's own.
     unsafe { __libc_memalign(alignment_bytes, bytes) }
@@ -60,7 +61,7 @@ extern "C" fn malloc(bytes: usize) -> *mut c_void {
 
 extern "C" fn malloc_for(bytes: usize, caller: usize) -> *mut c_void {
     if is_paged(bytes, caller) {
-        return or_no_memory(memory::with(|memory| memory.allocate(bytes, ALIGNMENT_BYTES)));
+        return or_no_memory(memory::with(|memory| memory.allocate(bytes, ALIGNMENT_BYTES)), bytes);
     }
     // SAFETY: the C library's own.
     unsafe { __libc_malloc(bytes) }
@@ -74,9 +75,14 @@ extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
 }
 
 extern "C" fn calloc_for(count: usize, bytes: usize, caller: usize) -> *mut c_void {
-    let Some(total_bytes) = count.checked_mul(bytes) else { return or_no_memory(null_mut()) };
+    let Some(total_bytes) = count.checked_mul(bytes) else {
+        return or_no_memory(null_mut(), usize::MAX);
+    };
     if is_paged(total_bytes, caller) {
-        return or_no_memory(memory::with(|memory| memory.allocate_zeros(total_bytes)));
+        return or_no_memory(
+            memory::with(|memory| memory.allocate_zeros(total_bytes)),
+            total_bytes,
+        );
     }
     // SAFETY: the C library's own.
     unsafe { __libc_calloc(count, bytes) }
@@ -103,7 +109,7 @@ unsafe extern "C" fn realloc_for(block: *mut c_void, bytes: usize, caller: usize
         return null_mut();
     }
     // SAFETY: as the program promises.
-    or_no_memory(memory::with(|memory| unsafe { memory.reallocate(block.cast(), bytes) }))
+    or_no_memory(memory::with(|memory| unsafe { memory.reallocate(block.cast(), bytes) }), bytes)
 }
 
 /// `reallocarray`: [`realloc`] with a product that may overflow.
@@ -112,7 +118,7 @@ unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, bytes: usize
     match count.checked_mul(bytes) {
         // SAFETY: as the program promises.
         Some(total_bytes) => unsafe { realloc(block, total_bytes) },
-        None => or_no_memory(null_mut()),
+        None => or_no_memory(null_mut(), usize::MAX),
     }
 }
 
@@ -183,7 +189,7 @@ extern "C" fn valloc(bytes: usize) -> *mut c_void {
 extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
     match bytes.checked_next_multiple_of(PAGE_BYTES) {
         Some(bytes) => memalign(PAGE_BYTES, bytes),
-        None => or_no_memory(null_mut()),
+        None => or_no_memory(null_mut(), usize::MAX),
     }
 }
 

@@ -90,7 +90,15 @@ pub(super) unsafe extern "C" fn mmap(
     let address = address as usize;
     if is_pageable(bytes, protection, flags) && attach::is_paged() {
         let mapped = memory::with(|memory| memory.map(bytes));
-        return address_or_error(mapped.ok_or(ErrorNumber(libc::ENOMEM)));
+        if let Some(address) = mapped {
+            return address as *mut c_void;
+        }
+        // What is not to be reserved is hardly used: sparse tables, and shadows of the whole address space.
+        let is_sparse = flags & libc::MAP_NORESERVE != 0 && bytes > memory::total_bytes();
+        memory::say_full(bytes, is_sparse);
+        if !is_sparse {
+            return address_or_error(Err(ErrorNumber(libc::ENOMEM)));
+        }
     }
     let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
     if fixed && memory::overlaps(address, bytes) {

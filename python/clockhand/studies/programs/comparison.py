@@ -11,7 +11,7 @@ from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
 from clockhand.studies.programs.findings import KERNEL, compared_device_reads, not_comparable
 from clockhand.studies.programs.kernel_swap import remove_leftover_swap
-from clockhand.studies.programs.machine import check_machine, pageable
+from clockhand.studies.programs.machine import check_limits, check_machine, pageable
 from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.run import equivalent, run_facts
@@ -115,6 +115,7 @@ def compare(
     planned = Planned.of(paged, settings)
     program = pageable(command)
     check_machine()
+    check_limits(settings.address_space_bytes)
     if settings.swap is not None:
         remove_leftover_swap(settings.swap)
     with standard_input() as given:

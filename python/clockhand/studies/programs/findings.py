@@ -21,6 +21,10 @@ MOST_SHOWN = 8
 NOTICEABLE_SHARE = 0.01
 """Of the references of the busiest process; processes with fewer are not shown."""
 
+NOTICEABLE_UNPAGED_BYTES = 4 * MIB
+UNPAGED_SHARE = 0.25
+"""Of the memory of a process; stacks and data are never paged, so that less is nothing to tell."""
+
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
 
@@ -142,7 +146,7 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
         f"{row['pages_read']:,} pages read from swap and {row['pages_written']:,} written "
         f"in {facts['seconds']:,.2f} s."
     ]
-    sentences += device_reads(rows)
+    sentences += device_reads(rows) + unpaged(rows)
     known = rows.filter(pl.col("exact_misses").is_not_null())
     if known.is_empty():
         return sentences
@@ -262,6 +266,29 @@ def device_reads(rows: pl.DataFrame) -> list[str]:
     return [
         f"{row['name']} (process {row['process']}) {row['device_reads']}."
         for row in known.iter_rows(named=True)
+    ]
+
+
+def unpaged(rows: pl.DataFrame) -> list[str]:
+    """Return a sentence about the process with the most memory that no policy decides about.
+
+    None, if every process has little of it beside what is paged: stacks and data are never paged.
+    """
+    paged_bytes = pl.col("footprint_pages") * pl.col("page_bytes")
+    is_noticeable = (pl.col("unpaged_bytes") >= NOTICEABLE_UNPAGED_BYTES) & (
+        pl.col("unpaged_bytes") >= UNPAGED_SHARE * (paged_bytes + pl.col("unpaged_bytes"))
+    )
+    noticed = rows.filter(is_noticeable).sort("unpaged_bytes", descending=True)
+    if noticed.is_empty():
+        return []
+    first = noticed.row(0, named=True)
+    others = "" if noticed.height == 1 else f", and {noticed.height - 1:,} more like it,"
+    paged = bytes_text(int(first["footprint_pages"]) * int(first["page_bytes"]))
+    return [
+        f"{first['name']} (process {first['process']}){others} had "
+        f"{bytes_text(int(first['unpaged_bytes']))} in memory that was not paged, beside {paged} "
+        "that were. Programs that reserve memory first and commit it later (V8, Java, Go) have it "
+        "there: the policy does not decide about it, and the frames do not limit it."
     ]
 
 

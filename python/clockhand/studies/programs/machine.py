@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 from clockhand import _engine
 from clockhand.capture.programs import Program
+from clockhand.study.sizes import bytes_text
 
 # The fields of an ELF header of 64 bits that lead to its program headers (elf.h).
 ELF_PROGRAM_HEADERS = slice(32, 40)
@@ -36,6 +38,25 @@ def check_machine() -> None:
     obstacle = _engine.pager_obstacle()
     if obstacle is not None:
         raise _engine.ClockhandError(obstacle)
+
+
+def check_limits(address_space_bytes: int) -> None:
+    """Find out whether the limits of this shell allow the memory that a process can have paged.
+
+    Raises:
+        ClockhandError: they do not.
+    """
+    for limit, option, limited in (
+        (resource.RLIMIT_FSIZE, "f", "is a file in memory, and files may have"),
+        (resource.RLIMIT_AS, "v", "is address space, of which a process may have"),
+    ):
+        largest, _ = resource.getrlimit(limit)
+        if largest != resource.RLIM_INFINITY and largest < address_space_bytes:
+            raise _engine.ClockhandError(
+                f"what a process can have paged, {bytes_text(address_space_bytes)}, {limited} "
+                f"{bytes_text(largest)} at most; raise `ulimit -{option}`, or give a smaller "
+                "--address-space"
+            )
 
 
 def pageable(command: Sequence[str]) -> Program:

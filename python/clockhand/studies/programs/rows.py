@@ -73,6 +73,7 @@ RUN_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "forked": pl.Boolean,
     "failure": pl.String,
     "device_reads": pl.String,
+    "unpaged_bytes": pl.UInt64,
 }
 """Names, order and types of the columns of a run: a row per process, in the order in which they
 came. Counts that the simulator also has bear its names; ``mapped_`` or ``sensed_``, after the bits

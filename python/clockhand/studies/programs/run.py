@@ -16,9 +16,9 @@ from clockhand import _engine
 from clockhand.capture.programs import Program
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
-from clockhand.studies.programs.findings import device_reads
+from clockhand.studies.programs.findings import device_reads, unpaged
 from clockhand.studies.programs.kernel_swap import remove_leftover_swap
-from clockhand.studies.programs.machine import check_machine, pageable
+from clockhand.studies.programs.machine import check_limits, check_machine, pageable
 from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
 from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
 from clockhand.studies.programs.plan import Planned
@@ -116,6 +116,7 @@ def run(
     if record is not None:
         record = _record_place(record)
     check_machine()
+    check_limits(settings.address_space_bytes)
     if settings.swap is not None:
         remove_leftover_swap(settings.swap)
     with _log(record, is_wanted=simulate) as log:
@@ -152,7 +153,7 @@ def run(
             notes=notes,
             traces=traces,
         ),
-        warnings=failures(rows) + device_reads(rows),
+        warnings=failures(rows) + device_reads(rows) + unpaged(rows),
         disagreements=disagreements(rows),
         exit_code=ended.exit_code,
         interrupted=ended.interrupted,

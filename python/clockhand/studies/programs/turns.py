@@ -49,6 +49,7 @@ COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "policy_resolved": pl.String,
     "problem": pl.String,
     "device_reads": pl.String,
+    "unpaged_bytes": pl.UInt64,
 }
 """Names, order and types of the columns of a comparison: a row per contender and run.
 
@@ -57,7 +58,8 @@ kernel's major faults; reads and writes are those of swap. ``block_requests`` ar
 with the swap file completed meanwhile, whoever made them; null if its file system has none.
 ``zero_pages_not_written`` left without being written, because they held nothing but zeros.
 ``limit_bytes`` is what the kernel lets its cgroup have, and ``problem`` why there are no numbers.
-``device_reads`` says into which process's memory devices may have written unseen by the pager.
+``device_reads`` says into which process's memory devices may have written unseen by the pager, and
+``unpaged_bytes`` how much memory the process had that has most of what is not paged.
 """
 
 COMPARED_SAMPLE_SCHEMA: Mapping[str, type[pl.DataType]] = {
@@ -204,6 +206,7 @@ class Turns:
             "zero_pages_not_written": int(rows["zero_pages_not_written"].sum()),
             "processes": rows.height,
             "device_reads": next(iter(device_reads(rows)), None),
+            "unpaged_bytes": rows["unpaged_bytes"].max(),
         }
 
     def _run_in_kernel(self, number: int, tell: Callable[[str], None] | None) -> None:
