@@ -86,7 +86,7 @@ def test_with_mapped_bits_a_program_writes_the_same_and_the_simulator_counts_the
     plain = subprocess.run([PYTHON, "-c", PROGRAM], capture_output=True, check=True)
     options = ["--policy", policy, "--bits", "mapped", *SMALL, *FILE, "--out", "rows.json"]
     run = clockhand("run", *options, "--", PYTHON, "-c", PROGRAM)
-    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "rows.json: the rows as json\n")
     (row,) = rows_in(tmp_path / "rows.json")
     assert list(row) == list(RUN_SCHEMA)
     assert (row["policy"], row["frames"], row["failure"]) == (policy, 2048, None)
@@ -102,7 +102,7 @@ def test_bits_are_sensed_so_that_hits_cost_no_fault_and_the_simulator_counts_the
     plain = subprocess.run([PYTHON, "-c", PROGRAM], capture_output=True, check=True)
     options = ["--policy", policy, *SMALL, *FILE, "--out", "rows.json"]
     run = clockhand("run", *options, "--", PYTHON, "-c", PROGRAM)
-    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "rows.json: the rows as json\n")
     (row,) = rows_in(tmp_path / "rows.json")
     assert (row["bits"], row["mapped_misses"]) == ("sensed", None)
     assert_swapped_and_agreed(row)
@@ -118,7 +118,7 @@ def test_forked_children_and_new_programs_have_sensed_bits_of_their_own(
     plain = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
     options = ["--policy", "clock", "--memory", "4MiB", *FILE]
     run = clockhand("run", *options, "--out", "rows.json", "--", *command)
-    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "rows.json: the rows as json\n")
     rows = rows_in(tmp_path / "rows.json")
     assert {row["bits"] for row in rows} == {"sensed"}
     assert sum(row["sensed_references"] for row in rows if row["forked"]) > 0
@@ -129,7 +129,7 @@ def test_forked_children_and_new_programs_have_sensed_bits_of_their_own(
 def test_pages_read_ahead_change_no_count_of_the_policy(paged: Clockhand, tmp_path: Path) -> None:
     plain = subprocess.run([PYTHON, "-c", PROGRAM], capture_output=True, check=True)
     run = paged("--read-ahead", "64", "--out", "rows.json", "--", PYTHON, "-c", PROGRAM)
-    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "rows.json: the rows as json\n")
     (row,) = rows_in(tmp_path / "rows.json")
     assert_swapped_and_agreed(row)
     assert row["read_ahead"] == 64 and row["pages_read_ahead"] > 100
@@ -163,7 +163,7 @@ def test_forked_children_have_memory_of_their_own(clockhand: Clockhand, tmp_path
     run = clockhand(
         "run", "--policy", "craw", "--memory", "4MiB", *FILE, "--out", "rows.json", "--", *command
     )
-    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "rows.json: the rows as json\n")
     rows = rows_in(tmp_path / "rows.json")
     forked = [row for row in rows if row["forked"]]
     assert len(forked) >= 2

@@ -281,7 +281,7 @@ def in_parts_of_its_memory(
         "run", "--policy", "clock", *PLENTY, "--no-simulate", "--out", "plenty.json",
         "--", *command, cwd=folder, **options,
     )  # fmt: skip
-    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "plenty.json: the rows as json\n")
     (measured,) = rows_in(folder / "plenty.json")
     used_pages = measured["footprint_pages"]
     assert 512 <= used_pages <= 4096, "2 to 16 MiB keep the test short"
@@ -297,7 +297,7 @@ def in_parts_of_its_memory(
     runs = run_all([partial(part, percent, policy) for percent, policy in parts])
     for (percent, policy), run in zip(parts, runs, strict=True):
         told = f"{percent} % of {used_pages} pages under {policy}"
-        assert (run.code, run.out, run.err) == (0, plain.stdout, ""), told
+        assert (run.code, run.out, run.err) == (0, plain.stdout, f"rows-{percent}.json: the rows as json\n"), told
         (row,) = rows_in(folder / f"rows-{percent}.json")
         assert row["misses"] > row["frames"] and row["pages_written"] > 0, told
         assert row["device_reads"] is None
@@ -579,7 +579,7 @@ def test_threads_work_with_a_small_reserve(
     plain = subprocess.run(command, capture_output=True, check=True)
     runs = ["--frames", frames, "--reserve", "2", "--swap", "swap.img", "--out", "rows.json"]
     run = clockhand("run", "--policy", "craw", *runs, "--", *command)
-    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "rows.json: the rows as json\n")
     (row,) = rows_in(tmp_path / "rows.json")
     assert row["reserve"] == 2 and row["pages_written"] > 100
     assert_agreed(row)
@@ -603,7 +603,7 @@ def test_processes_that_make_others_write_the_same(
     assert plain.stderr == b""
     paging = ["--memory", "4MiB", "--swap", "swap.img", "--out", "rows.json"]
     run = clockhand("run", "--policy", policy, *paging, "--", *command)
-    assert (run.code, run.out, run.err) == (plain.returncode, plain.stdout, "")
+    assert (run.code, run.out, run.err) == (plain.returncode, plain.stdout, "rows.json: the rows as json\n")
     rows = rows_in(tmp_path / "rows.json")
     assert len(rows) >= 3 and any(row["pages_read"] > 0 for row in rows)
     for row in rows:
@@ -617,7 +617,7 @@ def test_a_pipeline_of_a_shell_writes_the_same(clockhand: Clockhand, tmp_path: P
     plain = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
     paging = [*TINY, "--swap", "swap.img", "--out", "rows.json"]
     run = clockhand("run", "--policy", "craw", *paging, "--", *command)
-    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "rows.json: the rows as json\n")
     rows = rows_in(tmp_path / "rows.json")
     assert sum(row["name"] == "sort" for row in rows) == 2
     for row in rows:
