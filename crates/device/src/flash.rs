@@ -45,6 +45,7 @@ mod precondition;
 mod random;
 mod requirements;
 mod slc;
+pub mod time;
 mod translation_region;
 mod wear;
 mod zoned;

@@ -33,6 +33,7 @@ mod ssd;
 mod ssd_mapping;
 mod ssd_profile;
 mod ssd_settings;
+mod ssd_times;
 
 pub use cost::PageCost;
 pub use device::{BuiltIn, Device, built_in};

@@ -7,9 +7,12 @@ use include_dir::{Dir, include_dir};
 use crate::device::{BuiltIn, file_stem, nearest_name, read_text};
 use crate::error::DeviceError;
 use crate::exact::{Exact, readable};
+use crate::flash::time::TimeOptions;
+use crate::flash::{Allocation, Mapping};
 use crate::flash::{Capacity, Drive, FtlOptions, Geometry};
 use crate::selection::{Selection, parse_options};
 use crate::ssd_profile::{FlashTimes, NonVolatileMemory, SsdProfile};
+use crate::ssd_times;
 
 /// Every file here is a built-in drive; there is no other list.
 static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/ssd-profiles");
@@ -39,6 +42,8 @@ pub struct Ssd {
     profile: SsdProfile,
     geometry: Geometry,
     options: FtlOptions,
+    /// Options about time as they were given after the name: `,queue_depth=4,…`.
+    given_times: String,
 }
 
 impl Ssd {
@@ -70,11 +75,15 @@ impl Ssd {
                 "size, which the host sees, and blocks_per_plane, which is raw, contradict each other; keep one".to_owned(),
             ));
         }
+        let mut given_times = String::new();
         for (option, value) in options {
             profile.settings.set(option, value).map_err(fault)?;
+            if ssd_times::names().any(|name| name == *option) {
+                given_times.push_str(&format!(",{option}={value}"));
+            }
         }
         let (geometry, options) = profile.settings.build().map_err(fault)?;
-        Ok(Ssd { name, target: target.to_owned(), profile, geometry, options })
+        Ok(Ssd { name, target: target.to_owned(), profile, geometry, options, given_times })
     }
 
     /// The built-in name, or the file's name without `.toml`.
@@ -84,7 +93,7 @@ impl Ssd {
 
     /// The text that gives this drive again, with every option. For a file it starts with the path as given.
     pub fn resolved(&self) -> String {
-        format!("{}:{}", self.target, self.profile.settings.resolved())
+        format!("{}:{}{}", self.target, self.profile.settings.resolved(), self.given_times)
     }
 
     /// The drive in one line.
@@ -114,7 +123,44 @@ impl Ssd {
 
     /// How long operations take.
     pub fn times(&self) -> FlashTimes {
-        self.profile.times
+        self.profile.settings.times.of_flash()
+    }
+
+    /// How the drive works in time. `needs_nvm` says that the write buffer before it has NVM.
+    ///
+    /// # Errors
+    ///
+    /// A time is missing, or options contradict each other.
+    pub fn time_options(&self, needs_nvm: bool) -> Result<TimeOptions, DeviceError> {
+        let times = &self.profile.settings.times;
+        let fault = |problem| DeviceError::Ssd { ssd: self.target.clone(), problem };
+        let mapping = &self.options.mapping;
+        let slc_blocks = mapping.slc().map_or(0, |slc| slc.blocks);
+        let options = times.build(&self.geometry, slc_blocks, needs_nvm).map_err(fault)?;
+        let Some(free) = options.background_free else { return Ok(options) };
+        if !matches!(mapping, Mapping::Page(_)) {
+            return Err(fault(format!(
+                "collection=background is for mapping=page, and this drive has mapping={}; leave one of them out",
+                mapping.name()
+            )));
+        }
+        let pool_blocks = (self.geometry.blocks() / self.pools()) as u32;
+        let (least, free) =
+            (self.options.minimum_free.blocks(pool_blocks), free.blocks(pool_blocks));
+        if free <= least {
+            return Err(fault(format!(
+                "background_free is {free} blocks and minimum_free {least}; give background_free more than minimum_free"
+            )));
+        }
+        Ok(options)
+    }
+
+    /// Pools that are collected each by itself.
+    fn pools(&self) -> u64 {
+        match self.options.allocation {
+            Allocation::OnePool => 1,
+            Allocation::Striped => self.geometry.dies(),
+        }
     }
 
     /// The non-volatile memory of the write buffer, if the profile has one.
@@ -187,7 +233,10 @@ impl Ssd {
             ("endurance", self.endurance_text()),
         ]);
         facts.extend(self.nvm().map(|nvm| ("NVM", nvm_text(&nvm))));
-        facts.push(("settings", self.profile.settings.resolved()));
+        facts.push((
+            "settings",
+            format!("{}{}", self.profile.settings.resolved(), self.given_times),
+        ));
         facts
     }
 

@@ -40,7 +40,6 @@ pub(crate) struct SsdProfile {
     pub(crate) limits: Option<String>,
     pub(crate) endurance_erases: Option<u32>,
     pub(crate) settings: Settings,
-    pub(crate) times: FlashTimes,
     pub(crate) nvm: Option<NonVolatileMemory>,
 }
 
@@ -54,6 +53,7 @@ struct ProfileFile {
     drive: BTreeMap<String, Spanned<Value>>,
     #[serde(default)]
     times: TimesFile,
+    dram: Option<DramFile>,
     nvm: Option<NvmFile>,
 }
 
@@ -66,12 +66,50 @@ enum Value {
     Text(String),
 }
 
+/// A time as a profile writes it; a list has one of each page type.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Time {
+    Whole(u64),
+    Decimal(f64),
+    List(Vec<Time>),
+}
+
+impl Time {
+    /// As an option writes it.
+    fn text(&self) -> String {
+        match self {
+            Time::Whole(number) => number.to_string(),
+            // Rust prints the shortest decimal that reads back as the same float.
+            Time::Decimal(number) => number.to_string(),
+            Time::List(times) => times.iter().map(Time::text).collect::<Vec<_>>().join("/"),
+        }
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TimesFile {
-    read_us: Option<Decimal>,
-    program_us: Option<Decimal>,
-    erase_us: Option<Decimal>,
+    read_us: Option<Spanned<Time>>,
+    program_us: Option<Spanned<Time>>,
+    erase_us: Option<Spanned<Time>>,
+    command_us: Option<Spanned<Time>>,
+    suspend_us: Option<Spanned<Time>>,
+    resume_us: Option<Spanned<Time>>,
+    request_us: Option<Spanned<Time>>,
+    idle_us: Option<Spanned<Time>>,
+    bus_mb_s: Option<Spanned<Time>>,
+    link_mb_s: Option<Spanned<Time>>,
+    slc_read_us: Option<Spanned<Time>>,
+    slc_program_us: Option<Spanned<Time>>,
+    slc_erase_us: Option<Spanned<Time>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DramFile {
+    read_ns: Decimal,
+    write_ns: Decimal,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +118,26 @@ struct NvmFile {
     read_ns: Decimal,
     write_ns: Decimal,
     endurance_writes: Decimal,
+}
+
+impl TimesFile {
+    fn entries(&self) -> [(&'static str, &Option<Spanned<Time>>); 13] {
+        [
+            ("read_us", &self.read_us),
+            ("program_us", &self.program_us),
+            ("erase_us", &self.erase_us),
+            ("command_us", &self.command_us),
+            ("suspend_us", &self.suspend_us),
+            ("resume_us", &self.resume_us),
+            ("request_us", &self.request_us),
+            ("idle_us", &self.idle_us),
+            ("bus_mb_s", &self.bus_mb_s),
+            ("link_mb_s", &self.link_mb_s),
+            ("slc_read_us", &self.slc_read_us),
+            ("slc_program_us", &self.slc_program_us),
+            ("slc_erase_us", &self.slc_erase_us),
+        ]
+    }
 }
 
 impl SsdProfile {
@@ -107,18 +165,26 @@ fn check(file: ProfileFile) -> Result<SsdProfile, Fault> {
         };
         settings.set(name, &text).map_err(|problem| Fault { span: value.span(), problem })?;
     }
-    let exact = |number: Option<Decimal>| number.map(|number| number.0);
+    for (name, time) in file.times.entries() {
+        let Some(time) = time else { continue };
+        let text = time.get_ref().text();
+        settings.set(name, &text).map_err(|problem| Fault { span: time.span(), problem })?;
+    }
+    let memories = [
+        ("dram_read_ns", file.dram.as_ref().map(|dram| dram.read_ns)),
+        ("dram_write_ns", file.dram.as_ref().map(|dram| dram.write_ns)),
+        ("nvm_read_ns", file.nvm.as_ref().map(|nvm| nvm.read_ns)),
+        ("nvm_write_ns", file.nvm.as_ref().map(|nvm| nvm.write_ns)),
+    ];
+    for (name, time) in memories {
+        settings.times.set_number(name, time.map(|time| time.0));
+    }
     Ok(SsdProfile {
         summary: file.summary,
         source: file.source,
         limits: file.limits,
         endurance_erases: file.endurance_erases,
         settings,
-        times: FlashTimes {
-            read_us: exact(file.times.read_us),
-            program_us: exact(file.times.program_us),
-            erase_us: exact(file.times.erase_us),
-        },
         nvm: file.nvm.map(|nvm| NonVolatileMemory {
             read_ns: nvm.read_ns.0,
             write_ns: nvm.write_ns.0,

@@ -6,6 +6,7 @@ use num_traits::{One, ToPrimitive, Zero};
 use crate::exact::{Exact, parse_decimal, readable};
 use crate::flash::{Allocation, Frontiers, FtlOptions, Geometry, Mapping, MinimumFree, VictimRule};
 use crate::ssd_mapping::{self, MappingSettings};
+use crate::ssd_times::{self, TimeSettings};
 
 /// What over-provisioning is a share of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,7 @@ pub(crate) struct Settings {
     wear_limit: Option<u32>,
     wear_levelling: Option<u32>,
     mapping: MappingSettings,
+    pub(crate) times: TimeSettings,
 }
 
 /// Names of all settings, in the order in which they are shown.
@@ -94,6 +96,7 @@ impl Default for Settings {
             wear_limit: None,
             wear_levelling: None,
             mapping: MappingSettings::default(),
+            times: TimeSettings::default(),
         }
     }
 }
@@ -123,10 +126,10 @@ impl Settings {
             "wear_limit" => self.wear_limit = Some(count()?),
             "wear_levelling" => self.wear_levelling = Some(count()?),
             _ => {
-                let set = self.mapping.set(name, value);
+                let set = self.mapping.set(name, value).or_else(|| self.times.set(name, value));
                 return set.unwrap_or_else(|| {
                     let known = SETTINGS.into_iter().chain(ssd_mapping::names());
-                    let known = known.collect::<Vec<_>>().join(", ");
+                    let known = known.chain(ssd_times::names()).collect::<Vec<_>>().join(", ");
                     Err(format!("there is no setting '{name}'; use {known}"))
                 });
             }

@@ -57,6 +57,7 @@ pub(crate) mod lb_clock;
 pub(crate) mod lru;
 pub(crate) mod lru_wsr;
 pub(crate) mod mechanism;
+pub(crate) mod none;
 
 pub(crate) use mechanism::block::BlockSlot;
 

@@ -44,6 +44,8 @@ pub(crate) fn exception(error: impl Into<SimError>) -> PyErr {
             Ok(error) => error.0,
             Err(_) => ClockhandError::new_err(sentence),
         },
-        SimError::Trace(_) | SimError::Device(_) => ClockhandError::new_err(sentence),
+        SimError::Trace(_) | SimError::Device(_) | SimError::Unserved { .. } => {
+            ClockhandError::new_err(sentence)
+        }
     }
 }

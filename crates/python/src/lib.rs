@@ -7,6 +7,7 @@ mod catalogs;
 mod conformance;
 mod errors;
 mod filecache;
+mod latencies;
 mod locality;
 mod measure;
 mod own;

@@ -7,10 +7,11 @@ use clockhand_sim::{Selection, SsdCell, SsdOptions, SsdRow, parse_buffer, run_ss
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use pythonize::{depythonize, pythonize};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::catalogs::{NamedFacts, PolicyFacts as CatalogFacts, described};
-use crate::errors::exception;
+use crate::errors::{ClockhandError, exception};
+use crate::latencies::write_latencies;
 use crate::simulation::{PolicyFacts, TraceFacts};
 use crate::supervision::supervised_rows;
 use crate::trace::TraceSource;
@@ -133,9 +134,33 @@ struct WearColumns {
     blocks: Vec<u32>,
 }
 
+/// A row of a whole run, or of a window, most of whose columns are empty.
+enum ShownRow {
+    Whole(Box<SsdRow>),
+    Window(Box<SsdRow>),
+}
+
+impl Serialize for ShownRow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let window = match self {
+            ShownRow::Whole(row) => return row.serialize(serializer),
+            ShownRow::Window(row) => row,
+        };
+        let mut values = serde_json::to_value(window).map_err(serde::ser::Error::custom)?;
+        if let Some(columns) = values.as_object_mut() {
+            for (name, value) in columns {
+                if !SsdRow::WINDOW_COLUMNS.contains(&name.as_str()) {
+                    *value = serde_json::Value::Null;
+                }
+            }
+        }
+        values.serialize(serializer)
+    }
+}
+
 #[derive(Serialize)]
 struct SsdResult {
-    rows: Vec<SsdRow>,
+    rows: Vec<ShownRow>,
     wear: WearColumns,
     traces: Vec<TraceFacts>,
     ssds: Vec<SsdFacts>,
@@ -151,15 +176,19 @@ fn buffer_facts(spec: &BufferSpec) -> PolicyFacts {
     }
 }
 
-fn rows_and_wear(cells: Vec<SsdCell>) -> (Vec<SsdRow>, WearColumns) {
+fn rows_and_wear(cells: Vec<SsdCell>) -> (Vec<ShownRow>, WearColumns) {
     let (mut rows, mut wear) = (Vec::new(), WearColumns::default());
-    for (position, cell) in cells.into_iter().enumerate() {
+    for cell in cells {
+        let position = rows.len();
         for (erases, blocks) in cell.wear.blocks_by_erases {
             wear.row.push(position);
             wear.erases.push(erases);
             wear.blocks.push(blocks);
         }
-        rows.push(cell.row);
+        if cell.windows.is_empty() {
+            rows.push(ShownRow::Whole(Box::new(cell.row)));
+        }
+        rows.extend(cell.windows.into_iter().map(|row| ShownRow::Window(Box::new(row))));
     }
     (rows, wear)
 }
@@ -196,12 +225,20 @@ pub(crate) fn run_ssd<'py>(
     let options: SsdOptions = depythonize(&options)?;
     let traces = traces.iter().map(|trace| trace.0.clone()).collect();
     let experiment = options.experiment(traces, jobs).map_err(exception)?;
+    let latencies = options.latencies.clone();
     let (specs, ssds) = (experiment.buffers.clone(), experiment.ssds.clone());
     let outcome = supervised_rows(py, watch, on_rows, move |progress, told| {
         let told = |position, cell: &SsdCell| told(position, WornRow::from(cell));
         let selection = Selection { cells: cells.as_deref(), told: &told };
         run_ssd_cells(&experiment, &selection, progress)
     })?;
+    if let Some(path) = latencies {
+        py.detach(|| write_latencies(&path, &outcome.cells)).map_err(|error| {
+            ClockhandError::new_err(format!(
+                "{path}: the latencies cannot be written ({error}); give another name"
+            ))
+        })?;
+    }
     let (rows, wear) = rows_and_wear(outcome.cells);
     let drives = ssds.iter().zip(&outcome.ssds);
     let result = SsdResult {

@@ -45,6 +45,7 @@ fn experiment(table: &Arc<RequestTable>, buffer: &str, copies: usize) -> SsdExpe
         drain: false,
         repeat: Repeat::default(),
         endurance_erases: None,
+        timing: None,
         seed: 1,
         jobs: Some(1),
     }

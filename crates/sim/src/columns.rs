@@ -101,7 +101,7 @@ macro_rules! columns {
         }
     ) => {
         $(#[doc = $about])+
-        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
         pub struct $row {
             $(
                 $(#[doc = $doc])*

@@ -20,6 +20,15 @@ pub enum SimError {
     /// A policy of the user's own failed.
     #[error("{0}")]
     OwnPolicy(Failure),
+    /// A timed run came to a stand, which is a fault of this program.
+    #[error(
+        "{complete} requests were served and the rest never would be, which is a fault of this program; please report it \
+         with the trace"
+    )]
+    Unserved {
+        /// Requests that were served.
+        complete: u64,
+    },
     /// The run was cancelled.
     #[error("interrupted; nothing was written")]
     Interrupted,

@@ -87,8 +87,9 @@ pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use sample::Sample;
 pub use ssd::{
     AddressMap, AskedOfDrive, AskedPage, BufferCourse, BufferList, BufferStep, BufferedBlock,
-    MovedPage, Repeat, ServeRow, SsdCell, SsdExperiment, SsdOptions, SsdOutcome, SsdRow, StepEvent,
-    WatchedBuffers, WorkOfDrive, check_ssd, run_ssd, run_ssd_cells, watch_buffers,
+    LatencyRow, LatencyRows, MovedPage, Repeat, ServeRow, SsdCell, SsdExperiment, SsdOptions,
+    SsdOutcome, SsdRow, SsdTiming, StepEvent, TimedArrivals, WatchedBuffers, WorkOfDrive,
+    check_ssd, run_ssd, run_ssd_cells, watch_buffers,
 };
 pub use study::{ReadTrace, Selection};
 pub use translate::{

@@ -6,6 +6,7 @@
 //!             of the drive)    NVM writes)      erases)
 //! ```
 
+mod below;
 mod cell;
 mod course;
 mod life;
@@ -15,6 +16,7 @@ mod queued_drive;
 mod requests;
 mod row;
 mod served_row;
+mod timed;
 mod watch;
 
 use std::ops::ControlFlow;
@@ -37,6 +39,8 @@ use placement::{Placed, Space, place};
 use requests::RequestList;
 pub use row::SsdRow;
 pub use served_row::ServeRow;
+use timed::{ArrivalTimes, TimedCell, TimedFinished, Wanted, arrival_times, columns};
+pub use timed::{LatencyRow, LatencyRows, TimedArrivals};
 pub use watch::{
     AskedOfDrive, AskedPage, BufferCourse, BufferList, BufferStep, BufferedBlock, MovedPage,
     StepEvent, WatchedBuffers, WorkOfDrive, watch_buffers,
@@ -77,8 +81,25 @@ pub struct SsdExperiment {
     pub endurance_erases: Option<u32>,
     /// Seed of what is drawn at random.
     pub seed: u64,
+    /// How it is timed, if it is.
+    pub timing: Option<SsdTiming>,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
+}
+
+/// How a run is timed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SsdTiming {
+    /// How requests arrive.
+    pub arrivals: TimedArrivals,
+    /// The same as the user wrote it.
+    pub arrivals_written: String,
+    /// Whether a time that is below the one before becomes that.
+    pub clamps_times: bool,
+    /// Nanoseconds of the windows whose rows are wanted instead of those of whole runs.
+    pub window_ns: Option<u64>,
+    /// Whether a row per request is wanted.
+    pub keeps_latencies: bool,
 }
 
 /// A row and what does not fit into one.
@@ -88,6 +109,10 @@ pub struct SsdCell {
     pub row: SsdRow,
     /// How often blocks were erased.
     pub wear: Wear,
+    /// The rows of its windows, if they are wanted instead; only what [`SsdRow::WINDOW_COLUMNS`] names has a meaning.
+    pub windows: Vec<SsdRow>,
+    /// A row for each request, if that is wanted.
+    pub latencies: LatencyRows,
 }
 
 /// The rows of an experiment and the facts that belong to them.
@@ -151,10 +176,22 @@ fn check(experiment: &SsdExperiment) -> Result<(), SimError> {
     experiment.buffers.iter().try_for_each(|buffer| buffer_total(buffer).map(drop))
 }
 
+/// Checks that each drive can be timed with each buffer.
+fn check_timing(experiment: &SsdExperiment, ssds: &[AgedSsd]) -> Result<(), SimError> {
+    if experiment.timing.is_none() {
+        return Ok(());
+    }
+    let needs_nvm = experiment.buffers.iter().any(|buffer| buffer.entry().is_hybrid);
+    ssds.iter().try_for_each(|ssd| Ok(ssd.ssd.time_options(needs_nvm).map(drop)?))
+}
+
 /// The size that a buffer was given: pages, bytes or a share of the trace's footprint.
 fn buffer_total(buffer: &BufferSpec) -> Result<MemorySize, SimError> {
     let remedy =
         "give pages (4096), bytes with a unit (16MiB) or a share of the trace's footprint (10%)";
+    if buffer.is_none() {
+        return Ok(MemorySize::Frames(0));
+    }
     let Some(total) = buffer.total() else {
         return Err(SimError::Usage(format!(
             "write buffer {} has no size; add total=SIZE, such as {}:total=16MiB",
@@ -300,6 +337,8 @@ struct OnDrives {
     list: RequestList,
     /// In the order of the drives.
     placed: Vec<Placed>,
+    /// When its requests arrive, if it is timed.
+    arrivals: Option<ArrivalTimes>,
 }
 
 impl OnDrives {
@@ -338,13 +377,19 @@ impl<'a> Study for SsdStudy<'a> {
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<OnDrives, SimError> {
         self.check_memory(input)?;
-        let list = RequestList::read(input, progress)?;
+        let timing = self.experiment.timing.as_ref();
+        let keeps_times =
+            timing.is_some_and(|timing| matches!(timing.arrivals, TimedArrivals::Trace(_)));
+        let list = RequestList::read(input, keeps_times, progress)?;
         let place = |ssd: &AgedSsd| place(&input.name(), &list, ssd.space(), self.experiment.map);
-        let placed = self.ssds.iter().map(place).collect::<Result<_, _>>()?;
+        let placed = self.ssds.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let arrivals = timing
+            .map(|timing| arrival_times(&input.name(), &list, &placed[0], timing))
+            .transpose()?;
         for ssd in &self.ssds {
             ssd.drive(self.experiment, progress)?;
         }
-        Ok(OnDrives { name: input.name(), list, placed })
+        Ok(OnDrives { name: input.name(), list, placed, arrivals })
     }
 
     fn cells(&self, trace: &OnDrives) -> Result<Vec<BufferOnDrive<'a>>, SimError> {
@@ -386,15 +431,15 @@ impl<'a> Study for SsdStudy<'a> {
     ) -> Result<Vec<SsdCell>, SimError> {
         let run = |cell: &&BufferOnDrive<'a>| {
             let on = self.on(trace, cell.drive);
-            let (drive, _) = on.ssd.drive(self.experiment, progress)?;
-            let SsdExperiment { drain, repeat, .. } = *self.experiment;
-            let (trace, drive) = (on.trace, drive.clone());
-            let observer = &mut Unobserved;
-            let ssd = &on.ssd.written;
-            let replay = Cell { trace, ssd, drive, drain, repeat, progress, observer };
-            let finished = cell.resolved.build(replay)?;
+            if let Some((timing, arrivals)) =
+                self.experiment.timing.as_ref().zip(trace.arrivals.as_ref())
+            {
+                return on.timed(cell, timing, arrivals, progress);
+            }
+            let finished = on.counted(cell, self.experiment.repeat, progress)?;
             let row = on.row(cell.spec, &cell.resolved, &finished);
-            Ok(SsdCell { row, wear: finished.drive.wear() })
+            let (windows, latencies) = (Vec::new(), LatencyRows::default());
+            Ok(SsdCell { row, wear: finished.drive.wear(), windows, latencies })
         };
         task.iter().map(run).collect()
     }
@@ -406,6 +451,7 @@ impl<'a> SsdStudy<'a> {
         let ssds = experiment.ssds.iter().map(|text| AgedSsd::new(text));
         let ssds = ssds.collect::<Result<Vec<_>, _>>()?;
         ssds.iter().try_for_each(|ssd| ssd.check_zones(experiment))?;
+        check_timing(experiment, &ssds)?;
         Ok(SsdStudy { experiment, ssds })
     }
 
@@ -454,10 +500,64 @@ struct OnDrive<'a> {
 }
 
 impl OnDrive<'_> {
+    /// A cell as the counting mode runs it.
+    fn counted(
+        &self,
+        cell: &BufferOnDrive<'_>,
+        repeat: Repeat,
+        progress: &Progress,
+    ) -> Result<Finished, SimError> {
+        let (drive, _) = self.ssd.drive(self.experiment, progress)?;
+        let (trace, drive, drain) = (self.trace, drive.clone(), self.experiment.drain);
+        let (ssd, observer) = (&self.ssd.written, &mut Unobserved);
+        cell.resolved.build(Cell { trace, ssd, drive, drain, repeat, progress, observer })
+    }
+
+    /// A cell in time.
+    fn timed(
+        &self,
+        cell: &BufferOnDrive<'_>,
+        timing: &SsdTiming,
+        arrivals: &ArrivalTimes,
+        progress: &Progress,
+    ) -> Result<SsdCell, SimError> {
+        let repeat = self.experiment.repeat;
+        // The decisions, and so when they become steady, do not depend on time.
+        let repetitions = match repeat {
+            Repeat::Times(times) => times,
+            Repeat::UntilSteady => self.counted(cell, repeat, progress)?.course.repetitions(),
+        };
+        let settings = cell.resolved.settings();
+        let is_paper =
+            settings.iter().any(|(name, value)| name == "commands" && value.to_string() == "paper");
+        let wanted = Wanted {
+            ssd: self.ssd.written.clone(),
+            options: self.ssd.ssd.time_options(cell.spec.entry().is_hybrid)?,
+            window_ns: timing.window_ns,
+            keeps_latencies: timing.keeps_latencies,
+            is_paper,
+            repetitions,
+            ends_saturated: repeat == Repeat::UntilSteady,
+        };
+        let (drive, _) = self.ssd.drive(self.experiment, progress)?;
+        let (trace, drive, drain) = (self.trace, drive.clone(), self.experiment.drain);
+        let records = false;
+        let replay = TimedCell { trace, arrivals, drive, drain, repeat, wanted, progress, records };
+        let TimedFinished { finished, timed, .. } = cell.resolved.build(replay)?;
+        let mut row = self.row(cell.spec, &cell.resolved, &finished);
+        columns::fill(&mut row, &timing.arrivals_written, arrivals.arrivals(), &timed);
+        let windows = timed.windows.iter().map(|window| columns::window_row(&row, window));
+        let windows = windows.collect();
+        Ok(SsdCell { row, wear: finished.drive.wear(), windows, latencies: timed.latencies })
+    }
+
     /// A buffer with its size in pages.
     fn resolve(&self, spec: &BufferSpec) -> Result<ResolvedBuffer, SimError> {
         let Space { logical_pages, page_bytes, pages_per_block, .. } = self.ssd.space();
-        let pages = buffer_total(spec)?.frames(self.trace.footprint_pages, page_bytes.into());
+        let pages = match spec.is_none() {
+            true => 0,
+            false => buffer_total(spec)?.frames(self.trace.footprint_pages, page_bytes.into()),
+        };
         if u64::from(pages) > logical_pages {
             return Err(SimError::Usage(format!(
                 "write buffer {} has {pages} pages and drive {} only {logical_pages}; give it a smaller total",
@@ -555,6 +655,7 @@ impl OnDrive<'_> {
             slc_erases: has_slc.then_some(mapping.slc_erases),
             ignored_trims: has_zones.then_some(mapping.ignored_trims),
             misplaced_writes: has_zones.then_some(mapping.misplaced_writes),
+            ..SsdRow::default()
         }
     }
 }

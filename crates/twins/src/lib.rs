@@ -72,6 +72,7 @@ mod clock_page;
 mod clock_pro;
 mod craw;
 mod credit_clock;
+mod drive_time;
 mod fifo;
 mod file_cache;
 mod flash;
@@ -103,6 +104,10 @@ pub use bound::lower_bounds;
 pub use buffer::{
     BUFFERS, BufferEvent, BufferPages, BufferRequest, BufferStep, BufferTwin, Flushed, Place,
     build_buffer,
+};
+pub use drive_time::{
+    DriveTimeTwin, ProgrammedFrom, TimedFlash, TimedKind, TimedMedium, TimedOperation,
+    TimedRequest, TimedRules, TimedServed, TimedStep,
 };
 pub use file_cache::{
     AdmissionRules, Cost, FileCacheCosts, FileCacheEvent, FileCacheTwin, belady, evictions,

@@ -63,5 +63,13 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("steady_waf").alias("steady WAF"),
         pl.col("life_years").alias("years"),
         pl.col("nvm_life_years").alias("NVM years"),
+        (pl.col("window_us") / 1000).alias("from ms"),
+        "iops",
+        pl.col("read_p50_us").alias("read p50 µs"),
+        pl.col("read_p99_us").alias("read p99 µs"),
+        pl.col("write_p50_us").alias("write p50 µs"),
+        pl.col("write_p99_us").alias("write p99 µs"),
+        (100 * pl.col("die_utilisation")).alias("dies busy %"),
+        "bottleneck",
     )
     return shown.select(column for column in shown if column.null_count() < len(shown))

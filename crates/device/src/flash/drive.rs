@@ -126,7 +126,7 @@ impl Drive {
     }
 
     #[cold]
-    fn write_error(&self, refused: Refused) -> WriteError {
+    pub(super) fn write_error(&self, refused: Refused) -> WriteError {
         match refused {
             Refused::WornOut => WriteError::EndOfLife(EndOfLife {
                 host_writes: self.counters.host_writes,

@@ -227,6 +227,33 @@ impl Ftl {
         }
     }
 
+    /// Takes a step of collection or folding in a pool that rests: a page is moved, or a block erased. Says whether there was
+    /// one; only the page mapping has such steps. A drive that is worn out takes none.
+    pub fn background_step<O: FlashOperations>(
+        &mut self,
+        pool: u32,
+        background_free: u32,
+        operations: &mut O,
+    ) -> bool {
+        let endurance = self.endurance_erases();
+        match &mut self.mapped {
+            Mapped::Page(mapped) => mapped
+                .background_step(pool as usize, background_free, endurance, operations)
+                .unwrap_or(false),
+            _ => false,
+        }
+    }
+
+    /// Pools that are written and collected each by itself.
+    pub fn pools(&self) -> u32 {
+        self.options.pool_count(&self.geometry)
+    }
+
+    /// Blocks of each pool.
+    pub fn pool_blocks(&self) -> u32 {
+        self.options.pool_blocks(&self.geometry)
+    }
+
     /// What the mapping decided so far.
     pub fn counts(&self) -> MappingCounts {
         match &self.mapped {

@@ -128,6 +128,26 @@ impl PageMapped {
         Ok(())
     }
 
+    /// Takes a step of collection or folding in a pool that rests. Says whether there was one.
+    pub(super) fn background_step<O: FlashOperations>(
+        &mut self,
+        pool: usize,
+        background_free: u32,
+        endurance_erases: Option<u32>,
+        operations: &mut O,
+    ) -> Result<bool, WornOut> {
+        let (clock, classes) = (self.clock, self.classes.as_ref());
+        let mut turn = Turn { map: &mut self.map, operations, clock, endurance_erases, classes };
+        let main = &mut self.pools[pool];
+        if !main.has_begun()
+            && let Some(slc) = self.slc.get_mut(pool)
+            && slc.fold_step(main, &mut turn)?
+        {
+            return Ok(true);
+        }
+        main.background_step(background_free, &mut turn)
+    }
+
     /// A stream wrote a page that will go to flash, at once or later.
     pub(super) fn wrote(&mut self, page: LogicalPage, stream: u32) {
         if let Some(classes) = &mut self.classes {

@@ -1,6 +1,7 @@
 //! A pool of blocks: which one is written, which one is collected.
 
 mod apart;
+mod background;
 
 use std::collections::VecDeque;
 
@@ -93,6 +94,8 @@ pub(super) struct Pool {
     mean_erases: MeanErases,
     wear_limit: Option<u32>,
     wear_levelling: Option<u32>,
+    /// The victim that is collected page by page while the pool rests.
+    begun: Option<Block>,
 }
 
 impl Pool {
@@ -118,6 +121,7 @@ impl Pool {
             mean_erases: MeanErases::new(blocks),
             wear_limit: options.wear_limit,
             wear_levelling: options.wear_levelling,
+            begun: None,
         }
     }
 
@@ -203,6 +207,9 @@ impl Pool {
     #[cold]
     fn make_room<O: FlashOperations>(&mut self, turn: &mut Turn<'_, O>) -> Result<(), WornOut> {
         let class = self.class;
+        if self.begun.is_some() && self.erased.len() < self.minimum_free as usize {
+            self.finish_begun(turn)?;
+        }
         while self.erased.len() < self.minimum_free as usize {
             self.collect(turn)?;
         }
@@ -217,14 +224,7 @@ impl Pool {
         if self.blocks - self.blocks_retired < self.blocks_required {
             return Err(WornOut);
         }
-        let view = View {
-            records: &turn.map.blocks[self.first.0 as usize..][..self.blocks as usize],
-            pages_per_block: turn.map.pages_per_block,
-            clock: turn.clock,
-            erases_max: self.wear_limit.map(|limit| self.mean_erases.get().saturating_add(limit)),
-        };
-        let victim = self.candidates.choose(&view);
-        let victim = Block(self.first.0 + victim.expect("more blocks than may be free are full"));
+        let victim = self.choose(turn).expect("more blocks than may be free are full");
         let kind = match self.frontiers {
             Frontiers::Shared => FrontierKind::Host,
             Frontiers::Separate => FrontierKind::Relocation,
@@ -237,6 +237,18 @@ impl Pool {
             Some(unworn) => self.reclaim(unworn, FrontierKind::Levelling, turn),
             None => Ok(()),
         }
+    }
+
+    /// The rule's victim; none if no block is full.
+    fn choose<O>(&mut self, turn: &Turn<'_, O>) -> Option<Block> {
+        let view = View {
+            records: &turn.map.blocks[self.first.0 as usize..][..self.blocks as usize],
+            pages_per_block: turn.map.pages_per_block,
+            clock: turn.clock,
+            erases_max: self.wear_limit.map(|limit| self.mean_erases.get().saturating_add(limit)),
+        };
+        let victim = self.candidates.choose(&view)?;
+        Some(Block(self.first.0 + victim))
     }
 
     /// The least worn full block, ties to the smallest number, if `erased` was erased `spread` times more and can take its pages.

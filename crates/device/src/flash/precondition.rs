@@ -74,6 +74,15 @@ impl Drive {
         Ok(done)
     }
 
+    /// Writes these pages, then sets the counters and the erase counts to 0. No block is retired meanwhile.
+    pub fn precondition_with(&mut self, pages: &[LogicalPage]) {
+        self.ftl.endurance_counts = false;
+        self.write_all(pages).expect("no block is retired while a drive is preconditioned");
+        self.ftl.endurance_counts = true;
+        self.ftl.forget_past();
+        self.counters = Counters::default();
+    }
+
     fn age<B>(
         &mut self,
         precondition: Precondition,

@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::none::{NONE, Unbuffered};
 use super::{BufferSize, WriteBuffer};
 use crate::Ratio;
 use crate::catalog::{Description, page_of};
@@ -57,6 +58,9 @@ macro_rules! catalog {
             /// Builds the buffer and hands it to `visitor`.
             pub fn build<V: Visitor>(&self, visitor: V) -> V::Output {
                 let name = self.entry.description.name;
+                if name == NONE.description.name {
+                    return visitor.visit(Unbuffered::new());
+                }
                 $(if name == <$buffer as Cataloged>::DESCRIPTION.name {
                     return visitor.visit(<$buffer as Cataloged>::build(&self.settings, self.size));
                 })*
@@ -97,13 +101,22 @@ pub struct BufferSpec {
 
 impl BufferSpec {
     /// Reads `NAME` or `NAME:parameter=value,...` and checks every value, but that of `total`: the driver
-    /// knows the size of a page.
+    /// knows the size of a page. `none` stands for no buffer.
     ///
     /// # Errors
     ///
     /// A sentence that names the buffer, the parameter and the allowed range.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
         let (name, settings) = parameters::name_and_settings(text);
+        if name == NONE.description.name {
+            return match settings {
+                None => Ok(BufferSpec::none()),
+                Some(_) => Err(SettingsError::Refused(
+                    "write buffer none is no buffer and has neither size nor parameter; write none alone"
+                        .to_owned(),
+                )),
+            };
+        }
         let entry = find(name).ok_or_else(|| unknown(name))?;
         let Description { name, parameters, .. } = entry.description;
         let (total, others) = match settings {
@@ -115,6 +128,17 @@ impl BufferSpec {
             None => Vec::new(),
         };
         Ok(BufferSpec { written: text.to_owned(), entry, total, given })
+    }
+
+    /// No buffer.
+    pub fn none() -> Self {
+        let written = NONE.description.name.to_owned();
+        BufferSpec { written, entry: &NONE, total: None, given: Vec::new() }
+    }
+
+    /// Whether it is no buffer, and so has no size.
+    pub fn is_none(&self) -> bool {
+        core::ptr::eq(self.entry, &NONE)
     }
 
     /// What the user wrote.
@@ -146,7 +170,7 @@ impl BufferSpec {
         let Description { name, parameters, .. } = self.entry.description;
         let surroundings = parameters::Surroundings { frames: size.pages, device_ratio, seed: 0 };
         let settings = parameters::complete(name, parameters, &self.given, surroundings)?;
-        if size.pages == 0 {
+        if size.pages == 0 && !self.is_none() {
             return Err(SettingsError::Refused(format!(
                 "write buffer {name}: its total is less than a page; give it more"
             )));

@@ -7,6 +7,7 @@ use clockhand_policy::buffer::{
     Action, Request, Served, Source, Step, StepPage, WriteBuffer, catalog,
 };
 
+use super::below::{Below, BufferCounts, Buffered};
 use super::course::{Course, Repeat};
 use super::placement::{PageRange, Placed, PlacedCommand};
 use super::queued_drive::QueuedDrive;
@@ -17,33 +18,6 @@ const LOOK_EVERY: usize = 1 << 14;
 /// Ranges whose pages the buffer looks up beforehand, one after the other: so the processor waits for many of these
 /// reads together. Done between the requests, each would be waited for alone.
 const AHEAD: usize = 64;
-
-/// What a cell counts. Unit: pages, except for batches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct BufferCounts {
-    pub(super) read_hits: u64,
-    pub(super) write_hits: u64,
-    pub(super) read_misses: u64,
-    pub(super) write_misses: u64,
-    pub(super) nvm_hits: u64,
-    pub(super) dirty_pages_flushed: u64,
-    pub(super) clean_pages_flushed: u64,
-    pub(super) batches: u64,
-    pub(super) padding_reads: u64,
-    pub(super) migrations: u64,
-    pub(super) nvm_writes: u64,
-    pub(super) residual_dirty: u64,
-    pub(super) dram_pages: u32,
-    pub(super) nvm_pages: u32,
-}
-
-impl BufferCounts {
-    /// Pages sent to flash.
-    #[inline]
-    fn flushed(&self) -> u64 {
-        self.dirty_pages_flushed + self.clean_pages_flushed
-    }
-}
 
 /// Is told what a run does, as it does it. One that listens to nothing costs nothing.
 pub(super) trait Observer {
@@ -99,27 +73,58 @@ impl<O: Observer> catalog::Visitor for Cell<'_, O> {
     fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
         let Cell { trace, ssd, drive, drain, repeat, progress, observer } = self;
         let course = Course::new(repeat, drive.capacity().logical_pages);
-        let (drive, counts) = (QueuedDrive::new(drive), BufferCounts::default());
-        let mut run = Run { buffer, drive, counts, course, observer };
+        let below = Counting { drive: QueuedDrive::new(drive), observer };
+        let mut run = Run { buffered: Buffered::new(buffer), below, course };
         loop {
             run.repetition(trace, ssd, progress)?;
-            if !run.course.continues(&run.drive.up_to_date().counters()) {
+            if !run.course.continues(&run.below.drive.up_to_date().counters()) {
                 break;
             }
         }
         if drain {
-            run.serve(Request::Drain);
+            run.buffered.serve(Request::Drain, &mut run.below);
         }
-        Ok(run.finish(trace))
+        let Run { buffered, below, course } = run;
+        let drive = below.drive.finish();
+        Ok(finish(buffered, drive, course, trace))
+    }
+}
+
+/// A drive that counts, and whoever follows.
+struct Counting<'a, O> {
+    drive: QueuedDrive,
+    observer: &'a mut O,
+}
+
+impl<O: Observer> Below for Counting<'_, O> {
+    #[inline]
+    fn carry_out(&mut self, step: &Step<'_>) {
+        self.observer.carries_out(step);
+        if step.action == Action::Flush {
+            for &StepPage { page, source, .. } in step.pages {
+                if source == Source::Flash {
+                    self.drive.read(on_flash(page));
+                }
+                self.drive.write(on_flash(page));
+            }
+        }
+    }
+
+    #[inline]
+    fn served<B: WriteBuffer>(&mut self, request: Request, served: Served, buffer: &B) {
+        if let (Request::Read(page), None) = (request, served.hit) {
+            self.drive.read(on_flash(page));
+        }
+        if O::FOLLOWS_REQUESTS {
+            self.observer.served(request, served, buffer, self.drive.up_to_date());
+        }
     }
 }
 
 struct Run<'a, B, O> {
-    buffer: B,
-    drive: QueuedDrive,
-    counts: BufferCounts,
+    buffered: Buffered<B>,
+    below: Counting<'a, O>,
     course: Course,
-    observer: &'a mut O,
 }
 
 impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
@@ -141,17 +146,18 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
                 while let Some((_, command)) = commands.next_if(|(before, _)| *before <= index) {
                     self.command(command, progress)?;
                 }
+                let op = (range.is_write(), range.is_forced());
                 for page in range.pages() {
                     if range.is_write() {
-                        self.drive.wrote(FlashPage(page), range.stream());
+                        self.below.drive.wrote(FlashPage(page), range.stream());
                     }
-                    self.reference(LogicalPage(page.into()), range.is_write(), range.is_forced());
+                    self.buffered.reference(LogicalPage(page.into()), op, &mut self.below);
                 }
-                if let Some(error) = self.drive.refused() {
+                if let Some(error) = self.below.drive.refused() {
                     return Err(refused(ssd, trace.request_of(index), error));
                 }
-                if self.course.is_window_over(self.counts.flushed()) {
-                    self.course.end_window_inside(&self.drive.up_to_date().counters());
+                if self.course.is_window_over(self.buffered.counts.flushed()) {
+                    self.course.end_window_inside(&self.below.drive.up_to_date().counters());
                 }
             }
             progress.add_done(ranges.len() as u64);
@@ -161,7 +167,7 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
 
     fn look_ahead(&self, ranges: &[PageRange]) {
         for range in ranges.iter().take(AHEAD) {
-            self.buffer.look_ahead(LogicalPage(range.first.into()));
+            self.buffered.buffer.look_ahead(LogicalPage(range.first.into()));
         }
     }
 
@@ -170,90 +176,45 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
             return Err(SimError::Interrupted);
         }
         match command {
-            PlacedCommand::Flush => self.serve(Request::Flush),
+            PlacedCommand::Flush => self.buffered.serve(Request::Flush, &mut self.below),
             PlacedCommand::Trim(pages) => {
                 for page in pages.clone().map(|page| LogicalPage(page.into())) {
-                    self.serve(Request::Trim(page));
-                    self.drive.trim(on_flash(page));
+                    self.buffered.serve(Request::Trim(page), &mut self.below);
                 }
-                self.drive.trim_zones(pages.clone());
+                self.below.drive.trim(pages.clone());
             }
         }
         Ok(())
     }
+}
 
-    /// A request that is no reference.
-    fn serve(&mut self, request: Request) {
-        self.make_room(request);
-        let served = self.buffer.serve(request);
-        self.counts.nvm_writes += u64::from(served.nvm_writes);
-        self.tell(request, served);
-    }
-
-    #[inline]
-    fn tell(&mut self, request: Request, served: Served) {
-        if O::FOLLOWS_REQUESTS {
-            self.observer.served(request, served, &self.buffer, self.drive.up_to_date());
-        }
-    }
-
-    #[inline]
-    fn reference(&mut self, page: LogicalPage, is_write: bool, is_forced: bool) {
-        let request = match (is_write, is_forced) {
-            (false, _) => Request::Read(page),
-            (true, false) => Request::Write(page),
-            (true, true) => Request::ForceUnitAccess(page),
-        };
-        self.make_room(request);
-        let served = self.buffer.serve(request);
-        let counts = &mut self.counts;
-        counts.nvm_writes += u64::from(served.nvm_writes);
-        counts.nvm_hits += u64::from(served.hit == Some(clockhand_policy::buffer::Medium::Nvm));
-        match (served.hit.is_some(), is_write) {
-            (true, false) => counts.read_hits += 1,
-            (true, true) => counts.write_hits += 1,
-            (false, true) => counts.write_misses += 1,
-            (false, false) => {
-                counts.read_misses += 1;
-                self.drive.read(on_flash(page));
-            }
-        }
-        self.tell(request, served);
-    }
-
-    #[inline]
-    fn make_room(&mut self, request: Request) {
-        while let Some(step) = self.buffer.next_step(request) {
-            self.observer.carries_out(&step);
-            carry_out(step, &mut self.drive, &mut self.counts);
-            self.buffer.commit();
-        }
-    }
-
-    /// Asserts that every reference was served and every flushed page reached the drive.
-    fn finish(self, trace: &Placed) -> Finished {
-        let Run { buffer, drive, mut counts, course, .. } = self;
-        let drive = drive.finish();
-        let BufferCounts { read_hits, read_misses, write_hits, write_misses, .. } = counts;
-        let repetitions = u64::from(course.repetitions());
-        let writes = repetitions * trace.write_references;
-        assert_eq!(write_hits + write_misses, writes, "a write was not served");
-        let reads = repetitions * (trace.references - trace.write_references);
-        assert_eq!(read_hits + read_misses, reads, "a read was not served");
-        assert_eq!(
-            counts.flushed(),
-            drive.counters().host_writes,
-            "a flushed page did not reach the drive"
-        );
-        counts.residual_dirty = buffer.occupancy().dirty_pages.into();
-        let capacity = buffer.capacity();
-        (counts.dram_pages, counts.nvm_pages) = (capacity.dram_pages, capacity.nvm_pages);
-        Finished { counts, drive, course }
-    }
+/// Asserts that every reference was served and every flushed page reached the drive.
+pub(super) fn finish<B: WriteBuffer>(
+    buffered: Buffered<B>,
+    drive: Drive,
+    course: Course,
+    trace: &Placed,
+) -> Finished {
+    let Buffered { buffer, mut counts } = buffered;
+    let BufferCounts { read_hits, read_misses, write_hits, write_misses, .. } = counts;
+    let repetitions = u64::from(course.repetitions());
+    let writes = repetitions * trace.write_references;
+    assert_eq!(write_hits + write_misses, writes, "a write was not served");
+    let reads = repetitions * (trace.references - trace.write_references);
+    assert_eq!(read_hits + read_misses, reads, "a read was not served");
+    assert_eq!(
+        counts.flushed(),
+        drive.counters().host_writes,
+        "a flushed page did not reach the drive"
+    );
+    counts.residual_dirty = buffer.occupancy().dirty_pages.into();
+    let capacity = buffer.capacity();
+    (counts.dram_pages, counts.nvm_pages) = (capacity.dram_pages, capacity.nvm_pages);
+    Finished { counts, drive, course }
 }
 
 /// A drive of zones refused a page of a request, by its number in the trace.
-fn refused(ssd: &str, request: u64, error: WriteError) -> SimError {
+pub(super) fn refused(ssd: &str, request: u64, error: WriteError) -> SimError {
     let problem = match error {
         WriteError::Zone(fault) => format!("request {request} {fault}"),
         WriteError::EndOfLife(_) => unreachable!("the blocks of this drive last for ever"),
@@ -261,31 +222,7 @@ fn refused(ssd: &str, request: u64, error: WriteError) -> SimError {
     SimError::Device(DeviceError::Ssd { ssd: ssd.to_owned(), problem })
 }
 
-fn carry_out(step: Step<'_>, drive: &mut QueuedDrive, counts: &mut BufferCounts) {
-    match step.action {
-        Action::Drop => {}
-        Action::Migrate => {
-            counts.migrations += step.pages.len() as u64;
-            counts.nvm_writes += step.pages.len() as u64;
-        }
-        Action::Flush => {
-            counts.batches += 1;
-            for &StepPage { page, dirty, source, .. } in step.pages {
-                if source == Source::Flash {
-                    counts.padding_reads += 1;
-                    drive.read(on_flash(page));
-                }
-                match dirty {
-                    true => counts.dirty_pages_flushed += 1,
-                    false => counts.clean_pages_flushed += 1,
-                }
-                drive.write(on_flash(page));
-            }
-        }
-    }
-}
-
 /// The trace was placed below the drive's end, so that 32 bits hold every page.
-fn on_flash(page: LogicalPage) -> FlashPage {
+pub(super) fn on_flash(page: LogicalPage) -> FlashPage {
     FlashPage(page.0 as u32)
 }

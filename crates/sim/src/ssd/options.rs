@@ -3,7 +3,7 @@
 use clockhand_device::flash::Precondition;
 use clockhand_policy::buffer::catalog::BufferSpec;
 
-use super::{AddressMap, Repeat, SsdExperiment};
+use super::{AddressMap, Repeat, SsdExperiment, SsdTiming};
 use crate::options::{Domain, options};
 use crate::{SimError, TraceInput, parse_buffer};
 
@@ -28,6 +28,16 @@ options! {
         repeat: String = Domain::Text, "1";
         /// Erases that a block endures, such as 3000; the profile's if not given.
         endurance: Option<u32> = Domain::Whole { least: 1, most: u32::MAX as u64 };
+        /// Time every operation: latencies, throughput and utilisation beside the counts.
+        timed: bool = Domain::Flag;
+        /// With --timed: trace (by its times), trace:SPEED, rate:X (X requests a second) or closed:Q (Q on their way at any time).
+        arrivals: String = Domain::Text, "trace";
+        /// With --timed: a time below the one before becomes that, instead of an error.
+        clamp_times: bool = Domain::Flag;
+        /// With --timed: FILE.parquet or FILE.csv for a row per request, with what it waited for.
+        latencies: Option<String> = Domain::Text;
+        /// With --timed: a span such as 500us, 10ms or 2.5s; a row per window of time instead of one per run.
+        every: Option<String> = Domain::Text;
         /// Seed of ageing and of random victims, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
     }
@@ -63,7 +73,64 @@ impl SsdOptions {
             repeat: self.repeat.parse::<Repeat>()?,
             endurance_erases: self.endurance,
             seed: self.seed,
+            timing: self.timing()?,
             jobs,
         })
     }
+
+    fn timing(&self) -> Result<Option<SsdTiming>, SimError> {
+        if !self.timed {
+            let given = [
+                ("--arrivals", self.arrivals != SsdOptions::default().arrivals),
+                ("--clamp-times", self.clamp_times),
+                ("--latencies", self.latencies.is_some()),
+                ("--every", self.every.is_some()),
+            ];
+            return match given.into_iter().find(|(_, is_given)| *is_given) {
+                Some((option, _)) => Err(SimError::Usage(format!(
+                    "{option} is for runs in time; add --timed, or leave {option} out"
+                ))),
+                None => Ok(None),
+            };
+        }
+        if let Some(file) = &self.latencies
+            && !file.ends_with(".parquet")
+            && !file.ends_with(".csv")
+        {
+            return Err(SimError::Usage(format!(
+                "--latencies {file:?} is no file of latencies; give a name that ends in .parquet or .csv"
+            )));
+        }
+        let window_ns = self.every.as_deref().map(span_ns).transpose()?;
+        Ok(Some(SsdTiming {
+            arrivals: self.arrivals.parse()?,
+            arrivals_written: self.arrivals.clone(),
+            clamps_times: self.clamp_times,
+            window_ns,
+            keeps_latencies: self.latencies.is_some(),
+        }))
+    }
+}
+
+/// A span such as `500us`, `10ms` or `2.5s`, in nanoseconds.
+fn span_ns(text: &str) -> Result<u64, SimError> {
+    let units = [("us", 1_000_u64), ("ms", 1_000_000), ("s", 1_000_000_000)];
+    let split = units.iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?, *ns)));
+    let span = split.and_then(|(number, unit_ns)| {
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        let is_number = |digits: &str| {
+            !digits.is_empty() && digits.len() <= 15 && digits.bytes().all(|b| b.is_ascii_digit())
+        };
+        if !is_number(whole) || !is_number(fraction) {
+            return None;
+        }
+        let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+        let span = digits * u128::from(unit_ns) / 10_u128.pow(fraction.len() as u32);
+        u64::try_from(span).ok().filter(|span| *span > 0)
+    });
+    span.ok_or_else(|| {
+        SimError::Usage(format!(
+            "--every {text:?} is no span of time; give a number and its unit, such as 500us, 10ms or 2.5s"
+        ))
+    })
 }

@@ -418,3 +418,31 @@ impl PageSet {
         }
     }
 }
+
+/// A trace that tests place by hand.
+#[cfg(test)]
+pub(super) struct PlacedForTest(Collector);
+
+#[cfg(test)]
+impl PlacedForTest {
+    pub(super) fn new() -> Self {
+        let (logical_pages, page_bytes, pages_per_block) = (1 << 20, 4096, 4);
+        let space = Space { logical_pages, page_bytes, pages_per_block, streams: 255 };
+        PlacedForTest(Collector::new(0, space))
+    }
+
+    pub(super) fn request(&mut self, pages: Range<u32>, writes: bool, forces: bool, stream: u32) {
+        let request = ByteRange::of_op(writes, forces, stream);
+        self.0.take(pages.start.into(), pages.len() as u64, request, false);
+    }
+
+    pub(super) fn command(&mut self, command: PlacedCommand) {
+        self.0.told += 1;
+        let before = self.0.ranges.len();
+        self.0.push(before, command);
+    }
+
+    pub(super) fn finish(self) -> Placed {
+        self.0.finish()
+    }
+}

@@ -68,22 +68,9 @@ impl QueuedDrive {
         }
     }
 
-    /// A page is trimmed; zones hear of all pages of a request together.
-    pub(super) fn trim(&mut self, page: LogicalPage) {
-        if !self.has_zones() {
-            self.up_to_date().trim(page);
-        }
-    }
-
-    /// All pages of a request were trimmed.
-    pub(super) fn trim_zones(&mut self, pages: Range<u32>) {
-        if self.has_zones() {
-            self.drive.trim_all(pages);
-        }
-    }
-
-    fn has_zones(&self) -> bool {
-        matches!(self.drive.ftl().options().mapping, Mapping::Zoned(_))
+    /// Pages are trimmed.
+    pub(super) fn trim(&mut self, pages: Range<u32>) {
+        self.up_to_date().trim_all(pages);
     }
 
     /// The drive after all writes.

@@ -24,6 +24,13 @@ const OP: u32 = WRITES | FORCES;
 const LIMIT_STREAMS: usize = FORCES as usize;
 
 impl ByteRange {
+    /// One of no bytes, for tests that place pages by hand.
+    #[cfg(test)]
+    pub(super) fn of_op(writes: bool, forces: bool, stream: u32) -> Self {
+        let op = if writes { WRITES } else { 0 } | if forces { FORCES } else { 0 };
+        ByteRange { address: 0, bytes: 0, stream_and_op: op | stream }
+    }
+
     /// Whether it writes.
     pub(super) fn is_write(self) -> bool {
         self.stream_and_op & WRITES != 0
@@ -72,6 +79,15 @@ pub(super) struct Command {
     pub(super) told: Told,
 }
 
+/// When requests and commands come. Unit: nanoseconds.
+#[derive(Default)]
+pub(super) struct RequestTimes {
+    /// Of each request; 0 where the trace says nothing.
+    pub(super) of_requests: Vec<u64>,
+    /// Of each command that has one.
+    pub(super) of_commands: Vec<Option<u64>>,
+}
+
 /// A trace in memory, with what was found while it was read.
 pub(super) struct RequestList {
     /// The requests in their order.
@@ -82,6 +98,8 @@ pub(super) struct RequestList {
     pub(super) streams: Vec<(u32, u64)>,
     /// Nanoseconds from the first request to the last, if the trace has times.
     pub(super) span_ns: Option<u64>,
+    /// When requests and commands come, if that is asked for.
+    pub(super) times: Option<RequestTimes>,
     /// Format, skipped lines, labels, hash.
     pub(super) report: ReadReport,
 }
@@ -89,22 +107,32 @@ pub(super) struct RequestList {
 impl RequestList {
     /// Bytes of its lists.
     pub(super) fn memory_bytes(&self) -> u64 {
-        (size_of_val(&*self.requests) + size_of_val(&*self.commands)) as u64
+        let times = self
+            .times
+            .as_ref()
+            .map_or(0, |times| size_of_val(&*times.of_requests) + size_of_val(&*times.of_commands));
+        (size_of_val(&*self.requests) + size_of_val(&*self.commands) + times) as u64
     }
 
-    /// Reads a trace to its end.
+    /// Reads a trace to its end, with the time of each request if `keeps_times`.
     ///
     /// # Errors
     ///
     /// Those of the reader; a trace without any request.
-    pub(super) fn read(input: &TraceInput, progress: &Progress) -> Result<Self, SimError> {
+    pub(super) fn read(
+        input: &TraceInput,
+        keeps_times: bool,
+        progress: &Progress,
+    ) -> Result<Self, SimError> {
         let (mut requests, mut commands) = (Vec::new(), Vec::new());
+        let mut kept = keeps_times.then(RequestTimes::default);
         let mut streams = Streams::default();
         let mut times = Times::default();
         let limit_bytes = input.memory_limit_bytes();
         let mut report = input.for_each_event_batch(progress, &mut |batch| {
             let taken_bytes = (requests.len() + batch.len()) * size_of::<ByteRange>()
-                + commands.len() * size_of::<Command>();
+                + commands.len() * size_of::<Command>()
+                + kept.as_ref().map_or(0, |kept| kept.of_requests.len() * size_of::<u64>());
             if taken_bytes as u64 > limit_bytes || streams.met.len() > LIMIT_STREAMS {
                 return Err(TraceError::too_much_memory(
                     &input.name(),
@@ -118,8 +146,14 @@ impl RequestList {
                     let is_forced = matches!(event.action, Action::ForcedWrite { .. });
                     requests.push(streams.take(&request, is_forced));
                     times.take(&request);
+                    if let Some(kept) = &mut kept {
+                        kept.of_requests.push(request.time_ns.unwrap_or(0));
+                    }
                 } else if let Some(told) = told(event) {
                     commands.push(Command { before: requests.len(), told });
+                    if let Some(kept) = &mut kept {
+                        kept.of_commands.push(event.time_ns);
+                    }
                 }
             }
             Ok(())
@@ -141,7 +175,7 @@ impl RequestList {
                     .to_owned(),
             );
         }
-        Ok(RequestList { requests, commands, streams, span_ns, report })
+        Ok(RequestList { requests, commands, streams, span_ns, times: kept, report })
     }
 }
 

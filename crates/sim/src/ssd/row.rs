@@ -104,6 +104,85 @@ columns! {
         /// Write amplification of the last drive write of a steady run, or of as many repetitions as write that much; none
         /// if the run did not become steady.
         pub steady_waf: Option<f64>,
+        /// How requests arrived, as given with `--arrivals`; this and the columns up to `window_us` are of timed runs, and of others none.
+        pub arrivals: Option<String>,
+        /// Requests, FLUSH and TRIM included.
+        pub requests: Option<u64>,
+        /// Requests that were complete at the end: all, or the run fails.
+        pub requests_served: Option<u64>,
+        /// From the first arrival to the last completion, in microseconds.
+        pub duration_us: Option<f64>,
+        /// Reads and writes completed per second.
+        pub iops: Option<f64>,
+        /// Bytes read per second, in 10^6, of whole pages.
+        pub read_mb_s: Option<f64>,
+        /// Bytes written per second, in 10^6, of whole pages.
+        pub write_mb_s: Option<f64>,
+        /// Mean latency of reads, from arrival to completion.
+        pub read_mean_us: Option<f64>,
+        /// The latency that 50 % of reads do not exceed, at most 0.1 % too high.
+        pub read_p50_us: Option<f64>,
+        /// The latency that 95 % of reads do not exceed, at most 0.1 % too high.
+        pub read_p95_us: Option<f64>,
+        /// The latency that 99 % of reads do not exceed, at most 0.1 % too high.
+        pub read_p99_us: Option<f64>,
+        /// The latency that 99.9 % of reads do not exceed, at most 0.1 % too high.
+        pub read_p999_us: Option<f64>,
+        /// The latency that 99.99 % of reads do not exceed, at most 0.1 % too high.
+        pub read_p9999_us: Option<f64>,
+        /// The longest latency of reads.
+        pub read_max_us: Option<f64>,
+        /// Mean latency of writes, forced ones included, from arrival to completion.
+        pub write_mean_us: Option<f64>,
+        /// The latency that 50 % of writes do not exceed, at most 0.1 % too high.
+        pub write_p50_us: Option<f64>,
+        /// The latency that 95 % of writes do not exceed, at most 0.1 % too high.
+        pub write_p95_us: Option<f64>,
+        /// The latency that 99 % of writes do not exceed, at most 0.1 % too high.
+        pub write_p99_us: Option<f64>,
+        /// The latency that 99.9 % of writes do not exceed, at most 0.1 % too high.
+        pub write_p999_us: Option<f64>,
+        /// The latency that 99.99 % of writes do not exceed, at most 0.1 % too high.
+        pub write_p9999_us: Option<f64>,
+        /// The longest latency of writes.
+        pub write_max_us: Option<f64>,
+        /// Mean latency of FLUSH.
+        pub flush_mean_us: Option<f64>,
+        /// The longest latency of FLUSH.
+        pub flush_max_us: Option<f64>,
+        /// Share of the duration in which the front end was busy.
+        pub front_utilisation: Option<f64>,
+        /// Share of the duration in which a channel was busy, on average.
+        pub channel_utilisation: Option<f64>,
+        /// That of the busiest channel.
+        pub channel_utilisation_max: Option<f64>,
+        /// Share of the duration in which a die was held by an operation or had one suspended, on average.
+        pub die_utilisation: Option<f64>,
+        /// That of the busiest die.
+        pub die_utilisation_max: Option<f64>,
+        /// Channel and array time of the operations of collection, merges and folds over the time of all dies.
+        pub collection_share: Option<f64>,
+        /// Written pages that had to wait for a place in the buffer.
+        pub stalled_pages: Option<u64>,
+        /// How long they waited together, in microseconds.
+        pub stall_us: Option<f64>,
+        /// Reads from flash of pages whose program was not complete: the controller still had them.
+        pub in_flight_reads: Option<u64>,
+        /// Reads of pages that were never written, or trimmed.
+        pub unmapped_reads: Option<u64>,
+        /// How often an operation was suspended for a read.
+        pub suspensions: Option<u64>,
+        /// Blocks erased by collection in the background.
+        pub background_erases: Option<u64>,
+        /// Whether requests arrived faster than the drive took them: at the last arrival a whole queue of earlier ones was not
+        /// accepted; none if requests waited for each other.
+        pub is_saturated: Option<bool>,
+        /// What was busiest: `front`, or a channel or die with its number.
+        pub bottleneck: Option<String>,
+        /// How long writing what was left took after the last completion, in microseconds.
+        pub drain_us: Option<f64>,
+        /// Where the window of the row begins, in microseconds; none if the row is of a whole run.
+        pub window_us: Option<f64>,
         /// How long all reads, programs and erases of flash take one after the other, in microseconds; none if the profile lacks
         /// a time, or if the drive has an SLC region.
         pub device_busy_us: Option<f64>,
@@ -132,4 +211,52 @@ columns! {
         /// Pages that a zone took elsewhere than the host said.
         pub misplaced_writes: Option<u64>,
     }
+}
+
+impl SsdRow {
+    /// What a row of a window tells; in such a row all other columns are empty.
+    pub const WINDOW_COLUMNS: &'static [&'static str] = &[
+        "trace",
+        "buffer",
+        "buffer_pages",
+        "ssd",
+        "host_writes",
+        "flash_programs",
+        "erases",
+        "waf",
+        "relocations",
+        "dram_pages",
+        "nvm_pages",
+        "page_bytes",
+        "footprint_pages",
+        "buffer_resolved",
+        "ssd_resolved",
+        "precondition",
+        "map",
+        "drain",
+        "repetitions",
+        "arrivals",
+        "requests",
+        "requests_served",
+        "iops",
+        "read_mb_s",
+        "write_mb_s",
+        "read_mean_us",
+        "read_p50_us",
+        "read_p95_us",
+        "read_p99_us",
+        "read_p999_us",
+        "read_p9999_us",
+        "read_max_us",
+        "write_mean_us",
+        "write_p50_us",
+        "write_p95_us",
+        "write_p99_us",
+        "write_p999_us",
+        "write_p9999_us",
+        "write_max_us",
+        "flush_mean_us",
+        "flush_max_us",
+        "window_us",
+    ];
 }

@@ -31,6 +31,7 @@ pub fn experiment(traces: Vec<TraceInput>, buffers: &[&str], ssds: &[&str]) -> S
         drain: false,
         repeat: Repeat::default(),
         endurance_erases: None,
+        timing: None,
         seed: 0,
         jobs: Some(1),
     }
@@ -479,7 +480,7 @@ fn twin_counts(
 }
 
 fn counts_of(cell: &SsdCell) -> TwinCounts {
-    let SsdCell { row, wear } = cell;
+    let SsdCell { row, wear, .. } = cell;
     let erases = wear.blocks_by_erases.iter();
     TwinCounts {
         read_hits: row.read_hits,

@@ -54,6 +54,9 @@ def _aged(ssd: SsdFacts) -> str:
 def findings(rows: pl.DataFrame, facts: SsdRunFacts) -> list[str]:
     """Return what stands out in each trace on each drive, a sentence each."""
     sentences = []
+    # A window tells only a part of what the sentences are about.
+    if "window_us" in rows.columns:
+        rows = rows.filter(pl.col("window_us").is_null())
     groups = rows.partition_by("trace", "ssd", maintain_order=True)
     several_ssds = rows["ssd"].n_unique() > 1
     for group in groups:
@@ -65,7 +68,42 @@ def findings(rows: pl.DataFrame, facts: SsdRunFacts) -> list[str]:
         sentences += _of_collection(cells, where)
         sentences += _of_length(cells, where)
         sentences += _of_life(cells, where)
+        sentences += _of_time(cells, where)
     return sentences
+
+
+def _of_time(cells: pl.DataFrame, where: str) -> list[str]:
+    """Say how long requests take, and what is busiest."""
+    sentences: list[str] = []
+    if "duration_us" not in cells.columns:
+        return sentences
+    for row in cells.filter(pl.col("duration_us").is_not_null()).iter_rows(named=True):
+        kinds = [kind for kind in ("read", "write") if row[f"{kind}_p99_us"] is not None]
+        if not kinds:
+            continue
+        tails = all_of([f"p99 of {kind}s is {_time_text(row[f'{kind}_p99_us'])}" for kind in kinds])
+        part = str(row["bottleneck"])
+        share = row[f"{part.split()[0]}_utilisation" + ("" if part == "front" else "_max")]
+        sentence = (
+            f"With {printable(str(row['buffer']))} on {where}, {tails}; "
+            f"the busiest part is {part}, {100 * share:.0f} % of the time"
+        )
+        if row["collection_share"]:
+            sentence += (
+                f", and collection takes {100 * row['collection_share']:.0f} % of all dies' time"
+            )
+        if row["is_saturated"]:
+            sentence += "; requests arrive faster than they are served"
+        sentences.append(sentence + ".")
+    return sentences
+
+
+def _time_text(us: float) -> str:
+    """Return a time in the unit in which it has one to three digits before the point."""
+    for unit, scale in (("s", 1e6), ("ms", 1e3)):
+        if us >= scale:
+            return f"{us / scale:.3g} {unit}"
+    return f"{us:.3g} µs"
 
 
 def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:

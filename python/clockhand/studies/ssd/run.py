@@ -103,6 +103,11 @@ def run_ssd(
     repeat: int | str = 1,
     endurance: int | None = None,
     seed: int = 0,
+    timed: bool = False,
+    arrivals: str = "trace",
+    clamp_times: bool = False,
+    latencies: str | os.PathLike[str] | None = None,
+    every: str | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -127,6 +132,15 @@ def run_ssd(
             before, for at most 100 of them. Counts are of all repetitions together.
         endurance: Erases that a block endures; the profile's if not given.
         seed: Seed of ageing and of victim rules with random choices, from 0.
+        timed: Whether every operation is timed: latencies, throughput and utilisation beside the
+            counts. The drive's read, program and erase times are needed; ``buffers="none"`` is
+            possible. The four arguments below are of timed runs only.
+        arrivals: How requests arrive: ``"trace"`` (when it says), ``"trace:SPEED"`` (so many times
+            as fast), ``"rate:X"`` (X a second) or ``"closed:Q"`` (Q on their way at any time).
+        clamp_times: Whether a time below the one before becomes that, instead of an error.
+        latencies: A file, ``.parquet`` or ``.csv``, that gets a row per request with what it waited
+            for.
+        every: A span such as ``"10ms"``: a row per window of time instead of one per run.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -147,6 +161,11 @@ def run_ssd(
         "repeat": repeat,
         "endurance": endurance,
         "seed": seed,
+        "timed": timed,
+        "arrivals": arrivals,
+        "clamp_times": clamp_times,
+        "latencies": None if latencies is None else os.fspath(latencies),
+        "every": every,
     }
     return run_study(SSD, traces, given, jobs=jobs, watch=watch, command=command, reading=reading)
 
