@@ -1,5 +1,6 @@
 //! From stored bytes to requests: what the formats share.
 
+pub(crate) mod block_requests;
 pub(crate) mod columns;
 pub(crate) mod fields;
 pub(crate) mod labels;

@@ -51,7 +51,8 @@ pub enum TraceError {
     },
     /// The file was read to its end and held no request.
     #[error(
-        "{file}: no request in {records} {format} records, of which {zero_size} had size 0; give a trace with requests"
+        "{file}: no request in {records} {format} records, of which {zero_size} had size 0{left_out}; give a trace with \
+         requests"
     )]
     NoRequest {
         /// The path as it was given.
@@ -62,6 +63,8 @@ pub enum TraceError {
         records: u64,
         /// Requests that were skipped because their size is 0.
         zero_size: u64,
+        /// What was left out, if anything was.
+        left_out: String,
     },
     /// The format that was asked for does not exist.
     #[error("there is no trace format named {name:?}{}; use one of {known}", did_you_mean(.nearest))]
@@ -76,7 +79,7 @@ pub enum TraceError {
     /// No known format fits.
     #[error(
         "{file}: not a trace in any known format (it looks like {looks_like}); \
-         name the format with --trace-format, one of {known}"
+         {}name the format with --trace-format, one of {known}", name_columns(.offer)
     )]
     Unrecognized {
         /// The path as it was given.
@@ -85,14 +88,45 @@ pub enum TraceError {
         looks_like: String,
         /// All names that exist.
         known: String,
+        /// What names the columns, if it is a table.
+        offer: Option<String>,
     },
     /// Several formats fit equally well.
-    #[error("{file}: this could be {candidates}; say which with --trace-format NAME")]
+    #[error("{file}: this could be {candidates}; say which with --trace-format NAME ({readings})")]
     Ambiguous {
         /// The path as it was given.
         file: String,
         /// The names of the formats that fit.
         candidates: String,
+        /// What the first request is by each.
+        readings: String,
+    },
+    /// A format fits that has no mark, and something speaks against it.
+    #[error(
+        "{file}: this could be {doubts}; {}if it is such a trace then name the format with --trace-format",
+        name_columns(.offer)
+    )]
+    Doubtful {
+        /// The path as it was given.
+        file: String,
+        /// The names of the formats that fit, each with what speaks against it.
+        doubts: String,
+        /// What names the columns, if it is a table.
+        offer: Option<String>,
+    },
+    /// The notation that names columns makes no sense.
+    #[error("--trace-format csv: {reason}")]
+    ColumnsOfText {
+        /// What is wrong with it and what to write.
+        reason: String,
+    },
+    /// Columns were named and none is that of operations.
+    #[error(
+        "{file}: no column tells reads from writes; add op=COLUMN, or take all requests as reads with --assume-reads"
+    )]
+    NoOperationColumn {
+        /// The path as it was given.
+        file: String,
     },
     /// A binary file was given as a text format.
     #[error(
@@ -357,6 +391,12 @@ impl TraceError {
     pub(crate) fn recipe(reason: impl Into<String>) -> Self {
         Self::Recipe { reason: reason.into() }
     }
+}
+
+fn name_columns(offer: &Option<String>) -> String {
+    offer.as_ref().map_or_else(String::new, |offer| {
+        format!("name its columns with --trace-format '{offer}' (see: clockhand formats csv), or ")
+    })
 }
 
 fn did_you_mean(nearest: &Option<&'static str>) -> String {

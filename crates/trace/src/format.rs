@@ -27,6 +27,11 @@ pub(crate) trait Decoder: Send {
 /// Prepares to read an opened trace; what the head already shows goes into the report of the output.
 pub(crate) type Open = fn(&mut Source, &mut Output) -> Result<Box<dyn Decoder>, TraceError>;
 
+/// For formats that nothing else is like.
+pub(crate) fn no_doubt(_sample: &Sample) -> Option<String> {
+    None
+}
+
 /// One trace format that can be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
@@ -42,12 +47,15 @@ pub struct Format {
     /// The targets as which the format can be written.
     pub(crate) targets: &'static [Target],
     pub(crate) sniff: fn(&Sample) -> Confidence,
+    /// What speaks against this format where it is only likely and has no mark: a clause such as `its times do not
+    /// rise`. Without doubts the columns are evidence enough.
+    pub(crate) doubt: fn(&Sample) -> Option<String>,
     pub(crate) open: Open,
 }
 
 impl Format {
     /// A format in which every line stands for itself.
-    pub(crate) const fn text<F: LineFormat + 'static>(
+    pub(crate) const fn text<F: LineFormat + Default + 'static>(
         name: &'static str,
         summary: &'static str,
         module: &'static str,
@@ -61,8 +69,14 @@ impl Format {
             stream_noun: "stream",
             targets: &[],
             sniff: lines::sniff::<F>,
+            doubt: no_doubt,
             open: lines::open::<F>,
         }
+    }
+
+    /// The same format, which other tables may be mistaken for.
+    pub(crate) const fn doubted_by(self, doubt: fn(&Sample) -> Option<String>) -> Self {
+        Self { doubt, ..self }
     }
 
     /// The same format, which can also be written.

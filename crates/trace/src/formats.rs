@@ -1,13 +1,17 @@
 //! The table of trace formats. A new one is its file, its `mod` line and its line in [`FORMATS`].
 
 mod alibaba;
+mod biosnoop;
 mod blkparse;
+mod blktrace;
+mod block_events;
 mod champsim;
-mod csv;
+pub(crate) mod csv;
 mod dinero;
 mod disksim;
 mod dramsim2;
 mod drmemtrace;
+mod drmemtrace_view;
 mod etw;
 mod events;
 mod fio_iolog;
@@ -15,8 +19,10 @@ mod fiu;
 mod heimdall_raw;
 mod heimdall_replay;
 mod hp_srt;
+mod k5cloud;
 mod lackey;
 mod lcs;
+mod memtrace;
 mod mqsim;
 mod msr;
 mod msr_req;
@@ -38,13 +44,17 @@ use crate::format::Format;
 /// All formats that can be read, by name.
 static FORMATS: &[Format] = &[
     alibaba::FORMAT,
+    biosnoop::FORMAT,
     blkparse::FORMAT,
+    blktrace::FORMAT,
+    block_events::FORMAT,
     champsim::FORMAT,
     csv::FORMAT,
     dinero::FORMAT,
     disksim::FORMAT,
     dramsim2::FORMAT,
     drmemtrace::FORMAT,
+    drmemtrace_view::FORMAT,
     etw::FORMAT,
     events::FORMAT,
     fio_iolog::FORMAT,
@@ -52,8 +62,10 @@ static FORMATS: &[Format] = &[
     heimdall_raw::FORMAT,
     heimdall_replay::FORMAT,
     hp_srt::FORMAT,
+    k5cloud::FORMAT,
     lackey::FORMAT,
     lcs::FORMAT,
+    memtrace::FORMAT,
     mqsim::FORMAT,
     msr::FORMAT,
     msr_req::FORMAT,

@@ -6,6 +6,7 @@ use crate::error::TraceError;
 use crate::event::{Event, FileLengths, ObjectKind};
 use crate::footprint::Footprint;
 use crate::memory_limit::default_memory_limit_bytes;
+use crate::output::PIECE_BYTES;
 use crate::page_view::page_shift;
 use crate::reader::Reader;
 use crate::report::ReadReport;
@@ -59,6 +60,8 @@ pub struct TraceInfo {
     pub streams: u32,
     /// The requests of each stream, by number.
     pub stream_counts: Vec<StreamCounts>,
+    /// The first requests as they are understood, at most [`TraceInfo::FIRST_SHOWN`].
+    pub first_requests: Vec<Request>,
     /// From the earliest time to the latest, in nanoseconds; `None` without times.
     pub span_ns: Option<u64>,
     /// Whether no request is earlier than the one before; `None` without times.
@@ -66,6 +69,9 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
+    /// How many of the first requests are shown.
+    pub const FIRST_SHOWN: usize = 3;
+
     /// Reads a trace to its end.
     ///
     /// # Errors
@@ -131,6 +137,9 @@ pub struct TraceInfoBuilder {
     references: [u64; 2],
     min_request_bytes: u32,
     max_request_bytes: u32,
+    first_requests: Vec<Request>,
+    /// What follows a piece of a request that is longer than any, if it is the same request.
+    next_piece: Option<Request>,
     times: Option<Times>,
     lengths: FileLengths,
     has_too_many_pages: bool,
@@ -155,6 +164,8 @@ impl TraceInfoBuilder {
             references: [0; 2],
             min_request_bytes: u32::MAX,
             max_request_bytes: 0,
+            first_requests: Vec::new(),
+            next_piece: None,
             times: None,
             lengths: FileLengths::default(),
             has_too_many_pages: false,
@@ -189,11 +200,22 @@ impl TraceInfoBuilder {
 
     fn push(&mut self, request: &Request) {
         let kind = usize::from(request.op == Op::Write);
-        self.requests[kind] += 1;
+        let is_same = self
+            .next_piece
+            .take()
+            .is_some_and(|next| Request { bytes: request.bytes, ..next } == *request);
+        if request.bytes == PIECE_BYTES {
+            let address = request.address.saturating_add(u64::from(PIECE_BYTES));
+            self.next_piece = Some(Request { address, ..*request });
+        }
+        if self.first_requests.len() < TraceInfo::FIRST_SHOWN && !is_same {
+            self.first_requests.push(*request);
+        }
+        self.requests[kind] += u64::from(!is_same);
         self.bytes[kind] += u64::from(request.bytes);
         self.min_request_bytes = self.min_request_bytes.min(request.bytes);
         self.max_request_bytes = self.max_request_bytes.max(request.bytes);
-        self.push_stream(request.stream, kind);
+        self.push_stream(request.stream, kind, !is_same);
         if let Some(time_ns) = request.time_ns {
             self.push_time(time_ns);
         }
@@ -211,7 +233,7 @@ impl TraceInfoBuilder {
         }
     }
 
-    fn push_stream(&mut self, stream: u32, kind: usize) {
+    fn push_stream(&mut self, stream: u32, kind: usize, is_new: bool) {
         if self.stream_requests.get(self.last_stream).is_none_or(|&(last, _)| last != stream) {
             let next = self.stream_requests.len();
             self.last_stream = *self.streams.entry(stream).or_insert(next);
@@ -219,7 +241,7 @@ impl TraceInfoBuilder {
                 self.stream_requests.push((stream, [0; 2]));
             }
         }
-        self.stream_requests[self.last_stream].1[kind] += 1;
+        self.stream_requests[self.last_stream].1[kind] += u64::from(is_new);
     }
 
     /// The streams by number, with what the reader knows of them.
@@ -286,6 +308,7 @@ impl TraceInfoBuilder {
             write_references: self.references[1],
             footprint_pages: self.footprint.pages(),
             dirty_footprint_pages: self.footprint.dirty_pages(),
+            first_requests: self.first_requests,
             span_ns: self.times.as_ref().map(|times| times.latest_ns - times.earliest_ns),
             sorted_by_time: self.times.as_ref().map(|times| times.are_sorted),
         })

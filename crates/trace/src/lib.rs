@@ -59,8 +59,8 @@ mod write;
 
 // Inside the crate a module is named without its folder.
 use decode::{
-    columns, fields, labels, lines, objects, output, panics, parquet_check, parquet_pages, records,
-    reorder, scan, time_check, units,
+    block_requests, columns, fields, labels, lines, objects, output, panics, parquet_check,
+    parquet_pages, records, reorder, scan, time_check, units,
 };
 use pages::{
     anonymous, event_view, footprint, page_counter, page_view, run_lengths, run_stream, scratch,
@@ -68,7 +68,8 @@ use pages::{
 };
 use processor::{cpu_cache, view};
 use source::{
-    capture, detect, input, read_ahead, request_columns, sample, selection, stored_digest,
+    capture, detect, evidence, gz, input, joined, read_ahead, request_columns, sample, selection,
+    stored_digest,
 };
 use write::{
     capture_conversion, coded_columns, conversion, event_writer, parquet_writer, sink, target,
@@ -90,6 +91,7 @@ pub use format::Format;
 pub use formats::{find_format, formats};
 pub use info::{StreamCounts, TraceInfo, TraceInfoBuilder};
 pub use input::{RequestTable, TraceInput};
+pub use joined::JoinOrder;
 pub use memory_limit::default_memory_limit_bytes;
 pub use page_counter::{PageCounter, PageCounts};
 pub use page_view::{Folding, Numbering, PageView, PageViewBuilder, Record, SharedRequests};

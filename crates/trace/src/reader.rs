@@ -7,6 +7,7 @@ use crate::detect::detect;
 use crate::error::TraceError;
 use crate::event::Event;
 use crate::format::Decoder;
+use crate::formats::csv::open_named;
 use crate::formats::{find_format, formats, names};
 use crate::memory_limit::default_memory_limit_bytes;
 use crate::output::{BATCH_REQUESTS, Output};
@@ -15,6 +16,9 @@ use crate::request::Request;
 use crate::source::{Progress, Source};
 use crate::time_check::TimeCheck;
 use crate::view::{self, Classes, View};
+
+/// The format behind whose name, and a colon, the columns of any table may be named.
+const CSV: &str = "csv";
 
 /// Gives the requests of a trace in batches, in the order of the trace.
 ///
@@ -56,7 +60,8 @@ pub trait Reader: Send {
 /// How to open a trace.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// The name of the format; without it the format is found by content.
+    /// The name of the format, or `csv:` and the columns of a table (`clockhand formats csv`); without it the format
+    /// is found by content.
     pub format: Option<String>,
     /// Takes requests as reads if the trace does not record their operation; such traces are
     /// refused otherwise.
@@ -120,7 +125,13 @@ impl TraceReader {
         open: impl FnOnce(u64) -> Result<Source, TraceError>,
         options: &OpenOptions,
     ) -> Result<Self, TraceError> {
-        let named = options.format.as_deref().map(find_format).transpose()?;
+        let (name, columns) =
+            match options.format.as_deref().map(|name| (name, name.split_once(':'))) {
+                Some((_, Some((CSV, columns)))) => (Some(CSV), Some(columns)),
+                Some((name, _)) => (Some(name), None),
+                None => (None, None),
+            };
+        let named = name.map(find_format).transpose()?;
         let cpu_cache = options.cpu_cache.map(CpuCache::new).transpose()?;
         let mut source = open(options.memory_limit_bytes())?;
         let format = match named {
@@ -141,7 +152,10 @@ impl TraceReader {
         };
         let mut output = Output::new(report, cpu_cache);
         output.assume_reads = options.assume_reads;
-        let decoder = (format.open)(&mut source, &mut output)?;
+        let decoder = match columns {
+            Some(columns) => open_named(columns, &mut source, &mut output)?,
+            None => (format.open)(&mut source, &mut output)?,
+        };
         let only_anonymous = options.only_anonymous;
         if only_anonymous && output.report.anonymous_pages.is_none() {
             return Err(TraceError::NoAddressSpace { file: source.file().to_owned() });
@@ -180,8 +194,15 @@ impl TraceReader {
         let report = &mut self.output.report;
         report.sha256 = Some(sha256);
         report.stored_bytes = Some(stored_bytes);
+        let trailing_bytes = self.source.trailing_bytes();
+        if trailing_bytes > 0 {
+            report.notes.push(format!(
+                "{trailing_bytes} bytes behind the gz data are none and are ignored, as gzip does"
+            ));
+        }
         report.note_passed_over();
         report.note_assumed_reads();
+        report.note_odd_fields();
         report.note_view();
         if self.only_anonymous {
             report.notes.push("only pages that would go to swap".to_owned());
@@ -205,6 +226,11 @@ impl TraceReader {
                 format: report.format,
                 records: report.records,
                 zero_size: report.zero_size_requests,
+                left_out: report
+                    .passed_over
+                    .iter()
+                    .map(|(what, count)| format!(", and {count} were {what}"))
+                    .collect(),
             });
         }
         Ok(())
@@ -217,13 +243,16 @@ impl TraceReader {
         self.ended = !self.decoder.decode(&mut self.source, &mut self.output)?;
         self.output.check_kept(0, &self.source)?;
         self.view()?;
-        let Output { requests, events, report, time_check, .. } = &mut self.output;
+        let Output { requests, events, report, time_check, last_time_ns, .. } = &mut self.output;
         if let Some(events) = events {
             events.extend(requests.drain(..).map(Event::from));
             report.requests +=
                 events.iter().filter(|event| event.request().is_some()).count() as u64;
         }
         report.requests += requests.len() as u64;
+        let of_events = events.iter().flatten().rev().find_map(|event| event.time_ns);
+        let of_requests = requests.last().and_then(|request| request.time_ns);
+        *last_time_ns = of_requests.or(of_events).unwrap_or(*last_time_ns);
         if let Some(check) = time_check {
             check.observe(requests.iter().map(|request| request.time_ns));
             check.observe(events.iter().flatten().map(|event| event.time_ns));

@@ -19,7 +19,7 @@ pub struct SkippedRecord {
 pub struct ReadReport {
     /// Name of the format, as in the table of formats.
     pub format: &'static str,
-    /// How the stored bytes are compressed: `gz`, `xz`, `zstd` or `bz2`.
+    /// How the stored bytes are compressed: `gz`, `xz`, `lzma`, `zstd` or `bz2`.
     pub compression: Option<&'static str>,
     /// Lines, binary records or rows that were read, including those that were skipped.
     pub records: u64,
@@ -39,6 +39,10 @@ pub struct ReadReport {
     pub object_kinds: Vec<ObjectKind>,
     /// Requests that were skipped because they touch no byte.
     pub zero_size_requests: u64,
+    /// Requests of 4 GiB or more, which were handed out in pieces.
+    pub long_requests: u64,
+    /// Requests whose time cannot be read, below zero for example; they have that of the request before.
+    pub unreadable_times: u64,
     /// Requests that a [`Selection`](crate::Selection) left out; a note says by what.
     pub left_out_requests: u64,
     /// Requests without a recorded operation that were taken as reads, as asked.
@@ -72,8 +76,10 @@ pub struct ReadReport {
 impl ReadReport {
     /// How many malformed lines or records are kept with their reasons.
     pub const SKIPPED_SHOWN: usize = 3;
-    /// How many malformed lines or records any trace may have.
+    /// How many malformed lines or records any trace may have, if it is long enough.
     const SKIPPED_ALLOWED: u64 = 10;
+    /// Short traces may have one malformed line or record in this many, and one in any case.
+    const RECORDS_PER_SKIPPED_OF_SHORT: u64 = 4;
     /// Longer traces may have one malformed line or record in this many.
     const RECORDS_PER_SKIPPED_ALLOWED: u64 = 1000;
 
@@ -122,6 +128,23 @@ impl ReadReport {
         }
     }
 
+    /// Says in notes what was made of requests of which a field is out of the ordinary, at the end of the trace.
+    pub(crate) fn note_odd_fields(&mut self) {
+        if self.long_requests > 0 {
+            self.notes.push(format!(
+                "{} requests of 4 GiB or more are read in pieces",
+                self.long_requests
+            ));
+        }
+        if self.unreadable_times > 0 {
+            self.notes.push(format!(
+                "{} requests have a time that cannot be read, such as one below zero; they get that of the request \
+                 before",
+                self.unreadable_times
+            ));
+        }
+    }
+
     /// Says in a note which view was taken, and of what, at the end of the trace.
     pub(crate) fn note_view(&mut self) {
         if let (Some(view), Some(classes)) = (self.view, self.classes) {
@@ -129,10 +152,10 @@ impl ReadReport {
         }
     }
 
-    /// More than 10 and more than 0.1 % of the records are malformed.
+    /// More than one record is malformed, more than a quarter, and more than the larger of 10 and 0.1 %.
     pub(crate) fn skipped_too_many(&self) -> bool {
-        self.skipped_records
-            > Self::SKIPPED_ALLOWED.max(self.records / Self::RECORDS_PER_SKIPPED_ALLOWED)
+        let of_short = Self::SKIPPED_ALLOWED.min(self.records / Self::RECORDS_PER_SKIPPED_OF_SHORT);
+        self.skipped_records > 1.max(of_short).max(self.records / Self::RECORDS_PER_SKIPPED_ALLOWED)
     }
 }
 

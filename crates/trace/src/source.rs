@@ -9,7 +9,10 @@
 
 pub(crate) mod capture;
 pub(crate) mod detect;
+pub(crate) mod evidence;
+pub(crate) mod gz;
 pub(crate) mod input;
+pub(crate) mod joined;
 pub(crate) mod read_ahead;
 pub(crate) mod request_columns;
 pub(crate) mod sample;
@@ -25,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 use crate::error::TraceError;
+use crate::gz::GzMembers;
 use crate::stored_digest::StoredDigest;
 
 /// How much of the decompressed trace detection may look at.
@@ -65,7 +69,7 @@ impl Progress {
 }
 
 /// The stored bytes, buffered, counted and hashed as they are read.
-struct Stored {
+pub(crate) struct Stored {
     inner: Box<dyn Read + Send>,
     buffer: Box<[u8]>,
     start: usize,
@@ -73,6 +77,21 @@ struct Stored {
     read_bytes: u64,
     digest: StoredDigest,
     progress: Progress,
+}
+
+impl Default for Stored {
+    /// No bytes.
+    fn default() -> Self {
+        Self {
+            inner: Box::new(io::empty()),
+            buffer: Box::default(),
+            start: 0,
+            end: 0,
+            read_bytes: 0,
+            digest: StoredDigest::new(),
+            progress: Progress::default(),
+        }
+    }
 }
 
 impl Stored {
@@ -150,8 +169,10 @@ fn read_some(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
 
 enum Content {
     Plain(Stored),
-    Gz(Box<flate2::bufread::MultiGzDecoder<Stored>>),
+    Gz(Box<GzMembers<Stored>>),
     Xz(Box<liblzma::bufread::XzDecoder<Stored>>),
+    /// The format before xz.
+    Lzma(Box<liblzma::bufread::XzDecoder<Stored>>),
     Zstd(Box<zstd::Decoder<'static, Stored>>),
     Bz2(Box<bzip2::bufread::MultiBzDecoder<Stored>>),
 }
@@ -159,13 +180,18 @@ enum Content {
 impl Content {
     fn detect(mut stored: Stored, memory_limit_bytes: u64) -> io::Result<Self> {
         Ok(match stored.peek(MAGIC_BYTES)? {
-            [0x1f, 0x8b, ..] => Self::Gz(Box::new(flate2::bufread::MultiGzDecoder::new(stored))),
+            [0x1f, 0x8b, ..] => Self::Gz(Box::new(GzMembers::new(stored))),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
                 let stream = liblzma::stream::Stream::new_auto_decoder(
                     memory_limit_bytes,
                     liblzma::stream::CONCATENATED,
                 )?;
                 Self::Xz(Box::new(liblzma::bufread::XzDecoder::new_stream(stored, stream)))
+            }
+            // Properties, a dictionary of a power of two, and a size that is unknown or below 1 TiB.
+            [0x5d, 0, 0, _, _, size @ ..] if is_lzma_size(size) => {
+                let stream = liblzma::stream::Stream::new_auto_decoder(memory_limit_bytes, 0)?;
+                Self::Lzma(Box::new(liblzma::bufread::XzDecoder::new_stream(stored, stream)))
             }
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
                 let mut decoder = zstd::Decoder::with_buffer(stored)?;
@@ -185,6 +211,7 @@ impl Content {
             Self::Plain(_) => None,
             Self::Gz(_) => Some("gz"),
             Self::Xz(_) => Some("xz"),
+            Self::Lzma(_) => Some("lzma"),
             Self::Zstd(_) => Some("zstd"),
             Self::Bz2(_) => Some("bz2"),
         }
@@ -194,7 +221,7 @@ impl Content {
         match self {
             Self::Plain(stored) => stored,
             Self::Gz(decoder) => decoder,
-            Self::Xz(decoder) => decoder,
+            Self::Xz(decoder) | Self::Lzma(decoder) => decoder,
             Self::Zstd(decoder) => decoder,
             Self::Bz2(decoder) => decoder,
         }
@@ -204,7 +231,7 @@ impl Content {
         match self {
             Self::Plain(stored) => stored,
             Self::Gz(decoder) => decoder.get_ref(),
-            Self::Xz(decoder) => decoder.get_ref(),
+            Self::Xz(decoder) | Self::Lzma(decoder) => decoder.get_ref(),
             Self::Zstd(decoder) => decoder.get_ref(),
             Self::Bz2(decoder) => decoder.get_ref(),
         }
@@ -214,7 +241,7 @@ impl Content {
         match self {
             Self::Plain(stored) => stored,
             Self::Gz(decoder) => decoder.get_mut(),
-            Self::Xz(decoder) => decoder.get_mut(),
+            Self::Xz(decoder) | Self::Lzma(decoder) => decoder.get_mut(),
             Self::Zstd(decoder) => decoder.get_mut(),
             Self::Bz2(decoder) => decoder.get_mut(),
         }
@@ -224,6 +251,12 @@ impl Content {
 /// What a frame of zstd that begins so says of the bytes that come out of it; other compressions say it at the end.
 fn announced_bytes(head: &[u8]) -> Option<u64> {
     zstd::zstd_safe::get_frame_content_size(head).ok().flatten()
+}
+
+/// Whether these bytes can begin the size behind the header of lzma.
+fn is_lzma_size(bytes: &[u8]) -> bool {
+    let is_unknown = bytes.iter().all(|&byte| byte == 0xff);
+    bytes.len() == MAGIC_BYTES - 5 && (is_unknown || bytes[4] == 0 || bytes[4] < 4)
 }
 
 /// Whether a block or the end of a bz2 stream begins here; a file cut inside the mark is still a
@@ -357,7 +390,7 @@ impl Source {
         &self.file
     }
 
-    /// `gz`, `xz`, `zstd` or `bz2`.
+    /// `gz`, `xz`, `lzma`, `zstd` or `bz2`.
     pub(crate) fn compression(&self) -> Option<&'static str> {
         self.content.compression()
     }
@@ -476,6 +509,14 @@ impl Source {
             "write it to a file that is not compressed once more",
             limit_bytes,
         )
+    }
+
+    /// Bytes behind compressed data that were passed over because they are none.
+    pub(crate) fn trailing_bytes(&self) -> u64 {
+        match &self.content {
+            Content::Gz(decoder) => decoder.trailing_bytes(),
+            _ => 0,
+        }
     }
 
     /// Reads what the format left unread and returns the SHA-256 of all stored bytes and their

@@ -158,6 +158,30 @@ fn damaged_traces_give_errors_or_valid_requests() {
     assert_little_memory();
 }
 
+/// The columns of a table may be named, and then any text is one.
+#[test]
+fn damaged_tables_of_named_columns_give_errors_or_valid_requests() {
+    const TABLE: &str =
+        "when;cmd;lba;nsect;vm\n1.5;RD;8;8;a\n2e3;WS;16;8;\"a;b\"\n-1;T;0;8;b\n4;RD;0;8;a\n";
+    const FORMAT: &str = "csv:sep=;,op=cmd,address=lba*512,size=nsect*512,time=when:ms,stream=vm+cmd,\
+                          read=RD,write=WS,discard=T";
+    let mut random = Random(0x0c10_cc4a_4d02);
+    let text = TABLE.as_bytes().to_vec();
+    let (mut errors, mut traces) = (0_u64, 0_u64);
+    for _ in 0..MUTANTS_OF_AN_EXCERPT {
+        let mut bytes = text.repeat(3);
+        mutate(&mut bytes, std::slice::from_ref(&text), &mut random);
+        match read(&bytes, Some(FORMAT)) {
+            Ok(_) => traces += 1,
+            Err(error) => {
+                errors += 1;
+                assert_one_sentence(&error.to_string());
+            }
+        }
+    }
+    assert!(errors > 0 && traces > 0, "{errors} errors, {traces} traces");
+}
+
 /// The most memory this process ever had, where the system tells.
 fn assert_little_memory() {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {

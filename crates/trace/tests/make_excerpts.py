@@ -123,6 +123,46 @@ def drmemtrace() -> None:
     write("drmemtrace.bin", data, "op,address,size,stream", rows)
 
 
+def blktrace() -> None:
+    """In both byte orders: a message, other actions, a mapped device, a flush, FUA, a discard, a packet command."""
+    queued, issued, completed, remapped = 1, 7, 8, 15
+    reads, writes, flushes, sync, packets, notifies, ahead, discards, fua = (
+        1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 9, 1 << 10, 1 << 11, 1 << 13, 1 << 15
+    )  # fmt: skip
+    disk, mapped = 8 << 20 | 16, 253 << 20
+    events = [
+        (0, notifies, 0, 0, disk, b"blkparse"),
+        (queued, reads, 8, 4096, disk, b""),
+        (issued, reads, 8, 4096, disk, b""),
+        (queued, writes | sync, 2048, 8192, mapped, b""),
+        (remapped, writes | sync, 6144, 8192, disk, pack(">IIQ", mapped, disk, 2048)),
+        (queued, writes | sync, 6144, 8192, disk, b""),
+        (queued, writes | flushes, 0, 0, disk, b""),
+        (queued, writes | fua | sync, 16, 512, disk, b""),
+        (queued, writes | discards, 0, 1 << 20, disk, b""),
+        (queued, reads | packets, 0, 36, disk, b"\x12\0\0\0\x24\0"),
+        (queued, reads | ahead, 1 << 31, 131072, disk, b""),
+        (completed, reads, 8, 4096, disk, b""),
+        (queued, reads, 24, 4096, mapped, b""),
+    ]
+    counted = {1: "8,16", 3: "253,0", 7: "8,16", 10: "8,16", 12: "253,0"}
+    rows = []
+    for order, name in (("<", "little"), (">", "big")):
+        data, rows = b"", []
+        for index, (action, categories, sector, size, device, more) in enumerate(events):
+            time_ns = 1000 * index
+            data += pack(
+                f"{order}IIQQIIIIIHH",
+                *(0x65617407, index + 1, time_ns, sector, size),
+                *(action | categories << 16, 1234, device, index % 2, 0, len(more)),
+            )
+            data += more
+            if index in counted:
+                op = "W" if categories & writes else "R"
+                rows.append((op, sector * 512, size, time_ns, f'"{counted[index]}"'))
+        write(f"blktrace.{name}.bin", data, "op,address,size,time_ns,stream", rows)
+
+
 def objects() -> list[tuple]:
     """Requests of a cache: time in s, object, size, operation, owner, next request."""
     requests = []
@@ -176,5 +216,5 @@ def lcs() -> None:
 
 
 if __name__ == "__main__":
-    for excerpt in (hp_srt, vscsi, champsim, drmemtrace, oracle_general, lcs):
+    for excerpt in (hp_srt, vscsi, champsim, drmemtrace, blktrace, oracle_general, lcs):
         excerpt()

@@ -176,6 +176,14 @@ impl Streams {
         Self::Names(Box::default())
     }
 
+    /// The number of a stream that was met by its name.
+    pub(crate) fn known(&self, name: &[u8]) -> Option<u32> {
+        match self {
+            Self::Names(names) => names.numbers.get(name).copied(),
+            Self::Undecided | Self::Numbers => None,
+        }
+    }
+
     /// The number of a stream.
     pub(crate) fn number(&mut self, field: &[u8], report: &mut ReadReport) -> Result<u32, Fault> {
         if let Self::Undecided = self {

@@ -2,7 +2,8 @@
 
 use crate::scan;
 
-/// Fields between commas. Blanks around a field are not part of it.
+/// Fields between commas. Blanks around a field are not part of it, nor are quotes around all of it; a comma in quotes ends
+/// no field.
 pub(crate) struct CommaFields<'a> {
     /// What follows the last comma; none when the last field was taken.
     rest: Option<&'a [u8]>,
@@ -59,6 +60,22 @@ impl<'a> CommaFields<'a> {
         Some(value)
     }
 
+    /// A field that begins with a quote; text may follow its end, as in `"a, b" (17)`.
+    #[cold]
+    fn quoted(&mut self, rest: &'a [u8]) -> &'a [u8] {
+        let mut in_quotes = false;
+        let end = rest.iter().position(|&byte| {
+            in_quotes ^= byte == b'"';
+            byte == b',' && !in_quotes
+        });
+        self.rest = end.map(|end| &rest[end + 1..]);
+        let field = scan::trimmed(&rest[..end.unwrap_or(rest.len())]);
+        match field {
+            [b'"', inside @ .., b'"'] if !inside.contains(&b'"') => scan::trimmed(inside),
+            _ => field,
+        }
+    }
+
     /// Whether there is no further field: nothing if there is one.
     pub(crate) fn end(&mut self) -> Option<()> {
         self.next().is_none().then_some(())
@@ -77,6 +94,9 @@ impl<'a> Iterator for CommaFields<'a> {
         {
             self.rest = Some(behind);
             return Some(std::slice::from_ref(byte));
+        }
+        if scan::after_blanks(rest).starts_with(b"\"") {
+            return Some(self.quoted(rest));
         }
         let field = match rest.iter().position(|&byte| byte == b',') {
             Some(length) => {
@@ -150,6 +170,15 @@ mod tests {
         let fields: Vec<_> = CommaFields::new(b"a, b ,,\t7").collect();
         assert_eq!(fields, [&b"a"[..], b"b", b"", b"7"]);
         assert_eq!(CommaFields::new(b"").count(), 1);
+    }
+
+    #[test]
+    fn a_comma_in_quotes_ends_no_field() {
+        let line = br#"1, "a, b" (17) ,"2", "c,d" ,"#;
+        let fields: Vec<_> = CommaFields::new(line).collect();
+        assert_eq!(fields, [&b"1"[..], b"\"a, b\" (17)", b"2", b"c,d", b""]);
+        let mut numbers = CommaFields::new(br#""12", 13"#);
+        assert_eq!([numbers.decimal(), numbers.decimal()], [Some(12), Some(13)]);
     }
 
     #[test]

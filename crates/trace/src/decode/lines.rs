@@ -23,7 +23,7 @@ pub(crate) enum Line {
 
 /// A text format: how one line becomes requests. The driver counts malformed lines, finds cut files
 /// and reads ahead.
-pub(crate) trait LineFormat: Default + Send {
+pub(crate) trait LineFormat: Send {
     /// The unit of the times where it can be mistaken; they are then checked for plausibility.
     const TIME_UNIT: Option<TimeUnit> = None;
 
@@ -61,7 +61,7 @@ struct Lines<F> {
 }
 
 /// Opens a text trace; one that is not text is refused.
-pub(crate) fn open<F: LineFormat + 'static>(
+pub(crate) fn open<F: LineFormat + Default + 'static>(
     source: &mut Source,
     output: &mut Output,
 ) -> Result<Box<dyn Decoder>, TraceError> {
@@ -102,7 +102,7 @@ pub(crate) fn open_as<F: LineFormat + 'static>(
 
 /// A text format fits when at least three in four lines of the sample are well-formed and one is a
 /// request.
-pub(crate) fn sniff<F: LineFormat>(sample: &Sample) -> Confidence {
+pub(crate) fn sniff<F: LineFormat + Default>(sample: &Sample) -> Confidence {
     const LINES_TRIED: usize = 400;
     if !sample.is_text() {
         return Confidence::Unfit;

@@ -7,6 +7,7 @@ use crate::error::TraceError;
 use crate::event::{Action, Event};
 use crate::report::ReadReport;
 use crate::request::{Access, AccessKind, Op, Request};
+use crate::scan;
 use crate::source::Source;
 use crate::time_check::TimeCheck;
 
@@ -16,6 +17,11 @@ pub(crate) const BATCH_REQUESTS: usize = 16 * 1024;
 
 /// Names and labels may take this part of the limit on memory: results hold a copy, and pages have to fit beside.
 const SHARE_OF_LIMIT: u64 = 2;
+/// How many bytes a piece of a longer request has: whole blocks of any usual size.
+pub(crate) const PIECE_BYTES: u32 = u32::MAX - (1 << 20) + 1;
+/// No device takes a request as long; it is a number of something else.
+const LONGEST_REQUEST_BYTES: u64 = 1 << 40;
+const PAST_THE_END: &str = "runs past the end of the 64-bit address space";
 
 /// What is wrong with a line or record, as the end of a sentence that begins with its place.
 #[derive(Debug)]
@@ -52,6 +58,8 @@ pub(crate) struct Output {
     pub(crate) has_classes: bool,
     /// Whether requests without a recorded operation are reads.
     pub(crate) assume_reads: bool,
+    /// The last time of the batches before.
+    pub(crate) last_time_ns: u64,
     /// Where the unit of the trace's times can be mistaken.
     pub(crate) time_check: Option<TimeCheck>,
     pub(crate) kept: Kept,
@@ -119,7 +127,8 @@ impl Output {
     #[inline(always)]
     pub(crate) fn request(&mut self, request: Request) -> Result<(), Fault> {
         let is_inside = request.address.checked_add(u64::from(request.bytes)).is_some();
-        let is_ordinary = request.bytes > 0 && is_inside;
+        let has_time = request.time_ns != Some(scan::UNREADABLE_TIME_NS);
+        let is_ordinary = request.bytes > 0 && is_inside && has_time;
         if is_ordinary && self.cpu_cache.is_none() && self.events.is_none() {
             self.requests.push(request);
             return Ok(());
@@ -127,8 +136,61 @@ impl Output {
         self.other_request(request)
     }
 
+    /// Takes the events of a request of this many bytes, which `event` makes of the offset and bytes of each piece.
+    pub(crate) fn event_of(
+        &mut self,
+        size_bytes: u64,
+        event: impl Fn(u64, u32) -> Event,
+    ) -> Result<(), Fault> {
+        if let Ok(bytes) = u32::try_from(size_bytes) {
+            return self.event(event(0, bytes));
+        }
+        if size_bytes > LONGEST_REQUEST_BYTES {
+            return Err("has a size above 1 TiB".into());
+        }
+        self.report.long_requests += 1;
+        let mut offset = 0;
+        while offset < size_bytes {
+            let bytes = (size_bytes - offset).min(PIECE_BYTES.into());
+            self.event(event(offset, bytes as u32))?;
+            offset += bytes;
+        }
+        Ok(())
+    }
+
+    /// Takes a request of this many bytes, whatever it says itself: one of 4 GiB or more is read in pieces.
+    #[inline(always)]
+    pub(crate) fn request_of(&mut self, size_bytes: u64, request: Request) -> Result<(), Fault> {
+        match u32::try_from(size_bytes) {
+            Ok(bytes) => self.request(Request { bytes, ..request }),
+            Err(_) => self.long_request(size_bytes, request),
+        }
+    }
+
+    #[cold]
+    fn long_request(&mut self, size_bytes: u64, request: Request) -> Result<(), Fault> {
+        if size_bytes > LONGEST_REQUEST_BYTES {
+            return Err("has a size above 1 TiB".into());
+        }
+        if request.address.checked_add(size_bytes - 1).is_none() {
+            return Err(PAST_THE_END.into());
+        }
+        self.report.long_requests += 1;
+        let (mut address, mut rest) = (request.address, size_bytes);
+        while rest > 0 {
+            let bytes = rest.min(PIECE_BYTES.into());
+            self.request(Request { address, bytes: bytes as u32, ..request })?;
+            (address, rest) = (address.saturating_add(bytes), rest - bytes);
+        }
+        Ok(())
+    }
+
     #[inline(never)]
     fn other_request(&mut self, request: Request) -> Result<(), Fault> {
+        if request.time_ns == Some(scan::UNREADABLE_TIME_NS) {
+            let time_ns = Some(self.time_before());
+            return self.request(Request { time_ns, ..request });
+        }
         if self.cpu_cache.is_some() {
             let kind = if request.op == Op::Read { AccessKind::Load } else { AccessKind::Store };
             return self.access(Access { kind, address: request.address, bytes: request.bytes });
@@ -141,6 +203,15 @@ impl Output {
             }
         }
         Ok(())
+    }
+
+    /// The time of the request or event before, for one whose own cannot be read; counted for the report.
+    fn time_before(&mut self) -> u64 {
+        self.report.unreadable_times += 1;
+        let events = self.events.iter().flatten().filter_map(|event| event.time_ns);
+        let of_event = events.last();
+        let of_request = self.requests.last().and_then(|request| request.time_ns);
+        of_request.or(of_event).unwrap_or(self.last_time_ns)
     }
 
     /// Takes an access of a processor, through the CPU cache if there is one.
@@ -161,6 +232,10 @@ impl Output {
     pub(crate) fn event(&mut self, event: Event) -> Result<(), Fault> {
         if !self.does_something(&event.action)? {
             return Ok(());
+        }
+        if event.time_ns == Some(scan::UNREADABLE_TIME_NS) {
+            let time_ns = Some(self.time_before());
+            return self.event(Event { time_ns, ..event });
         }
         match (&mut self.events, event.request()) {
             (Some(events), request) => {
@@ -197,7 +272,7 @@ impl Output {
             return Ok(false);
         };
         if address.checked_add(u64::from(to_last_byte)).is_none() {
-            return Err("runs past the end of the 64-bit address space".into());
+            return Err(PAST_THE_END.into());
         }
         Ok(true)
     }

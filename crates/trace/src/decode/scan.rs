@@ -144,18 +144,43 @@ pub(crate) fn leading_plain_field(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 /// digits below one nanosecond are cut.
 #[inline]
 pub(crate) fn time_ns(field: &[u8], unit_ns: u64) -> Option<u64> {
+    plain_time_ns(field, unit_ns).or_else(|| odd_time_ns(field, unit_ns))
+}
+
+#[inline]
+fn plain_time_ns(field: &[u8], unit_ns: u64) -> Option<u64> {
     let (whole, rest) = leading_decimal(field)?;
     let time_ns = whole.checked_mul(unit_ns)?;
     match rest {
         [] | [b'.'] => Some(time_ns),
-        [b'.', digits @ ..] => {
-            let (kept, below) = digits.split_at(digits.len().min(unit_ns.ilog10() as usize));
-            if !below.iter().all(u8::is_ascii_digit) {
-                return None;
-            }
+        [b'.', digits @ ..] if digits.iter().all(u8::is_ascii_digit) => {
+            let kept = &digits[..digits.len().min(unit_ns.ilog10() as usize)];
             let fraction = if kept.is_empty() { 0 } else { decimal(kept)? };
             time_ns.checked_add(fraction * (unit_ns / 10_u64.pow(kept.len() as u32)))
         }
+        _ => None,
+    }
+}
+
+/// A time that stands in its field but cannot be read: the request keeps the time of the one before. No clock comes
+/// as far.
+pub(crate) const UNREADABLE_TIME_NS: u64 = u64::MAX;
+
+/// A time as few programs write it: with an exponent (`9.1e-05`), or unreadable: below zero, or no number (`nan`, `-`).
+#[cold]
+pub(crate) fn odd_time_ns(field: &[u8], unit_ns: u64) -> Option<u64> {
+    if matches!(field, b"-" | b"nan" | b"NaN" | b"NA" | b"null" | b"None") {
+        return Some(UNREADABLE_TIME_NS);
+    }
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    if !field.iter().all(is_of_number) {
+        return None;
+    }
+    let time: f64 = std::str::from_utf8(field).ok()?.parse().ok()?;
+    let time_ns = (time * unit_ns as f64).round();
+    match time_ns {
+        _ if time_ns < 0.0 => Some(UNREADABLE_TIME_NS),
+        _ if time_ns < u64::MAX as f64 => Some(time_ns as u64),
         _ => None,
     }
 }
@@ -170,6 +195,18 @@ pub(crate) fn leading_time_ns(bytes: &[u8], unit_ns: u64) -> Option<(u64, &[u8])
     let (fraction, rest) = leading_decimal(digits)?;
     let missing_digits = (unit_ns.ilog10() as usize).checked_sub(digits.len() - rest.len())?;
     Some((time_ns.checked_add(fraction * POWERS_OF_TEN[missing_digits])?, rest))
+}
+
+/// A whole number as programs write it that know only fractions: `4096.0`, `1e6`.
+#[cold]
+pub(crate) fn whole_number(field: &[u8]) -> Option<u64> {
+    /// Whole numbers above it are not exact in 64 bits of floating point.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if !field.first().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let number: f64 = std::str::from_utf8(field).ok()?.parse().ok()?;
+    (number.fract() == 0.0 && number < EXACT).then_some(number as u64)
 }
 
 /// `R`, `W`, `read` or `write` in either case.
@@ -266,9 +303,18 @@ mod tests {
             time_ns(b"1456135200.013118000", 1_000_000_000),
             Some(1_456_135_200_013_118_000)
         );
-        for malformed in [&b""[..], b".5", b"1.5s", b"1.0000000000s", b"-1", b"1e9", b"20000000000"]
-        {
+        for malformed in [&b""[..], b"1.5s", b"1.0000000000s", b"1e", b"1e99", b"20000000000"] {
             assert_eq!(time_ns(malformed, 1_000_000_000), None);
+        }
+    }
+
+    #[test]
+    fn times_may_have_exponents_or_be_unreadable() {
+        assert_eq!(time_ns(b"9.1e-05", 1_000_000_000), Some(91_000));
+        assert_eq!(time_ns(b"1E3", 1_000), Some(1_000_000));
+        assert_eq!(time_ns(b".5", 1_000_000_000), Some(500_000_000));
+        for unreadable in [&b"-1"[..], b"-0.5", b"-2e3", b"nan", b"-"] {
+            assert_eq!(time_ns(unreadable, 1_000_000_000), Some(UNREADABLE_TIME_NS));
         }
     }
 

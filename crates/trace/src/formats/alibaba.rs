@@ -24,14 +24,16 @@
 //! **Source**: Li and others: An In-Depth Analysis of Cloud Block Storage Workloads in Large-Scale
 //! Production, IISWC 2020, and the repository `alibaba/block-traces`.
 
+use crate::evidence::Evidence;
 use crate::fields::CommaFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
+use crate::sample::Sample;
 use crate::scan;
 use crate::target::{Entry, StreamField, Target, TimeField, append, letter};
-use crate::units;
+use crate::units::{self, SECTOR_BYTES};
 
 pub(super) const FORMAT: Format = Format::text::<Alibaba>(
     "alibaba",
@@ -39,7 +41,8 @@ pub(super) const FORMAT: Format = Format::text::<Alibaba>(
     include_str!("alibaba.rs"),
 )
 .with_streams_of("volume")
-.written_as(TARGETS);
+.written_as(TARGETS)
+.doubted_by(doubt);
 
 const TARGETS: &[Target] = &[Target {
     time: Some(TimeField::MICROSECONDS),
@@ -48,6 +51,16 @@ const TARGETS: &[Target] = &[Target {
 }];
 
 const MICROSECOND_NS: u64 = 1_000;
+
+/// Five columns, one of which is R or W, may have other units.
+fn doubt(sample: &Sample) -> Option<String> {
+    let table = Evidence::between_commas(sample);
+    table
+        .rises_like_a_time(1, "a device")
+        .or_else(|| table.not_multiples(3, SECTOR_BYTES, "offsets"))
+        .or_else(|| table.not_multiples(4, SECTOR_BYTES, "lengths"))
+        .or_else(|| table.does_not_rise(5))
+}
 
 #[derive(Default)]
 struct Alibaba;
@@ -62,13 +75,11 @@ impl LineFormat for Alibaba {
         let op = fields.next().and_then(scan::op).ok_or("has no R or W in field 2")?;
         let address = fields.decimal().ok_or("has no decimal offset in field 3")?;
         let size_bytes = fields.decimal().ok_or("has no decimal length in field 4")?;
-        let time_us = fields.decimal().ok_or("has no whole microseconds in field 5")?;
+        let time_ns = fields.time_ns(MICROSECOND_NS).ok_or("has no microseconds in field 5")?;
         fields.end().ok_or("does not end after the time in field 5")?;
-        let time_ns =
-            time_us.checked_mul(MICROSECOND_NS).ok_or("has a time after the year 2554")?;
-        let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(device)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        output
+            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -17,15 +17,19 @@
 //! | time | seconds from the start of the trace |
 //! | process | ignored |
 //! | action | what happened to the request: `Q` queued, `D` sent to the device, `C` completed … |
-//! | RWBS | contains `R` when it reads, `W` when it writes; `D` discards, `N` neither; an `F` in front flushes first, one behind `W` forces unit access |
+//! | RWBS | read by place: an `F` in front flushes first; then `R` reads, `W` writes, `D` discards, `ZA` appends to a zone, `ZR` resets one, `N` does neither; an `F` behind `W` forces unit access |
 //! | sector `+` sectors | of 512 bytes; absent if no data is transferred |
 //! | name | of the process; ignored |
 //!
 //! - A request shows in several lines, so **one action is read**: `Q`, what programs asked for, if
 //!   it occurs in the first 64 KiB, otherwise `D`, what the device was asked for after merging and
-//!   scheduling. A note says which.
-//! - Devices that are built on others (dm, md, partitions) show the same request once each; they are
-//!   streams of their own.
+//!   scheduling, `I`, or `C`, what the device has done. A note says which.
+//! - Devices that are built on others (dm, md) show the same request once each. Lines of action `A` tell when a device
+//!   passes a request on: it is counted once, for the upper device, if that is traced too. Without such lines both are
+//!   counted, as streams of their own.
+//! - A zone append is a write behind the one before it, from the zone's start on; a reset discards the zone. Other
+//!   operations on zones are left out.
+//! - Several outputs may stand one behind the other.
 //!
 //! - Discards, flushes and writes that force unit access are events: write buffers take them as TRIM,
 //!   FLUSH and FUA, a page cache as discards and syncs of the device. Other commands leave discards and
@@ -37,14 +41,14 @@
 //!
 //! **Source**: blkparse(1) and blkparse_fmt.c of blktrace.
 
+use crate::block_requests::{Asked, BlockRequest, BlockRequests, StackedDevices, What};
 use crate::columns::Streams;
 use crate::error::TraceError;
-use crate::event::{Action as EventAction, Event};
 use crate::fields::BlankFields;
 use crate::format::{Decoder, Format};
 use crate::lines::{self, Line, LineFormat};
 use crate::output::{Fault, Output};
-use crate::request::Op;
+use crate::report::ReadReport;
 use crate::sample::Sample;
 use crate::scan;
 use crate::source::Source;
@@ -64,7 +68,7 @@ pub(super) const FORMAT: Format = Format {
 
 const TARGETS: &[Target] = &[Target {
     extent: Extent::SECTORS,
-    time: Some(TimeField::NANOSECONDS),
+    time: Some(TimeField::NANOSECONDS.from_start()),
     streams: StreamField::Names {
         given: |name| is_device(name.as_bytes()).then(|| name.to_owned()),
         numbered: |stream| format!("0,{stream}"),
@@ -75,21 +79,24 @@ const TARGETS: &[Target] = &[Target {
 
 fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
     let sample = Sample::new(source.head(), source.head_is_all());
-    let action =
-        if !has_request(&sample, QUEUED) && has_request(&sample, SENT) { SENT } else { QUEUED };
+    let (action, what) =
+        ACTIONS.into_iter().find(|(action, _)| has_request(&sample, action)).unwrap_or(ACTIONS[0]);
     output.holds_events = true;
     let decoder = lines::open_as(BlkParse::of(Some(action)), source, output)?;
-    output.report.notes.push(if action == QUEUED {
-        "requests are the lines of action Q, what programs asked for".to_owned()
-    } else {
-        "requests are the lines of action D, what the device was asked for".to_owned()
-    });
+    let action = String::from_utf8_lossy(action);
+    output.report.notes.push(format!("requests are the lines of action {action}, {what}"));
     Ok(decoder)
 }
 
 type Action = &'static [u8];
-const QUEUED: Action = b"Q";
-const SENT: Action = b"D";
+
+/// The actions that show requests, the most telling first, and what they are.
+const ACTIONS: [(Action, &str); 4] = [
+    (b"Q", "what programs asked for"),
+    (b"D", "what the device was asked for"),
+    (b"I", "what was put before the device"),
+    (b"C", "what the device has done"),
+];
 
 fn has_request(sample: &Sample, action: Action) -> bool {
     let mut format = BlkParse::of(Some(action));
@@ -98,19 +105,51 @@ fn has_request(sample: &Sample, action: Action) -> bool {
 }
 
 struct BlkParse {
-    /// The action whose lines are requests; both, to recognize the format, without it.
+    /// The action whose lines are requests; all of them, to recognize the format, without it.
     action: Option<Action>,
     devices: Streams,
     in_summary: bool,
+    outputs: u64,
+    requests: BlockRequests,
+    stacked: StackedDevices,
 }
 
 impl BlkParse {
     fn of(action: Option<Action>) -> Self {
-        Self { action, devices: Streams::of_names(), in_summary: false }
+        Self {
+            action,
+            devices: Streams::of_names(),
+            in_summary: false,
+            outputs: 1,
+            requests: BlockRequests::default(),
+            stacked: StackedDevices::default(),
+        }
     }
 
     fn takes(&self, action: &[u8]) -> bool {
-        self.action.map_or(action == QUEUED || action == SENT, |taken| taken == action)
+        match self.action {
+            Some(taken) => taken == action,
+            None => ACTIONS.iter().any(|(known, _)| *known == action),
+        }
+    }
+
+    /// Remembers a request that goes on to another device if it was counted already: `+ 8 <- (253,0) 1000`.
+    fn remap(
+        &mut self,
+        device: &[u8],
+        fields: BlankFields,
+        output: &mut Output,
+    ) -> Result<(), Fault> {
+        let mut fields = fields.skip(1);
+        let sector = fields.next().and_then(scan::decimal).ok_or("has no sector in field 8")?;
+        let from = fields.nth(3).unwrap_or_default();
+        let from = from.strip_prefix(b"(").and_then(|from| from.strip_suffix(b")"));
+        let from = from.filter(|from| is_device(from)).ok_or("has no device behind the <-")?;
+        if let Some(upper) = self.devices.known(from).filter(|_| from != device) {
+            let below = self.devices.number(device, &mut output.report)?;
+            self.stacked.pass_on(upper, below, sector);
+        }
+        Ok(())
     }
 }
 
@@ -127,9 +166,60 @@ impl LineFormat for BlkParse {
             return Ok(Line::Passed);
         }
         self.in_summary |= begins_summary(text);
+        let head = Head::read(text);
         if self.in_summary {
-            return Ok(passed(output, "lines of the summary"));
+            if head.is_err() {
+                return Ok(passed(output, "lines of the summary"));
+            }
+            self.in_summary = false;
+            self.outputs += 1;
         }
+        let Head { device, time_ns, action, mut fields } = head?;
+        if action == b"A" && self.action == Some(ACTIONS[0].0) {
+            self.remap(device, fields, output)?;
+            return Ok(passed(output, "lines of other actions"));
+        }
+        if !self.takes(action) {
+            return Ok(passed(output, "lines of other actions"));
+        }
+        let asked = Asked::of_letters(fields.next().ok_or("has no RWBS in field 7")?);
+        let sectors = sectors(fields)?;
+        let has_no_data = sectors.is_none() || matches!(asked.what, What::Other(_));
+        if has_no_data && !asked.flushes_first {
+            let request = BlockRequest { stream: 0, time_ns: Some(time_ns), asked, sectors };
+            return self.requests.tell(request, output);
+        }
+        let stream = self.devices.number(device, &mut output.report)?;
+        if let Some((sector, _)) = sectors
+            && self.stacked.is_counted(stream, sector)
+        {
+            return Ok(passed(output, "requests that another device passed on"));
+        }
+        let time_ns = Some(time_ns);
+        self.requests.tell(BlockRequest { stream, time_ns, asked, sectors }, output)
+    }
+
+    fn end(&mut self, report: &mut ReadReport) {
+        self.stacked.note(report);
+        if self.outputs > 1 {
+            report.notes.push(format!(
+                "{} outputs of blkparse stand one behind the other; each has times of its own",
+                self.outputs
+            ));
+        }
+    }
+}
+
+/// The first six fields of a line, and what follows.
+struct Head<'a> {
+    device: &'a [u8],
+    time_ns: u64,
+    action: &'a [u8],
+    fields: BlankFields<'a>,
+}
+
+impl<'a> Head<'a> {
+    fn read(text: &'a [u8]) -> Result<Self, Fault> {
         let mut fields = BlankFields::new(text);
         let device = fields.next().filter(|device| is_device(device));
         let device = device.ok_or("has no device such as 8,0 in field 1")?;
@@ -139,57 +229,7 @@ impl LineFormat for BlkParse {
         let time_ns = time.ok_or("has no time in seconds in field 4")?;
         fields.decimal().ok_or("has no decimal process in field 5")?;
         let action = fields.next().ok_or("has no action in field 6")?;
-        if !self.takes(action) {
-            return Ok(passed(output, "lines of other actions"));
-        }
-        let kind = fields.next().ok_or("has no RWBS in field 7")?;
-        let range = sectors(fields)?;
-        let flushes = kind.starts_with(b"F");
-        let what = match (what(kind), range) {
-            (Some(what), Some(_)) => Some(what),
-            _ if flushes => None,
-            _ => return Ok(passed(output, "requests without data")),
-        };
-        let stream = self.devices.number(device, &mut output.report)?;
-        let mut tell =
-            |action| output.event(Event { object: stream, time_ns: Some(time_ns), action });
-        if flushes {
-            tell(EventAction::Sync)?;
-        }
-        let Some((what, (sector, sectors))) = what.zip(range) else { return Ok(Line::Taken) };
-        if what == What::Discard {
-            let (address, bytes) = units::long_sector_range(sector, sectors)?;
-            tell(EventAction::Discard { address, bytes })?;
-            return Ok(Line::Taken);
-        }
-        let (address, bytes) = units::sector_range(sector, sectors)?;
-        tell(match what {
-            What::ForcedWrite => EventAction::ForcedWrite { address, bytes },
-            What::Write => EventAction::Memory { op: Op::Write, address, bytes },
-            _ => EventAction::Memory { op: Op::Read, address, bytes },
-        })?;
-        Ok(Line::Taken)
-    }
-}
-
-/// What RWBS says beside flushing first.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
-    Read,
-    Write,
-    ForcedWrite,
-    Discard,
-}
-
-/// What a field such as `FWFS` says behind its first F.
-fn what(kind: &[u8]) -> Option<What> {
-    let kind = kind.strip_prefix(b"F").unwrap_or(kind);
-    match kind {
-        _ if kind.contains(&b'D') => Some(What::Discard),
-        _ if kind.contains(&b'R') => Some(What::Read),
-        _ if kind.contains(&b'W') && kind.contains(&b'F') => Some(What::ForcedWrite),
-        _ if kind.contains(&b'W') => Some(What::Write),
-        _ => None,
+        Ok(Self { device, time_ns, action, fields })
     }
 }
 
@@ -215,7 +255,7 @@ fn sectors(mut fields: BlankFields) -> Result<Option<(u64, u64)>, Fault> {
     Ok(Some((sector, sectors)))
 }
 
-fn is_device(field: &[u8]) -> bool {
+pub(super) fn is_device(field: &[u8]) -> bool {
     scan::leading_decimal(field)
         .and_then(|(_, rest)| rest.strip_prefix(b","))
         .and_then(scan::decimal)

@@ -25,7 +25,7 @@
 //! **Skipped**: nothing. A record whose branch flags are neither 0 nor 1 is counted as malformed.
 
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format};
+use crate::format::{Confidence, Decoder, Format, no_doubt};
 use crate::output::{Fault, Output};
 use crate::records::{self, RecordFormat, field};
 use crate::request::{Access, AccessKind};
@@ -41,6 +41,7 @@ pub(super) const FORMAT: Format = Format {
     stream_noun: "stream",
     targets: &[],
     sniff,
+    doubt: no_doubt,
     open,
 };
 

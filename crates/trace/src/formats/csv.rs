@@ -28,22 +28,60 @@
 //! - Other columns are ignored, and so is a `time` or `timestamp` without a unit; `clockhand trace
 //!   info` names them.
 //!
+//! - Operations may also be what Linux writes: `RA`, `WS`, `WFS` and so on read and write; `D`, `F`, `N` do neither.
+//!
+//! ## The columns of any table
+//!
+//! A table in text that has other columns is read by naming them: `--trace-format csv:KEY=VALUE,…`, in Python
+//! `Trace(path, format="csv:…")` or a mapping of the same keywords, in an experiment `trace_format`.
+//!
+//! ```text
+//! csv:sep=;,header=yes,op=cmd,address=lba*512,size=nsect*512,time=when_ms:ms,stream=vm,read=R|RD|0,write=W|WS|1
+//! ```
+//!
+//! | key | value |
+//! |---|---|
+//! | `sep` | one character such as `;`, or `comma` (if not given), `tab`, `blank` (any number of blanks) |
+//! | `header` | `yes` or `no`: whether the first line names the columns; it does if a column is given by name |
+//! | `skip` | lines in front of all that |
+//! | `address` | the column of the place |
+//! | `op` | the column of the operation, or `=read` or `=write` for all; without it `--assume-reads` is needed |
+//! | `size` | the column of the size, or a size for all such as `=4KiB`; 1 byte if not given |
+//! | `time` | the column of the time with its unit: `:s`, `:ms`, `:us`, `:ns` or `:100ns` |
+//! | `stream` | the column of the device; several with `+` between them |
+//! | `read`, `write`, `discard`, `ignore` | words of the operation with `|` between them; without them `R`, `W`, `read`, `write` and Linux's letters |
+//!
+//! - A column is its name or its number from 1. A name with one of `,*:+="'|` stands in quotes, and so does a number that is
+//!   a name.
+//! - `*512` or `*4KiB` behind a column multiplies, `:hex` reads digits without `0x` as hexadecimal: `address=blk:hex*4096`.
+//! - Times in exponents are read; one that is below zero or missing is that of the request before, counted in a note.
+//! - The error about a table that no format fits offers this line, filled in as far as the table allows; `clockhand trace
+//!   info` shows the first requests as they are understood.
+//!
 //! **Skipped**: blank lines and comments, silently. Every other line that is not a request is counted as
 //! malformed.
 
-use csv_core::{ReadRecordResult, Reader};
-use memchr::memchr;
+mod fields;
+mod named;
+mod notation;
+mod offer;
 
 use crate::columns::{Columns, Role, Streams, TimeColumn};
-use crate::format::{Confidence, Format};
+use crate::error::TraceError;
+use crate::format::{Confidence, Decoder, Format};
 use crate::labels;
-use crate::lines::{Line, LineFormat};
+use crate::lines::{self, Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
 use crate::sample::{Sample, quoted};
 use crate::scan;
+use crate::source::Source;
 use crate::target::{Entry, Head, StreamField, Target, TimeField, append, letter};
 use crate::view::RecordClass;
+use fields::Fields;
+use named::Named;
+use notation::{Meaning, Notation, usual_meaning};
+pub(crate) use offer::offer;
 
 pub(super) const FORMAT: Format = Format {
     sniff,
@@ -193,7 +231,14 @@ impl LineFormat for Csv {
             .into());
         }
         let field = |index| scan::trimmed(self.fields.get(index));
-        let op = scan::op(field(columns.op)).ok_or_else(|| not_an_op(field(columns.op)))?;
+        let op = match usual_meaning(field(columns.op)) {
+            Some(Meaning::Request(op)) => op,
+            Some(Meaning::Other(what)) => {
+                output.report.pass_over(what);
+                return Ok(Line::Passed);
+            }
+            None => return Err(not_an_op(field(columns.op))),
+        };
         let address = scan::decimal_or_hex(field(columns.address))
             .ok_or("has no address that is a decimal or 0x number of 64 bits")?;
         let size = match columns.size {
@@ -201,7 +246,6 @@ impl LineFormat for Csv {
                 .ok_or("has no size that is a decimal or 0x number")?,
             None => 1,
         };
-        let bytes = u32::try_from(size).map_err(|_| "has a size above 4294967295 bytes")?;
         let time_ns = match columns.time {
             Some(TimeColumn { index, unit_ns: Some(unit_ns) }) => Some(
                 scan::time_ns(field(index), unit_ns)
@@ -217,7 +261,7 @@ impl LineFormat for Csv {
             Some(index) => Some(class(field(index))?),
             None => None,
         };
-        output.request(Request { op, address, bytes, stream, time_ns, class })?;
+        output.request_of(size, Request { op, address, bytes: 0, stream, time_ns, class })?;
         Ok(Line::Taken)
     }
 }
@@ -237,87 +281,26 @@ fn class(field: &[u8]) -> Result<RecordClass, Fault> {
     Ok(class.ok_or_else(|| format!("has the class {}, none of I, R, A, W", quoted(field)))?)
 }
 
+/// Opens a table whose columns its user names: the text behind `csv:`.
+pub(crate) fn open_named(
+    notation: &str,
+    source: &mut Source,
+    output: &mut Output,
+) -> Result<Box<dyn Decoder>, TraceError> {
+    let notation =
+        Notation::parse(notation).map_err(|reason| TraceError::ColumnsOfText { reason })?;
+    if notation.op.is_none() && !output.assume_reads {
+        return Err(TraceError::NoOperationColumn { file: source.file().to_owned() });
+    }
+    lines::open_as(Named::new(notation), source, output)
+}
+
 #[cold]
 fn not_an_op(field: &[u8]) -> Fault {
     match field {
         b"0" | b"1" => "has the operation 0 or 1, which formats use both ways; write R or W".into(),
         _ => format!("has the operation {}, which is none of R, W, read, write", quoted(field))
             .into(),
-    }
-}
-
-/// The fields of one line, unquoted; the buffers are kept from line to line.
-struct Fields {
-    splitter: Reader,
-    text: Vec<u8>,
-    ends: Vec<usize>,
-    count: usize,
-}
-
-impl Default for Fields {
-    fn default() -> Self {
-        Self { splitter: Reader::new(), text: Vec::new(), ends: Vec::new(), count: 0 }
-    }
-}
-
-impl Fields {
-    fn split(&mut self, line: &[u8]) {
-        if memchr(b'"', line).is_none() {
-            self.split_unquoted(line);
-        } else {
-            self.split_quoted(line);
-        }
-    }
-
-    /// Most lines have no quotes, and splitting them at their commas is several times as fast.
-    fn split_unquoted(&mut self, line: &[u8]) {
-        self.text.clear();
-        self.ends.clear();
-        for field in line.split(|&byte| byte == b',') {
-            self.text.extend_from_slice(field);
-            self.ends.push(self.text.len());
-        }
-        self.count = self.ends.len();
-    }
-
-    fn split_quoted(&mut self, line: &[u8]) {
-        self.splitter.reset();
-        // Unquoted text is never longer than the line, nor has it more fields than that and one.
-        self.text.resize(line.len() + 1, 0);
-        self.ends.resize(line.len() + 1, 0);
-        let (mut input, mut text_length) = (line, 0);
-        self.count = 0;
-        loop {
-            let (result, taken, written, ended) = self.splitter.read_record(
-                input,
-                &mut self.text[text_length..],
-                &mut self.ends[self.count..],
-            );
-            input = &input[taken..];
-            text_length += written;
-            self.count += ended;
-            match result {
-                // An empty input after the line's last byte tells the splitter that the record is
-                // over.
-                ReadRecordResult::InputEmpty => {}
-                ReadRecordResult::OutputFull => self.text.resize(2 * self.text.len(), 0),
-                ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
-                ReadRecordResult::Record | ReadRecordResult::End => return,
-            }
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.count
-    }
-
-    fn get(&self, index: usize) -> &[u8] {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        &self.text[start..self.ends[index]]
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.count).map(|index| self.get(index))
     }
 }
 

@@ -15,12 +15,13 @@
 //! - The address is in bytes: 1 to 16 hexadecimal digits, with or without `0x`.
 //! - There is not a size (each reference touches 1 byte) and no time.
 //!
-//! A trace that consists of decimal digits only may be mistaken for `ramulator`, whose first field counts
-//! instructions: a number above 4 there rules out `dinero`, a letter in an address rules out `ramulator`.
+//! Addresses without any letter may be decimal, and then the table is something else, so that the format must be
+//! named.
 //!
 //! **Skipped**: the escape records `3` and `4`, counted in a note, and blank lines, silently. Every
 //! other line is counted as malformed.
 
+use crate::evidence::Evidence;
 use crate::fields::BlankFields;
 use crate::format::{Confidence, Format};
 use crate::lines::{self, Line, LineFormat};
@@ -33,6 +34,7 @@ use crate::target::{Entry, Extent, Target, append};
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,
     sniff,
+    doubt,
     stream_noun: "stream",
     targets: TARGETS,
     ..Format::text::<Dinero>(
@@ -61,6 +63,13 @@ fn sniff(sample: &Sample) -> Confidence {
     } else {
         Confidence::Unfit
     }
+}
+
+/// Labels and decimal numbers fit too; hexadecimal ones show a letter sooner or later.
+fn doubt(sample: &Sample) -> Option<String> {
+    let table = Evidence::between_blanks(sample);
+    let is_decimal = table.fields(2).all(|address| scan::decimal(address).is_some());
+    is_decimal.then(|| "no address in field 2 has a letter, so that they may be decimal".to_owned())
 }
 
 /// Programs leave the first page alone, so at most one address in four is in it; fields that are no

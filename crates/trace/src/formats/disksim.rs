@@ -27,11 +27,13 @@
 //! **Source**: Bucy, Schindler, Schlosser, Ganger: The DiskSim Simulation Environment, version 4.0,
 //! reference manual.
 
+use crate::evidence::Evidence;
 use crate::fields::BlankFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
+use crate::sample::Sample;
 use crate::scan;
 use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
@@ -43,16 +45,27 @@ pub(super) const FORMAT: Format = Format::text::<DiskSim>(
     include_str!("disksim.rs"),
 )
 .with_streams_of("device")
-.written_as(TARGETS);
+.written_as(TARGETS)
+.doubted_by(doubt);
 
 const TARGETS: &[Target] = &[Target {
     extent: Extent::SECTORS,
-    time: Some(TimeField::NANOSECONDS),
+    time: Some(TimeField::NANOSECONDS.from_start()),
     streams: StreamField::NUMBERS,
     ..Target::new("disksim", write_entry)
 }];
 
 const FLAG_READ: u64 = 1;
+
+/// Flags that are 0 and 1 alone fit other formats too, which are then candidates; a hexadecimal one is a mark.
+fn doubt(sample: &Sample) -> Option<String> {
+    let table = Evidence::between_blanks(sample);
+    let is_plain = |flags: &[u8]| matches!(flags, b"0" | b"1");
+    let is_marked = |flags: &[u8]| scan::decimal(flags).is_none();
+    let unmarked = !table.fields(5).all(is_plain) && !table.fields(5).any(is_marked);
+    let unmarked = unmarked.then(|| "no flags in field 5 are hexadecimal".to_owned());
+    unmarked.or_else(|| table.does_not_rise(1))
+}
 
 #[derive(Default)]
 struct DiskSim;
@@ -72,9 +85,10 @@ impl LineFormat for DiskSim {
         let flags = flags.and_then(scan::hex).ok_or("has no hexadecimal flags in field 5")?;
         fields.end().ok_or("does not end after the flags in field 5")?;
         let op = if flags & FLAG_READ != 0 { Op::Read } else { Op::Write };
-        let (address, bytes) = units::sector_range(sector, sectors)?;
+        let (address, size_bytes) = units::sector_range(sector, sectors)?;
         let stream = units::stream(device)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        output
+            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

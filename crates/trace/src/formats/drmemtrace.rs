@@ -26,7 +26,7 @@
 
 use crate::columns::Streams;
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format};
+use crate::format::{Confidence, Decoder, Format, no_doubt};
 use crate::output::{Fault, Output};
 use crate::records::{self, RecordFormat, field};
 use crate::request::{Access, AccessKind, Request};
@@ -48,6 +48,7 @@ pub(super) const FORMAT: Format = Format {
     stream_noun: "process",
     targets: &[],
     sniff,
+    doubt: no_doubt,
     open,
 };
 

@@ -58,7 +58,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const TARGETS: &[Target] = &[Target {
-    time: Some(TimeField::MICROSECONDS),
+    time: Some(TimeField::MICROSECONDS.from_start()),
     streams: StreamField::NUMBERS,
     made_up: Some("processes, threads, packets and elapsed times are written as 0"),
     ..Target::new("etw", write_entry)
@@ -156,8 +156,8 @@ impl LineFormat for Etw {
         let size_bytes = size_bytes.ok_or("has no hexadecimal size in field 7")?;
         let disk = fields.nth(1).and_then(scan::decimal);
         let stream = units::stream(disk.ok_or("has no decimal disk in field 9")?)?;
-        let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        output
+            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -53,7 +53,6 @@ use crate::scan;
 use crate::source::Source;
 use crate::target::{Entry, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
-use crate::units;
 
 pub(super) const FORMAT: Format = Format {
     sniff,
@@ -69,7 +68,7 @@ pub(super) const FORMAT: Format = Format {
 
 const TARGETS: &[Target] = &[
     Target {
-        time: Some(TimeField::MICROSECONDS),
+        time: Some(TimeField::MICROSECONDS.from_start()),
         endings: &["iolog"],
         streams: FILES,
         ..VERSION_3
@@ -186,9 +185,8 @@ impl LineFormat for FioIolog {
         let address = fields.decimal().ok_or("has no decimal offset after the action")?;
         let length = fields.decimal().ok_or("has no decimal length after the offset")?;
         fields.end().ok_or("does not end after the length")?;
-        let bytes = units::request_bytes(length)?;
         let stream = self.files.number(file, &mut output.report)?;
-        output.request(Request { stream, time_ns, ..Request::new(op, address, bytes) })?;
+        output.request_of(length, Request { stream, time_ns, ..Request::new(op, address, 0) })?;
         Ok(Line::Taken)
     }
 }

@@ -142,8 +142,9 @@ impl LineFormat for Fiu {
         self.device.push(b',');
         self.device.extend_from_slice(minor);
         let stream = self.devices.number(&self.device, &mut output.report)?;
-        let (address, bytes) = units::sector_range(sector, sectors)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        let (address, size_bytes) = units::sector_range(sector, sectors)?;
+        output
+            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -26,11 +26,13 @@
 //!
 //! **Source**: Kurniawan and others: Heimdall, EuroSys 2025, and its repository.
 
+use crate::evidence::Evidence;
 use crate::fields::BlankFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
+use crate::sample::Sample;
 use crate::scan;
 use crate::target::{Decimal, Entry, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
@@ -42,13 +44,23 @@ pub(super) const FORMAT: Format = Format::text::<HeimdallRaw>(
     include_str!("heimdall_raw.rs"),
 )
 .with_streams_of("device")
-.written_as(TARGETS);
+.written_as(TARGETS)
+.doubted_by(doubt);
 
 const TARGETS: &[Target] = &[Target {
-    time: Some(TimeField::NANOSECONDS),
+    time: Some(TimeField::NANOSECONDS.from_start()),
     streams: StreamField::NUMBERS,
     ..Target::new("heimdall-raw", write_entry)
 }];
+
+/// What makes the same columns unfit for disksim and mqsim makes them implausible here.
+fn doubt(sample: &Sample) -> Option<String> {
+    let table = Evidence::between_blanks(sample);
+    table
+        .does_not_rise(1)
+        .or_else(|| table.above(3, 1 << 50, "offsets"))
+        .or_else(|| table.above(4, 1 << 30, "sizes"))
+}
 
 #[derive(Default)]
 struct HeimdallRaw;
@@ -69,9 +81,9 @@ impl LineFormat for HeimdallRaw {
             _ => return Err("has no type 0 or 1 in field 5".into()),
         };
         fields.end().ok_or("does not end after the type in field 5")?;
-        let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(device)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        output
+            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

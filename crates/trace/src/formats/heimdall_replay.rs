@@ -31,19 +31,21 @@
 //! **Source**: Kurniawan and others: Heimdall, EuroSys 2025, and its repository.
 
 use crate::error::TraceError;
+use crate::evidence::Evidence;
 use crate::fields::CommaFields;
 use crate::format::{Decoder, Format};
 use crate::lines::{self, Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::reorder::Reordered;
 use crate::request::{Op, Request};
+use crate::sample::Sample;
 use crate::scan;
 use crate::source::Source;
 use crate::target::{Decimal, Entry, Target, TimeField, append};
 use crate::time_check::TimeUnit;
-use crate::units;
 
 pub(super) const FORMAT: Format = Format {
+    doubt,
     open,
     stream_noun: "stream",
     targets: TARGETS,
@@ -55,7 +57,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const TARGETS: &[Target] = &[Target {
-    time: Some(TimeField::NANOSECONDS),
+    time: Some(TimeField::NANOSECONDS.from_start()),
     orders_by_time: true,
     made_up: Some("latencies are written as 0 and each submission at the time it was due"),
     ..Target::new("heimdall-replay", write_entry)
@@ -66,6 +68,16 @@ fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, Tr
 }
 
 const MILLISECOND_NS: u64 = 1_000_000;
+
+/// Seven numbers may be anything; but what a request returned is its size, nearly always.
+fn doubt(sample: &Sample) -> Option<String> {
+    let table = Evidence::between_commas(sample);
+    let sizes: Vec<_> = table.fields(4).collect();
+    let returned: Vec<_> = table.fields(7).collect();
+    let equal = sizes.iter().zip(&returned).filter(|(size, returned)| size == returned).count();
+    (2 * equal <= sizes.len())
+        .then(|| format!("field 7 is the size in field 4 in {equal} of {} lines", sizes.len()))
+}
 
 #[derive(Default)]
 struct HeimdallReplay;
@@ -93,8 +105,7 @@ impl LineFormat for HeimdallReplay {
             result.and_then(scan::decimal).ok_or("has no decimal result in field 7")?;
         }
         fields.end().ok_or("does not end after the result in field 7")?;
-        let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request::new(op, address, bytes).at(time_ns))?;
+        output.request_of(size_bytes, Request::new(op, address, 0).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

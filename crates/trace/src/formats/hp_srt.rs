@@ -30,7 +30,7 @@
 //! counted as malformed.
 
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format};
+use crate::format::{Confidence, Decoder, Format, no_doubt};
 use crate::output::{Fault, Output};
 use crate::records::{self, LONGEST_RECORD_BYTES, RecordFormat, field};
 use crate::request::{Op, Request};
@@ -54,6 +54,7 @@ pub(super) const FORMAT: Format = Format {
     stream_noun: "disk",
     targets: &[],
     sniff,
+    doubt: no_doubt,
     open,
 };
 

@@ -24,7 +24,7 @@
 //! A line such as `==0== label synthetic: zipf` is a label that `clockhand trace convert` wrote and
 //! `clockhand trace info` shows.
 //!
-//! **Skipped**: blank lines and valgrind's own lines (`==pid==`, `--pid--`, `**pid**`), silently.
+//! **Skipped**: superblocks (`SB address`, with `--trace-superblocks=yes`), counted in a note; blank lines and valgrind's own lines (`==pid==`, `--pid--`, `**pid**`), silently.
 //! Every other line is counted as malformed; a program's own output ends up in the trace unless
 //! `--log-file` keeps them apart.
 
@@ -62,6 +62,10 @@ impl LineFormat for Lackey {
             [b' ', b'M', b' ', fields @ ..] => (&[AccessKind::Load, AccessKind::Store], fields),
             _ if line.starts_with(LABEL) => {
                 output.report.labels.extend(labels::read(&line[LABEL.len()..]));
+                return Ok(Line::Passed);
+            }
+            [b'S', b'B', b' ', ..] => {
+                output.report.pass_over("superblocks");
                 return Ok(Line::Passed);
             }
             _ if scan::trimmed(line).is_empty() || is_valgrinds_own(line) => {

@@ -25,11 +25,13 @@
 //!   says that all requests are reads; so is a trace at its first operation that is not recorded.
 //! - An object is one block of 4096 bytes, as in `oracle-general`.
 //!
+//! - Lifetimes (TTL) are left out: an object that has expired still hits. A note counts the requests that set one.
+//!
 //! **Skipped**: deletes, counted in a note, and requests of size 0, counted. Unknown operations and
 //! negative sizes are counted as malformed.
 
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format};
+use crate::format::{Confidence, Decoder, Format, no_doubt};
 use crate::objects::{self, OBJECT_BYTES, ObjectRequest, Objects};
 use crate::output::{Fault, Output};
 use crate::records::{self, RecordFormat, field};
@@ -52,6 +54,7 @@ pub(super) const FORMAT: Format = Format {
     stream_noun: "tenant",
     targets: TARGETS,
     sniff,
+    doubt: no_doubt,
     open,
 };
 
@@ -109,7 +112,11 @@ fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, Tr
     if layout.op.is_none() {
         objects::require_assumed_reads(source, output)?;
     }
-    records::decoder(Lcs { layout, objects: Objects::default() }, header_bytes, source)
+    records::decoder(
+        Lcs { layout, objects: Objects::default(), lifetimes: 0 },
+        header_bytes,
+        source,
+    )
 }
 
 /// A little-endian integer within a record.
@@ -172,6 +179,7 @@ struct Layout {
     time: Option<Field>,
     op: Option<Field>,
     tenant: Option<Field>,
+    lifetime: Option<Field>,
 }
 
 impl Layout {
@@ -180,7 +188,15 @@ impl Layout {
         let object = Field::unsigned(4, 8);
         if version == 1 {
             let size = Field::unsigned(12, 4);
-            return Ok(Self { record_bytes: 24, object, size, time, op: None, tenant: None });
+            return Ok(Self {
+                record_bytes: 24,
+                object,
+                size,
+                time,
+                op: None,
+                tenant: None,
+                lifetime: None,
+            });
         }
         let (size, op_at, record_bytes) = match version {
             2 => (Field::unsigned(12, 4), 16, 28),
@@ -197,7 +213,8 @@ impl Layout {
         };
         let op = Some(Field::unsigned(op_at, 1));
         let tenant = Some(Field::unsigned(op_at + 1, 3));
-        Ok(Self { record_bytes, object, size, time, op, tenant })
+        let lifetime = (version > 2).then_some(Field::unsigned(op_at + 4, 4));
+        Ok(Self { record_bytes, object, size, time, op, tenant, lifetime })
     }
 
     fn of_fields(header: &[u8]) -> Result<Self, String> {
@@ -236,6 +253,7 @@ impl Layout {
             time: numbered(2)?,
             op: numbered(5)?,
             tenant: numbered(7)?,
+            lifetime: numbered(6)?,
         })
     }
 }
@@ -247,6 +265,8 @@ fn damaged(what: &str) -> String {
 struct Lcs {
     layout: Layout,
     objects: Objects,
+    /// Requests that give their object a lifetime.
+    lifetimes: u64,
 }
 
 impl RecordFormat for Lcs {
@@ -270,6 +290,8 @@ impl RecordFormat for Lcs {
                 }
             }
         };
+        let lifetime = layout.lifetime.and_then(|lifetime| lifetime.get(record));
+        self.lifetimes += u64::from(lifetime.is_some_and(|seconds| seconds > 0));
         let short = |number: Option<Field>| match number {
             Some(number) => number.get(record).and_then(|number| u32::try_from(number).ok()),
             None => Some(0),
@@ -286,6 +308,12 @@ impl RecordFormat for Lcs {
 
     fn note(&self, output: &mut Output) {
         self.objects.note(output);
+        if self.lifetimes > 0 {
+            output.report.notes.push(format!(
+                "{} requests give their object a lifetime (TTL), which is left out: an object that has expired still hits",
+                self.lifetimes
+            ));
+        }
     }
 }
 

@@ -27,11 +27,13 @@
 //!
 //! **Source**: Tavakkol and others: MQSim, FAST 2018, and its repository.
 
+use crate::evidence::Evidence;
 use crate::fields::BlankFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
+use crate::sample::Sample;
 use crate::scan;
 use crate::target::{Entry, Extent, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
@@ -43,14 +45,19 @@ pub(super) const FORMAT: Format = Format::text::<MqSim>(
     include_str!("mqsim.rs"),
 )
 .with_streams_of("device")
-.written_as(TARGETS);
+.written_as(TARGETS)
+.doubted_by(doubt);
 
 const TARGETS: &[Target] = &[Target {
     extent: Extent::SECTORS,
-    time: Some(TimeField::NANOSECONDS),
+    time: Some(TimeField::NANOSECONDS.from_start()),
     streams: StreamField::NUMBERS,
     ..Target::new("mqsim", write_entry)
 }];
+
+fn doubt(sample: &Sample) -> Option<String> {
+    Evidence::between_blanks(sample).does_not_rise(1)
+}
 
 #[derive(Default)]
 struct MqSim;
@@ -73,9 +80,10 @@ impl LineFormat for MqSim {
             _ => return Err("has no type 0 or 1 in field 5".into()),
         };
         fields.end().ok_or("does not end after the type in field 5")?;
-        let (address, bytes) = units::sector_range(sector, sectors)?;
+        let (address, size_bytes) = units::sector_range(sector, sectors)?;
         let stream = units::stream(device)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        output
+            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -39,7 +39,6 @@ use crate::request::{Op, Request};
 use crate::scan;
 use crate::target::{Entry, StreamField, Target, TimeField, append};
 use crate::time_check::TimeUnit;
-use crate::units;
 
 pub(super) const FORMAT: Format = Format::text::<Msr>(
     "msr",
@@ -181,8 +180,8 @@ impl LineFormat for Msr {
         }
         let time_ns = ticks.checked_mul(TICK_NS).ok_or("has a file time after the year 2185")?;
         let stream = self.number_of(host, disk, output)?;
-        let bytes = units::request_bytes(size_bytes)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        output
+            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -25,12 +25,14 @@
 //!
 //! **Source**: the repository `cds-ruc/sac`, whose traces are kept elsewhere.
 
+use crate::evidence::Evidence;
 use crate::fields::BlankFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
+use crate::sample::Sample;
 use crate::scan;
 use crate::target::{Entry, Extent, Target, append};
 use crate::units::SECTOR_BYTES;
@@ -40,13 +42,22 @@ pub(super) const FORMAT: Format = Format::text::<MsrReq>(
     "`1 0 3154124800`: operations and offsets of MSR Cambridge traces, as SAC reads them (.csv.req)",
     include_str!("msr_req.rs"),
 )
-.written_as(TARGETS);
+.written_as(TARGETS)
+.doubted_by(doubt);
 
 const TARGETS: &[Target] = &[Target {
     endings: &["req"],
     extent: Extent::FIRST_BYTES,
     ..Target::new("msr-req", write_entry)
 }];
+
+/// Three numbers may be anything; the action 9 is a mark of this format.
+fn doubt(sample: &Sample) -> Option<String> {
+    let table = Evidence::between_blanks(sample);
+    let has_mark = table.fields(1).any(|action| action == b"9");
+    let unmarked = (!has_mark).then(|| "field 1 never is 9, the action of reads".to_owned());
+    unmarked.or_else(|| table.not_multiples(3, SECTOR_BYTES, "offsets"))
+}
 
 #[derive(Default)]
 struct MsrReq {

@@ -22,7 +22,7 @@
 //! **Skipped**: requests of size 0, counted.
 
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format};
+use crate::format::{Confidence, Decoder, Format, no_doubt};
 use crate::objects::{self, ObjectRequest, Objects};
 use crate::output::{Fault, Output};
 use crate::records::{self, RecordFormat, field};
@@ -41,6 +41,7 @@ pub(super) const FORMAT: Format = Format {
     stream_noun: "stream",
     targets: &[],
     sniff,
+    doubt: no_doubt,
     open,
 };
 

@@ -24,7 +24,7 @@
 //! counted as malformed.
 
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format};
+use crate::format::{Confidence, Decoder, Format, no_doubt};
 use crate::formats::oracle_general;
 use crate::objects::{self, OBJECT_BYTES, ObjectRequest, Objects};
 use crate::output::{Fault, Output};
@@ -44,6 +44,7 @@ pub(super) const FORMAT: Format = Format {
     stream_noun: "namespace",
     targets: TARGETS,
     sniff,
+    doubt: no_doubt,
     open,
 };
 

@@ -15,18 +15,23 @@
 //! - There is not a size (each reference touches 1 byte), no time, and instructions are not distinguished
 //!   from data.
 //!
+//! Addresses without any letter may be decimal, so that the format must be named.
+//!
 //! **Skipped**: blank lines, silently. Every other line that is not a reference is counted as
 //! malformed.
 
+use crate::evidence::Evidence;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
+use crate::sample::Sample;
 use crate::scan;
 use crate::target::{Entry, Extent, Target, append, letter};
 
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,
+    doubt,
     stream_noun: "stream",
     targets: TARGETS,
     ..Format::text::<OsCourse>(
@@ -38,6 +43,31 @@ pub(super) const FORMAT: Format = Format {
 
 const TARGETS: &[Target] =
     &[Target { extent: Extent::FIRST_BYTES, ..Target::new("os-course", write_entry) }];
+
+/// Decimal addresses fit too. Hexadecimal ones show a letter, or are filled up with zeros, unless they are few.
+fn doubt(sample: &Sample) -> Option<String> {
+    /// By chance, one in a hundred thousand lists of as many hexadecimal digits has no letter.
+    const DIGITS_WITHOUT_A_LETTER: usize = 24;
+    let table = Evidence::between_blanks(sample);
+    let has_letter = |address: &[u8]| address.iter().any(u8::is_ascii_alphabetic);
+    if table.fields(1).any(has_letter) {
+        return None;
+    }
+    let is_filled = |address: &[u8]| address.len() >= 8 && address.starts_with(b"0");
+    let digits: usize = table
+        .fields(1)
+        .map(|address| {
+            address
+                .iter()
+                .skip_while(|&&digit| digit == b'0')
+                .filter(|&&digit| digit != b'0')
+                .count()
+        })
+        .sum();
+    let are_filled = table.fields(1).all(|address| address.len() == 8 || is_filled(address));
+    (!are_filled || digits > DIGITS_WITHOUT_A_LETTER)
+        .then(|| "no address in field 1 has a letter, so that they may be decimal".to_owned())
+}
 
 #[derive(Default)]
 struct OsCourse;

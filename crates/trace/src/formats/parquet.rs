@@ -64,7 +64,7 @@ use schema::{EventColumns, find_columns, with_views};
 use crate::columns::{Columns, Streams};
 use crate::error::TraceError;
 use crate::event::Event;
-use crate::format::{Confidence, Decoder, Format};
+use crate::format::{Confidence, Decoder, Format, no_doubt};
 use crate::output::{BATCH_REQUESTS, Output};
 use crate::panics;
 use crate::parquet_check;
@@ -85,6 +85,7 @@ pub(super) const FORMAT: Format = Format {
     stream_noun: "stream",
     targets: TARGETS,
     sniff,
+    doubt: no_doubt,
     open,
 };
 

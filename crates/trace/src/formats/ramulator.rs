@@ -19,10 +19,12 @@
 //! - A line is a read, then its write-back.
 //! - There is not a time; addresses are virtual.
 //!
-//! A trace whose counts are all below 5 may be mistaken for `dinero`; then the format must be named.
+//! Two or three numbers may be anything. They are taken for this format if the addresses are those of cache lines
+//! (multiples of 64, but not all of 512) and the counts are no times; otherwise the format must be named.
 //!
 //! **Skipped**: blank lines, silently. Every other line is counted as malformed.
 
+use crate::evidence::Evidence;
 use crate::fields::BlankFields;
 use crate::format::{Confidence, Format};
 use crate::formats::dinero;
@@ -32,9 +34,11 @@ use crate::request::{Op, Request};
 use crate::sample::Sample;
 use crate::scan;
 use crate::target::{Encoding, Entry, Extent, Target, append, no_head};
+use crate::units::SECTOR_BYTES;
 
 pub(super) const FORMAT: Format = Format {
     sniff,
+    doubt,
     stream_noun: "stream",
     targets: TARGETS,
     ..Format::text::<Ramulator>(
@@ -62,6 +66,32 @@ fn sniff(sample: &Sample) -> Confidence {
     } else {
         Confidence::Unfit
     }
+}
+
+/// Two or three numbers may be anything: times and places, places and sizes, objects and sizes.
+fn doubt(sample: &Sample) -> Option<String> {
+    const STRAY_ADDRESSES_OF_ONE_ALIGNED: usize = 8;
+    const LONGEST_RUN_OF_INSTRUCTIONS: u64 = 1_000_000;
+    let table = Evidence::between_blanks(sample);
+    let addresses: Vec<_> = table.numbers(2).chain(table.numbers(3)).collect();
+    let is_multiple_of = |unit: u64| move |address: &&u64| *address % unit == 0;
+    let stray = addresses.len() - addresses.iter().filter(is_multiple_of(64)).count();
+    if stray * STRAY_ADDRESSES_OF_ONE_ALIGNED > addresses.len() {
+        return Some(format!(
+            "{stray} of the {} numbers behind field 1 are no addresses of cache lines, multiples of 64",
+            addresses.len()
+        ));
+    }
+    if addresses.iter().all(|address| address % SECTOR_BYTES == 0) {
+        return Some(
+            "all numbers behind field 1 are multiples of 512, as places and sizes are".to_owned(),
+        );
+    }
+    let long = table.numbers(1).filter(|&count| count > LONGEST_RUN_OF_INSTRUCTIONS).count();
+    if 2 * long > table.lines() {
+        return Some("field 1 is too large for a count of instructions".to_owned());
+    }
+    table.rises_like_a_time(1, "a count")
 }
 
 #[derive(Default)]

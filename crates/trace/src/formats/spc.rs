@@ -27,11 +27,13 @@
 //!
 //! **Source**: SPC Trace File Format Specification, revision 1.0.1.
 
+use crate::evidence::Evidence;
 use crate::fields::CommaFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
+use crate::sample::Sample;
 use crate::scan;
 use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append, letter};
 use crate::units::{self, SECTOR_BYTES};
@@ -42,14 +44,25 @@ pub(super) const FORMAT: Format = Format::text::<Spc>(
     include_str!("spc.rs"),
 )
 .with_streams_of("ASU")
-.written_as(TARGETS);
+.written_as(TARGETS)
+.doubted_by(doubt);
 
 const TARGETS: &[Target] = &[Target {
     extent: Extent::FROM_SECTORS,
-    time: Some(TimeField::NANOSECONDS),
+    time: Some(TimeField::NANOSECONDS.from_start()),
     streams: StreamField::NUMBERS,
     ..Target::new("spc", write_entry)
 }];
+
+/// Five columns, one of which is R or W, are also time, place, size, operation and latency.
+fn doubt(sample: &Sample) -> Option<String> {
+    let table = Evidence::between_commas(sample);
+    table
+        .rises_like_a_time(1, "an ASU")
+        .or_else(|| table.not_multiples(3, SECTOR_BYTES, "sizes"))
+        .or_else(|| table.are_bytes(2))
+        .or_else(|| table.does_not_rise(5))
+}
 
 #[derive(Default)]
 struct Spc;
@@ -68,9 +81,9 @@ impl LineFormat for Spc {
         let address = sector
             .checked_mul(SECTOR_BYTES)
             .ok_or("begins past the end of the 64-bit address space")?;
-        let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(stream)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        output
+            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

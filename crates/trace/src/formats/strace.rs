@@ -24,7 +24,7 @@
 //! | `fallocate` that makes holes or zeros | a discard |
 //! | `unlink unlinkat`, `rename` onto a file, with `close munmap execve` and the end of processes | a deletion, once no name, descriptor or mapping leads to the file |
 //!
-//! - **Offsets** are followed from open to close, through `lseek dup dup2 dup3 fcntl fork vfork clone
+//! - **Offsets** are followed from open to close, through `lseek _llseek dup dup2 dup3 fcntl fork vfork clone
 //!   clone3` and the flags O_APPEND and O_CLOEXEC: descriptors that were made of each other share one
 //!   offset, threads share their descriptors, children have copies. The process of a call is that of the
 //!   thread that calls.
@@ -37,11 +37,16 @@
 //! - **A call that others interrupt** (`<unfinished ...>`) happens where it is resumed.
 //! - Mappings only keep files in use: what programs read and write through them is not in the log. A
 //!   note counts them. Names are compared as they are written: links between folders are not followed.
-//! - Times are seconds; a log without (no `-ttt`) is read without times.
+//! - **Times** are seconds (`-ttt`, whole ones too), times of day (`-t`, `-tt`; past midnight they run on), or pauses
+//!   (`-r`); a log without any is read without times. The name of a process (`-Y`), what `-i` and `-n` add, and pauses
+//!   beside times are understood.
+//! - **Writes of files that are opened with O_SYNC or O_DSYNC**, or with `RWF_SYNC` or `RWF_DSYNC`, are followed by a sync of
+//!   the file. A note counts them.
+//! - Block devices are files of the page cache; they are told by `-yy` or by their name in /dev.
 //!
 //! **Skipped**, and counted in notes: calls that concern no file, calls that failed, reads and writes of
-//! pipes, sockets, devices, /proc and /sys, asynchronous I/O (`io_submit`, `io_uring_enter`),
-//! `sync_file_range`, names in an unknown directory, signals, calls that the log never finishes. Calls
+//! pipes, sockets, character devices, /proc and /sys, asynchronous I/O (`io_submit`, `io_uring_enter`),
+//! `sync_file_range`, advice (`fadvise64`, `readahead`), call stacks (`-k`), the table of `-C`, names in an unknown directory, signals, calls that the log never finishes. Calls
 //! of size 0 do nothing and are counted. Every other line that is not a call is counted as malformed.
 //!
 //! **Source**: strace(1), and logs of strace 6.1.
@@ -66,7 +71,7 @@ use crate::scan;
 use crate::source::Source;
 use calls::{Caller, sharing_of};
 use files::Files;
-use line::{Call, Entry, Told};
+use line::{Call, Entry, Told, When};
 use memory::Memory;
 pub(crate) use memory::MemoryReference;
 use processes::{Processes, Telling};
@@ -88,10 +93,13 @@ fn sniff(sample: &Sample) -> Confidence {
     if !sample.is_text() {
         return Confidence::Unfit;
     }
-    let (mut fitting, mut others) = (0, 0);
+    let (mut fitting, mut others, mut in_summary) = (0, 0, false);
     for line in sample.lines().take(LINES_TRIED).filter(|line| !scan::trimmed(line).is_empty()) {
+        in_summary |= begins_summary(line);
         match Entry::read(line) {
+            _ if line.starts_with(b" > ") => {}
             Ok(_) => fitting += 1,
+            Err(_) if in_summary => {}
             Err(_) => others += 1,
         }
     }
@@ -123,6 +131,39 @@ pub(crate) struct Log {
     appends_to_unknown: u64,
     mappings: u64,
     unclear_parents: u64,
+    /// Writes that were persistent when they returned.
+    pub(crate) synchronous_writes: u64,
+    clock: Clock,
+    /// Whether the table of counts has begun.
+    in_summary: bool,
+}
+
+/// What makes a time of what lines say.
+#[derive(Default)]
+struct Clock {
+    last_ns: u64,
+    /// Midnights that passed.
+    days: u64,
+}
+
+impl Clock {
+    fn time_ns(&mut self, when: When) -> Option<u64> {
+        const DAY_NS: u64 = 86_400 * 1_000_000_000;
+        let time_ns = match when {
+            When::Unknown => return None,
+            When::At { time_ns } => time_ns,
+            When::SinceLast { time_ns } => self.last_ns.saturating_add(time_ns),
+            When::OfDay { time_ns } => {
+                // Lines of several threads are a little out of order now and then.
+                let is_next_day =
+                    (self.days * DAY_NS + time_ns).saturating_add(DAY_NS / 2) < self.last_ns;
+                self.days += u64::from(is_next_day);
+                self.days * DAY_NS + time_ns
+            }
+        };
+        self.last_ns = time_ns;
+        Some(time_ns)
+    }
 }
 
 impl LineFormat for Log {
@@ -135,10 +176,22 @@ impl LineFormat for Log {
         if text.is_empty() {
             return Ok(Line::Passed);
         }
+        if line.starts_with(b" > ") {
+            output.report.pass_over("lines of call stacks");
+            return Ok(Line::Passed);
+        }
+        self.in_summary |= begins_summary(text);
+        // Blanks in front of a time tell what it counts from.
+        let entry = Entry::read(if text.starts_with(b"[") { text } else { line });
+        if self.in_summary && entry.is_err() {
+            output.report.pass_over("lines of the summary");
+            return Ok(Line::Passed);
+        }
+        self.in_summary = false;
         let given =
             |output: &Output| output.requests.len() + output.events.as_ref().map_or(0, Vec::len);
         let before = given(output);
-        self.entry(Entry::read(text)?, output)?;
+        self.entry(entry?, output)?;
         Ok(if given(output) > before { Line::Taken } else { Line::Passed })
     }
 
@@ -162,6 +215,11 @@ impl LineFormat for Log {
                 "mappings of files; what programs read and write through them is not in the log",
             ),
             (
+                self.synchronous_writes,
+                "writes of files opened with O_SYNC or O_DSYNC, or with RWF_SYNC or RWF_DSYNC; each is followed by a \
+                 sync of its file",
+            ),
+            (
                 self.unclear_parents,
                 "processes appeared while several were being made; each is taken as the child of the one that began first",
             ),
@@ -174,7 +232,8 @@ impl LineFormat for Log {
 
 impl Log {
     fn entry(&mut self, entry: Entry, output: &mut Output) -> Result<(), Fault> {
-        let Entry { thread, time_ns, told } = entry;
+        let Entry { thread, when, told } = entry;
+        let time_ns = self.clock.time_ns(when);
         match told {
             Told::Remark => output.report.pass_over("signals and remarks of strace"),
             Told::Ended => self.end_thread(self.processes.named(thread), time_ns, output)?,
@@ -271,6 +330,11 @@ impl Log {
         let mut telling = Telling { files: &mut self.files, time_ns, output };
         self.processes.end(thread, &mut telling)
     }
+}
+
+/// Whether the table of counts begins that `-C` adds: `% time     seconds  usecs/call     calls    errors syscall`.
+fn begins_summary(text: &[u8]) -> bool {
+    text.starts_with(b"% time ")
 }
 
 /// The name and the first arguments of a call that was begun.

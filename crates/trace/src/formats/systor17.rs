@@ -27,11 +27,13 @@
 //! **Source**: Lee and others: Understanding Storage Traffic Characteristics on Enterprise Virtual
 //! Desktop Infrastructure, SYSTOR 2017, and the README of the trace set.
 
+use crate::evidence::Evidence;
 use crate::fields::CommaFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::Request;
+use crate::sample::Sample;
 use crate::scan;
 use crate::target::{Decimal, Entry, StreamField, Target, TimeField, append, letter};
 use crate::units;
@@ -42,7 +44,8 @@ pub(super) const FORMAT: Format = Format::text::<Systor17>(
     include_str!("systor17.rs"),
 )
 .with_streams_of("LUN")
-.written_as(TARGETS);
+.written_as(TARGETS)
+.doubted_by(doubt);
 
 const TARGETS: &[Target] = &[Target {
     time: Some(TimeField::NANOSECONDS),
@@ -52,6 +55,15 @@ const TARGETS: &[Target] = &[Target {
 .with_head(|_, text| text.extend_from_slice(b"Timestamp,Response,IOType,LUN,Offset,Size\n"))];
 
 const SECOND_NS: u64 = 1_000_000_000;
+
+/// The header is a mark; without it the seconds are.
+fn doubt(sample: &Sample) -> Option<String> {
+    let first = sample.lines().next().unwrap_or_default();
+    if first.to_ascii_lowercase().starts_with(b"timestamp") {
+        return None;
+    }
+    Evidence::between_commas(sample).not_of_these_years(1)
+}
 
 #[derive(Default)]
 struct Systor17;
@@ -81,9 +93,9 @@ impl LineFormat for Systor17 {
             return Ok(Line::Passed);
         }
         let op = scan::op(kind).ok_or("has a type other than R and W in field 3")?;
-        let bytes = units::request_bytes(size_bytes)?;
         let stream = units::stream(unit)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        output
+            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

@@ -25,11 +25,13 @@
 //! **Source**: Zhang and others: OSCA, an Online-Model Based Cache Allocation Scheme in Cloud Block
 //! Storage Systems, USENIX ATC 2020, and the README of the trace set.
 
+use crate::evidence::Evidence;
 use crate::fields::CommaFields;
 use crate::format::Format;
 use crate::lines::{Line, LineFormat};
 use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
+use crate::sample::Sample;
 use crate::scan;
 use crate::target::{Entry, Extent, StreamField, Target, TimeField, append};
 use crate::units;
@@ -40,7 +42,8 @@ pub(super) const FORMAT: Format = Format::text::<Tencent>(
     include_str!("tencent.rs"),
 )
 .with_streams_of("volume")
-.written_as(TARGETS);
+.written_as(TARGETS)
+.doubted_by(doubt);
 
 const TARGETS: &[Target] = &[Target {
     extent: Extent::SECTORS,
@@ -51,6 +54,19 @@ const TARGETS: &[Target] = &[Target {
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// Any five numbers with commas look like this but for the seconds and the sizes.
+fn doubt(sample: &Sample) -> Option<String> {
+    const SECTORS_OF_A_BLOCK: u64 = 8;
+    let table = Evidence::between_commas(sample);
+    let one_kind = (table.lines() > 1 && table.distinct(4) < 2)
+        .then(|| "field 4 has one value alone, so that it need not be an operation".to_owned());
+    table
+        .not_of_these_years(1)
+        .or(one_kind)
+        .or_else(|| table.not_multiples(3, SECTORS_OF_A_BLOCK, "sizes"))
+        .or_else(|| table.does_not_rise(1))
+}
+
 #[derive(Default)]
 struct Tencent;
 
@@ -60,7 +76,7 @@ impl LineFormat for Tencent {
             return Ok(Line::Passed);
         }
         let mut fields = CommaFields::new(line);
-        let time_s = fields.decimal().ok_or("has no whole seconds in field 1")?;
+        let time_ns = fields.time_ns(SECOND_NS).ok_or("has no seconds in field 1")?;
         let sector = fields.decimal().ok_or("has no decimal sector in field 2")?;
         let sectors = fields.decimal().ok_or("has no decimal number of sectors in field 3")?;
         let op = match fields.next() {
@@ -70,10 +86,10 @@ impl LineFormat for Tencent {
         };
         let volume = fields.decimal().ok_or("has no decimal volume in field 5")?;
         fields.end().ok_or("does not end after the volume in field 5")?;
-        let time_ns = time_s.checked_mul(SECOND_NS).ok_or("has a time after the year 2554")?;
-        let (address, bytes) = units::sector_range(sector, sectors)?;
+        let (address, size_bytes) = units::sector_range(sector, sectors)?;
         let stream = units::stream(volume)?;
-        output.request(Request::new(op, address, bytes).in_stream(stream).at(time_ns))?;
+        output
+            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
         Ok(Line::Taken)
     }
 }

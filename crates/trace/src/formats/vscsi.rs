@@ -24,7 +24,7 @@
 //! malformed.
 
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format};
+use crate::format::{Confidence, Decoder, Format, no_doubt};
 use crate::output::{Fault, Output};
 use crate::records::{self, RecordFormat, field};
 use crate::request::{Op, Request};
@@ -43,6 +43,7 @@ pub(super) const FORMAT: Format = Format {
     stream_noun: "stream",
     targets: TARGETS,
     sniff,
+    doubt: no_doubt,
     open,
 };
 

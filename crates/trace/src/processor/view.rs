@@ -136,6 +136,11 @@ impl ClassCounts {
         self.0[class as usize] += 1;
     }
 
+    /// Counts all records that others counted.
+    pub(crate) fn add_all(&mut self, others: ClassCounts) {
+        self.0.iter_mut().zip(others.0).for_each(|(count, more)| *count += more);
+    }
+
     /// The records of a class.
     pub fn get(&self, class: RecordClass) -> u64 {
         self.0[class as usize]

@@ -2,7 +2,9 @@
 
 use crate::error::TraceError;
 use crate::format::{Confidence, Format};
-use crate::formats;
+use crate::formats::{self, csv};
+use crate::output::Output;
+use crate::request::{Op, Request};
 use crate::sample::Sample;
 use crate::source::Source;
 
@@ -11,21 +13,67 @@ use crate::source::Source;
 /// # Errors
 /// [`TraceError::Unrecognized`] when none fits; [`TraceError::Ambiguous`] when several fit equally
 /// well, because formats that share their columns differ in units, and a guess would silently give
-/// wrong addresses.
+/// wrong addresses; [`TraceError::Doubtful`] when one without a mark fits whose columns are not what
+/// they should be.
 pub(crate) fn detect(source: &Source) -> Result<&'static Format, TraceError> {
     let sample = Sample::new(source.head(), source.head_is_all());
-    match &best(formats::formats(), &sample)[..] {
-        [] => Err(TraceError::Unrecognized {
-            file: source.file().to_owned(),
+    let file = source.file().to_owned();
+    let best = best(formats::formats(), &sample);
+    let doubts: Vec<_> = best
+        .iter()
+        .map(|format| match (format.sniff)(&sample) {
+            Confidence::Certain => None,
+            _ => (format.doubt)(&sample),
+        })
+        .collect();
+    let fitting: Vec<_> =
+        best.iter().zip(&doubts).filter(|(_, doubt)| doubt.is_none()).map(|(it, _)| *it).collect();
+    match (&fitting[..], &best[..]) {
+        (_, []) => Err(TraceError::Unrecognized {
+            file,
             looks_like: sample.looks_like(),
             known: formats::names(formats::formats()),
+            offer: csv::offer(&sample),
         }),
-        [format] => Ok(format),
-        several => Err(TraceError::Ambiguous {
-            file: source.file().to_owned(),
+        ([format], _) => Ok(format),
+        ([], _) => {
+            let doubts = best.iter().zip(doubts.iter().flatten());
+            let doubts: Vec<_> =
+                doubts.map(|(format, doubt)| format!("{}, but {doubt}", format.name)).collect();
+            Err(TraceError::Doubtful {
+                file,
+                doubts: doubts.join(" or "),
+                offer: csv::offer(&sample),
+            })
+        }
+        (several, _) => Err(TraceError::Ambiguous {
+            file,
             candidates: several.iter().map(|format| format.name).collect::<Vec<_>>().join(" or "),
+            readings: readings(several, source),
         }),
     }
+}
+
+/// What the first request is by each of several formats.
+fn readings(formats: &[&Format], source: &Source) -> String {
+    let readings: Vec<_> = formats
+        .iter()
+        .filter_map(|format| {
+            let Request { op, address, bytes, .. } = first_request(format, source)?;
+            let verb = if op == Op::Read { "reads" } else { "writes" };
+            Some(format!("{} {verb} {bytes} bytes at byte {address}", format.name))
+        })
+        .collect();
+    format!("the first request by {}", readings.join(", by "))
+}
+
+fn first_request(format: &Format, source: &Source) -> Option<Request> {
+    let limit_bytes = source.memory_limit_bytes();
+    let mut head = Source::from_bytes(source.file(), source.head().to_vec(), limit_bytes).ok()?;
+    let mut output = Output { assume_reads: true, ..Output::default() };
+    let mut decoder = (format.open)(&mut head, &mut output).ok()?;
+    while output.requests.is_empty() && decoder.decode(&mut head, &mut output).ok()? {}
+    output.requests.first().copied()
 }
 
 /// The formats of highest confidence.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::TraceError;
 use crate::event::Event;
 use crate::info::{TraceInfo, TraceInfoBuilder};
+use crate::joined::{JoinOrder, JoinedReader};
 use crate::memory_limit::default_memory_limit_bytes;
 use crate::progress::{Phase, Progress};
 use crate::read_ahead::overlapped;
@@ -41,6 +42,15 @@ pub enum TraceInput {
         recipe: Arc<Recipe>,
         /// How much memory what is made of them may take; the default is a share of the machine's.
         memory_limit_bytes: Option<u64>,
+    },
+    /// Several traces as one.
+    Joined {
+        /// What the rows of a result call it.
+        name: String,
+        /// The traces.
+        parts: Vec<TraceInput>,
+        /// In which order.
+        order: JoinOrder,
     },
     /// A part of another trace.
     Part {
@@ -172,7 +182,9 @@ impl TraceInput {
             TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
                 whole.file_options()
             }
-            TraceInput::Table { .. } | TraceInput::Synthetic { .. } => None,
+            TraceInput::Table { .. } | TraceInput::Synthetic { .. } | TraceInput::Joined { .. } => {
+                None
+            }
         }
     }
 
@@ -186,6 +198,11 @@ impl TraceInput {
             TraceInput::Synthetic { memory_limit_bytes, .. } => {
                 memory_limit_bytes.unwrap_or_else(default_memory_limit_bytes)
             }
+            TraceInput::Joined { parts, .. } => parts
+                .iter()
+                .map(TraceInput::memory_limit_bytes)
+                .min()
+                .unwrap_or_else(default_memory_limit_bytes),
             TraceInput::Table { .. } => default_memory_limit_bytes(),
         }
     }
@@ -201,6 +218,11 @@ impl TraceInput {
             TraceInput::Synthetic { memory_limit_bytes, .. } => {
                 *memory_limit_bytes = Some(limit_bytes)
             }
+            TraceInput::Joined { parts, .. } => {
+                for part in parts {
+                    *part = part.within(limit_bytes)?;
+                }
+            }
             TraceInput::Table { .. } => return None,
         }
         Some(input)
@@ -215,6 +237,7 @@ impl TraceInput {
                     && path.metadata().map_or(true, |found| found.is_file() || found.is_dir())
             }
             TraceInput::Table { .. } | TraceInput::Synthetic { .. } => true,
+            TraceInput::Joined { parts, .. } => parts.iter().all(TraceInput::can_be_read_again),
             TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
                 whole.can_be_read_again()
             }
@@ -227,7 +250,7 @@ impl TraceInput {
             TraceInput::File { path, options } => {
                 options.name.clone().unwrap_or_else(|| path.display().to_string())
             }
-            TraceInput::Table { name, .. } => name.clone(),
+            TraceInput::Table { name, .. } | TraceInput::Joined { name, .. } => name.clone(),
             TraceInput::Synthetic { recipe, .. } => {
                 recipe.name.clone().unwrap_or_else(|| recipe.pattern())
             }
@@ -372,7 +395,7 @@ impl TraceInput {
             TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
                 whole.requests_to_make()
             }
-            TraceInput::File { .. } | TraceInput::Table { .. } => None,
+            TraceInput::File { .. } | TraceInput::Table { .. } | TraceInput::Joined { .. } => None,
         }
     }
 
@@ -389,6 +412,12 @@ impl TraceInput {
             }
             TraceInput::Synthetic { recipe, .. } => {
                 (Box::new(SyntheticReader::new(recipe)), StoredProgress::default())
+            }
+            TraceInput::Joined { parts, order, .. } => {
+                let opened: Vec<_> =
+                    parts.iter().map(TraceInput::open).collect::<Result<_, _>>()?;
+                let readers = opened.into_iter().map(|(reader, _)| reader).collect();
+                (Box::new(JoinedReader::new(readers, *order)), StoredProgress::default())
             }
             TraceInput::OnScratch { .. } => return Err(TraceError::NoScratch),
             TraceInput::Part { whole, selection } => {

@@ -104,6 +104,7 @@ impl<'a> ColumnReader<'a> {
             format: Self::FORMAT,
             records: self.report.records,
             zero_size: self.report.zero_size_requests,
+            left_out: String::new(),
         })
     }
 }

@@ -47,6 +47,13 @@ impl<'a> Sample<'a> {
         let known = [
             (&b"PK\x03\x04"[..], "a zip archive; unpack it first"),
             (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
+            (b"Rar!\x1a\x07", "a RAR archive; unpack it first"),
+            (b"LZIP", "lzip data; decompress it first with lzip -d"),
+            (b"\x1f\x9d", "data of compress (.Z); decompress it first with gzip -d"),
+            (b"\x89LZO\0", "lzop data; decompress it first with lzop -d"),
+            (b"\x04\x22\x4d\x18", "lz4 data; decompress it first with lz4 -d"),
+            (b"\x02\x21\x4c\x18", "lz4 data; decompress it first with lz4 -d"),
+            (b"\xff\x06\0\0sNaPpY", "snappy data; decompress it first"),
             (b"\x7fELF", "a program"),
             (b"SQLite format 3\0", "an SQLite database"),
             (b"\xff\xfe", "UTF-16 text; convert it to UTF-8 first"),

@@ -210,6 +210,8 @@ pub(crate) struct TimeField {
     pub(crate) unit: &'static str,
     /// The highest number of units.
     pub(crate) highest: u64,
+    /// Whether times count from the start of the trace, so that dates of its own mean nothing.
+    pub(crate) is_from_start: bool,
     /// Whether a trace without times is written without them.
     pub(crate) is_optional: bool,
 }
@@ -221,7 +223,12 @@ impl TimeField {
     pub(crate) const SECONDS: Self = Self::of(1_000_000_000, "seconds");
 
     pub(crate) const fn of(unit_ns: u64, unit: &'static str) -> Self {
-        Self { unit_ns, unit, highest: u64::MAX, is_optional: false }
+        Self { unit_ns, unit, highest: u64::MAX, is_from_start: false, is_optional: false }
+    }
+
+    /// The same, counted from the start of the trace.
+    pub(crate) const fn from_start(self) -> Self {
+        Self { is_from_start: true, ..self }
     }
 }
 

@@ -197,6 +197,8 @@ impl TraceWriter {
 
 /// How many bytes are encoded before they are written.
 const BUFFER_BYTES: usize = 256 * 1024;
+/// Times that count from the start of a machine or of a trace are shorter than ten years; longer ones are dates.
+const LONGEST_UPTIME_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// The distance of requests without times in a format that needs them.
 const MADE_UP_GAP_NS: u64 = 1_000;
 
@@ -234,6 +236,7 @@ struct Losses {
     widened: u64,
     labels: Vec<String>,
     out_of_order: u64,
+    before_first: u64,
 }
 
 impl EntryWriter {
@@ -341,9 +344,13 @@ impl EntryWriter {
             (Some(_), false) => return Err(TIME_UNLIKE_FIRST.into()),
             (None, true) => return Err(NO_TIME_UNLIKE_FIRST.into()),
         };
-        if self.requests == 0 && time_ns / field.unit_ns > field.highest {
+        let is_date = field.is_from_start && time_ns >= LONGEST_UPTIME_NS;
+        if self.requests == 0 && (is_date || time_ns / field.unit_ns > field.highest) {
             self.origin_ns = time_ns;
         }
+        let is_before = field.is_from_start && time_ns < self.origin_ns;
+        self.losses.before_first += u64::from(is_before);
+        let time_ns = if is_before { self.origin_ns } else { time_ns };
         let from_origin = time_ns.checked_sub(self.origin_ns);
         let time_ns = from_origin.ok_or_else(|| {
             format!(
@@ -432,6 +439,12 @@ impl EntryWriter {
             }
             if self.origin_ns > 0 {
                 lost.push("times count from the first request on".to_owned());
+            }
+            if losses.before_first > 0 {
+                let before = losses.before_first;
+                lost.push(format!(
+                    "{before} requests are earlier than the first and are written at its time"
+                ));
             }
         }
         if target.orders_by_time && losses.out_of_order > 0 {

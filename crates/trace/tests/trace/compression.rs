@@ -31,6 +31,14 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+fn lzma(bytes: &[u8]) -> Vec<u8> {
+    let options = liblzma::stream::LzmaOptions::new_preset(1).unwrap();
+    let stream = liblzma::stream::Stream::new_lzma_encoder(&options).unwrap();
+    let mut encoder = liblzma::write::XzEncoder::new_stream(Vec::new(), stream);
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 type Compress = fn(&[u8]) -> Vec<u8>;
 const COMPRESSIONS: [(&str, Compress); 4] = [("bz2", bz2), ("gz", gz), ("xz", xz), ("zstd", zstd)];
 
@@ -114,3 +122,33 @@ fn the_digest_is_that_of_the_stored_bytes() {
 
 const DIGEST_OF_TWO_LINES: &str =
     "59bb920f078571ec7f01bb694c030b38d0df26aec1e804816bce58d3376db173";
+
+#[test]
+fn what_stands_behind_gz_data_is_passed_over_as_gzip_does() {
+    let zeros = [gz(TEXT), vec![0; 512]].concat();
+    let (requests, report) = read_bytes(&zeros, None).unwrap();
+    assert_eq!((requests.len(), report.notes.len()), (4, 0));
+    let text = [gz(TEXT), b"uploaded by hand\n".to_vec()].concat();
+    let (requests, report) = read_bytes(&text, None).unwrap();
+    assert_eq!(requests.len(), 4);
+    assert!(report.notes[0].contains("17 bytes behind the gz data"), "{:?}", report.notes);
+    assert_eq!(report.stored_bytes, Some(text.len() as u64), "all of the file is hashed");
+}
+
+#[test]
+fn lzma_from_before_xz_is_read() {
+    let (requests, report) = read_bytes(&lzma(TEXT), None).unwrap();
+    assert_eq!((requests.len(), report.compression), (4, Some("lzma")));
+}
+
+#[test]
+fn compressions_that_are_not_read_are_named() {
+    for (bytes, words) in [
+        (&b"\x04\x22\x4d\x18\x64\x40\xa7rest"[..], "lz4 data; decompress it first with lz4 -d"),
+        (b"LZIP\x01rest", "lzip"),
+        (b"\xff\x06\0\0sNaPpYrest", "snappy"),
+    ] {
+        let message = message_of(bytes, None);
+        assert!(message.contains(words), "{message}");
+    }
+}

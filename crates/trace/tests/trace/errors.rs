@@ -60,13 +60,13 @@ fn an_unknown_format_name_gets_the_nearest() {
 
 #[test]
 fn ten_malformed_lines_are_counted_and_the_first_three_shown() {
-    let mut text = "0041f7a0 R\n".repeat(20);
+    let mut text = "0041f7a0 R\n".repeat(40);
     text.push_str(&"oops\n".repeat(10));
     text.push_str("0041f7a0 W\n");
     let (requests, report) = read_bytes(text.as_bytes(), Some("os-course")).unwrap();
-    assert_eq!((requests.len(), report.records, report.skipped_records), (21, 31, 10));
+    assert_eq!((requests.len(), report.records, report.skipped_records), (41, 51, 10));
     let lines: Vec<_> = report.first_skipped.iter().map(|skipped| skipped.record).collect();
-    assert_eq!(lines, [21, 22, 23]);
+    assert_eq!(lines, [41, 42, 43]);
     let reason = &report.first_skipped[0].reason;
     assert_eq!(reason, "has no address of 1 to 16 hexadecimal digits: \"oops\"");
 }
@@ -139,7 +139,7 @@ fn the_cpu_cache_is_refused_where_no_processor_issued_the_requests() {
     let options =
         OpenOptions { cpu_cache: Some(CpuCacheConfig::default()), ..OpenOptions::default() };
     let message = TraceReader::open(file.path(), &options).err().unwrap().to_string();
-    assert_says(&message, &["csv", "lackey, os-course"]);
+    assert_says(&message, &["csv", "lackey, memtrace, os-course"]);
 }
 
 #[test]

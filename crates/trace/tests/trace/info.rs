@@ -38,7 +38,7 @@ fn a_trace_without_times_has_no_span() {
 #[test]
 fn a_page_size_that_is_no_power_of_two_is_refused() {
     for page_bytes in [0, 3, 4095] {
-        let message = info_of("0 R\n", page_bytes).unwrap_err().to_string();
+        let message = info_of("00000000 R\n", page_bytes).unwrap_err().to_string();
         assert!(message.contains("must be a power of two"), "{message}");
     }
 }

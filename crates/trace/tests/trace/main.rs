@@ -5,6 +5,7 @@ mod block_formats;
 mod classes;
 mod compression;
 mod csv;
+mod detection;
 mod errors;
 mod event_view;
 mod events;

@@ -231,7 +231,6 @@ fn a_malformed_call_is_one_sentence() {
         ("1 read(3</a>, \"\"..., 5)", "has no result"),
         ("1 read(x, \"\"..., 5) = 5", "has no descriptor in argument 1"),
         ("1 pread64(3</a>, \"\"..., 5, y) = 5", "has no number in argument 4"),
-        ("1 10:11:12 sync() = 0", "has no seconds in front of the call; record with strace -f"),
     ] {
         let text = format!("{line}\n").repeat(12);
         let message = message_of(text.as_bytes(), Some("strace"));
@@ -301,4 +300,96 @@ fn a_real_log_tells_what_the_program_did() {
     let two = of("two");
     assert_eq!((bytes(&two, "cw "), two[0].as_str()), (24576 + 100, "length 0"), "{two:?}");
     assert_eq!(two.last().unwrap(), "cw 100 100", "the renamed file is the same one");
+}
+
+/// Times of the events of a log, in nanoseconds.
+fn times(log: &str) -> Vec<u64> {
+    let (events, report) = events(log);
+    assert_eq!(report.skipped_records, 0, "{:?}", report.first_skipped);
+    events.iter().filter_map(|event| event.time_ns).collect()
+}
+
+#[test]
+fn times_of_any_option_are_understood() {
+    let log = |times: [&str; 4]| {
+        let [a, b, c, d] = times;
+        format!(
+            "17 {a} openat(AT_FDCWD, \"/a\", O_RDWR) = 3</a>\n17 {b} read(3</a>, \"x\"..., 9) = 9\n\
+             17 {c} write(3</a>, \"x\"..., 9) = 9\n17 {d} read(3</a>, \"x\"..., 9) = 9\n"
+        )
+    };
+    let seconds = |all: [u64; 3]| all.map(|second| second * 500_000_000).to_vec();
+    for (log, expected) in [
+        (
+            log(["1795326088.0", "1795326088.5", "1795326089.0", "1795326089.5"]),
+            seconds([3_590_652_177, 3_590_652_178, 3_590_652_179]),
+        ),
+        (
+            log(["1795326088", "1795326089", "1795326090", "1795326091"]),
+            seconds([3_590_652_178, 3_590_652_180, 3_590_652_182]),
+        ),
+        (
+            log(["23:59:59", "23:59:59.5", "00:00:00", "00:00:00.5"]),
+            seconds([172_799, 172_800, 172_801]),
+        ),
+        (
+            log(["     0.000000", "     0.500000", "     0.500000", "     0.500000"]),
+            seconds([1, 2, 3]),
+        ),
+    ] {
+        assert_eq!(times(&log), expected, "{log}");
+        let without_process = log.replace("17 ", "");
+        assert_eq!(times(&without_process), expected, "{without_process}");
+    }
+}
+
+#[test]
+fn what_options_of_strace_add_is_no_malformed_line() {
+    let log = "17<server> 1.0 openat(AT_FDCWD, \"/a\", O_RDWR) = 3</a>\n \
+               > /usr/lib/libc.so.6(openat+0x10) [0x1234]\n\
+               17<server> 1.1 [00007f3c4e5d6a01] read(3</a>, \"x\"..., 4096) = 4096\n\
+               17<server> 1.2 +++ exited with 0 +++\n\
+               % time     seconds  usecs/call     calls    errors syscall\n\
+               ------ ----------- ----------- --------- --------- ----------------\n \
+               60.00    0.000300          30        10           read\n\
+               ------ ----------- ----------- --------- --------- ----------------\n\
+               100.00    0.000300          30        10         0 total\n";
+    assert_eq!(told(log), ["/a: cr 0 4096 by 17"]);
+    assert_note(log, "lines of the summary (5)");
+    assert_note(log, "lines of call stacks (1)");
+}
+
+#[test]
+fn seeks_of_32_bit_programs_and_block_devices_are_followed() {
+    let log = "9 1.0 openat(AT_FDCWD, \"/dev/vg/db\", O_RDWR) = 3</dev/vg/db<block 8:16>>\n\
+               9 1.1 _llseek(3</dev/vg/db<block 8:16>>, 1048576, [1048576], SEEK_SET) = 0\n\
+               9 1.2 read(3</dev/vg/db<block 8:16>>, \"x\"..., 4096) = 4096\n\
+               9 1.3 write(4</dev/null<char 1:3>>, \"x\"..., 4096) = 4096\n\
+               9 1.4 pwrite64(5</dev/sda>, \"x\"..., 4096, 8192) = 4096\n";
+    assert_eq!(
+        told(log),
+        ["/dev/vg/db<block 8:16>: cr 1048576 4096 by 9", "/dev/sda: cw 8192 4096 by 9"]
+    );
+}
+
+#[test]
+fn writes_that_must_persist_are_followed_by_a_sync() {
+    let log = "9 1.0 openat(AT_FDCWD, \"/w\", O_WRONLY|O_DSYNC) = 3</w>\n\
+               9 1.1 write(3</w>, \"x\"..., 10) = 10\n\
+               9 1.2 openat(AT_FDCWD, \"/v\", O_WRONLY) = 4</v>\n\
+               9 1.3 pwritev2(4</v>, [{iov_base=\"x\"}], 1, 0, RWF_DSYNC) = 10\n\
+               9 1.4 write(4</v>, \"x\"..., 10) = 10\n\
+               9 1.5 fadvise64(4</v>, 0, 0, POSIX_FADV_DONTNEED) = 0\n";
+    let expected =
+        ["/w: cw 0 10 by 9", "/w: sync", "/v: cw 0 10 by 9", "/v: sync", "/v: cw 0 10 by 9"];
+    assert_eq!(told(log), expected);
+    assert_note(log, "2 writes of files opened with O_SYNC or O_DSYNC");
+    assert_note(log, "POSIX_FADV_DONTNEED");
+}
+
+#[test]
+fn a_log_without_requests_says_what_was_left_out() {
+    let log = "9 1.0 read(0</dev/pts/1>, \"x\"..., 10) = 10\n9 1.1 write(1</dev/pts/1>, \"x\"..., 10) = 10\n";
+    let message = message_of(log.as_bytes(), None);
+    assert!(message.contains("2 were reads and writes of pipes, sockets, devices"), "{message}");
 }

@@ -18,6 +18,7 @@ pub(super) const NO_NAME: &str = "calls on names in an unknown directory";
 const ASYNCHRONOUS: &str = "calls of asynchronous I/O, which are not followed";
 const PARTLY: &str =
     "sync_file_range calls, and changes of files by fallocate that are not followed";
+const ADVICE: &str = "advice to the page cache that is not followed (fadvise64, such as POSIX_FADV_DONTNEED, and readahead)";
 
 /// No file has a byte behind it.
 pub(super) const END_BYTES: u64 = 1 << 63;
@@ -49,6 +50,12 @@ impl<'b> Caller<'_, 'b> {
         }
         if self.log.memory.is_some() && matches!(name, b"brk" | b"madvise") {
             return self.follow_memory();
+        }
+        if matches!(
+            name,
+            b"fadvise64" | b"fadvise64_64" | b"arm_fadvise64_64" | b"posix_fadvise" | b"readahead"
+        ) {
+            return self.leave_out(ADVICE);
         }
         if !is_followed(name) {
             return self.leave_out(OTHER);
@@ -184,7 +191,7 @@ impl<'b> Caller<'_, 'b> {
         asked: Option<u64>,
     ) -> Result<(), Fault> {
         let Some(number) = self.describe(descriptor)? else { return self.leave_out(NO_FILE) };
-        let Description { file, offset: current, appends, is_direct, .. } =
+        let Description { file, offset: current, appends, is_direct, is_synchronous, .. } =
             *self.log.processes.get(number);
         if returned == 0 {
             self.output.report.zero_size_requests += 1;
@@ -209,7 +216,19 @@ impl<'b> Caller<'_, 'b> {
             true => Action::Direct { op, offset, bytes },
             false => Action::Call { op, offset, bytes, process },
         };
-        self.tell(file, action)
+        self.tell(file, action)?;
+        let must_persist = is_synchronous || self.asks_for_persistence();
+        if op == Op::Write && must_persist && !is_direct {
+            self.log.synchronous_writes += 1;
+            return self.tell(file, Action::Sync);
+        }
+        Ok(())
+    }
+
+    /// Whether this one write is to be persistent when it returns (`RWF_SYNC`, `RWF_DSYNC`).
+    fn asks_for_persistence(&self) -> bool {
+        let flags = || self.call.arguments().last().unwrap_or_default();
+        self.call.name == b"pwritev2" && (has(flags(), b"RWF_SYNC") || has(flags(), b"RWF_DSYNC"))
     }
 
     /// Where a write goes that appends; a file of unknown length is taken as empty.
@@ -336,6 +355,7 @@ fn is_followed(name: &[u8]) -> bool {
         "fcntl",
         "fcntl64",
         "lseek",
+        "_llseek",
         "unlink",
         "unlinkat",
         "rename",
@@ -387,8 +407,24 @@ pub(super) fn has(flags: &[u8], flag: &[u8]) -> bool {
     flags.split(|byte| !is_word(byte)).any(|word| word == flag)
 }
 
-/// Whether the page cache holds what is behind a path.
+/// Whether the page cache holds what is behind a path: files, and block devices as far as they can be told.
 pub(super) fn is_in_cache(path: &[u8]) -> bool {
+    const DISKS: [&[u8]; 11] = [
+        b"sd", b"nvme", b"vd", b"xvd", b"hd", b"dm-", b"md", b"mapper/", b"loop", b"mmcblk",
+        b"zram",
+    ];
+    if memchr::memmem::find(path, b"<block ").is_some() {
+        return true;
+    }
+    if memchr::memmem::find(path, b"<char ").is_none()
+        && let Some(device) = path.strip_prefix(b"/dev/")
+        && DISKS.iter().any(|disk| {
+            let rest = device.strip_prefix(*disk);
+            rest.is_some_and(|rest| !rest.is_empty() && rest != b"control" && rest != b"-control")
+        })
+    {
+        return true;
+    }
     const OUTSIDE: [&[u8]; 4] = [b"/dev/", b"/proc/", b"/sys/", b"/memfd:"];
     let is_shared_memory = path.starts_with(b"/dev/shm/");
     path.starts_with(b"/")

@@ -21,8 +21,26 @@ pub(super) enum Told<'a> {
 pub(super) struct Entry<'a> {
     /// The thread; 0 where the log has one process and does not name it.
     pub(super) thread: u32,
-    pub(super) time_ns: Option<u64>,
+    pub(super) when: When,
     pub(super) told: Told<'a>,
+}
+
+/// When a line was written, as it says itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum When {
+    Unknown,
+    /// Since 1970, or since any other beginning (`-ttt`).
+    At {
+        time_ns: u64,
+    },
+    /// Since midnight (`-t`, `-tt`).
+    OfDay {
+        time_ns: u64,
+    },
+    /// Since the line before (`-r`).
+    SinceLast {
+        time_ns: u64,
+    },
 }
 
 /// A call as it is written.
@@ -42,41 +60,106 @@ impl<'a> Entry<'a> {
     /// Takes a line apart; the reason if it is none of a log.
     pub(super) fn read(line: &'a [u8]) -> Result<Self, &'static str> {
         if line.starts_with(b"strace: ") {
-            return Ok(Entry { thread: 0, time_ns: None, told: Told::Remark });
+            return Ok(Entry { thread: 0, when: When::Unknown, told: Told::Remark });
         }
         let (thread, rest) = thread(line)?;
-        let (time_ns, rest) = time(rest)?;
-        Ok(Entry { thread, time_ns, told: told(rest)? })
+        let (when, rest) = when(rest)?;
+        Ok(Entry { thread, when, told: told(without_brackets(rest))? })
     }
 }
 
-/// `[pid  17] rest`, `17 rest`, or no number.
+/// Linux numbers no process higher; a higher number in front of a line is a time in whole seconds.
+const HIGHEST_PROCESS: u64 = 1 << 22;
+
+/// `[pid  17] rest`, `17 rest`, `17<server> rest` (`-Y`), or no number; of the rest, one blank at most is taken.
 fn thread(line: &[u8]) -> Result<(u32, &[u8]), &'static str> {
     let number = |number: u64| u32::try_from(number).map_err(|_| "has a process above 4294967295");
     if let Some(rest) = line.strip_prefix(b"[pid") {
         let bracketed = scan::leading_decimal(scan::after_blanks(rest));
+        let bracketed = bracketed.map(|(process, rest)| (process, without_name(rest)));
         let Some((process, [b']', rest @ ..])) = bracketed else {
             return Err("has no process number behind [pid");
         };
-        return Ok((number(process)?, scan::after_blanks(rest)));
+        return Ok((number(process)?, rest.strip_prefix(b" ").unwrap_or(rest)));
     }
-    match scan::leading_decimal(line) {
-        Some((process, rest @ [b' ' | b'\t', ..])) => {
-            Ok((number(process)?, scan::after_blanks(rest)))
+    match scan::leading_decimal(line).map(|(process, rest)| (process, without_name(rest))) {
+        Some((process, [b' ' | b'\t', rest @ ..])) => {
+            let is_before_number = scan::after_blanks(rest).first().is_some_and(u8::is_ascii_digit);
+            if process > HIGHEST_PROCESS && !is_before_number {
+                return Ok((0, line));
+            }
+            Ok((number(process)?, rest))
         }
         _ => Ok((0, line)),
     }
 }
 
-/// `1795326088.184481 rest`, or no time.
-fn time(text: &[u8]) -> Result<(Option<u64>, &[u8]), &'static str> {
+/// The text behind the name of a process, if there is one: `<server> 1.5 read(…`.
+fn without_name(text: &[u8]) -> &[u8] {
+    match text.strip_prefix(b"<") {
+        Some(name) => {
+            let end = name.iter().position(|&byte| byte == b'>');
+            end.map_or(text, |end| &name[end + 1..])
+        }
+        None => text,
+    }
+}
+
+/// The text behind what `-i` and `-n` put in front of a call: `[00007f3c4e5d6a01] `.
+fn without_brackets(text: &[u8]) -> &[u8] {
+    let end =
+        text.strip_prefix(b"[").and_then(|inside| inside.iter().position(|&byte| byte == b']'));
+    match end {
+        Some(end)
+            if text[1..=end]
+                .iter()
+                .all(|byte| byte.is_ascii_hexdigit() || b" ?".contains(byte)) =>
+        {
+            scan::after_blanks(&text[end + 2..])
+        }
+        _ => text,
+    }
+}
+
+/// `1795326088.184481 rest`, `12:00:00.1 rest`, `     0.000123 rest`, or no time.
+fn when(text: &[u8]) -> Result<(When, &[u8]), &'static str> {
+    /// `-r` fills seconds up to six places, and no call takes longer.
+    const LONGEST_PAUSE_NS: u64 = 100_000 * SECOND_NS;
+    let behind_blanks = scan::after_blanks(text);
+    let blanks = text.len() - behind_blanks.len();
+    let text = behind_blanks;
     if !text.first().is_some_and(u8::is_ascii_digit) {
-        return Ok((None, text));
+        return Ok((When::Unknown, text));
     }
     let field = BlankFields::new(text).next().unwrap_or_default();
-    let time_ns = scan::time_ns(field, SECOND_NS)
-        .ok_or("has no seconds in front of the call; record with strace -f -ttt -y")?;
-    Ok((Some(time_ns), scan::after_blanks(&text[field.len()..])))
+    let mut rest = scan::after_blanks(&text[field.len()..]);
+    let when = match of_day_ns(field) {
+        Some(time_ns) => When::OfDay { time_ns },
+        None => {
+            let time_ns = scan::time_ns(field, SECOND_NS).filter(|&time_ns| time_ns < u64::MAX);
+            let time_ns = time_ns.ok_or(
+                "has no time that can be read in front of the call; record with strace -f -ttt -y",
+            )?;
+            let is_filled = blanks > 1 && time_ns < LONGEST_PAUSE_NS;
+            if is_filled { When::SinceLast { time_ns } } else { When::At { time_ns } }
+        }
+    };
+    // With -r beside another time, the pause stands in parentheses.
+    if let Some(pause) = rest.strip_prefix(b"(+")
+        && let Some(end) = pause.iter().position(|&byte| byte == b')')
+    {
+        rest = scan::after_blanks(&pause[end + 1..]);
+    }
+    Ok((when, rest))
+}
+
+/// `12:00:00.100000` in nanoseconds.
+fn of_day_ns(field: &[u8]) -> Option<u64> {
+    let (hours, rest) = scan::decimal_before(field, b':')?;
+    let (minutes, seconds) = scan::decimal_before(rest, b':')?;
+    let seconds_ns = scan::time_ns(seconds, SECOND_NS)?;
+    let is_of_clock = hours < 24 && minutes < 60 && seconds_ns <= 60 * SECOND_NS;
+    is_of_clock.then(|| (hours * 3600 + minutes * 60) * SECOND_NS + seconds_ns)
 }
 
 fn told(text: &[u8]) -> Result<Told<'_>, &'static str> {
@@ -331,17 +414,27 @@ mod tests {
 
     #[test]
     fn who_and_when_stand_in_front_or_not() {
-        for (line, thread, time_ns) in [
-            ("17 1.5 sync() = 0", 17, Some(1_500_000_000)),
-            ("17  1.5 +++ exited with 0 +++", 17, Some(1_500_000_000)),
-            ("[pid   17] 1.000001 sync() = 0", 17, Some(1_000_001_000)),
-            ("1.5 sync() = 0", 0, Some(1_500_000_000)),
-            ("sync() = 0", 0, None),
+        use When::{At, OfDay, SinceLast, Unknown};
+        for (line, thread, when) in [
+            ("17 1.5 sync() = 0", 17, At { time_ns: 1_500_000_000 }),
+            ("17    1795326088.5 sync() = 0", 17, At { time_ns: 1_795_326_088_500_000_000 }),
+            ("[pid   17] 1.000001 sync() = 0", 17, At { time_ns: 1_000_001_000 }),
+            ("17<a b> 1.5 sync() = 0", 17, At { time_ns: 1_500_000_000 }),
+            ("[pid 17<a>] 1.5 sync() = 0", 17, At { time_ns: 1_500_000_000 }),
+            ("1.5 sync() = 0", 0, At { time_ns: 1_500_000_000 }),
+            ("1795326088 sync() = 0", 0, At { time_ns: 1_795_326_088_000_000_000 }),
+            ("17 1795326088 sync() = 0", 17, At { time_ns: 1_795_326_088_000_000_000 }),
+            ("17 12:00:01 sync() = 0", 17, OfDay { time_ns: 43_201_000_000_000 }),
+            ("12:00:01.5 (+     0.5) sync() = 0", 0, OfDay { time_ns: 43_201_500_000_000 }),
+            ("17      0.500000 sync() = 0", 17, SinceLast { time_ns: 500_000_000 }),
+            ("     0.500000 sync() = 0", 0, SinceLast { time_ns: 500_000_000 }),
+            ("17 1.5 [00007f3c4e5d6a01] sync() = 0", 17, At { time_ns: 1_500_000_000 }),
+            ("sync() = 0", 0, Unknown),
         ] {
             let entry = Entry::read(line.as_bytes()).unwrap();
-            assert_eq!((entry.thread, entry.time_ns), (thread, time_ns), "{line}");
+            assert_eq!((entry.thread, entry.when), (thread, when), "{line}");
         }
-        for wrong in ["[pid x] sync() = 0", "1 12:00:01 sync() = 0", "99999999999 1.0 sync() = 0"] {
+        for wrong in ["[pid x] sync() = 0", "1 25:00:01 sync() = 0", "99999999999 1.0 sync() = 0"] {
             assert!(Entry::read(wrong.as_bytes()).is_err(), "{wrong}");
         }
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::calls::{Caller, END_BYTES, has};
-use super::line::Entry;
+use super::line::{Entry, When};
 use super::{Files, Log};
 use crate::event::{Action, Event};
 use crate::output::{Fault, Output};
@@ -61,7 +61,10 @@ impl Log {
 
     /// The time in front of a line; none if it has none, or is no line of a log.
     pub(crate) fn time_of(line: &[u8]) -> Option<u64> {
-        Entry::read(line).ok()?.time_ns
+        match Entry::read(line).ok()?.when {
+            When::At { time_ns } => Some(time_ns),
+            When::Unknown | When::OfDay { .. } | When::SinceLast { .. } => None,
+        }
     }
 
     /// Says what the memory of a process is called from its next reference on.

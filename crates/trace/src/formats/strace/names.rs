@@ -15,6 +15,7 @@ impl Caller<'_, '_> {
             b"close_range" => self.close_range(),
             b"dup" | b"dup2" | b"dup3" | b"fcntl" | b"fcntl64" => self.duplicate(returned),
             b"lseek" => self.seek(returned),
+            b"_llseek" => self.seek_to_result(),
             b"unlink" | b"unlinkat" => self.unlink(),
             b"rename" | b"renameat" | b"renameat2" | b"link" | b"linkat" => self.rename(),
             b"mmap" | b"mmap2" => self.map(returned),
@@ -48,6 +49,7 @@ impl Caller<'_, '_> {
         let mut description = Description::new(file);
         description.appends = has(flags, b"O_APPEND");
         description.is_direct = has(flags, b"O_DIRECT");
+        description.is_synchronous = has(flags, b"O_SYNC") || has(flags, b"O_DSYNC");
         let closes_on_exec = has(flags, b"O_CLOEXEC");
         let ((thread, processes), mut telling) = self.parts();
         processes.open(thread, number, description, closes_on_exec, &mut telling)?;
@@ -121,12 +123,19 @@ impl Caller<'_, '_> {
         processes.duplicate(thread, to, number, closes_on_exec, &mut telling)
     }
 
+    /// `_llseek(3, 0, [1048576], SEEK_SET) = 0`: the place stands in brackets.
+    fn seek_to_result(&mut self) -> Result<(), Fault> {
+        let result = self.call.arguments().find_map(|field| field.strip_prefix(b"["));
+        let (place, _) = result.and_then(scan::leading_decimal).ok_or("has no offset in []")?;
+        self.seek(place)
+    }
+
     fn seek(&mut self, returned: u64) -> Result<(), Fault> {
         let Some(number) = self.describe(0)? else { return Ok(()) };
         let description = self.log.processes.get(number);
         description.offset = returned;
         let file = description.file;
-        if self.argument(2) == Some(b"SEEK_END") {
+        if self.call.name == b"lseek" && self.argument(2) == Some(b"SEEK_END") {
             let from_end = self.argument(1).and_then(|field| std::str::from_utf8(field).ok());
             let from_end: Option<i64> = from_end.and_then(|text| text.parse().ok());
             if let Some(end) =

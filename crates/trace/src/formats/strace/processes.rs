@@ -23,6 +23,8 @@ pub(super) struct Description {
     pub(super) appends: bool,
     /// Whether it goes past the cache.
     pub(super) is_direct: bool,
+    /// Whether every write is persistent when it returns (O_SYNC, O_DSYNC).
+    pub(super) is_synchronous: bool,
     /// Descriptors of it.
     users: u32,
 }
@@ -30,7 +32,7 @@ pub(super) struct Description {
 impl Description {
     /// One at the first byte of a file.
     pub(super) fn new(file: FileNumber) -> Self {
-        Self { file, offset: 0, appends: false, is_direct: false, users: 0 }
+        Self { file, offset: 0, appends: false, is_direct: false, is_synchronous: false, users: 0 }
     }
 }
 

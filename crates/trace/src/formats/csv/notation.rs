@@ -1,0 +1,409 @@
+//! The notation that names the columns of any table: `csv:sep=;,op=cmd,address=lba*512,time=when_ms:ms`.
+
+use super::fields::Separator;
+use crate::quantity::bytes_with_unit;
+use crate::request::Op;
+use crate::scan;
+
+/// What a table is like, as its user says.
+#[derive(Debug)]
+pub(super) struct Notation {
+    pub(super) separator: Separator,
+    /// Whether the first line names the columns; it does if a column is given by its name.
+    pub(super) has_header: bool,
+    /// Lines in front of all that.
+    pub(super) skip_lines: u64,
+    /// None if the requests have no operation.
+    pub(super) op: Option<OpSource>,
+    pub(super) address: Column,
+    pub(super) size: Size,
+    pub(super) time: Option<Column>,
+    /// The columns that tell streams apart, together.
+    pub(super) stream: Vec<Column>,
+    pub(super) words: Words,
+}
+
+/// Where operations come from.
+#[derive(Debug)]
+pub(super) enum OpSource {
+    Column(Column),
+    /// All requests have the same.
+    Same(Op),
+}
+
+/// Where sizes come from.
+#[derive(Debug)]
+pub(super) enum Size {
+    Column(Column),
+    /// All requests have as many bytes.
+    Same(u64),
+}
+
+/// A column, and what its numbers are multiplied with.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Column {
+    pub(super) place: Place,
+    pub(super) factor: u64,
+    /// The unit of times.
+    pub(super) unit_ns: Option<u64>,
+    pub(super) is_hexadecimal: bool,
+}
+
+/// Which column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Place {
+    Name(String),
+    /// From 1.
+    Number(usize),
+}
+
+/// What the words of the column of operations mean.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    given: Vec<(Vec<u8>, Meaning)>,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Meaning {
+    Request(Op),
+    /// It moves no data; such requests have this name in the plural.
+    Other(&'static str),
+}
+
+const KEYS: &str =
+    "sep, header, skip, op, address, size, time, stream, read, write, discard, ignore";
+
+impl Notation {
+    /// Reads the text behind `csv:`.
+    ///
+    /// # Errors
+    /// What is wrong and what to write, as one sentence.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut given = Given::default();
+        for part in split(text, ',') {
+            let part = part.trim();
+            if part.is_empty() {
+                continue;
+            }
+            let (key, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("{part:?} has no =; give parts such as address=lba*512"))?;
+            given.take(key.trim(), value.trim())?;
+        }
+        given.finish()
+    }
+}
+
+/// What was given so far.
+#[derive(Default)]
+struct Given {
+    separator: Option<Separator>,
+    header: Option<bool>,
+    skip_lines: u64,
+    op: Option<OpSource>,
+    address: Option<Column>,
+    size: Option<Size>,
+    time: Option<Column>,
+    stream: Vec<Column>,
+    words: Words,
+}
+
+impl Given {
+    fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "sep" => self.separator = Some(separator(value)?),
+            "header" => {
+                self.header = Some(match value {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err(format!("header={value} is neither yes nor no; give one")),
+                });
+            }
+            "skip" => {
+                let lines = scan::decimal(value.as_bytes());
+                self.skip_lines =
+                    lines.ok_or_else(|| format!("skip={value} is no number of lines; give one"))?;
+            }
+            "op" => self.op = Some(op_source(value)?),
+            "address" => self.address = Some(Column::parse(key, value)?),
+            "size" => self.size = Some(size(value)?),
+            "time" => {
+                let column = Column::parse(key, value)?;
+                if column.unit_ns.is_none() {
+                    return Err(format!(
+                        "time={value} has no unit; write time={value}:s, or :ms, :us, :ns, :100ns"
+                    ));
+                }
+                self.time = Some(column);
+            }
+            "stream" => {
+                let columns = split(value, '+').into_iter().map(|one| Column::parse(key, one));
+                self.stream = columns.collect::<Result<_, _>>()?;
+            }
+            "read" => self.words.add(value, Meaning::Request(Op::Read)),
+            "write" => self.words.add(value, Meaning::Request(Op::Write)),
+            "discard" => self.words.add(value, Meaning::Other("discards")),
+            "ignore" => self.words.add(value, Meaning::Other("rows that are to be ignored")),
+            _ => return Err(format!("{key:?} is unknown; give some of {KEYS}")),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Notation, String> {
+        let address = self.address.ok_or(
+            "no column is given for the address; add address=COLUMN, or address=COLUMN*512 if it counts sectors",
+        )?;
+        let size = self.size.unwrap_or(Size::Same(1));
+        let mut columns: Vec<&Column> = vec![&address];
+        columns.extend(self.time.iter().chain(&self.stream));
+        if let Some(OpSource::Column(column)) = &self.op {
+            columns.push(column);
+        }
+        if let Size::Column(column) = &size {
+            columns.push(column);
+        }
+        let is_named = columns.iter().any(|column| matches!(column.place, Place::Name(_)));
+        if is_named && self.header == Some(false) {
+            return Err(
+                "columns have names although header=no; give their numbers, from 1".to_owned()
+            );
+        }
+        Ok(Notation {
+            separator: self.separator.unwrap_or(Separator::Byte(b',')),
+            has_header: self.header.unwrap_or(is_named),
+            skip_lines: self.skip_lines,
+            op: self.op,
+            address,
+            size,
+            time: self.time,
+            stream: self.stream,
+            words: self.words,
+        })
+    }
+}
+
+/// The parts between separators that are not in quotes.
+fn split(text: &str, separator: char) -> Vec<&str> {
+    let mut quote = None;
+    let mut parts = text.split(move |character: char| {
+        match quote {
+            Some(open) if character == open => quote = None,
+            None if character == '"' || character == '\'' => quote = Some(character),
+            _ => {}
+        }
+        quote.is_none() && character == separator
+    });
+    parts.by_ref().collect()
+}
+
+fn separator(value: &str) -> Result<Separator, String> {
+    Ok(match value {
+        // The comma itself ended the part.
+        "" | "comma" => Separator::Byte(b','),
+        "tab" | "\\t" | "\t" => Separator::Byte(b'\t'),
+        "blank" | "blanks" | "space" | "spaces" => Separator::Blanks,
+        "semicolon" => Separator::Byte(b';'),
+        _ => match value.as_bytes() {
+            [byte] if byte.is_ascii_punctuation() && *byte != b'"' => Separator::Byte(*byte),
+            _ => {
+                return Err(format!(
+                    "sep={value} is no separator; give one character such as ;, or comma, tab, blank"
+                ));
+            }
+        },
+    })
+}
+
+fn op_source(value: &str) -> Result<OpSource, String> {
+    let Some(word) = value.strip_prefix('=') else {
+        return Column::parse("op", value).map(OpSource::Column);
+    };
+    let op = scan::op(word.trim().as_bytes());
+    op.map(OpSource::Same)
+        .ok_or_else(|| format!("op={value} is neither =read nor =write; give one"))
+}
+
+fn size(value: &str) -> Result<Size, String> {
+    let Some(bytes) = value.strip_prefix('=') else {
+        return Column::parse("size", value).map(Size::Column);
+    };
+    let bytes = number_of_bytes(bytes.trim()).filter(|&bytes| bytes > 0);
+    bytes
+        .map(Size::Same)
+        .ok_or_else(|| format!("size={value} is no size; give one such as size==4KiB"))
+}
+
+fn number_of_bytes(text: &str) -> Option<u64> {
+    scan::decimal(text.as_bytes()).or_else(|| bytes_with_unit(text))
+}
+
+impl Column {
+    /// A name in quotes or not, or a number; then `*512`, `:ms`, `:hex`.
+    fn parse(key: &str, value: &str) -> Result<Self, String> {
+        let (name, mut rest) = name_of(value);
+        if name.is_empty() {
+            return Err(format!(
+                "{key}={value} names no column; give its name or its number from 1"
+            ));
+        }
+        let is_quoted = value.starts_with(['"', '\'']);
+        let number = scan::decimal(name.as_bytes()).filter(|_| !is_quoted);
+        let place = match number.map(usize::try_from) {
+            Some(Ok(0)) => {
+                return Err(format!("{key}={value}: columns are counted from 1; give 1 or more"));
+            }
+            Some(Ok(number)) => Place::Number(number),
+            _ => Place::Name(name.to_owned()),
+        };
+        let mut column = Column { place, factor: 1, unit_ns: None, is_hexadecimal: false };
+        while let Some(mark) = rest.chars().next() {
+            let end = rest[1..].find(['*', ':']).map_or(rest.len(), |end| end + 1);
+            let (what, behind) = (rest[1..end].trim(), &rest[end..]);
+            match (mark, what) {
+                ('*', _) => {
+                    column.factor = number_of_bytes(what).filter(|&factor| factor > 0).ok_or_else(|| {
+                        format!("{key}={value}: {what:?} is no factor; give one such as *512 or *4KiB")
+                    })?;
+                }
+                (':', "hex") => column.is_hexadecimal = true,
+                (':', _) if key == "time" => {
+                    column.unit_ns = Some(unit_ns(what).ok_or_else(|| {
+                        format!("{key}={value}: {what:?} is no unit; give s, ms, us, ns or 100ns")
+                    })?);
+                }
+                _ => {
+                    return Err(format!(
+                        "{key}={value}: {:?} is not understood; write COLUMN, COLUMN*512 or COLUMN:hex",
+                        &rest[..end]
+                    ));
+                }
+            }
+            rest = behind;
+        }
+        Ok(column)
+    }
+}
+
+/// The name at the start of a value, and the rest.
+fn name_of(value: &str) -> (&str, &str) {
+    if let Some(quote) = value.chars().next().filter(|&first| first == '"' || first == '\'')
+        && let Some(end) = value[1..].find(quote)
+    {
+        return (&value[1..=end], value[end + 2..].trim_start());
+    }
+    let end = value.find(['*', ':']).unwrap_or(value.len());
+    (value[..end].trim(), &value[end..])
+}
+
+fn unit_ns(text: &str) -> Option<u64> {
+    Some(match text {
+        "ns" => 1,
+        "100ns" => 100,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return None,
+    })
+}
+
+impl Words {
+    fn add(&mut self, words: &str, meaning: Meaning) {
+        let words = words.split('|').map(|word| word.trim().trim_matches(['"', '\'']));
+        self.given.extend(words.map(|word| (word.as_bytes().to_vec(), meaning)));
+    }
+
+    /// What a word means; the usual words, unless others were given for reads or writes.
+    pub(super) fn meaning(&self, word: &[u8]) -> Option<Meaning> {
+        let given = self.given.iter().find(|(given, _)| given == word);
+        let given =
+            given.or_else(|| self.given.iter().find(|(given, _)| given.eq_ignore_ascii_case(word)));
+        if let Some((_, meaning)) = given {
+            return Some(*meaning);
+        }
+        let has_own = self.given.iter().any(|(_, meaning)| matches!(meaning, Meaning::Request(_)));
+        if has_own { None } else { usual_meaning(word) }
+    }
+}
+
+/// What the words of most programs mean: R, W, read, write, and what the kernel writes behind an R or W (`RA`, `WS`,
+/// `WFS`) or in its place (`D`, `DS`).
+pub(super) fn usual_meaning(word: &[u8]) -> Option<Meaning> {
+    if let Some(op) = scan::op(word) {
+        return Some(Meaning::Request(op));
+    }
+    let is_kernels = |behind: &[u8]| behind.iter().all(|letter| b"SAMFP".contains(letter));
+    match word {
+        [b'R', behind @ ..] if is_kernels(behind) => Some(Meaning::Request(Op::Read)),
+        [b'F', b'W', behind @ ..] | [b'W', behind @ ..] if is_kernels(behind) => {
+            Some(Meaning::Request(Op::Write))
+        }
+        [b'D', behind @ ..] if is_kernels(behind) => Some(Meaning::Other("discards")),
+        [b'F' | b'N', behind @ ..] if is_kernels(behind) => {
+            Some(Meaning::Other("flushes and the like"))
+        }
+        _ => match word.to_ascii_lowercase().as_slice() {
+            b"readsync" | b"readahead" | b"reads" => Some(Meaning::Request(Op::Read)),
+            b"writesync" | b"writes" => Some(Meaning::Request(Op::Write)),
+            b"discard" | b"trim" | b"unmap" => Some(Meaning::Other("discards")),
+            b"flush" | b"sync" => Some(Meaning::Other("flushes and the like")),
+            _ => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Notation {
+        Notation::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_table_of_names_is_understood() {
+        let notation = parse(
+            "sep=;,header=yes,op=cmd,address=lba*512,size=nsect*512,time=when_ms:ms,stream=vm,read=R|RD|0,write=W|WS|1",
+        );
+        assert_eq!((notation.separator, notation.has_header), (Separator::Byte(b';'), true));
+        assert_eq!(notation.address.place, Place::Name("lba".to_owned()));
+        assert_eq!(notation.address.factor, 512);
+        assert_eq!(notation.time.unwrap().unit_ns, Some(1_000_000));
+        let meaning = |word: &str| notation.words.meaning(word.as_bytes());
+        assert_eq!(meaning("0"), Some(Meaning::Request(Op::Read)));
+        assert_eq!(meaning("ws"), Some(Meaning::Request(Op::Write)));
+        assert_eq!(meaning("read"), None, "its own words are all");
+    }
+
+    #[test]
+    fn columns_have_numbers_quotes_and_constants() {
+        let notation = parse("sep=,,address=2:hex*4KiB,size==4096,op==write,stream=\"a, b\"+5");
+        assert_eq!((notation.separator, notation.has_header), (Separator::Byte(b','), true));
+        assert_eq!((notation.address.factor, notation.address.is_hexadecimal), (4096, true));
+        assert!(matches!(notation.size, Size::Same(4096)));
+        assert!(matches!(notation.op, Some(OpSource::Same(Op::Write))));
+        let places: Vec<_> = notation.stream.into_iter().map(|column| column.place).collect();
+        assert_eq!(places, [Place::Name("a, b".to_owned()), Place::Number(5)]);
+        assert!(!parse("sep=blank,address=2").has_header);
+    }
+
+    #[test]
+    fn mistakes_are_answered_with_what_to_write() {
+        for (text, words) in [
+            ("op=1", "add address=COLUMN"),
+            ("address=2,time=1", "time=1:s"),
+            ("address=2,time=1:h", "is no unit"),
+            ("address=0", "counted from 1"),
+            ("address=lba,header=no", "give their numbers"),
+            ("address=2*0", "is no factor"),
+            ("address=2:ms", "is not understood"),
+            ("adress=2", "is unknown"),
+            ("address", "has no ="),
+            ("address=2,sep=ab", "is no separator"),
+            ("address=2,size==0", "is no size"),
+        ] {
+            let message = Notation::parse(text).unwrap_err();
+            assert!(message.contains(words), "{text}: {message}");
+        }
+    }
+}
