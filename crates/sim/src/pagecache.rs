@@ -376,6 +376,7 @@ impl PageCacheStudy<'_> {
             read_ahead: experiment.options.read_ahead.written(),
             reclaims: counts.reclaims,
             scanned_pages: counts.scanned_pages,
+            skipped_requests: trace.report.skipped_records,
         }
     }
 

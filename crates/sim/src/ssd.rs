@@ -655,6 +655,7 @@ impl OnDrive<'_> {
             slc_erases: has_slc.then_some(mapping.slc_erases),
             ignored_trims: has_zones.then_some(mapping.ignored_trims),
             misplaced_writes: has_zones.then_some(mapping.misplaced_writes),
+            skipped_requests: self.list.report.skipped_records,
             ..SsdRow::default()
         }
     }

@@ -462,6 +462,7 @@ impl<'a> TranslateStudy<'a> {
             footprint_pages: trace.footprint_pages.into(),
             memory_share: share(cell.frames.into(), trace.footprint_pages.into()),
             device_resolved: priced.device.as_ref().map(|(device, _)| device.resolved()),
+            skipped_requests: trace.report.skipped_records,
         }
     }
 }

@@ -76,6 +76,8 @@ columns! {
         /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
         /// future, so that it cannot run); `bound` is no policy.
         pub kind: &'static str,
+        /// Malformed lines or records of the trace, which are skipped and became no request.
+        pub skipped_requests: u64,
     }
 }
 

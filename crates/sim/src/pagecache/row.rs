@@ -110,5 +110,7 @@ columns! {
         /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
         /// future, so that it cannot run).
         pub kind: &'static str,
+        /// Malformed lines or records of the trace, which are skipped and became no request.
+        pub skipped_requests: u64,
     }
 }

@@ -89,6 +89,8 @@ columns! {
         /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
         /// future); `bound` is an end of the bracket of the optimum. Only the first can drive real memory, only the first two can run.
         pub kind: &'static str,
+        /// Malformed lines or records of the trace, which are skipped and became no request.
+        pub skipped_requests: u64,
     }
 }
 
@@ -207,6 +209,7 @@ impl RowsOf<'_> {
             write_ios_standard_error: None,
             io_time_us_standard_error: None,
             kind,
+            skipped_requests: trace.report.skipped_records,
         }
     }
 }

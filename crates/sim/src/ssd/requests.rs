@@ -167,7 +167,7 @@ impl RequestList {
         }
         let streams = streams.in_order(&mut requests);
         let mut span_ns = times.span_ns();
-        if times.are_made_up(requests.len() as u64) {
+        if times.are_made_up() {
             span_ns = None;
             report.notes.push(
                 "its times are 1 µs apart throughout, as a conversion makes them up for a trace without times; they tell \
@@ -257,6 +257,12 @@ struct Times {
     /// The one distance that requests have unless they have the same time.
     step_ns: Option<u64>,
     is_uneven: bool,
+    /// Requests of the last time.
+    of_last: u64,
+    /// Requests of the first time, once there is another.
+    of_first: Option<u64>,
+    /// Requests of each time between the first and the last, as long as they are as many for all.
+    of_each: Option<u64>,
 }
 
 /// What `trace convert` puts between the requests of a trace without times.
@@ -264,25 +270,38 @@ const MADE_UP_STEP_NS: u64 = 1_000;
 
 impl Times {
     fn take(&mut self, request: &Request) {
-        match request.time_ns {
-            None => self.missing = true,
-            Some(time) => {
-                let (first, last) = self.range.unwrap_or((time, time));
-                if self.range.is_some() && time != self.last_ns {
-                    let step_ns = time.wrapping_sub(self.last_ns);
-                    self.is_uneven |= *self.step_ns.get_or_insert(step_ns) != step_ns;
+        let Some(time) = request.time_ns else {
+            self.missing = true;
+            return;
+        };
+        let (first, last) = self.range.unwrap_or((time, time));
+        if self.range.is_some() && time != self.last_ns {
+            let step_ns = time.wrapping_sub(self.last_ns);
+            self.is_uneven |= *self.step_ns.get_or_insert(step_ns) != step_ns;
+            match self.of_first {
+                None => self.of_first = Some(self.of_last),
+                Some(_) => {
+                    self.is_uneven |= *self.of_each.get_or_insert(self.of_last) != self.of_last;
                 }
-                self.last_ns = time;
-                self.range = Some((first.min(time), last.max(time)));
             }
+            self.of_last = 0;
         }
+        self.of_last += 1;
+        self.last_ns = time;
+        self.range = Some((first.min(time), last.max(time)));
     }
 
     /// Whether the times rise in equal steps and with a request per microsecond, whole or cut to a coarser unit.
-    fn are_made_up(&self, requests: u64) -> bool {
-        let Some((span_ns, step_ns)) = self.span_ns().zip(self.step_ns) else { return false };
-        let made_up_ns = requests.saturating_mul(MADE_UP_STEP_NS).saturating_add(step_ns);
-        !self.is_uneven && step_ns % MADE_UP_STEP_NS == 0 && span_ns <= made_up_ns
+    fn are_made_up(&self) -> bool {
+        let (Some(step_ns), Some(of_first)) = (self.step_ns, self.of_first) else { return false };
+        let of_step = step_ns / MADE_UP_STEP_NS;
+        let begins_at_0 = self.range.is_some_and(|(first, _)| first == 0) && of_first == of_step;
+        let shows_it =
+            self.of_each.map_or(of_step == 1 || begins_at_0, |of_each| of_each == of_step);
+        !self.is_uneven
+            && step_ns % MADE_UP_STEP_NS == 0
+            && of_first.max(self.of_last) <= of_step
+            && shows_it
     }
 
     fn span_ns(&self) -> Option<u64> {

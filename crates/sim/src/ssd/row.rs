@@ -210,6 +210,8 @@ columns! {
         pub ignored_trims: Option<u64>,
         /// Pages that a zone took elsewhere than the host said.
         pub misplaced_writes: Option<u64>,
+        /// Malformed lines or records of the trace, which are skipped and became no request.
+        pub skipped_requests: u64,
     }
 }
 

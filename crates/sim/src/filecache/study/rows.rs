@@ -95,6 +95,7 @@ impl FileCacheStudy<'_> {
             admit_time_us: rounded(&costs.admit_us),
             write_time_us: rounded(&costs.write_us),
             kind: BOUND_KIND,
+            skipped_requests: trace.report.skipped_records,
         }
     }
 }
