@@ -37,6 +37,7 @@ pub(crate) fn exception(error: impl Into<SimError>) -> PyErr {
             | TraceError::PageSize { .. }
             | TraceError::Recipe { .. }
             | TraceError::NothingToConvert
+            | TraceError::ColumnsOfText { .. }
             | TraceError::NotWritable { .. }
             | TraceError::Selection { .. },
         ) => UsageError::new_err(sentence),

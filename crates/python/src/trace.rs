@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clockhand_sim::SimError;
 use clockhand_trace::{
     AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, Conversion, CpuCacheConfig,
-    Format, ObjectKind, OpenOptions, Overrides, ReadReport, Recipe, RecordClass, RequestTable,
-    Selection, StreamCounts, StreamEnd, TraceError, TraceInfo, TraceInput, View, bytes_with_unit,
-    convert, find_format,
+    Format, JoinOrder, ObjectKind, Op, OpenOptions, Overrides, ReadReport, Recipe, RecordClass,
+    Request, RequestTable, Selection, StreamCounts, StreamEnd, TraceError, TraceInfo, TraceInput,
+    View, bytes_with_unit, convert, find_format,
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -88,6 +88,16 @@ impl TraceSource {
         };
         let selection = selection().map_err(exception)?;
         Ok(TraceSource(input.part(selection)))
+    }
+
+    /// Several traces as one, by "time" or one after the other ("files").
+    #[staticmethod]
+    fn joined(name: String, traces: Vec<PyRef<'_, TraceSource>>, order: &str) -> PyResult<Self> {
+        let order = JoinOrder::of_name(order).ok_or_else(|| {
+            exception(SimError::Usage(format!("--order {order:?} is unknown; give time or files")))
+        })?;
+        let parts = traces.iter().map(|trace| trace.0.clone()).collect();
+        Ok(TraceSource(TraceInput::Joined { name, parts, order }))
     }
 
     /// This trace, whose page views are kept in files without names in a folder.
@@ -259,6 +269,24 @@ impl From<&StreamCounts> for StreamFacts {
     }
 }
 
+/// One request as it is understood.
+#[derive(Serialize)]
+struct RequestFacts {
+    op: &'static str,
+    address: u64,
+    bytes: u32,
+    stream: u32,
+    time_ns: Option<u64>,
+}
+
+impl From<&Request> for RequestFacts {
+    fn from(request: &Request) -> Self {
+        let Request { address, bytes, stream, time_ns, .. } = *request;
+        let op = if request.op == Op::Read { "R" } else { "W" };
+        RequestFacts { op, address, bytes, stream, time_ns }
+    }
+}
+
 #[derive(Serialize)]
 struct InfoFacts {
     #[serde(flatten)]
@@ -276,6 +304,8 @@ struct InfoFacts {
     write_references: u64,
     footprint_pages: u32,
     dirty_footprint_pages: u32,
+    /// The first requests as they are understood.
+    first_requests: Vec<RequestFacts>,
     streams: u32,
     /// What a stream is in the trace's format: `volume`, for example.
     stream_noun: &'static str,
@@ -305,6 +335,7 @@ impl From<&TraceInfo> for InfoFacts {
             write_references: info.write_references,
             footprint_pages: info.footprint_pages,
             dirty_footprint_pages: info.dirty_footprint_pages,
+            first_requests: info.first_requests.iter().map(RequestFacts::from).collect(),
             streams: info.streams,
             stream_noun: find_format(info.report.format).map_or("stream", Format::stream_noun),
             stream_counts: info.stream_counts.iter().map(StreamFacts::from).collect(),

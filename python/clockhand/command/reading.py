@@ -19,6 +19,13 @@ class Operation(StrEnum):
     ANONYMOUS = "anonymous"
 
 
+class Order(StrEnum):
+    """In which order files are one trace."""
+
+    TIME = "time"
+    FILES = "files"
+
+
 class YesNo(StrEnum):
     """An answer on the command line."""
 
@@ -28,7 +35,11 @@ class YesNo(StrEnum):
 
 def reading_of(
     trace_format: Annotated[
-        str | None, typer.Option(help="Format of the traces. See: clockhand formats.")
+        str | None,
+        typer.Option(
+            help="Format of the traces, or csv: and the columns of a table, such as "
+            "csv:sep=;,op=cmd,address=lba*512,size=bytes,time=when:ms. See: clockhand formats csv."
+        ),
     ] = None,
     assume_reads: Annotated[
         bool,
@@ -65,6 +76,18 @@ def reading_of(
         YesNo | None,
         typer.Option(help="Whether instruction fetches of such traces are part; yes if not given."),
     ] = None,
+    as_one: Annotated[
+        bool,
+        typer.Option(
+            "--as-one",
+            help="Read all files, and those in folders, as one trace, in the order of time if they "
+            "have times.",
+        ),
+    ] = False,
+    order: Annotated[
+        Order | None,
+        typer.Option(help="The order of --as-one. files: one after the other, as they are named."),
+    ] = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -85,6 +108,8 @@ def reading_of(
         "skip": skip,
         "limit": limit,
         "view": view,
+        "as_one": as_one,
+        "order": order,
         "fetches": None if fetches is None else fetches is YesNo.YES,
         "memory_limit": memory_limit,
     }

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
+from clockhand._engine import UsageError
 from clockhand.command import capture, synthesis
-from clockhand.command.options import TraceFile
+from clockhand.command.options import Traces
 from clockhand.command.output import (
     UNKNOWN,
     Format,
@@ -21,7 +22,7 @@ from clockhand.command.output import (
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.study.facts import origin_of, synthetic_mark
-from clockhand.traces import Reading, as_traces, convert_traces, reading_notes
+from clockhand.traces import Reading, Trace, as_traces, convert_traces, reading_notes
 
 STREAMS_SHOWN = 16
 """The most streams that are listed one by one."""
@@ -46,7 +47,7 @@ def register(app: typer.Typer) -> None:
 
 @with_reading
 def _info(
-    trace: TraceFile,
+    traces: Traces,
     page_size: Annotated[str, typer.Option(help="Page size, a power of two.")] = "4KiB",
     format: OutputFormat = None,
     *,
@@ -54,7 +55,7 @@ def _info(
 ) -> None:
     """Tell what a trace is like: format, requests, reads and writes, footprint, skipped lines."""
     with shown_progress() as watch:
-        [source] = as_traces(trace, watch=watch, **reading)
+        source = _single(as_traces(traces, watch=watch, **reading))
         info = source.info(page_size=page_size, watch=watch)
     facts = _facts(info)
     shown = pl.DataFrame(
@@ -66,6 +67,17 @@ def _info(
     write_rows(rows, format_for(format, None), lambda to: print_table(title, shown, to))
 
 
+def _single(traces: list[Trace]) -> Trace:
+    """Return the only trace.
+
+    Raises:
+        UsageError: there are several.
+    """
+    if len(traces) != 1:
+        raise UsageError(f"these are {len(traces)} traces; name one, or read them with --as-one")
+    return traces[0]
+
+
 def _flat(info: dict[str, Any]) -> dict[str, Any]:
     """Return the facts as one row: texts of several lines are joined."""
     labels = [f"{key}: {value}" for key, value in info["labels"]]
@@ -75,6 +87,7 @@ def _flat(info: dict[str, Any]) -> dict[str, Any]:
         "labels": labels,
         "stream_counts": [f"{name}: {value}" for name, value in _stream_facts(info).items()],
         "segments": info["segments"],
+        "first_requests": list(_first_requests(info).values()),
         "events": [f"{what}: {count}" for what, count in info["events"]],
     }
     if info["classes"] is not None:
@@ -93,6 +106,22 @@ def _stream_facts(info: dict[str, Any]) -> dict[str, str]:
         )
     more = info["streams"] - STREAMS_SHOWN
     return facts | ({"other streams": f"{more:,}"} if more > 0 else {})
+
+
+def _first_requests(info: dict[str, Any]) -> dict[str, str]:
+    """Return a fact for each of the first requests, as it is understood."""
+    names = {counts["stream"]: counts["name"] for counts in info["stream_counts"]}
+    facts = {}
+    for position, request in enumerate(info["first_requests"], 1):
+        verb = "reads" if request["op"] == "R" else "writes"
+        text = f"{verb} {request['bytes']:,} bytes at byte {request['address']:,}"
+        stream = names.get(request["stream"])
+        if stream is not None or request["stream"]:
+            text += f", stream {request['stream'] if stream is None else stream}"
+        if request["time_ns"] is not None:
+            text += f", at {request['time_ns'] / 1e9:,.9g} s"
+        facts[f"request {position}"] = text
+    return facts
 
 
 def _object_text(counts: dict[str, Any]) -> str:
@@ -127,6 +156,7 @@ def _facts(info: dict[str, Any]) -> dict[str, str]:
         "skipped": f"{info['skipped_records']:,} malformed records, "
         f"{info['zero_size_requests']:,} requests of size 0",
     }
+    facts |= _first_requests(info)
     if info["events"]:
         facts["other events"] = _event_text(info)
     if info["streams"] > 1 or any(counts["kind"] for counts in info["stream_counts"]):

@@ -18,6 +18,7 @@ from clockhand.sweep.analysis import Analysis, read_analysis
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 from clockhand.sweep.table import key_of, read_table
 from clockhand.sweep.task import RECIPE
+from clockhand.traces.columns_of_text import format_text
 
 DETECTED = "detected"
 """The trace format of an experiment that leaves it to the traces' contents."""
@@ -135,7 +136,7 @@ class _Reader:
         layout, table, place = self._study()
         question, expected = self._text("question"), self._text("expected")
         traces = tuple(self._traces())
-        trace_format = self._text("trace_format", DETECTED)
+        trace_format = self._trace_format()
         views = self._views()
         if "seed" in self._content:
             if "seed" in table:
@@ -198,6 +199,12 @@ class _Reader:
         if not isinstance(value, str):
             self._refuse(f"{key} = {value!r} is not a text; correct it")
         return value
+
+    def _trace_format(self) -> str:
+        """A name, or the columns of a table as one text or as a table of TOML."""
+        given = self._content.get("trace_format")
+        text = format_text(given) if isinstance(given, dict) else None
+        return self._text("trace_format", DETECTED) if text is None else text
 
     def _seed(self) -> int:
         seed = self._content["seed"]

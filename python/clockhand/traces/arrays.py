@@ -24,7 +24,7 @@ def checked_columns(
         "op": _is_write(op),
         "address": _column("address", address, np.uint64),
         "size": _column("size", size, np.uint32),
-        "stream": _column("stream", stream, np.uint32),
+        "stream": _column("stream", _numbered(stream), np.uint32),
         "time_ns": _column("time_ns", time_ns, np.uint64),
     }
     for column, values in columns.items():
@@ -43,15 +43,47 @@ def _is_write(op: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     if values.dtype == np.bool_:
         return np.ascontiguousarray(values)
     letters = values.astype(np.str_)
-    is_write = np.isin(letters, ["W", "w"])
-    is_known = is_write | np.isin(letters, ["R", "r"])
+    words = np.char.lower(letters)
+    is_write = np.isin(words, ["w", "write"])
+    is_known = is_write | np.isin(words, ["r", "read"])
     if not is_known.all():
         row = int(np.argmin(is_known))
         raise _engine.UsageError(
             f"column op, row {row}: {str(letters[row])!r} is neither R nor W; "
-            "give these letters, or booleans that say whether the request writes"
+            "give these letters, read and write, or booleans that say whether the request writes"
         )
     return np.ascontiguousarray(is_write)
+
+
+def _numbered(stream: npt.ArrayLike | None) -> npt.ArrayLike | None:
+    """Return streams by number; names are numbered in the order of their appearance."""
+    if stream is None:
+        return None
+    values = np.asarray(stream)
+    if values.ndim != 1 or values.dtype.kind not in "OSUT" or not values.size:
+        return values
+    _, first, numbers = np.unique(values.astype(np.str_), return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[numbers]
+
+
+def nanoseconds(times: npt.ArrayLike, unit_ns: int) -> npt.ArrayLike:
+    """Return times in nanoseconds; whole numbers stay exact."""
+    values = np.asarray(times)
+    if unit_ns == 1 or values.ndim != 1:
+        return values
+    if values.dtype.kind == "f":
+        values = np.round(values * unit_ns)
+        if not np.isfinite(values).all() or (values < 0).any() or (values >= 2.0**64).any():
+            raise _engine.UsageError(
+                "column time has values that are no times; correct or drop these requests"
+            )
+        return values.astype(np.uint64)
+    limit = (2**64 - 1) // unit_ns
+    if values.size and int(values.max()) > limit:
+        raise _engine.UsageError(
+            f"column time has values above {limit}; correct or drop these requests"
+        )
+    return values * unit_ns if values.dtype.kind == "i" else values * np.uint64(unit_ns)
 
 
 def _column(

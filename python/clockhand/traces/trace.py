@@ -10,6 +10,7 @@ from clockhand.study.calls import in_python, unknown_keyword
 from clockhand.study.files import check_places, matching_files, refuse_overwriting
 from clockhand.study.progress import Watch, Watching, watched
 from clockhand.study.remote import Fetched, addresses, fetched, is_address, local_path
+from clockhand.traces.columns_of_text import UNITS_NS, FormatOfText, format_text, found
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -66,13 +67,19 @@ class Reading(FileReading, total=False):
     """How traces that are given as paths are read, and which requests of each trace are wanted.
 
     Attributes:
-        trace_format: The name of their format (see :func:`clockhand.formats`); found by content if
-            not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
+        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
+            if not.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
     """
 
-    trace_format: str | None
+    trace_format: FormatOfText
+    as_one: bool
+    order: str | None
     scratch: str | os.PathLike[str] | None
 
 
@@ -81,6 +88,7 @@ READING = (Part, FileReading, Reading)
 
 OF_TRACE = {
     "trace_format": "Trace(..., format=NAME)",
+    "as_one": "Trace.joined(TRACES)",
     **{word: f"Trace(..., {word}=...)" for word in FileReading.__annotations__},
 }
 """What reads a trace in another way, where a call takes traces that are open."""
@@ -94,7 +102,9 @@ class Trace:
             at an address such as ``s3://bucket/a.parquet`` is downloaded now, unless there is a
             copy.
         format: The name of the format (see :func:`clockhand.formats`); found by content if not
-            given.
+            given. The columns of any table in text are named by ``csv:`` and what
+            ``--trace-format`` takes, or by a mapping of the same keywords:
+            ``{"sep": ";", "op": "cmd", "address": "lba*512", "time": "when_ms:ms"}``.
         cpu_cache: Whether a first-level cache (16 KiB + 16 KiB, 4 ways, 32-byte lines) stands
             between the processor accesses of the trace and memory.
         reading: How it is read, and which of its requests are wanted, as :class:`FileReading` says.
@@ -115,11 +125,12 @@ class Trace:
         self,
         path: str | os.PathLike[str],
         *,
-        format: str | None = None,
+        format: FormatOfText = None,
         cpu_cache: bool = False,
         **reading: Unpack[FileReading],
     ) -> None:
         _check_words(reading, FileReading.__optional_keys__)
+        format = format_text(format)
         path = _here(path)
         address = path.address if isinstance(path, Fetched) else None
         source = _engine.TraceSource.file(
@@ -151,11 +162,12 @@ class Trace:
         """Make a trace of columns of one length; row ``i`` of each belongs to request ``i``.
 
         Args:
-            op: Whether each request writes, as booleans, or ``"R"`` and ``"W"``.
+            op: Whether each request writes, as booleans, or the words ``R``, ``W``, ``read`` and
+                ``write`` in any case.
             address: First byte of each request, from 0.
             size: Bytes of each request; 1 if not given.
-            stream: Device, volume or address space of each request; 0 if not given. Equal
-                addresses of two streams are different places.
+            stream: Device, volume or address space of each request, by number or by name; 0 if not
+                given. Equal addresses of two streams are different places.
             time_ns: Time of each request in nanoseconds.
             name: What the rows of a result call the trace.
 
@@ -177,7 +189,8 @@ class Trace:
 
         Args:
             table: Its columns ``op`` and ``address``, and if there are ``size``, ``stream`` and
-                ``time_ns``, are those of :meth:`from_arrays`; a lazy table is computed.
+                ``time_ns`` to ``time_s``, are those of :meth:`from_arrays`; they may have all names
+                that CSV accepts (``offset``, ``bytes``, ``disk``). A lazy table is computed.
             name: What the rows of a result call the trace.
 
         Raises:
@@ -186,15 +199,52 @@ class Trace:
         if hasattr(table, "collect"):
             table = table.collect()
         names = [str(column) for column in getattr(table, "columns", table)]
+        columns = found(names)
         for needed in ("op", "address"):
-            if needed not in names:
+            if needed not in columns:
                 raise _engine.UsageError(
                     f"the {type(table).__name__} has no column {needed!r}, only "
                     f"{', '.join(names) or 'none'}; name its columns op, address, size, stream, "
                     "time_ns"
                 )
-        optional = {key: table[key] for key in ("size", "stream", "time_ns") if key in names}
-        return cls.from_arrays(table["op"], table["address"], name=name, **optional)
+        optional: dict[str, Any] = {
+            key: table[columns[key]] for key in ("size", "stream") if key in columns
+        }
+        if "time" in columns:
+            from clockhand.traces.arrays import nanoseconds
+
+            unit_ns = UNITS_NS[columns["time"].strip().lower()]
+            optional["time_ns"] = nanoseconds(table[columns["time"]], unit_ns)
+        op, address = table[columns["op"]], table[columns["address"]]
+        return cls.from_arrays(op, address, name=name, **optional)
+
+    @classmethod
+    def joined(
+        cls,
+        traces: Traces,
+        *,
+        order: str = "time",
+        watch: Watching = None,
+        **file: Unpack[FileReading],
+    ) -> "Trace":
+        """Make one trace of several: the days of a recording, or what each processor recorded.
+
+        Streams of equal names are one, and where there are no names those of equal numbers.
+
+        Args:
+            traces: The traces; a folder stands for the files in it, by name.
+            order: ``"time"``, where all have times, or ``"files"``, one after the other.
+            watch: Called now and then with the progress of downloads.
+            file: How paths are read, and which requests of the whole are wanted, as
+                :class:`FileReading` says.
+
+        Raises:
+            UsageError: there is no trace, or the order is unknown.
+        """
+        reading = cast(Reading, {**file, "as_one": True, "order": order})
+        with watched(watch) as told:
+            [trace] = as_traces(traces, watch=told, **reading)
+        return trace
 
     def __reduce__(self) -> tuple[Callable[..., "Trace"], tuple[Any, ...]]:
         """Copies and other processes get a trace that is opened in the same way."""
@@ -270,9 +320,9 @@ class Trace:
                 with ``False``.
 
         Returns:
-            Format, hash, requests, sizes in bytes, page references, footprint in pages, streams
-            with their counts, span in nanoseconds, skipped records with the first three reasons,
-            requests that a part leaves out, notes and labels.
+            Format, hash, requests, the first of them as they are understood, sizes in bytes, page
+            references, footprint in pages, streams with their counts, span in nanoseconds, skipped
+            records with the first three reasons, requests that a part leaves out, notes and labels.
 
         Raises:
             UsageError: the page size is no power of two, or the format is unknown.
@@ -281,6 +331,25 @@ class Trace:
         page_bytes = _engine.parse_page_bytes(str(page_size))
         with watched(watch) as told:
             return _engine.trace_info(self._source, page_bytes, told)
+
+
+def _joined(parts: list[Trace], order: str) -> Trace:
+    more = len(parts) - 1
+    name = parts[0].name + (f" and {more} more" if more else "")
+    trace = Trace.__new__(Trace)
+    trace._source = _engine.TraceSource.joined(name, [part._source for part in parts], order)
+    trace._recipe = (_joined, (parts, order))
+    return trace
+
+
+def _in_folders(traces: Iterable[Any]) -> Iterable[Any]:
+    """Return the files in folders, by name, and all else as it is."""
+    for trace in traces:
+        if isinstance(trace, str | os.PathLike) and os.path.isdir(trace):
+            inside = sorted(path for path in Path(trace).rglob("*") if path.is_file())
+            yield from (path for path in inside if not path.name.startswith((".", "_")))
+        else:
+            yield trace
 
 
 def _opened(path: str, format: str | None, cpu_cache: bool, reading: FileReading) -> Trace:
@@ -398,20 +467,29 @@ def as_traces(
     the part is taken. ``watch`` is told of downloads.
     """
     _check_words(reading, Reading.__optional_keys__)
+    as_one, order = reading.pop("as_one", False), reading.pop("order", None)
+    if order is not None and not as_one:
+        raise _engine.UsageError("--order is that of files as one trace; add --as-one")
     if isinstance(traces, Trace | str | os.PathLike) or _is_table(traces):
         traces = [cast(Trace, traces)]
-    traces = [file for trace in traces for file in _files(trace)]
+    given = _in_folders(traces) if as_one else traces
+    files = [file for trace in given for file in _files(trace)]
     format = reading.pop("trace_format", None)
     scratch = reading.pop("scratch", None)
-    of_file: FileReading = reading
+    part = {key: value for key, value in reading.items() if as_one and key in Part.__annotations__}
+    of_file = cast(FileReading, {key: value for key, value in reading.items() if key not in part})
     read = [
         trace._taken(of_file)
         if isinstance(trace, Trace)
         else Trace.from_table(trace)._taken(of_file)
         if _is_table(trace)
         else Trace(_here(trace, watch or False), format=format, cpu_cache=cpu_cache, **of_file)
-        for trace in traces
+        for trace in files
     ]
+    if as_one:
+        if not read:
+            raise _engine.UsageError("there is no file to make one trace of; name at least one")
+        read = [_joined(read, order or "time")._taken(cast(Part, part))]
     return read if scratch is None else [trace._on_scratch(os.fspath(scratch)) for trace in read]
 
 
@@ -444,6 +522,7 @@ def reading_options(reading: Reading) -> dict[str, object]:
     streams, fetches = reading.get("streams"), reading.get("fetches")
     return {
         **reading,
+        "trace_format": format_text(reading.get("trace_format")),
         "scratch": None if (scratch := reading.get("scratch")) is None else os.fspath(scratch),
         "streams": streams if streams is None or isinstance(streams, str) else _listed(streams),
         "skip": reading.get("skip") or None,
