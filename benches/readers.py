@@ -49,6 +49,11 @@ TABLES = {
 }
 FORMATS = {"vscsi-v1": "vscsi", "vscsi-v2": "vscsi", "fio-iolog-v2": "fio-iolog"}
 FORMATS["fio-iolog-v3"] = "fio-iolog"
+# Not written by `trace convert`: a table whose columns are named, and what blktrace writes.
+FORMATS["csv-named"] = (
+    "csv:sep=;,header=no,op=2,address=3*512,size=4*512,time=1:us,stream=5,read=RD,write=WR"
+)
+TABLES["csv-named"] = (";", False)
 BINARY = ("lcs", "oracle-general-opns", "parquet", "vscsi-v1", "vscsi-v2")
 # A write needs a read before it there.
 PAIRED = "ramulator"
@@ -87,6 +92,39 @@ def write_all(folder: Path, requests: int) -> dict[str, Path]:
             clockhand.convert_traces(traces[1], path, to=target)
         paths[target] = path
     return paths
+
+
+def write_others(folder: Path, requests: int) -> dict[str, Path]:
+    """Write the same requests as a table of a logger's own, and as blktrace does."""
+    random = np.random.default_rng(SEED)
+    sectors = random.integers(FOOTPRINT_PAGES, size=requests) * (PAGE_BYTES // 512)
+    writes = random.random(requests) < WRITE_SHARE
+    times_us = np.cumsum(random.integers(100, size=requests))
+    streams = random.integers(STREAMS, size=requests)
+    table = pl.DataFrame(
+        {
+            "time": times_us,
+            "op": np.where(writes, "WR", "RD"),
+            "sector": sectors,
+            "sectors": np.full(requests, PAGE_BYTES // 512),
+            "stream": streams,
+        }
+    )
+    table.write_csv(folder / "csv-named", include_header=False, separator=";")
+    layout = [
+        ("magic", "<u4"), ("sequence", "<u4"), ("time", "<u8"), ("sector", "<u8"),
+        ("bytes", "<u4"), ("action", "<u4"), ("pid", "<u4"), ("device", "<u4"), ("cpu", "<u4"),
+        ("error", "<u2"), ("more", "<u2"),
+    ]  # fmt: skip
+    records = np.zeros(requests, dtype=layout)
+    records["magic"] = 0x65617407
+    records["time"] = times_us * 1000
+    records["sector"] = sectors
+    records["bytes"] = PAGE_BYTES
+    records["action"] = np.where(writes, 0x20001, 0x10001)
+    records["device"] = 8 << 20
+    records.tofile(folder / "blktrace")
+    return {name: folder / name for name in ("csv-named", "blktrace")}
 
 
 def seconds_of(work: Callable[[], Any]) -> tuple[float, float]:
@@ -160,6 +198,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/readers.json")
+    parser.add_argument("--only", nargs="+", help="measure these formats alone")
     parser.add_argument("--read", type=Path, help="read this file once, for the parent process")
     parser.add_argument("--reader", default="clockhand")
     options = parser.parse_args()
@@ -168,6 +207,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         paths = write_all(Path(folder), options.requests)
+        paths |= write_others(Path(folder), options.requests)
+        if options.only:
+            paths = {target: paths[target] for target in options.only}
         rows = compare_readers(paths, options.requests, options.rounds)
     facts = machine() | {"polars": pl.__version__, "pandas": pd.__version__}
     settings = {"requests": options.requests, "rounds": options.rounds, "seed": SEED}
