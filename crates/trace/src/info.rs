@@ -296,7 +296,7 @@ impl TraceInfoBuilder {
         Ok(TraceInfo {
             streams: self.stream_requests.len() as u32,
             stream_counts: self.stream_counts(&report),
-            report,
+            report: ReadReport { requests: self.requests[0] + self.requests[1], ..report },
             read_requests: self.requests[0],
             write_requests: self.requests[1],
             read_bytes: self.bytes[0],
