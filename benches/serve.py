@@ -69,7 +69,8 @@ def measured(name: str, job: str, folder: Path, seconds: int) -> str:
             check=True,
             capture_output=True,
         )  # fmt: skip
-    (result,) = json.loads(done.stdout)["jobs"]
+    # fio says some things before its JSON.
+    (result,) = json.loads(done.stdout[done.stdout.index(b"{") :])["jobs"]
     parts = []
     for kind in ("read", "write"):
         if result[kind]["total_ios"]:
