@@ -3,6 +3,7 @@
 //! A *policy* ([`page`]) is a pure state machine that says which page leaves; the *mechanism* ([`Memory`])
 //! owns the page table, the dirty and pinned state and the pending victim, and carries decisions out.
 //! A *write buffer* ([`buffer`]) decides which pages a flash drive holds back and which go to flash together.
+//! Of two tiers of memory ([`tier`]) a policy decides who lives in the fast one.
 //! None of them does I/O, reads a clock, counts, logs or allocates on a reference, so that a simulator, a
 //! user-space pager, a kernel or a firmware can use the same code. The [`catalog`] is the table of
 //! all policies.
@@ -63,6 +64,7 @@ pub mod parameters;
 mod parts;
 mod ratio;
 mod residents;
+pub mod tier;
 #[cfg(test)]
 mod worked_examples;
 
