@@ -4,4 +4,5 @@
 fn main() {
     println!("cargo::rerun-if-changed=profiles");
     println!("cargo::rerun-if-changed=ssd-profiles");
+    println!("cargo::rerun-if-changed=tier-profiles");
 }

@@ -46,6 +46,14 @@ pub enum DeviceError {
         /// The nearest drive, or all of them.
         remedy: String,
     },
+    /// The text is neither built-in tiers nor a file.
+    #[error("unknown tiers '{name}', {remedy}")]
+    UnknownTiers {
+        /// The name as given.
+        name: String,
+        /// The nearest tiers, or all of them.
+        remedy: String,
+    },
     /// A drive's profile and options contradict each other.
     #[error("SSD '{ssd}': {problem}")]
     Ssd {

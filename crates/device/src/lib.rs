@@ -6,7 +6,7 @@
 //! the files of `profiles/`; a new file there is a new device.
 //!
 //! A flash drive with garbage collection is a [`flash::Drive`]; an [`Ssd`] is one that a file of `ssd-profiles/` or the
-//! user's own describes.
+//! user's own describes. [`MemoryTiers`] are fast and slow memory, as a file of `tier-profiles/` describes them.
 //!
 //! This crate knows nothing of policies or traces.
 //!
@@ -34,6 +34,7 @@ mod ssd_mapping;
 mod ssd_profile;
 mod ssd_settings;
 mod ssd_times;
+mod tiers;
 
 pub use cost::PageCost;
 pub use device::{BuiltIn, Device, built_in};
@@ -42,3 +43,4 @@ pub use exact::Exact;
 pub use request::{Joined, RequestCost};
 pub use ssd::{Ssd, built_in_ssds};
 pub use ssd_profile::{FlashTimes, NonVolatileMemory};
+pub use tiers::{MemoryTiers, TierSoftware, TierSpeed, built_in_tiers};
