@@ -141,6 +141,7 @@ pub const STUDIES: &[(&str, &[Column])] = &[
     ("filecache", crate::FileCacheRow::COLUMNS),
     ("break-even", crate::BreakEvenRow::COLUMNS),
     ("pagecache", crate::PageCacheRow::COLUMNS),
+    ("tier", crate::TierRow::COLUMNS),
 ];
 
 #[cfg(test)]

@@ -172,7 +172,8 @@ pub fn parse_buffer(text: &str) -> Result<BufferSpec, SimError> {
     BufferSpec::parse(text).map_err(|error| explained(&error, parameters))
 }
 
-fn explained(
+/// The sentence of an error about a policy's text, with the names that there are.
+pub(crate) fn explained(
     error: &SettingsError,
     parameters: impl Fn(&str) -> Option<&'static [Parameter]>,
 ) -> SimError {

@@ -33,6 +33,7 @@ pub use insert::Insert;
 pub use options::FileCacheOptions;
 use prices::Prices;
 pub use row::{BreakEvenRow, FileCacheRow};
+pub(crate) use sketch::{Sketch, block_key};
 use study::FileCacheStudy;
 
 use crate::study::{Selection, check_given, run_study};

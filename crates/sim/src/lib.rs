@@ -50,6 +50,7 @@ mod sample;
 mod ssd;
 mod stack_distance;
 mod study;
+mod tier;
 mod translate;
 mod views;
 mod watch;
@@ -92,6 +93,10 @@ pub use ssd::{
     check_ssd, run_ssd, run_ssd_cells, watch_buffers,
 };
 pub use study::{ReadTrace, Selection};
+pub use tier::{
+    Contender, MigrationLimit, PromotionRule, Sight, TierExperiment, TierMemory, TierOptions,
+    TierOutcome, TierRow, check_tier, run_tier, run_tier_cells,
+};
 pub use translate::{
     HugePages, Replacement, Storage, TlbGeometry, TlbLevels, TranslateExperiment, TranslateOptions,
     TranslateOutcome, TranslateRow, TranslationTimes, check_translate, run_translate,

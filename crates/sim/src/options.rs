@@ -172,6 +172,7 @@ pub const OPTIONS: &[(&str, &[StudyOption])] = &[
     ("translate", crate::TranslateOptions::OPTIONS),
     ("filecache", crate::FileCacheOptions::OPTIONS),
     ("pagecache", crate::PageCacheSettings::OPTIONS),
+    ("tier", crate::TierOptions::OPTIONS),
     ("locality", crate::LocalityOptions::OPTIONS),
 ];
 

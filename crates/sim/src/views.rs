@@ -123,6 +123,11 @@ pub(crate) struct Views {
 }
 
 impl Views {
+    /// Views that were made of one reading of a trace.
+    pub(crate) fn of(trace: ReadTrace, views: Vec<View>) -> Self {
+        Views { trace, views }
+    }
+
     /// The view with this folding, if the trace was read for it.
     pub(crate) fn find(&self, folding: Folding) -> Option<&View> {
         self.views.iter().find(|view| view.folding() == folding)

@@ -1,0 +1,247 @@
+//! The options of `tier`, as users write them, and the experiment that they make.
+
+use clockhand_policy::tier::Placement;
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::Zero;
+
+use super::{Contender, MigrationLimit, PromotionRule, Sight, TierExperiment, TierMemory};
+use crate::options::{Domain, options};
+use crate::pages::choose;
+use crate::{MemorySize, SimError, TraceInput, parse_page_bytes};
+
+options! {
+    /// What `tier` takes beside traces and threads.
+    pub struct TierOptions {
+        /// The fast tier: shares of the footprint or sizes, such as 10%,25%,1GiB; 0 is none.
+        fast: Option<String> = Domain::Sizes;
+        /// The fast tier in page frames, such as 0,64,128.
+        fast_frames: Option<String> = Domain::Sizes;
+        /// The slow tier: a share of the footprint or a size; no limit if not given.
+        slow: Option<String> = Domain::Sizes;
+        /// The slow tier in page frames, from 0; no limit if not given.
+        slow_frames: Option<u32> = Domain::Whole { least: 0, most: u32::MAX as u64 - 1 };
+        /// List of NAME[:section_key=value,...] or FILE.toml. See: clockhand devices.
+        tiers: Vec<String> = Domain::Names { of: "tiers" }, "cxl";
+        /// List of page policies, clock-dwf, tpp, memtis, hemem, static and bound; all, and patterns such as c*.
+        policy: Vec<String> = Domain::Names { of: "tier_policies" }, "lru";
+        /// Which references to slow pages promote them under a page policy: list of never, first-touch, write, k-touch[:K[:W]],
+        /// threshold[:T[:H]], tinylfu.
+        promote: Vec<String> = Domain::List, "first-touch";
+        /// What a page policy sees: all, sample:N (every N-th reference), bits:P (bits after every P-th).
+        see: String = Domain::Text, "all";
+        /// Where new pages go: fast, slow, interleave:W:V, make-room.
+        placement: Option<String> = Domain::Text;
+        /// A promoted page keeps its slow frame as a shadow until it is written.
+        non_exclusive: bool = Domain::Flag;
+        /// What a page's first reference costs: zero, or read, which is a storage fault.
+        first_touch: String = Domain::Word { words: &["zero", "read"] }, "zero";
+        /// The most promotions: A/Pr in each P references, XMB/s by trace time.
+        migrate_limit: Option<String> = Domain::Text;
+        /// References from a demotion to a promotion of the same page that is ping-pong.
+        ping_pong: u64 = Domain::Whole { least: 0, most: u64::MAX }, "10000";
+        /// The device below. See: clockhand devices.
+        storage: String = Domain::Device, "slc-nand";
+        /// Seconds that the trace took, for years of life; its times if not given.
+        trace_seconds: Option<String> = Domain::Number;
+        /// List of page sizes in bytes, powers of two.
+        page_size: Vec<String> = Domain::List, "4KiB";
+        /// Seed of policies with random choices, from 0.
+        seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
+    }
+}
+
+impl TierOptions {
+    /// The experiment.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the option and what it takes.
+    pub fn experiment(
+        &self,
+        traces: Vec<TraceInput>,
+        jobs: Option<usize>,
+    ) -> Result<TierExperiment, SimError> {
+        let first_touches = [("zero", false), ("read", true)];
+        Ok(TierExperiment {
+            traces,
+            fast: self.fast_sizes()?,
+            slow: self.slow_size()?,
+            tiers: self.tiers.clone(),
+            policies: self
+                .policy
+                .iter()
+                .map(|text| Contender::parse(text))
+                .collect::<Result<_, _>>()?,
+            promotions: self
+                .promote
+                .iter()
+                .map(|text| Ok((text.clone(), PromotionRule::parse(text)?)))
+                .collect::<Result<_, SimError>>()?,
+            promotions_given: self.promote != ["first-touch"],
+            sight: parse_sight(&self.see)?,
+            placement: self.placement.as_deref().map(parse_placement).transpose()?,
+            keeps_shadows: self.non_exclusive,
+            reads_first_touches: choose("--first-touch", &self.first_touch, first_touches)?,
+            limit: self.migrate_limit.as_deref().map(parse_limit).transpose()?,
+            ping_pong: self.ping_pong,
+            storage: self.storage.clone(),
+            trace_seconds: self.trace_seconds.as_deref().map(parse_seconds).transpose()?,
+            page_sizes_bytes: self
+                .page_size
+                .iter()
+                .map(|text| parse_page_bytes(text))
+                .collect::<Result<_, _>>()?,
+            seed: self.seed,
+            jobs,
+        })
+    }
+
+    /// The sizes of the fast tier.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the option and what it takes.
+    pub fn fast_sizes(&self) -> Result<Vec<TierMemory>, SimError> {
+        match (self.fast.as_deref(), self.fast_frames.as_deref()) {
+            (None, None) => Ok(Vec::new()),
+            (Some(sizes), None) => sizes
+                .split(',')
+                .map(|item| parse_fast(item.trim()))
+                .collect::<Result<Vec<_>, _>>()
+                .map(|sizes| sizes.concat()),
+            (None, Some(frames)) => {
+                frames.split(',').map(|item| parse_frames("--fast-frames", item.trim())).collect()
+            }
+            (Some(_), Some(_)) => Err(SimError::Usage(
+                "--fast and --fast-frames both give the fast tier's size; give one of them"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    fn slow_size(&self) -> Result<Option<TierMemory>, SimError> {
+        match (self.slow.as_deref(), self.slow_frames) {
+            (None, None) => Ok(None),
+            (None, Some(frames)) => Ok(Some(TierMemory::of_frames(frames))),
+            (Some(text), None) => match parse_sizes("--slow", text)?[..] {
+                [size] => Ok(Some(size)),
+                _ => {
+                    Err(SimError::Usage(format!("--slow {text:?} is more than one size; give one")))
+                }
+            },
+            (Some(_), Some(_)) => Err(SimError::Usage(
+                "--slow and --slow-frames both give the slow tier's size; give one of them"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+fn parse_fast(item: &str) -> Result<Vec<TierMemory>, SimError> {
+    parse_sizes("--fast", item)
+}
+
+/// Sizes as `--memory` takes them, or 0.
+fn parse_sizes(option: &str, text: &str) -> Result<Vec<TierMemory>, SimError> {
+    if text == "0" || text == "0%" {
+        return Ok(vec![TierMemory::None]);
+    }
+    let renamed = |error: SimError| match error {
+        SimError::Usage(sentence) => SimError::Usage(sentence.replace("--memory", option)),
+        other => other,
+    };
+    let sizes = MemorySize::parse_memory(text).map_err(renamed)?;
+    Ok(sizes.into_iter().map(TierMemory::Size).collect())
+}
+
+fn parse_frames(option: &str, item: &str) -> Result<TierMemory, SimError> {
+    let is_number = item.bytes().all(|byte| byte.is_ascii_digit());
+    let frames = item.parse().ok().filter(|&frames| is_number && frames < u32::MAX);
+    frames.map(TierMemory::of_frames).ok_or_else(|| {
+        SimError::Usage(format!(
+            "{option} {item:?} is not a number of page frames; give whole numbers from 0 to {}, separated by commas",
+            u32::MAX - 1
+        ))
+    })
+}
+
+fn parse_sight(text: &str) -> Result<Sight, SimError> {
+    let refused = || {
+        SimError::Usage(format!(
+            "--see {text:?} is not what a policy can see; give all, sample:N or bits:P with a whole number from 1"
+        ))
+    };
+    let number = |digits: &str| {
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse().ok().filter(|&number: &u64| is_number && number > 0).ok_or_else(refused)
+    };
+    match text.split_once(':') {
+        None if text == "all" => Ok(Sight::All),
+        Some(("sample", every)) => Ok(Sight::Sample(number(every)?)),
+        Some(("bits", every)) => Ok(Sight::Bits(number(every)?)),
+        _ => Err(refused()),
+    }
+}
+
+fn parse_placement(text: &str) -> Result<Placement, SimError> {
+    let interleave = || {
+        let (fast, slow) = text.strip_prefix("interleave:")?.split_once(':')?;
+        let number = |digits: &str| {
+            digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+        };
+        let (fast, slow): (u32, u32) = (number(fast)?, number(slow)?);
+        (fast > 0 || slow > 0).then_some(Placement::Interleave { fast, slow })
+    };
+    match text {
+        "fast" => Ok(Placement::Fast),
+        "slow" => Ok(Placement::Slow),
+        "make-room" => Ok(Placement::MakeRoom),
+        _ => interleave().ok_or_else(|| {
+            SimError::Usage(format!(
+                "--placement {text:?} is no placement; give fast, slow, make-room or interleave:W:V with whole numbers of which \
+                 one is at least 1"
+            ))
+        }),
+    }
+}
+
+fn parse_limit(text: &str) -> Result<MigrationLimit, SimError> {
+    let of_references = || {
+        let (most, period) = text.strip_suffix('r')?.split_once('/')?;
+        let most = most.bytes().all(|byte| byte.is_ascii_digit()).then(|| most.parse().ok())??;
+        let period =
+            period.bytes().all(|byte| byte.is_ascii_digit()).then(|| period.parse().ok())??;
+        (period > 0).then_some(MigrationLimit::References { most, period })
+    };
+    let of_time = || {
+        let megabytes = decimal(text.strip_suffix("MB/s")?)?;
+        Some(MigrationLimit::BytesPerSecond(
+            megabytes * BigRational::from_integer(1_000_000.into()),
+        ))
+    };
+    of_references().or_else(of_time).ok_or_else(|| {
+        SimError::Usage(format!(
+            "--migrate-limit {text:?} is no limit; give promotions and references such as 100/10000r, or a rate such as 256MB/s"
+        ))
+    })
+}
+
+fn parse_seconds(text: &str) -> Result<BigRational, SimError> {
+    decimal(text).filter(|seconds| !seconds.is_zero()).ok_or_else(|| {
+        SimError::Usage(format!(
+            "--trace-seconds {text:?} is no number of seconds above 0; give one such as 3600"
+        ))
+    })
+}
+
+/// A number of digits with at most one point.
+fn decimal(text: &str) -> Option<BigRational> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(fraction) || text.len() > 40 {
+        return None;
+    }
+    let numerator: BigInt = format!("{whole}{fraction}").parse().ok()?;
+    Some(BigRational::new(numerator, BigInt::from(10).pow(fraction.len() as u32)))
+}

@@ -1,0 +1,330 @@
+//! A page policy that keeps the fast tier: what it sees of the references, and which pages are promoted to it.
+
+use std::fmt;
+
+use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Inspector, Offline, PagePolicy};
+use clockhand_policy::tier::{Entry, Movements, Served, Tier, TierInspector, TierPolicy, Tiers};
+use clockhand_policy::{Frame, Frames, Op, PageId, PageTable};
+
+use super::promotion;
+use crate::next_use::NEVER;
+
+/// What a page policy sees of the references.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Sight {
+    /// Every reference, before its access.
+    #[default]
+    All,
+    /// Every so many references one, after its access.
+    Sample(u64),
+    /// After every so many references, the bits that accesses have set.
+    Bits(u64),
+}
+
+impl fmt::Display for Sight {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Sight::All => formatter.write_str("all"),
+            Sight::Sample(every) => write!(formatter, "sample:{every}"),
+            Sight::Bits(every) => write!(formatter, "bits:{every}"),
+        }
+    }
+}
+
+/// How a kind of policy is told of a reference to a page of the fast tier.
+pub(super) trait Telling<P: PagePolicy> {
+    /// A reference begins.
+    #[inline]
+    fn begins(&mut self, policy: &mut P) {
+        let _ = policy;
+    }
+
+    fn hit(memory: &mut clockhand_policy::Memory<P>, op: Op, frame: Frame);
+}
+
+pub(super) struct ByBit;
+pub(super) struct ByAccess;
+/// The next use of each reference.
+pub(super) struct ByFuture<'a>(pub(super) std::slice::Iter<'a, u32>);
+
+impl<P: BitDriven> Telling<P> for ByBit {
+    #[inline]
+    fn hit(memory: &mut clockhand_policy::Memory<P>, op: Op, frame: Frame) {
+        memory.hit(op as usize, frame);
+    }
+}
+
+impl<P: AccessDriven> Telling<P> for ByAccess {
+    #[inline]
+    fn hit(memory: &mut clockhand_policy::Memory<P>, op: Op, frame: Frame) {
+        memory.access(op, frame);
+    }
+}
+
+impl<P: Offline> Telling<P> for ByFuture<'_> {
+    #[inline]
+    fn begins(&mut self, policy: &mut P) {
+        let next = self.0.next().copied().unwrap_or(NEVER);
+        policy.foresee((next != NEVER).then_some(next));
+    }
+
+    #[inline]
+    fn hit(memory: &mut clockhand_policy::Memory<P>, op: Op, frame: Frame) {
+        memory.access(op, frame);
+    }
+}
+
+/// Numbers of pages as the policy wants them: those of the tiers, or by address.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'a> {
+    /// By page of the tiers, and back; empty if the numbers are the same.
+    pub(super) by_address: &'a [u32],
+    pub(super) back: &'a [u32],
+}
+
+impl Numbers<'_> {
+    #[inline]
+    fn of_policy(self, page: PageId) -> PageId {
+        self.by_address.get(page.index()).map_or(page, |&number| PageId(number))
+    }
+
+    #[inline]
+    fn of_tiers(self, page: PageId) -> PageId {
+        self.back.get(page.index()).map_or(page, |&number| PageId(number))
+    }
+}
+
+const READ: u8 = 1;
+const WRITE: u8 = 2;
+
+/// A page policy with its memory, the fast tier.
+pub(super) struct PageTier<'a, P, T> {
+    pub(super) memory: clockhand_policy::Memory<P>,
+    pub(super) telling: T,
+    pub(super) sight: Sight,
+    pub(super) rule: promotion::Memory<'a>,
+    pub(super) numbers: Numbers<'a>,
+    /// References between two ends of the policy's periods, and until the next one.
+    pub(super) period: u64,
+    pub(super) left_in_period: u64,
+    /// Until the next sample or scan.
+    pub(super) until_seen: u64,
+    /// By page: the bits that accesses have set since the last scan.
+    pub(super) bits: Vec<u8>,
+    /// Pages whose bits were set since the last scan.
+    pub(super) touched: Vec<PageId>,
+}
+
+impl<P: PagePolicy, T: Telling<P>> PageTier<'_, P, T> {
+    /// The policy is told of a reference to a page of the fast tier. The dirty flag stays as it is: only an access that the
+    /// fast tier serves sets it.
+    #[inline]
+    fn tell_hit(&mut self, page: PageId, op: Op) {
+        let frame = self.memory.frame_of(self.numbers.of_policy(page));
+        let was_dirty = self.memory.frames().is_dirty(frame);
+        T::hit(&mut self.memory, op, frame);
+        // Where it sees all, the access itself follows and sets it.
+        if !was_dirty && self.sight != Sight::All {
+            self.memory.frames_mut().clear_dirty(frame);
+        }
+    }
+
+    /// The rule is told of a reference, and asked if it may promote.
+    #[inline]
+    fn ask<M: Movements>(&mut self, page: PageId, op: Op, tiers: &mut Tiers<M>) {
+        let now = tiers.now();
+        self.rule.told(page, true, now);
+        if tiers.fast_frames() == 0 {
+            return;
+        }
+        let (memory, numbers) = (&self.memory, self.numbers);
+        let would_leave = || {
+            let victim = (tiers.free_fast_frames() == 0).then(|| memory.peek_victim()).flatten()?;
+            Some(numbers.of_tiers(memory.frames().page(victim)))
+        };
+        if self.rule.promotes(page, op, now, would_leave) {
+            tiers.promote(self, page, op);
+        }
+    }
+
+    /// The policy is told of a sampled reference.
+    #[inline(never)]
+    fn take_sample<M: Movements>(&mut self, served: Served, tiers: &mut Tiers<M>) {
+        let Served { page, op, found, by } = served;
+        tiers.movements().sampled();
+        if found.is_none() {
+            return self.rule.told(page, by == Tier::Slow, tiers.now());
+        }
+        match by {
+            Tier::Fast => {
+                self.rule.told(page, false, tiers.now());
+                self.tell_hit(page, op);
+            }
+            Tier::Slow => self.ask(page, op, tiers),
+        }
+    }
+
+    /// The bits of all pages are taken and cleared, and told as one reference each.
+    #[inline(never)]
+    fn scan<M: Movements>(&mut self, tiers: &mut Tiers<M>) {
+        let resident = tiers.resident_pages();
+        tiers.movements().scanned(resident.into());
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable_by_key(|page| page.0);
+        let mut slow = Vec::new();
+        for page in touched.drain(..) {
+            let op = match std::mem::take(&mut self.bits[page.index()]) {
+                0 => continue,
+                bits if bits & WRITE != 0 => Op::Write,
+                _ => Op::Read,
+            };
+            match tiers.tier_of(page) {
+                Some(Tier::Fast) => {
+                    self.rule.told(page, false, tiers.now());
+                    self.tell_hit(page, op);
+                }
+                Some(Tier::Slow) => slow.push((page, op)),
+                None => {}
+            }
+        }
+        self.touched = touched;
+        for (page, op) in slow {
+            if tiers.tier_of(page) == Some(Tier::Slow) {
+                self.ask(page, op, tiers);
+            }
+        }
+    }
+
+    /// A page of the fast tier is written; the policy may not be told.
+    #[inline]
+    fn make_dirty(&mut self, page: PageId) {
+        let frame = self.memory.frame_of(self.numbers.of_policy(page));
+        if !self.memory.frames().is_dirty(frame) {
+            match self.sight {
+                Sight::All => self.memory.frames_mut().set_dirty(frame),
+                Sight::Sample(_) | Sight::Bits(_) => self.memory.make_dirty(frame),
+            }
+        }
+    }
+}
+
+impl<P: PagePolicy, T: Telling<P>> TierPolicy for PageTier<'_, P, T> {
+    #[inline]
+    fn begins(&mut self) {
+        self.telling.begins(self.memory.policy_mut());
+    }
+
+    #[inline]
+    fn found_fast(&mut self, page: PageId, op: Op) {
+        if self.sight == Sight::All {
+            self.tell_hit(page, op);
+        }
+    }
+
+    #[inline]
+    fn found_slow<M: Movements>(&mut self, page: PageId, op: Op, tiers: &mut Tiers<M>) {
+        if self.sight == Sight::All {
+            self.ask(page, op, tiers);
+        }
+    }
+
+    fn choose_victim(&mut self, incoming: PageId) -> PageId {
+        let incoming = self.numbers.of_policy(incoming);
+        let victim = self.memory.propose_victim_for(incoming).expect("no page is pinned");
+        while let Some(frame) = self.memory.next_write_back() {
+            self.memory.written_back(frame);
+        }
+        if self.memory.frames().is_dirty(victim) {
+            self.memory.written_back(victim);
+        }
+        self.numbers.of_tiers(self.memory.commit_eviction())
+    }
+
+    fn entered_fast(&mut self, page: PageId, op: Op, entry: Entry) {
+        let frame = self.memory.load(Fault::new(self.numbers.of_policy(page), op));
+        // The access that a sample or a bit tells of was served before the page came.
+        if entry == Entry::Promoted && self.sight != Sight::All {
+            self.memory.frames_mut().clear_dirty(frame);
+        }
+    }
+
+    fn entered_slow(&mut self, page: PageId) {
+        self.rule.entered_slow(page);
+    }
+
+    fn evicted(&mut self, page: PageId) {
+        self.rule.evicted(page);
+        if let Some(bits) = self.bits.get_mut(page.index()) {
+            *bits = 0;
+        }
+    }
+
+    #[inline]
+    fn served<M: Movements>(&mut self, served: Served, tiers: &mut Tiers<M>) {
+        let Served { page, op, found, by } = served;
+        if by == Tier::Fast && op == Op::Write {
+            self.make_dirty(page);
+        }
+        match self.sight {
+            // What found its page in the slow tier has been told.
+            Sight::All => match (found, by) {
+                (Some(Tier::Slow), _) => {}
+                (_, by) => self.rule.told(page, by == Tier::Slow, tiers.now()),
+            },
+            Sight::Sample(every) => {
+                self.until_seen -= 1;
+                if self.until_seen == 0 {
+                    self.until_seen = every;
+                    self.take_sample(served, tiers);
+                }
+            }
+            Sight::Bits(_) => {
+                let bits = &mut self.bits[page.index()];
+                if *bits == 0 {
+                    self.touched.push(page);
+                }
+                *bits |= if op == Op::Write { WRITE } else { READ };
+            }
+        }
+    }
+
+    #[inline]
+    fn ends<M: Movements>(&mut self, tiers: &mut Tiers<M>) {
+        self.left_in_period -= 1;
+        if self.left_in_period == 0 {
+            self.left_in_period = self.period;
+            self.memory.tick();
+        }
+        if let Sight::Bits(every) = self.sight {
+            self.until_seen -= 1;
+            if self.until_seen == 0 {
+                self.until_seen = every;
+                self.scan(tiers);
+            }
+        }
+    }
+    fn inspect(&self, inspector: &mut dyn TierInspector) {
+        self.memory.policy().inspect(&mut Lists { tier: self, inspector });
+    }
+}
+
+/// Shows the lists of a page policy by the numbers of the tiers, each page with its reference bit.
+struct Lists<'a, 'b, P, T> {
+    tier: &'a PageTier<'b, P, T>,
+    inspector: &'a mut dyn TierInspector,
+}
+
+impl<P: PagePolicy, T> Inspector for Lists<'_, '_, P, T> {
+    fn list(&mut self, name: &'static str, frames: &mut dyn Iterator<Item = Frame>) {
+        let PageTier { memory, numbers, .. } = self.tier;
+        let row = |frame: Frame| {
+            let page = numbers.of_tiers(memory.frames().page(frame));
+            [page.0.into(), memory.frames().is_referenced(frame).into(), 0, 0]
+        };
+        self.inspector.list(name, &mut frames.map(row), 2);
+    }
+
+    fn ghosts(&mut self, _: &'static str, _: &mut dyn Iterator<Item = PageId>) {}
+
+    fn value(&mut self, _: &'static str, _: f64) {}
+}

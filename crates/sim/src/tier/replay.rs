@@ -1,0 +1,204 @@
+//! One replay of a trace under two tiers.
+
+use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
+use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
+use clockhand_policy::tier::catalog::{self, TierSize, TierSpec};
+use clockhand_policy::tier::{Movements, Served, TierPolicy, TierSizes, Tiers};
+use clockhand_policy::{Memory, PageId};
+use clockhand_trace::PageView;
+
+use super::counts::Counter;
+use super::page_policy::{ByAccess, ByBit, ByFuture, Numbers, PageTier, Sight, Telling};
+use super::promotion::{self, PromotionRule};
+use crate::replay::{CHUNK_RECORDS, chunk_done, first_op};
+use crate::{Progress, SimError};
+
+/// When the limit of promotions begins anew.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Renewal<'a> {
+    /// After every so many references.
+    References(u64),
+    /// Before the references with these numbers, counted from 0 and rising.
+    Before(&'a [u64]),
+    Never,
+}
+
+/// A trace, and the tiers that it runs on.
+#[derive(Clone, Copy)]
+pub(crate) struct TierReplay<'a> {
+    /// Not folded, pages numbered by their first references.
+    pub(crate) view: &'a PageView,
+    pub(crate) sizes: TierSizes,
+    pub(crate) renewal: Renewal<'a>,
+    pub(crate) progress: &'a Progress,
+}
+
+/// What a replay is told of, and gives back.
+pub(crate) trait Watching: Movements + Sized {
+    /// A reference is over.
+    fn served<P: TierPolicy>(tiers: &mut Tiers<Self>, served: Served, policy: &P);
+}
+
+impl Watching for Counter {
+    #[inline]
+    fn served<P: TierPolicy>(tiers: &mut Tiers<Self>, served: Served, _: &P) {
+        tiers.movements().served(served);
+    }
+}
+
+/// What is done after each chunk of records: progress is told, and a policy asked whether it can go on.
+type ChunkDone<P> = fn(&mut P, &Progress, usize) -> Result<(), SimError>;
+
+/// A policy that is made for tiers always can go on.
+fn chunk_done_always<P>(_: &mut P, progress: &Progress, records: usize) -> Result<(), SimError> {
+    progress.add_done(records as u64);
+    if progress.is_cancelled() { Err(SimError::Interrupted) } else { Ok(()) }
+}
+
+impl TierReplay<'_> {
+    fn run<P: TierPolicy, W: Watching>(
+        self,
+        mut policy: P,
+        watching: W,
+        chunk_done: ChunkDone<P>,
+    ) -> Result<Tiers<W>, SimError> {
+        let mut tiers = Tiers::new(self.sizes, watching);
+        let (mut position, mut starts) = (0u64, &[][..]);
+        let mut until_renewal = u64::MAX;
+        match self.renewal {
+            Renewal::References(every) => until_renewal = every,
+            Renewal::Before(numbers) => starts = numbers,
+            Renewal::Never => {}
+        }
+        let mut chunks = self.view.chunks(CHUNK_RECORDS, 0);
+        while let Some(chunk) = chunks.next()? {
+            for &record in chunk.records {
+                if starts.first() == Some(&position) {
+                    starts = &starts[1..];
+                    tiers.renew_limit();
+                }
+                position += 1;
+                let served = tiers.reference(&mut policy, PageId(record.page()), first_op(record));
+                W::served(&mut tiers, served, &policy);
+                until_renewal -= 1;
+                if until_renewal == 0 {
+                    let Renewal::References(every) = self.renewal else { continue };
+                    until_renewal = every;
+                    tiers.renew_limit();
+                }
+            }
+            chunk_done(&mut policy, self.progress, chunk.records.len())?;
+        }
+        Ok(tiers)
+    }
+
+    /// Runs under a policy that is made for tiers.
+    pub(super) fn run_tier_policy<W: Watching>(
+        self,
+        policy: &TierSpec,
+        watching: W,
+    ) -> Result<Tiers<W>, SimError> {
+        let TierSizes { fast_frames, pages, .. } = self.sizes;
+        policy.build(TierSize { fast_frames, pages }, TierVisitor { replay: self, watching })
+    }
+
+    /// Runs under a policy of the driver's own.
+    pub(super) fn run_built<P: TierPolicy, W: Watching>(
+        self,
+        policy: P,
+        watching: W,
+    ) -> Result<Tiers<W>, SimError> {
+        self.run(policy, watching, chunk_done_always)
+    }
+}
+
+struct TierVisitor<'a, W> {
+    replay: TierReplay<'a>,
+    watching: W,
+}
+
+impl<W: Watching> catalog::Visitor for TierVisitor<'_, W> {
+    type Output = Result<Tiers<W>, SimError>;
+
+    fn visit<P: TierPolicy + 'static>(self, policy: P) -> Self::Output {
+        self.replay.run(policy, self.watching, chunk_done_always)
+    }
+}
+
+/// How a page policy keeps the fast tier.
+#[derive(Clone, Copy)]
+pub(crate) struct Keeping<'a> {
+    pub(crate) sight: Sight,
+    pub(crate) rule: PromotionRule,
+    /// The numbers by which a sketch knows pages.
+    pub(crate) keys: &'a [u64],
+    /// The future, for offline policies.
+    pub(crate) next_use: Option<&'a [u32]>,
+}
+
+/// Builds a page policy and runs it.
+pub(super) struct PageVisitor<'a, W> {
+    pub(super) replay: TierReplay<'a>,
+    pub(super) keeping: Keeping<'a>,
+    pub(super) watching: W,
+}
+
+impl<'a, W: Watching> PageVisitor<'a, W> {
+    pub(super) fn run(self, policy: &ResolvedPolicy) -> Result<Tiers<W>, SimError> {
+        let TierSizes { fast_frames, pages, .. } = self.replay.sizes;
+        let frames = fast_frames.min(pages).max(1);
+        policy.build(Size { frames, pages }, self)
+    }
+
+    fn with<P: PagePolicy, T: Telling<P>>(
+        self,
+        policy: P,
+        telling: T,
+    ) -> Result<Tiers<W>, SimError> {
+        let PageVisitor { replay, keeping, watching } = self;
+        let TierSizes { fast_frames, pages, .. } = replay.sizes;
+        let by_address = replay.view.places_by_address().filter(|_| P::PAGE_NUMBERS_MATTER);
+        let by_address = by_address.unwrap_or_default();
+        let mut back = vec![0; by_address.len()];
+        for (page, &number) in by_address.iter().enumerate() {
+            back[number as usize] = page as u32;
+        }
+        let period = policy.period().map_or(u64::MAX, std::num::NonZeroU64::get);
+        let keeps_bits = matches!(keeping.sight, Sight::Bits(_));
+        let tier = PageTier {
+            memory: Memory::new(fast_frames.min(pages).max(1), pages, policy),
+            telling,
+            sight: keeping.sight,
+            rule: promotion::Memory::new(keeping.rule, fast_frames, pages, keeping.keys),
+            numbers: Numbers { by_address, back: &back },
+            period,
+            left_in_period: period,
+            until_seen: match keeping.sight {
+                Sight::All => u64::MAX,
+                Sight::Sample(every) | Sight::Bits(every) => every,
+            },
+            bits: vec![0; if keeps_bits { pages as usize } else { 0 }],
+            touched: Vec::new(),
+        };
+        replay.run(tier, watching, |tier, progress, records| {
+            chunk_done(&mut tier.memory, progress, records)
+        })
+    }
+}
+
+impl<W: Watching> Visitor for PageVisitor<'_, W> {
+    type Output = Result<Tiers<W>, SimError>;
+
+    fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
+        self.with(policy, ByBit)
+    }
+
+    fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
+        self.with(policy, ByAccess)
+    }
+
+    fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
+        let next_use = self.keeping.next_use.expect("the future is computed for offline policies");
+        self.with(policy, ByFuture(next_use.iter()))
+    }
+}
