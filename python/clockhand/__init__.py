@@ -10,6 +10,7 @@
   :func:`watch_buffers` one of write buffers.
 * :func:`recommend` says which policy suits a program, a device and a memory size.
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
+* :func:`tier` says how much DRAM slow memory can replace, and under which policy.
 * :func:`translate` says which page size, TLB and memory suit a program and its storage.
 * :func:`pagecache` does the same for traces of calls, syncs and truncations: one page cache for
   processes and files.
@@ -45,10 +46,19 @@ if TYPE_CHECKING:
     from clockhand.studies.programs.comparison import PagedComparison, compare
     from clockhand.studies.programs.run import PagedRun, run
     from clockhand.studies.ssd.run import SsdRun, run_ssd
+    from clockhand.studies.tier.run import Tiering, tier
     from clockhand.studies.translate.run import Translation, translate
     from clockhand.studies.watch.buffers import WatchedBuffers, watch_buffers
     from clockhand.studies.watch.run import Watched, watch_policies
-    from clockhand.study.catalogs import devices, formats, policies, ssds, write_buffers
+    from clockhand.study.catalogs import (
+        devices,
+        formats,
+        policies,
+        ssds,
+        tier_policies,
+        tier_profiles,
+        write_buffers,
+    )
     from clockhand.study.new_policy import new_policy
     from clockhand.study.own_policies import (
         Conformance,
@@ -73,6 +83,7 @@ _PLACES = {
     "Recommendation": "clockhand.studies.pages.recommendation",
     "Simulation": "clockhand.studies.pages.run",
     "SsdRun": "clockhand.studies.ssd.run",
+    "Tiering": "clockhand.studies.tier.run",
     "Trace": "clockhand.traces",
     "Translation": "clockhand.studies.translate.run",
     "UsageError": "clockhand._engine",
@@ -103,6 +114,9 @@ _PLACES = {
     "simulate": "clockhand.studies.pages.run",
     "ssds": "clockhand.study.catalogs",
     "synthesize": "clockhand.traces.synthetic",
+    "tier": "clockhand.studies.tier.run",
+    "tier_policies": "clockhand.study.catalogs",
+    "tier_profiles": "clockhand.study.catalogs",
     "translate": "clockhand.studies.translate.run",
     "use_policy_library": "clockhand.study.own_policies",
     "watch_buffers": "clockhand.studies.watch.buffers",
@@ -125,6 +139,7 @@ __all__ = [
     "Recommendation",
     "Simulation",
     "SsdRun",
+    "Tiering",
     "Trace",
     "Translation",
     "UsageError",
@@ -155,6 +170,9 @@ __all__ = [
     "simulate",
     "ssds",
     "synthesize",
+    "tier",
+    "tier_policies",
+    "tier_profiles",
     "translate",
     "use_policy_library",
     "watch_buffers",

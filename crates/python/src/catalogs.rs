@@ -7,8 +7,8 @@ use clockhand_policy::catalog::{CATALOG, Description, Entry};
 use clockhand_policy::parameters::name_and_settings;
 use clockhand_sim::{
     Contestant, FileCacheOptions, LocalityOptions, OPTIONS, PageCacheSettings, PagesOptions,
-    STUDIES, SimError, SsdOptions, TranslateOptions, check_filecache, check_pagecache, check_ssd,
-    check_translate, plan_cells,
+    STUDIES, SimError, SsdOptions, TierOptions, TranslateOptions, check_filecache, check_pagecache,
+    check_ssd, check_tier, check_translate, plan_cells,
 };
 use clockhand_trace::{Target, find_format, formats as trace_formats, named_recipes};
 use pyo3::prelude::*;
@@ -119,6 +119,10 @@ pub(crate) fn check_options(study: &str, options: Bound<'_, PyAny>) -> PyResult<
         "pagecache" => {
             let experiment = read::<PageCacheSettings>(&options)?.experiment(none, None);
             experiment.and_then(|experiment| check_pagecache(&experiment))
+        }
+        "tier" => {
+            let experiment = read::<TierOptions>(&options)?.experiment(none, None);
+            experiment.and_then(|experiment| check_tier(&experiment))
         }
         "locality" => read::<LocalityOptions>(&options)?.check(),
         _ => Err(SimError::Usage(format!("there is no study {study:?}"))),

@@ -21,6 +21,7 @@ mod supervision;
 mod sweep;
 mod table;
 mod text_table;
+mod tier;
 mod trace;
 mod tracer;
 mod translation;
@@ -66,6 +67,10 @@ mod _engine {
     use crate::table::write_parquet;
     #[pymodule_export]
     use crate::text_table::{write_csv, write_json};
+    #[pymodule_export]
+    use crate::tier::{
+        fast_sizes, tier, tier_policies, tier_policy_page, tier_profile_page, tier_profiles,
+    };
     #[pymodule_export]
     use crate::trace::{
         CaptureConversion, TraceSource, convert_capture, convert_timeline, convert_trace,

@@ -31,6 +31,7 @@ FILES = {
     "pagecache": ("pagecache",),
     "ssd": ("ssd",),
     "serve": ("serve",),
+    "tier": ("tier",),
     "translation": ("translate",),
     "filecache": ("filecache",),
     "measure": ("measure",),

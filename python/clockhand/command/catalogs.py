@@ -11,7 +11,7 @@ import clockhand
 from clockhand import UsageError, _engine
 from clockhand.command.options import OutputFormat
 from clockhand.command.output import Format, print_markdown, print_table, write_rows
-from clockhand.study.catalogs import describes_ssd
+from clockhand.study.catalogs import describes_ssd, describes_tiers
 from clockhand.study.policies import name_of
 
 Name = Annotated[str | None, typer.Argument(help="Show the page of this one.")]
@@ -33,13 +33,20 @@ def _policies(name: Name = None, format: OutputFormat = None) -> None:
             "write buffers of flash drives, for clockhand ssd; all take total=SIZE": (
                 clockhand.write_buffers().select(columns)
             ),
+            "policies of two tiers, for clockhand tier, beside page policies": (
+                clockhand.tier_policies().select(columns)
+            ),
         }
-        _list(listed, ("policy", "write buffer"), format)
+        _list(listed, ("policy", "write buffer", "tier policy"), format)
         return
     _refuse_format(name, format)
     word = name_of(name)
     policies = {entry["name"]: entry for entry in _engine.policies()}
     buffers = {entry["name"]: entry for entry in _engine.write_buffers()}
+    of_tiers = {entry["name"]: entry for entry in _engine.tier_policies()}
+    if word in of_tiers:
+        _show(_engine.tier_policy_page(word) or "", of_tiers[word])
+        return
     if word not in buffers:
         # Of an unknown name it says which policy is near.
         page = _engine.policy_page(name)
@@ -73,8 +80,11 @@ def _devices(name: Name = None, format: OutputFormat = None) -> None:
         listed = {
             "devices": clockhand.devices().select("name", "summary"),
             "flash drives, for clockhand ssd": clockhand.ssds().select("name", "summary"),
+            "fast and slow memory, for clockhand tier": (
+                clockhand.tier_profiles().select("name", "summary")
+            ),
         }
-        _list(listed, ("device", "flash drive"), format)
+        _list(listed, ("device", "flash drive", "tiers"), format)
         return
     _refuse_format(name, format)
     print_markdown(_page(name))
@@ -85,6 +95,8 @@ def _page(name: str) -> str:
     word = name_of(name)
     if word in clockhand.ssds()["name"] or describes_ssd(name) or describes_ssd(word):
         return _engine.ssd_page(name)
+    if word in clockhand.tier_profiles()["name"] or describes_tiers(name) or describes_tiers(word):
+        return _engine.tier_profile_page(name)
     return _engine.device_page(name)
 
 

@@ -8,7 +8,7 @@ from clockhand.command.reading import reading_of
 
 SUBJECTS = {
     "Which policy": ("simulate", "recommend", "watch", "pagecache"),
-    "Drives, file caches, translation, locality": ("ssd", "filecache", "translate", "locality"),
+    "Drives, tiers, file caches, translation, locality": ("ssd", "tier", "filecache", "translate", "locality"),
     "Experiments and papers": ("sweep", "report", "reproduce"),
     "Real programs, disks and machines": ("run", "serve", "measure"),
     "Policies of your own": ("check-policy", "new-policy"),
@@ -24,6 +24,7 @@ EXAMPLES = {
     "ssd": "ssd disk.trace --buffer fab:total=16MiB --buffer clock-dnv:total=16MiB,dram_share=0.1",
     "filecache": "filecache app.trace --capacity 5%,20% --device hdd,slc-nand",
     "translate": "translate app.trace --page-size 4KiB,64KiB --tlb 64,1536/12 --memory 20%",
+    "tier": "tier app.trace --fast 10%,25%,50% --policy lru,tpp,memtis --tiers cxl",
     "locality": "locality app.trace --report locality.html",
     "sweep": "sweep experiments/craw.toml",
     "report": "report DATASET --html report.html",

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 
 from clockhand import UsageError
-from clockhand.command import filecache, locality, pagecache, ssd, translation
+from clockhand.command import filecache, locality, pagecache, ssd, tier, translation
 from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Scratch
 from clockhand.command.output import (
     check_figures,
@@ -36,6 +36,7 @@ from clockhand.sweep.tables import Table, table_files
 TABLES: Mapping[str, Callable[[Any, Console], None]] = {
     "ssd": ssd.print_tables,
     "filecache": filecache.print_tables,
+    "tier": tier.print_tables,
     "translate": translation.print_tables,
     "pagecache": pagecache.print_tables,
     "locality": locality.print_tables,

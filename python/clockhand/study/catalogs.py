@@ -1,4 +1,4 @@
-"""What there is: policies, write buffers, devices, drives and trace formats."""
+"""What there is: policies, write buffers, devices, drives, tiers and trace formats."""
 
 from pathlib import Path
 from typing import Any, overload
@@ -73,6 +73,16 @@ def _catalog(entries: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def tier_policies() -> pl.DataFrame:
+    """Return the policies that are made for two tiers: name, kind, parameters, summary, paper."""
+    return _catalog(_engine.tier_policies())
+
+
+def tier_profiles() -> pl.DataFrame:
+    """Return the built-in profiles of fast and slow memory: name, summary, source of figures."""
+    return pl.DataFrame(_engine.tier_profiles())
+
+
 @overload
 def devices() -> pl.DataFrame: ...
 @overload
@@ -107,8 +117,17 @@ def ssds(name: str | None = None) -> pl.DataFrame | Page:
 
 def describes_ssd(path: str) -> bool:
     """Tell whether a file is the profile of a flash drive, and not that of a device."""
+    return _has_table(path, "drive")
+
+
+def describes_tiers(path: str) -> bool:
+    """Tell whether a file is the profile of two tiers, and not that of a device."""
+    return _has_table(path, "fast")
+
+
+def _has_table(path: str, name: str) -> bool:
     try:
-        return "drive" in toml_content(Path(path).read_text(encoding="utf-8"))
+        return name in toml_content(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
 

@@ -13,6 +13,9 @@ from clockhand.study.selections import expanded
 SHARE_DECIMALS = 10
 """Of a percentage that comes of a float, far below one page of any footprint."""
 
+ENDS = ("bound", "opt-feasible")
+"""The ends of the bracket of the optimum of one memory, which are no policies of two tiers."""
+
 LISTS = ("list", "names")
 """The kinds of options that hold a list, a text per item."""
 
@@ -113,6 +116,12 @@ def names_of(kind: str) -> Sequence[str]:
             return [entry["name"] for entry in _engine.policies()]
         case "policies":
             return [entry["name"] for entry in _engine.policies() if entry["kind"] != "bound"]
+        case "tier_policies":
+            of_pages = [entry["name"] for entry in _engine.policies()]
+            kept = [name for name in of_pages if not name.startswith("linux") and name not in ENDS]
+            return [*kept, *(entry["name"] for entry in _engine.tier_policies()), "bound"]
+        case "tiers":
+            return [entry["name"] for entry in _engine.tier_profiles()]
         case "write_buffers":
             return [entry["name"] for entry in _engine.write_buffers()]
         case "devices":

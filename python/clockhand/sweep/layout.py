@@ -19,6 +19,7 @@ from clockhand.studies.locality.tables import TABLES, table_of
 from clockhand.studies.pagecache.run import PAGE_CACHE
 from clockhand.studies.pages.run import PAGES as PAGES_STUDY
 from clockhand.studies.ssd.run import SSD
+from clockhand.studies.tier.run import TIER
 from clockhand.studies.translate.run import TRANSLATE
 from clockhand.study.options import Option
 from clockhand.study.run import Columns, Options, Study
@@ -33,7 +34,7 @@ IDENTITY: Columns = {
     "trace_format": pl.String,
 }
 ORIGIN: Columns = {"numbers_version": pl.UInt32, "version": pl.String}
-FILES = ("ssd", "device", "file_device")
+FILES = ("ssd", "device", "file_device", "tiers", "storage")
 """Columns, and options, that may name a file: what they name is known by its content."""
 
 NEWER_OPTIONS: Mapping[str, tuple[str, ...]] = {"pagecache": ("flush_at_end",)}
@@ -370,6 +371,10 @@ def _items(name: str, options: Options) -> list[Any]:
             return _engine.memory_sizes(frames=value, memory=None)
         case "memory":
             return _engine.memory_sizes(frames=None, memory=value)
+        case "fast":
+            return _engine.fast_sizes(fast=value, fast_frames=None)
+        case "fast_frames":
+            return _engine.fast_sizes(fast=None, fast_frames=value)
         case "capacity":
             return _engine.capacities(value)
         case _:
@@ -430,6 +435,9 @@ LAYOUTS: Mapping[str, Layout] = {
         GridLayout(SSD, "waf", ("ssd", "buffer_pages", "buffer")),
         GridLayout(
             FILE_CACHE, "time_us", ("block_bytes", "capacity", "policy", "admission", "device")
+        ),
+        GridLayout(
+            TIER, "mean_ns", ("page_bytes", "fast_frames", "policy", "promote", "tiers")
         ),
         GridLayout(
             TRANSLATE,

@@ -1,0 +1,158 @@
+//! `tier`: two tiers of memory, as rows and facts.
+
+use clockhand_device::{Device, MemoryTiers, built_in_tiers};
+use clockhand_policy::tier::catalog::TIER_POLICIES;
+use clockhand_sim::{Contender, Selection, TierOptions, TierRow, run_tier_cells};
+use pyo3::prelude::*;
+use pythonize::{depythonize, pythonize};
+use serde::Serialize;
+
+use crate::catalogs::{NamedFacts, described};
+use crate::errors::exception;
+use crate::simulation::{PolicyFacts, TraceFacts};
+use crate::supervision::supervised_rows;
+use crate::trace::TraceSource;
+
+/// A profile of tiers, or the storage below: where the numbers come from.
+#[derive(Serialize)]
+struct SourceFacts {
+    name: String,
+    resolved: String,
+    summary: String,
+    source: String,
+    read_time_us: Option<f64>,
+    write_time_us: Option<f64>,
+    write_read_ratio: Option<f64>,
+}
+
+impl SourceFacts {
+    fn of_tiers((written, tiers): &(String, MemoryTiers)) -> Self {
+        SourceFacts {
+            name: written.clone(),
+            resolved: tiers.resolved(),
+            summary: tiers.summary().to_owned(),
+            source: tiers.source().to_owned(),
+            read_time_us: None,
+            write_time_us: None,
+            write_read_ratio: None,
+        }
+    }
+
+    fn of_storage(written: &str, device: &Device) -> Self {
+        SourceFacts {
+            name: written.to_owned(),
+            resolved: device.resolved(),
+            summary: device.summary().to_owned(),
+            source: device.source().to_owned(),
+            read_time_us: None,
+            write_time_us: None,
+            write_read_ratio: None,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TierFacts {
+    rows: Vec<TierRow>,
+    traces: Vec<TraceFacts>,
+    devices: Vec<SourceFacts>,
+    policies: Vec<PolicyFacts>,
+}
+
+fn policy_facts(contender: &Contender) -> PolicyFacts {
+    let (summary, paper) = match contender {
+        Contender::Page(policy) => {
+            let description = policy.entry().description;
+            (description.summary, description.paper)
+        }
+        Contender::Tier(policy) => {
+            let description = policy.description();
+            (description.summary, description.paper)
+        }
+        Contender::Bound => (Contender::BOUND_SUMMARY, "offline bound"),
+    };
+    PolicyFacts { name: contender.written().to_owned(), summary, paper }
+}
+
+/// Runs an experiment; a dictionary of rows and of facts about traces, tiers and policies. With `cells`, only these
+/// positions of each trace's cells; `on_rows` gets rows as they are finished.
+#[pyfunction]
+#[pyo3(signature = (traces, options, *, jobs, watch=None, cells=None, on_rows=None))]
+pub(crate) fn tier<'py>(
+    py: Python<'py>,
+    traces: Vec<PyRef<'py, TraceSource>>,
+    options: Bound<'py, PyAny>,
+    jobs: Option<usize>,
+    watch: Option<Py<PyAny>>,
+    cells: Option<Vec<usize>>,
+    on_rows: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options: TierOptions = depythonize(&options)?;
+    let traces = traces.iter().map(|trace| trace.0.clone()).collect();
+    let experiment = options.experiment(traces, jobs).map_err(exception)?;
+    let contenders = experiment.policies.clone();
+    let storage = experiment.storage.clone();
+    let outcome = supervised_rows(py, watch, on_rows, move |progress, told| {
+        let told = |position, row: &TierRow| told(position, row.clone());
+        let selection = Selection { cells: cells.as_deref(), told: &told };
+        run_tier_cells(&experiment, &selection, progress)
+    })?;
+    let tiers = outcome.tiers.iter().map(SourceFacts::of_tiers);
+    let result = TierFacts {
+        traces: outcome.traces.iter().map(TraceFacts::from).collect(),
+        devices: tiers.chain([SourceFacts::of_storage(&storage, &outcome.storage)]).collect(),
+        policies: contenders.iter().map(policy_facts).collect(),
+        rows: outcome.rows,
+    };
+    Ok(pythonize(py, &result)?)
+}
+
+/// All policies that are made for two tiers, and the bound, as dictionaries.
+#[pyfunction]
+pub(crate) fn tier_policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let kind = |name: &str| if name == "static" { "offline" } else { "tier" };
+    let facts: Vec<_> = TIER_POLICIES
+        .iter()
+        .map(|description| described(*description, kind(description.name).to_owned()))
+        .collect();
+    Ok(pythonize(py, &facts)?)
+}
+
+/// The documentation page of a policy that is made for two tiers; `None` if there is none of this name.
+#[pyfunction]
+pub(crate) fn tier_policy_page(name: &str) -> Option<String> {
+    use clockhand_policy::tier::catalog::{find, page};
+    find(name).map(page)
+}
+
+/// All built-in profiles of two tiers, as dictionaries.
+#[pyfunction]
+pub(crate) fn tier_profiles(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let facts: Vec<_> = built_in_tiers()
+        .into_iter()
+        .map(|tiers| NamedFacts {
+            name: tiers.name,
+            summary: tiers.summary,
+            source: Some(tiers.source),
+        })
+        .collect();
+    Ok(pythonize(py, &facts)?)
+}
+
+/// The page of two tiers, built-in or from a file.
+#[pyfunction]
+pub(crate) fn tier_profile_page(tiers: &str) -> PyResult<String> {
+    Ok(MemoryTiers::named_or_file(tiers).map_err(exception)?.description())
+}
+
+/// The sizes of `--fast` or `--fast-frames` one by one, ranges expanded, each as text that is read as this size.
+#[pyfunction]
+#[pyo3(signature = (*, fast, fast_frames))]
+pub(crate) fn fast_sizes(
+    fast: Option<String>,
+    fast_frames: Option<String>,
+) -> PyResult<Vec<String>> {
+    let options = TierOptions { fast, fast_frames, ..TierOptions::default() };
+    let sizes = options.fast_sizes().map_err(exception)?;
+    Ok(sizes.into_iter().map(clockhand_sim::TierMemory::written).collect())
+}

@@ -1,0 +1,1 @@
+"""Two tiers of memory: which page lives in the fast one."""
