@@ -8,7 +8,13 @@ from clockhand.command.reading import reading_of
 
 SUBJECTS = {
     "Which policy": ("simulate", "recommend", "watch", "pagecache"),
-    "Drives, tiers, file caches, translation, locality": ("ssd", "tier", "filecache", "translate", "locality"),
+    "Drives, tiers, file caches, translation, locality": (
+        "ssd",
+        "tier",
+        "filecache",
+        "translate",
+        "locality",
+    ),
     "Experiments and papers": ("sweep", "report", "reproduce"),
     "Real programs, disks and machines": ("run", "serve", "measure"),
     "Policies of your own": ("check-policy", "new-policy"),

@@ -57,13 +57,63 @@ def fast_alone_ns(group: pl.DataFrame) -> float | None:
 
 
 def findings(rows: pl.DataFrame, facts: Facts | None) -> list[str]:
-    """Return which policy is best, and whether migration pays: sentences for each group."""
+    """Return how much fast memory can go, which policy, and whether migration pays."""
     sentences = []
     for group in groups(rows):
         where = group_label(rows, group, facts)
         several = has_several_rules(group)
-        for cells in group.partition_by("fast_frames", maintain_order=True):
-            sentences += _at_size(cells, where, several)
+        sizes = group.partition_by("fast_frames", maintain_order=True)
+        if len(sizes) > 1:
+            sentences += _replaced(group, where) + _over_sizes(sizes, where, several)
+        else:
+            sentences += _at_size(sizes[0], where, several)
+    return sentences
+
+
+def _replaced(group: pl.DataFrame, where: str) -> list[str]:
+    """Say from which size on a policy that can run is near fast memory alone."""
+    found = replaceable(group).drop_nulls()
+    runnable = [row for row in found.to_dicts() if not is_offline(row["policy"])]
+    parts: list[str] = []
+    known = None
+    for slowdown in SLOWDOWNS:
+        at = [row for row in runnable if row["slowdown"] == slowdown]
+        least = min(at, key=lambda row: row["fast_memory_share"], default=None)
+        if least is None or least["fast_memory_share"] in (1, known):
+            continue
+        known = least["fast_memory_share"]
+        limit = "to be at most {} slower than with fast memory alone" if not parts else "for {}"
+        text = limit.format(f"{100 * slowdown:.0f} %")
+        parts.append(f"{100 * known:.3g} % {text} ({least['policy']})")
+    if not parts:
+        return []
+    return [f"Of its footprint {where} needs as fast memory {', '.join(parts)}."]
+
+
+def _over_sizes(sizes: Sequence[pl.DataFrame], where: str, several: bool) -> list[str]:
+    """Say which policy is fastest at how many sizes, and whether migration pays at each."""
+    fastest: dict[str, int] = {}
+    pays = compared = 0
+    for cells in sizes:
+        runnable = _runnable(cells)
+        if not runnable:
+            continue
+        name = line(runnable[0], several)
+        fastest[name] = fastest.get(name, 0) + 1
+        still = [row for row in runnable if row["promotions"] == 0]
+        moving = [row for row in runnable if row["promotions"]]
+        if still and moving:
+            compared += 1
+            pays += moving[0]["mean_ns"] < still[0]["mean_ns"]
+    ranked = sorted(fastest.items(), key=lambda item: -item[1])
+    sentences = []
+    if len({row["policy"] for cells in sizes for row in _runnable(cells)}) > 1:
+        texts = [f"{name} at {count}" for name, count in ranked]
+        sentences.append(
+            f"Fastest for {where}: {', '.join(texts)} of {sum(fastest.values())} sizes."
+        )
+    if compared:
+        sentences.append(f"Migration pays at {pays} of {compared} sizes.")
     return sentences
 
 
@@ -73,9 +123,9 @@ def headline(rows: pl.DataFrame, facts: Facts | None) -> str:
     if len(split) > 1:
         return f"Two tiers of memory: {len(split)} inputs"
     found = findings(rows, facts)
-    return found[0].rstrip(".") if len(found) == 1 else (
-        f"Two tiers of memory: {group_label(rows, split[0], facts)}"
-    )  # fmt: skip
+    if found:
+        return found[0].rstrip(".")
+    return f"Two tiers of memory: {group_label(rows, split[0], facts)}"
 
 
 def _runnable(cells: pl.DataFrame) -> list[dict[str, Any]]:
@@ -95,7 +145,7 @@ def _at_size(cells: pl.DataFrame, where: str, several: bool) -> list[str]:
         f"With {share} of fast memory {line(best, several)} is fastest for {where}: "
         f"{best['mean_ns']:,.4g} ns per reference"
     )
-    if len(runnable) > 1:
+    if len(runnable) > 1 and runnable[1]["mean_ns"] > best["mean_ns"]:
         text += f", {_percent_more(runnable[1], best)} less than {line(runnable[1], several)}"
     bounds = [row for row in cells.to_dicts() if row["policy"] == BOUND and row["mean_ns"]]
     if bounds:

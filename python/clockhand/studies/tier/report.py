@@ -94,9 +94,10 @@ def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> s
         parts.append(part)
     shown = rows.select(column for column in rows if column.null_count() < len(column))
     table = table_without_filter(shown, facts, HEADINGS)
+    title, sentences = headline(rows, facts), findings(rows, facts)
     return template(PAGE_TEMPLATE).render(
-        title=headline(rows, facts),
-        sentences=findings(rows, facts),
+        title=title,
+        sentences=sentences[1:] if len(parts) == 1 else sentences,
         parts=parts,
         leading=overviews(together) if len(together) > 1 else [],
         facts=printable(facts),
