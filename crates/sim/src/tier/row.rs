@@ -105,5 +105,8 @@ columns! {
         pub tiers_resolved: String,
         /// The device below.
         pub storage: String,
+        /// What the policy must be told: `bits` (bits, samples or hint faults), `access` (every reference), `offline` (the
+        /// future, so that it cannot run), or `bound`.
+        pub kind: &'static str,
     }
 }

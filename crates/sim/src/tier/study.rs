@@ -17,6 +17,7 @@ use super::prepared::{AtSize, read_sizes};
 use super::price::{TierPrices, rounded};
 use super::replay::{Keeping, PageVisitor, Renewal, TierReplay};
 use super::{Contender, MigrationLimit, PromotionRule, Sight, TierExperiment, TierMemory, TierRow};
+use crate::contestant::{BOUND_KIND, kind_word};
 use crate::pricing::{Pricing, policy_ratio};
 use crate::study::{Study, check_given};
 use crate::{Progress, SimError, TraceInput};
@@ -74,6 +75,19 @@ impl Visitor for Reclaims {
 /// A sentence about options.
 fn refused<T>(sentence: &str) -> Result<T, SimError> {
     Err(SimError::Usage(sentence.to_owned()))
+}
+
+/// What the column `kind` calls a policy.
+fn kind_of(policy: &Contender) -> &'static str {
+    match policy {
+        Contender::Page(policy) => kind_word(policy.entry().kind),
+        Contender::Tier(policy) => match policy.description().name {
+            "static" => kind_word(Kind::Offline),
+            "clock-dwf" => kind_word(Kind::AccessDriven),
+            _ => kind_word(Kind::BitDriven),
+        },
+        Contender::Bound => BOUND_KIND,
+    }
 }
 
 /// Whether a policy says itself where new pages go.
@@ -394,6 +408,7 @@ impl TierStudy<'_> {
             policy_resolved: cell.resolved.clone(),
             tiers_resolved: profile.tiers.resolved(),
             storage: self.experiment.storage.clone(),
+            kind: kind_of(policy),
             ..TierRow::default()
         }
     }

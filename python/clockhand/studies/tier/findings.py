@@ -9,16 +9,15 @@ from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.sizes import bytes_text
 
 BOUND = "bound"
-OFFLINE = (BOUND, "static", "min")
-"""What knows the future, and cannot run."""
-
 SLOWDOWNS = (0.01, 0.05, 0.10)
 """How much slower than with fast memory alone a program may become."""
 
 
-def is_offline(policy: str) -> bool:
-    """Tell whether a policy knows the future."""
-    return policy.partition(":")[0] in OFFLINE
+def cannot_run(rows: pl.DataFrame) -> set[str]:
+    """Return the lines of rows whose policies know the future."""
+    several = has_several_rules(rows)
+    knowing = rows.filter(pl.col("kind").is_in(["offline", "bound"]))
+    return {line(row, several) for row in knowing.to_dicts()}
 
 
 def groups(rows: pl.DataFrame) -> list[pl.DataFrame]:
@@ -73,7 +72,8 @@ def findings(rows: pl.DataFrame, facts: Facts | None) -> list[str]:
 def _replaced(group: pl.DataFrame, where: str) -> list[str]:
     """Say from which size on a policy that can run is near fast memory alone."""
     found = replaceable(group).drop_nulls()
-    runnable = [row for row in found.to_dicts() if not is_offline(row["policy"])]
+    offline = cannot_run(group)
+    runnable = [row for row in found.to_dicts() if row["policy"] not in offline]
     parts: list[str] = []
     known = None
     for slowdown in SLOWDOWNS:
@@ -131,7 +131,8 @@ def headline(rows: pl.DataFrame, facts: Facts | None) -> str:
 def _runnable(cells: pl.DataFrame) -> list[dict[str, Any]]:
     timed = cells.drop_nulls("mean_ns").to_dicts()
     return sorted(
-        (row for row in timed if not is_offline(row["policy"])), key=lambda row: row["mean_ns"]
+        (row for row in timed if row["kind"] not in ("offline", "bound")),
+        key=lambda row: row["mean_ns"],
     )
 
 

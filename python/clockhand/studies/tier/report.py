@@ -9,7 +9,7 @@ from clockhand.report.appearance import marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised
 from clockhand.report.html import Figure, Part, payload, template
-from clockhand.report.lines import Compared, Record, series_of
+from clockhand.report.lines import Compared, series_of
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug
@@ -22,11 +22,11 @@ from clockhand.studies.tier.charts import (
 )
 from clockhand.studies.tier.findings import (
     BOUND,
+    cannot_run,
     findings,
     group_label,
     groups,
     headline,
-    is_offline,
 )
 from clockhand.study.facts import Facts, printable
 from clockhand.study.sizes import bytes_text
@@ -67,7 +67,7 @@ def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> s
         label = group_label(rows, group, facts)
         slug = free_slug(label, [part.slug for part in parts])
         records = cell_records(group)
-        compared = _compared(records, CANVAS, label, highlight)
+        compared = _compared(group, CANVAS, label, highlight)
         before = sum(len(part.figures) for part in parts)
         figures = [
             Figure(
@@ -118,7 +118,7 @@ def specifications(
         slugs.append(free_slug(label, slugs))
         prefix = f"{slugs[-1]}-" if len(split) > 1 else ""
         records = cell_records(group)
-        compared = _compared(records, PICTURE, label, highlight)
+        compared = _compared(group, PICTURE, label, highlight)
         for summed in overviews({label: records}):
             for key, chart in overview_charts(summed, PICTURE, label).items():
                 drawn[prefix + key] = chart
@@ -128,12 +128,13 @@ def specifications(
 
 
 def _compared(
-    records: Sequence[Record], canvas: Canvas, label: str, highlight: Sequence[str]
+    group: pl.DataFrame, canvas: Canvas, label: str, highlight: Sequence[str]
 ) -> Compared:
+    records = cell_records(group)
     series = series_of(records)
     summed = overviews({label: records})
     best_first = [entry.name for entry in summed[0].entries] if summed else series
-    offline = {name for name in series if is_offline(name)}
+    offline = cannot_run(group)
     runnable_first = [name for name in best_first if name not in offline]
     focus = emphasised(series, runnable_first, (BOUND,), highlight)
     return compared_of(records, marks(series, (), offline, canvas.theme), focus, label)
