@@ -108,5 +108,7 @@ columns! {
         /// What the policy must be told: `bits` (bits, samples or hint faults), `access` (every reference), `offline` (the
         /// future, so that it cannot run), or `bound`.
         pub kind: &'static str,
+        /// Records of the trace that were skipped as malformed.
+        pub skipped_requests: u64,
     }
 }

@@ -409,6 +409,7 @@ impl TierStudy<'_> {
             tiers_resolved: profile.tiers.resolved(),
             storage: self.experiment.storage.clone(),
             kind: kind_of(policy),
+            skipped_requests: trace.report.skipped_records,
             ..TierRow::default()
         }
     }
