@@ -297,7 +297,11 @@ def in_parts_of_its_memory(
     runs = run_all([partial(part, percent, policy) for percent, policy in parts])
     for (percent, policy), run in zip(parts, runs, strict=True):
         told = f"{percent} % of {used_pages} pages under {policy}"
-        assert (run.code, run.out, run.err) == (0, plain.stdout, f"rows-{percent}.json: the rows as json\n"), told
+        assert (run.code, run.out, run.err) == (
+            0,
+            plain.stdout,
+            f"rows-{percent}.json: the rows as json\n",
+        ), told
         (row,) = rows_in(folder / f"rows-{percent}.json")
         assert row["misses"] > row["frames"] and row["pages_written"] > 0, told
         assert row["device_reads"] is None
@@ -603,7 +607,11 @@ def test_processes_that_make_others_write_the_same(
     assert plain.stderr == b""
     paging = ["--memory", "4MiB", "--swap", "swap.img", "--out", "rows.json"]
     run = clockhand("run", "--policy", policy, *paging, "--", *command)
-    assert (run.code, run.out, run.err) == (plain.returncode, plain.stdout, "rows.json: the rows as json\n")
+    assert (run.code, run.out, run.err) == (
+        plain.returncode,
+        plain.stdout,
+        "rows.json: the rows as json\n",
+    )
     rows = rows_in(tmp_path / "rows.json")
     assert len(rows) >= 3 and any(row["pages_read"] > 0 for row in rows)
     for row in rows:

@@ -100,7 +100,7 @@ def test_what_stands_out_says_how_long_requests_take() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"timed": False, "arrivals": "closed:3"}, "--arrivals is for runs in time; add --timed"),
+        ({"timed": False, "arrivals": "closed:3"}, "arrivals is for runs in time; add timed"),
         ({"ssds": "small:queue_depth=0"}, "queue_depth '0' is not possible"),
         ({"ssds": "small:suspend=erase"}, "add scheduling=read-first"),
         ({"ssds": "samsung-970-pro-512gb:size=1GiB"}, "erase_us is not given"),
@@ -123,7 +123,7 @@ def test_times_must_be_there_and_in_order() -> None:
         clockhand.run_ssd(mixed(50, time_ns=None), buffers="none", ssds=DRIVE, timed=True)
     times_ns = np.array([5, 3, 9], dtype=np.uint64)
     trace = mixed(3, time_ns=times_ns)
-    with pytest.raises(clockhand.UsageError, match="add --clamp-times"):
+    with pytest.raises(clockhand.UsageError, match="add clamp_times"):
         clockhand.run_ssd(trace, buffers="none", ssds=DRIVE, timed=True)
     run = clockhand.run_ssd(trace, buffers="none", ssds=DRIVE, timed=True, clamp_times=True)
     assert run.rows["requests_served"].to_list() == [3]
