@@ -55,7 +55,7 @@ def test_columns_are_named_by_the_same_words_in_python(log: Path) -> None:
     for format in (TEXT, WORDS):
         info = Trace(log, format=format).info(watch=False)
         assert (info["requests"], info["write_requests"], info["span_ns"]) == (3, 1, 2_000_000)
-    rows = clockhand.simulate(log, policy="lru", frames="1", trace_format=WORDS).rows
+    rows = clockhand.simulate(log, policies="lru", frames="1", trace_format=WORDS).rows
     assert rows["references"].to_list() == [3]
 
 
@@ -105,7 +105,7 @@ def test_malformed_lines_are_counted_in_rows(clockhand: Clockhand, tmp_path: Pat
     asked = ("t.csv", "--format", "json", "--quiet")
     commands = (
         ("simulate", *asked, "--policy", "lru", "--frames", "2"),
-        ("filecache", *asked, "--policy", "lru", "--capacity", "2"),
+        ("filecache", *asked, "--policy", "lru", "--capacity", "2", "--device", "hdd"),
         ("pagecache", *asked, "--policy", "lru", "--frames", "2"),
         ("translate", *asked, "--frames", "2"),
         ("ssd", *asked, "--buffer", "fab:total=2", "--ssd", "small", "--precondition", "none"),

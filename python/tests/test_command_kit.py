@@ -41,8 +41,8 @@ def test_a_quiet_command_prints_its_error(clockhand: Clockhand) -> None:
 
 def test_every_list_is_data_too(clockhand: Clockhand) -> None:
     kinds = {
-        "policies": {"policy", "write buffer"},
-        "devices": {"device", "flash drive"},
+        "policies": {"policy", "write buffer", "tier policy"},
+        "devices": {"device", "flash drive", "tiers"},
         "formats": {"trace format"},
     }
     for command, expected in kinds.items():

@@ -151,7 +151,7 @@ def test_words_are_completed_without_loading_the_libraries(words: str, expected:
     [
         ("clockhand ", set(FILES)),
         ("clockhand --", set(FILES)),
-        ("clockhand s", {"pages", "ssd", "sweeps"}),
+        ("clockhand s", {"pages", "serve", "ssd", "sweeps"}),
         ("clockhand trace", {"traces"}),
         ("clockhand trace convert --", {"traces"}),
     ],

@@ -163,6 +163,12 @@ MISTAKES: dict[str, list[Callable[[], object]]] = {
         lambda: clockhand.serve("x", buffer="fab:total=16", connections=0),
         lambda: clockhand.serve("x", buffer="fab:total=16", inherited=True),
     ],
+    "tier": [
+        lambda: clockhand.tier(MADE),
+        lambda: clockhand.tier(MADE, fast="5%", policies="tpp", promote="write"),
+        lambda: clockhand.tier(MADE, fast="5%", see="x"),
+        lambda: clockhand.tier(MADE, fast="5%", tiers="nosuch"),
+    ],
     "Trace": [lambda: clockhand.Trace("x", view="x"), lambda: clockhand.Trace("x", skip=-1)],
     "Trace.part": [
         lambda: MADE.part(streams="x"),
@@ -258,7 +264,7 @@ MISTAKES: dict[str, list[Callable[[], object]]] = {
 
 WITHOUT_OPTIONS = {
     "check_policy", "devices", "formats", "policies", "policy", "recipes", "ssds",
-    "use_policy_library", "write_buffers",
+    "tier_policies", "tier_profiles", "use_policy_library", "write_buffers",
 }  # fmt: skip
 """Functions that take a name alone."""
 

@@ -235,7 +235,10 @@ def test_leftovers_of_killed_runs_go_and_what_is_in_use_stays(tmp_path: Path) ->
     assert foreign.exists() and not (tmp_path / "big.csv.xz").exists()
 
 
-INPUTS = {"experiment", "dataset", "path", "policy_library", "real_traces", "scratch", "swap"}
+INPUTS = {
+    "dataset", "disk", "experiment", "nvm", "path", "policy_library", "real_traces", "scratch",
+    "socket", "swap", "tls_certificate", "tls_clients", "tls_key",
+}  # fmt: skip
 """Parameters of commands that name what is read, or kept by rules of its own."""
 
 

@@ -97,7 +97,7 @@ REFUSALS = (
     Refusal(SIMULATE + "--frames 3 --device absent", WRONG_USAGE, "clockhand devices"),
     Refusal(SIMULATE + "--frames 3 --device absent.toml", FAILED, "absent.toml cannot be read"),
     Refusal(SIMULATE + "--frames 3 --device ../broken.toml", FAILED, "broken.toml, line 5:"),
-    Refusal(SIMULATE + "--frames 3 --device scm:ratio=7", WRONG_USAGE, "1, 10, 100, 1000"),
+    Refusal(SIMULATE + "--frames 3 --device scm:ratio=0.5", WRONG_USAGE, "ratio"),
     Refusal(SIMULATE + "--frames 3 --device scm:speed=7", WRONG_USAGE, "ratio"),
     Refusal(
         "simulate ../textbook --policy craw --frames 3 --device ../cheap.toml", WRONG_USAGE, "1/2"

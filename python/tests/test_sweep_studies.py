@@ -70,6 +70,13 @@ CASES = (
         64,
     ),
     Case(
+        "tier",
+        'policies = ["lru", "tpp"]\nfast = ["10%", "50%"]\npromote = ["never", "write"]\n'
+        'tiers = ["cxl", "pcm"]\n',
+        "tier --policy lru --policy tpp --fast 10%,50% --promote never,write --tiers cxl,pcm",
+        24,
+    ),
+    Case(
         "pagecache",
         'policies = ["lru", "clock", "min"]\nframes = [8, 20]\nfirst_touch = "read"\n',
         "pagecache --policy lru --policy clock --policy min --frames 8,20 --first-touch read",

@@ -277,6 +277,26 @@ class GridLayout(Layout):
         return self.options[name].checked(None) if is_newer else None
 
 
+class TierLayout(GridLayout):
+    """Two tiers: rules of promotion are of page policies alone."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            TIER, "mean_ns", ("page_bytes", "fast_frames", "policy", "promote", "tiers")
+        )
+
+    def _points(self, options: Options) -> list[dict[str, Any]]:
+        own = {entry["name"] for entry in _engine.tier_policies()} | {"bound"}
+        first = options["promote"][0]
+        points = []
+        for point in super()._points(options):
+            if _engine.policy_name(point["policy"]) not in own:
+                points.append(point)
+            elif point["promote"] == first:
+                points.append({**point, "promote": None})
+        return points
+
+
 @dataclass(frozen=True)
 class _Table:
     """How a table of a locality analysis is looked at.
@@ -436,9 +456,7 @@ LAYOUTS: Mapping[str, Layout] = {
         GridLayout(
             FILE_CACHE, "time_us", ("block_bytes", "capacity", "policy", "admission", "device")
         ),
-        GridLayout(
-            TIER, "mean_ns", ("page_bytes", "fast_frames", "policy", "promote", "tiers")
-        ),
+        TierLayout(),
         GridLayout(
             TRANSLATE,
             "amat_ns",

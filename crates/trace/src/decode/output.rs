@@ -208,8 +208,8 @@ impl Output {
     /// The time of the request or event before, for one whose own cannot be read; counted for the report.
     fn time_before(&mut self) -> u64 {
         self.report.unreadable_times += 1;
-        let events = self.events.iter().flatten().filter_map(|event| event.time_ns);
-        let of_event = events.last();
+        let mut events = self.events.iter().flatten().filter_map(|event| event.time_ns);
+        let of_event = events.next_back();
         let of_request = self.requests.last().and_then(|request| request.time_ns);
         of_request.or(of_event).unwrap_or(self.last_time_ns)
     }

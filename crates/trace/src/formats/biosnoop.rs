@@ -15,7 +15,7 @@
 //! | `TIME(s)` | `STARTs`, `ENDs` | seconds from the start; iosnoop prints them with `-ts` only |
 //! | `COMM`, `PID` | | ignored; a name may have blanks |
 //! | `DISK` | `DEV` | the stream; absent for requests of unknown origin |
-//! | `T` | `TYPE` | RWBS, as in [blkparse](#blkparse) |
+//! | `T` | `TYPE` | RWBS, as in `blkparse` |
 //! | `SECTOR` | `BLOCK` | of 512 bytes |
 //! | `BYTES` | | size |
 //! | `QUE(ms)`, `LAT(ms)`, `LATms` | | ignored |
@@ -54,7 +54,7 @@ pub(super) const FORMAT: Format = Format {
 /// The header is a mark of its own.
 fn sniff(sample: &Sample) -> Confidence {
     const LINES_TRIED: usize = 20;
-    let has_header = sample.lines().take(LINES_TRIED).any(|line| is_header(line));
+    let has_header = sample.lines().take(LINES_TRIED).any(is_header);
     if has_header && sample.is_text() { Confidence::Certain } else { Confidence::Unfit }
 }
 

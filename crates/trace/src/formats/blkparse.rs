@@ -68,7 +68,7 @@ pub(super) const FORMAT: Format = Format {
 
 const TARGETS: &[Target] = &[Target {
     extent: Extent::SECTORS,
-    time: Some(TimeField::NANOSECONDS.from_start()),
+    time: Some(TimeField::NANOSECONDS.counted_from_start()),
     streams: StreamField::Names {
         given: |name| is_device(name.as_bytes()).then(|| name.to_owned()),
         numbered: |stream| format!("0,{stream}"),

@@ -19,7 +19,7 @@
 //! | further bytes | u16 | 46 | how many follow |
 //!
 //! - A request shows in several records, so **one action is read**: `Q`, what programs asked for, if it occurs in the
-//!   first 64 KiB, otherwise `D`, `I` or `C`, as in [blkparse](#blkparse). A note says which.
+//!   first 64 KiB, otherwise `D`, `I` or `C`, as in `blkparse`. A note says which.
 //! - A file holds what one processor did. `--as-one sda.blktrace.*` reads those of all in the order of time.
 //! - Requests that a device passes on to one below it are counted once, if remaps (`A`) tell so.
 //! - Discards, flushes and writes that force unit access are events, as in blkparse.

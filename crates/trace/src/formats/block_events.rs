@@ -13,7 +13,7 @@
 //! |---|---|
 //! | time | seconds, in front of the event |
 //! | device | major and minor number: the stream, named `8,16` |
-//! | RWBS | as in [blkparse](#blkparse) |
+//! | RWBS | as in `blkparse` |
 //! | bytes, command | ignored; some events have none |
 //! | sector `+` sectors | of 512 bytes |
 //!

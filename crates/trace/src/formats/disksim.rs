@@ -50,7 +50,7 @@ pub(super) const FORMAT: Format = Format::text::<DiskSim>(
 
 const TARGETS: &[Target] = &[Target {
     extent: Extent::SECTORS,
-    time: Some(TimeField::NANOSECONDS.from_start()),
+    time: Some(TimeField::NANOSECONDS.counted_from_start()),
     streams: StreamField::NUMBERS,
     ..Target::new("disksim", write_entry)
 }];

@@ -58,7 +58,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const TARGETS: &[Target] = &[Target {
-    time: Some(TimeField::MICROSECONDS.from_start()),
+    time: Some(TimeField::MICROSECONDS.counted_from_start()),
     streams: StreamField::NUMBERS,
     made_up: Some("processes, threads, packets and elapsed times are written as 0"),
     ..Target::new("etw", write_entry)

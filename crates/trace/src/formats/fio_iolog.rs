@@ -68,7 +68,7 @@ pub(super) const FORMAT: Format = Format {
 
 const TARGETS: &[Target] = &[
     Target {
-        time: Some(TimeField::MICROSECONDS.from_start()),
+        time: Some(TimeField::MICROSECONDS.counted_from_start()),
         endings: &["iolog"],
         streams: FILES,
         ..VERSION_3

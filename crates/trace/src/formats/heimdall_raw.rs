@@ -48,7 +48,7 @@ pub(super) const FORMAT: Format = Format::text::<HeimdallRaw>(
 .doubted_by(doubt);
 
 const TARGETS: &[Target] = &[Target {
-    time: Some(TimeField::NANOSECONDS.from_start()),
+    time: Some(TimeField::NANOSECONDS.counted_from_start()),
     streams: StreamField::NUMBERS,
     ..Target::new("heimdall-raw", write_entry)
 }];

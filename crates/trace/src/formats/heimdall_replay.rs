@@ -57,7 +57,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const TARGETS: &[Target] = &[Target {
-    time: Some(TimeField::NANOSECONDS.from_start()),
+    time: Some(TimeField::NANOSECONDS.counted_from_start()),
     orders_by_time: true,
     made_up: Some("latencies are written as 0 and each submission at the time it was due"),
     ..Target::new("heimdall-replay", write_entry)

@@ -5,9 +5,9 @@
 //! **A line** is a kind, an address and a size, with white space between them:
 //!
 //! ```text
-//! readi	0x04001A10	2
-//! readd	0x04031580	4
-//! write	0xBEFF0AC0	4
+//! readi    0x04001A10    2
+//! readd    0x04031580    4
+//! write    0xBEFF0AC0    4
 //! ```
 //!
 //! - `readi` fetches an instruction, `readd` loads, `write` stores.

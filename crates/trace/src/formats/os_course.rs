@@ -15,7 +15,7 @@
 //! - There is not a size (each reference touches 1 byte), no time, and instructions are not distinguished
 //!   from data.
 //!
-//! Addresses without any letter may be decimal, so that the format must be named.
+//! Addresses without any letter may be decimal, so that the format must be named, unless all are filled up to eight digits.
 //!
 //! **Skipped**: blank lines, silently. Every other line that is not a reference is counted as
 //! malformed.
@@ -51,6 +51,11 @@ fn doubt(sample: &Sample) -> Option<String> {
     let table = Evidence::between_blanks(sample);
     let has_letter = |address: &[u8]| address.iter().any(u8::is_ascii_alphabetic);
     if table.fields(1).any(has_letter) {
+        return None;
+    }
+    // Numbers that are filled up to eight digits are those of this format.
+    let has_width = |address: &[u8]| address.len() == 8;
+    if table.fields(1).all(has_width) && table.fields(1).any(|address| address.starts_with(b"0")) {
         return None;
     }
     let is_filled = |address: &[u8]| address.len() >= 8 && address.starts_with(b"0");

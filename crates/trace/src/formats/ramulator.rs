@@ -74,7 +74,7 @@ fn doubt(sample: &Sample) -> Option<String> {
     const LONGEST_RUN_OF_INSTRUCTIONS: u64 = 1_000_000;
     let table = Evidence::between_blanks(sample);
     let addresses: Vec<_> = table.numbers(2).chain(table.numbers(3)).collect();
-    let is_multiple_of = |unit: u64| move |address: &&u64| *address % unit == 0;
+    let is_multiple_of = |unit: u64| move |address: &&u64| address.is_multiple_of(unit);
     let stray = addresses.len() - addresses.iter().filter(is_multiple_of(64)).count();
     if stray * STRAY_ADDRESSES_OF_ONE_ALIGNED > addresses.len() {
         return Some(format!(

@@ -49,7 +49,7 @@ pub(super) const FORMAT: Format = Format::text::<Spc>(
 
 const TARGETS: &[Target] = &[Target {
     extent: Extent::FROM_SECTORS,
-    time: Some(TimeField::NANOSECONDS.from_start()),
+    time: Some(TimeField::NANOSECONDS.counted_from_start()),
     streams: StreamField::NUMBERS,
     ..Target::new("spc", write_entry)
 }];

@@ -216,14 +216,14 @@ impl<'a> JoinedReader<'a> {
             // The part of the earliest time, and the earliest of the others.
             let mut first: Option<(u64, usize)> = None;
             let mut limit_ns = u64::MAX;
-            for index in 0..all.len() {
-                let mut ahead = std::mem::take(&mut all[index]);
+            for (index, of_part) in all.iter_mut().enumerate() {
+                let mut ahead = std::mem::take(of_part);
                 let has_more = self.fill(index, &mut ahead)?;
-                all[index] = ahead;
+                *of_part = ahead;
                 if !has_more {
                     continue;
                 }
-                let time_ns = all[index].items[all[index].next].time_ns();
+                let time_ns = of_part.items[of_part.next].time_ns();
                 let Some(time_ns) = time_ns.filter(|_| is_by_time) else {
                     // Without times, one file after the other.
                     (first, limit_ns) = (first.or(Some((0, index))), u64::MAX);

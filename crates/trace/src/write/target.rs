@@ -227,7 +227,7 @@ impl TimeField {
     }
 
     /// The same, counted from the start of the trace.
-    pub(crate) const fn from_start(self) -> Self {
+    pub(crate) const fn counted_from_start(self) -> Self {
         Self { is_from_start: true, ..self }
     }
 }

@@ -185,9 +185,11 @@ const FROM_START: [&str; 8] = [
 ];
 
 fn expected(holds: &Holds, mut requests: Vec<Request>) -> Vec<Request> {
+    /// Ten years: no clock that counts from a start is as late.
+    const DATE_NS: u64 = 10 * 365 * 86_400 * SECOND_NS;
     let first_ns = requests.first().and_then(|request| request.time_ns).unwrap_or(0);
     for request in &mut requests {
-        if FROM_START.contains(&holds.target) {
+        if FROM_START.contains(&holds.target) && first_ns >= DATE_NS {
             request.time_ns = request.time_ns.map(|time_ns| time_ns - first_ns);
         }
         request.time_ns = match (holds.time_unit_ns, request.time_ns) {

@@ -350,7 +350,7 @@ struct Decide<'a>(&'a Case, Ftl);
 impl catalog::Visitor for Decide<'_> {
     type Output = (Vec<TimedRequest>, [usize; 2]);
 
-    fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
+    fn visit<B: WriteBuffer + Send + 'static>(self, buffer: B) -> Self::Output {
         let Decide(case, ftl) = self;
         let capacity = buffer.capacity();
         let places = [capacity.dram_pages as usize, capacity.nvm_pages as usize];
@@ -454,7 +454,7 @@ fn counted(case: &Case) -> Counters {
     struct Counted<'a>(&'a Case, Drive);
     impl catalog::Visitor for Counted<'_> {
         type Output = Counters;
-        fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Counters {
+        fn visit<B: WriteBuffer + Send + 'static>(self, buffer: B) -> Counters {
             let Counted(case, drive) = self;
             let cell = crate::ssd::cell::Cell {
                 trace: &case.placed,
