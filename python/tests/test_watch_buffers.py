@@ -182,7 +182,7 @@ def test_the_command_writes_a_page_and_says_what_it_shows(
 def test_what_cannot_be_watched_is_refused(
     clockhand: Clockhand, tmp_path: Path, arguments: str, words: str
 ) -> None:
-    (tmp_path / "t.trace").write_text("0 R\n1000 W\n")
+    (tmp_path / "t.trace").write_text("00000000 R\n00001000 W\n")
     run = clockhand("watch", "t.trace", *arguments.split(), "--out", "p.html")
     assert run.code == 2
     assert_one_sentence(run)
