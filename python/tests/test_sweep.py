@@ -211,11 +211,11 @@ def test_each_reserve_is_what_simulate_keeps_free(experiment: Path) -> None:
 
 def test_a_part_from_before_there_was_a_reserve_counts_as_without_one(experiment: Path) -> None:
     first = run_sweep(read_experiment(experiment))
-    for part in Dataset(read_experiment(experiment).dataset).parts():
+    for number, part in enumerate(Dataset(read_experiment(experiment).dataset).parts()):
         facts = pl.read_parquet_metadata(part)
         cells = pl.read_parquet(part).drop("reserve")
         part.unlink()
-        older = part.with_name("part-of-before.parquet")
+        older = part.with_name(f"part-{number}.parquet")
         cells.write_parquet(older, metadata={"clockhand_facts": facts["clockhand_facts"]})
     second = run_sweep(read_experiment(experiment))
     assert second.computed == 0 and second.rows.equals(first.rows)
