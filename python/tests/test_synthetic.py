@@ -151,7 +151,7 @@ REFUSALS = (
     ("uniform:footprint=1MiB,read=1% o.parquet --requests 1k", WRONG_USAGE, '"read"; use'),
     ("uniform:footprint=1 o.parquet --requests 1k", WRONG_USAGE, "no multiple of the page"),
     ("absent.toml o.parquet", FAILED, "there is no such file"),
-    ("bad.toml o.parquet", FAILED, "bad.toml, line 2: unknown field"),
+    ("bad.toml o.parquet", FAILED, "bad.toml, line 2: there is no key"),
     ("uniform:footprint=1MiB absent/o.parquet --requests 1k", FAILED, "make its folder first"),
 )
 

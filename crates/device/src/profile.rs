@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use clockhand_quantity::plain_toml_message;
 use num_traits::{ToPrimitive, Zero};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -147,8 +148,8 @@ impl Profile {
 /// Reads the keys of a profile, of a device or a drive.
 pub(crate) fn parse_shape<File: DeserializeOwned>(text: &str) -> Result<File, Fault> {
     toml::from_str(text).map_err(|error| {
-        let message = error.message().replace('\n', " ");
-        let remedy = if message.starts_with("missing field") { "add it" } else { "correct it" };
+        let message = plain_toml_message(error.message());
+        let remedy = if message.ends_with(" is missing") { "add it" } else { "correct it" };
         Fault { span: error.span().unwrap_or(0..0), problem: format!("{message}; {remedy}") }
     })
 }

@@ -197,9 +197,9 @@ fn faults_of_a_file_are_told_with_their_line() {
         (format!("{PROFILE}colour = \"red\"\n"), 8, "there is no setting 'colour'"),
         (format!("{PROFILE}victim = [1]\n"), 8, "correct it"),
         (format!("{PROFILE}channels = -1\n"), 8, "correct it"),
-        (format!("{PROFILE}[times]\nwrite_us = 3\n"), 9, "unknown field `write_us`"),
-        (format!("{PROFILE}[nvm]\nread_ns = 3\n"), 8, "missing field"),
-        (PROFILE.replace("source = \"made up\"", ""), 1, "missing field `source`; add it"),
+        (format!("{PROFILE}[times]\nwrite_us = 3\n"), 9, "there is no key write_us"),
+        (format!("{PROFILE}[nvm]\nread_ns = 3\n"), 8, "is missing; add it"),
+        (PROFILE.replace("source = \"made up\"", ""), 1, "the key source is missing; add it"),
     ] {
         let path = write(&folder, &text);
         let error = Ssd::named_or_file(&path).expect_err(&text);

@@ -1,6 +1,11 @@
-//! Sizes in bytes and numbers of requests, as people write them: the one parser for memory, traces and drives.
+//! Sizes in bytes and numbers of requests, as people write them: the one parser for memory, traces and drives; and what is
+//! wrong with the files in which they stand.
 
 #![forbid(unsafe_code)]
+
+mod toml_words;
+
+pub use toml_words::plain_toml_message;
 
 /// Units of a size in bytes, in any case; those without `i` are decimal.
 const BYTE_UNITS: [(&str, u64); 9] = [

@@ -64,6 +64,13 @@ REMEDIES = {
 }
 
 
+PLAIN_WORDS = {
+    "is not a valid int": "is not a whole number",
+    "is not a valid float": "is not a number",
+}
+"""What the library of options says, and what people say."""
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"clockhand {__version__}")
@@ -221,6 +228,8 @@ def _wrong_usage(error: TyperException) -> int:
         typer.echo(message, err=True)
         return error.exit_code
     reason = " ".join(message.split()).replace("Value error, ", "").removesuffix(".")
+    for words, plain in PLAIN_WORDS.items():
+        reason = reason.replace(words, plain)
     command = "clockhand" if context is None else context.command_path
     return _fail(f"{reason} (see: {command} --help)", error.exit_code)
 

@@ -54,7 +54,7 @@ impl RecipeFile {
                 place: format!("line {line}"),
                 reason: format!(
                     "{}; a recipe has pattern and, if wanted, requests, seed, arrivals, summary, stands_for",
-                    error.message().trim().replace('\n', " ")
+                    clockhand_quantity::plain_toml_message(error.message())
                 ),
             }
         })?;
@@ -69,10 +69,10 @@ mod tests {
     #[test]
     fn a_file_that_is_no_recipe_is_refused_with_the_line() {
         for (text, words) in [
-            ("", "r.toml, line 1: missing field `pattern`; a recipe has pattern and"),
-            ("pattern = \"uniform\"\nrequest = \"1M\"", "r.toml, line 2: unknown field `request`"),
-            ("pattern = \"uniform\"\n\nseed = -1", "r.toml, line 3: invalid value"),
-            ("pattern = 7", "r.toml, line 1: invalid type"),
+            ("", "r.toml, line 1: the key pattern is missing; a recipe has pattern and"),
+            ("pattern = \"uniform\"\nrequest = \"1M\"", "r.toml, line 2: there is no key request"),
+            ("pattern = \"uniform\"\n\nseed = -1", "r.toml, line 3: the number -1 stands where"),
+            ("pattern = 7", "r.toml, line 1: the number 7 stands where a text belongs"),
             ("pattern = \"uniform", "r.toml, line 1: "),
         ] {
             let message = RecipeFile::parse(text, "r.toml", "r".into()).unwrap_err().to_string();

@@ -345,7 +345,7 @@ fn a_recipe_file_is_read_and_a_bad_one_is_refused_with_its_line() {
     assert_eq!(recipe.name.as_deref(), Some("mine"));
     write("pattern = 'uniform:footprint=1MiB'\nrate = 7\n");
     let message = open().unwrap_err().to_string();
-    assert!(message.contains("mine.toml, line 2: unknown field `rate`"), "{message}");
+    assert!(message.contains("mine.toml, line 2: there is no key rate"), "{message}");
     write("pattern = 'uniform:footprint=1MiB'\n");
     let message = open().unwrap_err().to_string();
     assert!(message.contains("the number of requests is not given"), "{message}");
