@@ -1,5 +1,6 @@
 """Datasets that were damaged, made to ask for much, or stand where little can be done."""
 
+import fcntl
 import os
 import random
 import shutil
@@ -143,6 +144,32 @@ def test_a_complete_dataset_that_cannot_be_written_to_is_analysed(
     assert run.code == 1
     assert_one_sentence(run)
     assert "d" in run.err and os.strerror(21) in run.err
+
+
+# Once it was waited for without end.
+@pytest.mark.parametrize("name", [".lock", "part-0.parquet"])
+def test_a_pipe_in_a_datasets_folder_is_a_sentence(
+    name: str, tmp_path: Path, clockhand: Clockhand
+) -> None:
+    experiment_in(tmp_path)
+    (tmp_path / "d").mkdir()
+    os.mkfifo(tmp_path / "d" / name)
+    run = clockhand("sweep", "e.toml", "--quiet")
+    assert run.code == 1
+    assert_one_sentence(run)
+    assert f"d/{name} is a pipe or a device, where a file is needed; remove it" in run.err
+
+
+def test_a_lock_that_another_program_keeps_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = experiment_in(tmp_path)
+    run_sweep(read_experiment(experiment))
+    monkeypatch.setattr(kept, "LOCK_PATIENCE_S", 0.1)
+    with open(tmp_path / "d/.lock", "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(ClockhandError, match="is locked by another program"):
+            run_sweep(read_experiment(experiment))
 
 
 @pytest.mark.parametrize("change", ["columns", "types", "facts", "study"])

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from clockhand._engine import UsageError
+from clockhand._engine import ClockhandError, UsageError
 
 PARTIAL_PATTERN = ".clockhand-*.partial"
 """The names of files that are being written; a killed process leaves its own behind."""
@@ -83,6 +83,25 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return (facts.st_dev, facts.st_ino) if stat.S_ISREG(facts.st_mode) else None
+
+
+def plain(path: str, flags: int) -> int:
+    """Open a regular file, as an ``opener`` of `open`: a pipe is refused, not waited for.
+
+    Raises:
+        ClockhandError: it is a pipe, a device or a socket.
+        OSError: it cannot be opened.
+    """
+    refusal = ClockhandError(f"{path} is a pipe or a device, where a file is needed; remove it")
+    with suppress(FileNotFoundError):
+        kind = os.stat(path).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            raise refusal
+    file = os.open(path, flags | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise refusal
+    return file
 
 
 def remove_leftovers(folder: Path) -> None:

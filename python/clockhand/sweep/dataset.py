@@ -16,13 +16,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
-from clockhand.study.files import publish, remove_leftovers
+from clockhand.study.files import plain, publish, remove_leftovers
 from clockhand.study.policies import name_of, told_by
 from clockhand.study.remote import RemoteFolder, is_address, local_path, private_folder
 from clockhand.study.run import Columns, Study
@@ -35,6 +35,11 @@ KEY = PAGES.key
 
 DAMAGED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError)
 """What reading a damaged Parquet file may raise."""
+
+LOCK = ".lock"
+"""The file in a dataset's folder that every sweep at work has locked."""
+
+LOCK_PATIENCE_S = 5.0
 
 FACTS = "clockhand_facts"
 TOLD = {"command", "version", "created", "seed", "traces"}
@@ -180,7 +185,7 @@ class Dataset:
 
         It is read from the open file: Polars takes names for patterns, and ``~`` for a home.
         """
-        with open(part, "rb") as file:
+        with open(part, "rb", opener=plain) as file:
             try:
                 self._check(part, file)
                 yield file
@@ -245,7 +250,7 @@ class Dataset:
         can be removed."""
         if not self.folder.is_dir():
             return
-        with suppress(OSError), open(self.folder / ".lock", "a") as lock:
+        with suppress(OSError, ClockhandError), open(self.folder / LOCK, "a", opener=plain) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove_leftovers(self.folder)
 
@@ -255,16 +260,33 @@ class Dataset:
 
         A folder that cannot be written to is read as it is: if it has every cell, nothing is to be
         written.
+
+        Raises:
+            ClockhandError: another program holds the lock, or a pipe stands in its place.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             try:
-                lock = stack.enter_context(open(self.folder / ".lock", "a"))
+                lock = stack.enter_context(open(self.folder / LOCK, "a", opener=plain))
             except OSError as error:
                 self._cannot_write = OSError(error.errno, error.strerror, self.name)
             else:
-                fcntl.flock(lock, fcntl.LOCK_SH)
+                self._share(lock)
             yield
+
+    def _share(self, lock: TextIO) -> None:
+        """Lock a file together with other sweeps, which hold it alone for moments only."""
+        end = time.monotonic() + LOCK_PATIENCE_S
+        while True:
+            try:
+                return fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise ClockhandError(
+                        f"{self.name}/{LOCK} is locked by another program, and no sweep keeps it "
+                        "so long; end that program, or name another folder"
+                    ) from None
+            time.sleep(0.05)
 
     def check_writable(self) -> None:
         """Find out before cells are computed that they can be kept.
