@@ -14,8 +14,8 @@ use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::{Op, PageId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::io::retry_on_intr;
-use rustix::net::{SendFlags, send};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::affinity::{Affinity, code_of_deserted, is_running};
 use crate::interrupts::Interrupts;
@@ -296,6 +296,9 @@ impl Driver {
             || self.program.as_ref().is_some_and(|program| has_hung_up(program.as_fd()));
         if self.userfault.is_mapping_changed() {
             self.end_in_program(ENDS_PROGRAM, 0);
+            if let Some(program) = &self.program {
+                wait_for_hang_up(program.as_fd());
+            }
             return Some(CHANGED_MAPPING.to_owned());
         }
         match error {
@@ -526,13 +529,33 @@ fn wait(
     ];
     let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
     match poll(&mut polled, Some(&timeout)) {
-        Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
+        Err(Errno::INTR) => return Ok([false; 3]),
         result => result?,
     };
     let is_ready = |descriptor: &PollFd<'_>, meaning| descriptor.revents().intersects(meaning);
     let hung_up = PollFlags::HUP | PollFlags::ERR;
     let has_ended = program.is_some() && is_ready(&polled[2], hung_up);
     Ok([is_ready(&polled[0], PollFlags::all()), is_ready(&polled[1], PollFlags::IN), has_ended])
+}
+
+/// How long a program that was told to end may take to do so.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Reads the program's answers until it has closed its side, so that it reads the last order: if this side were closed
+/// before, to send an answer would fail there, and the program would not know why it ends.
+fn wait_for_hang_up(program: BorrowedFd<'_>) {
+    let began = Instant::now();
+    while let Some(left) = END_PATIENCE.checked_sub(began.elapsed()) {
+        let timeout =
+            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        let mut polled = [PollFd::from_borrowed_fd(program, PollFlags::IN)];
+        let _ = poll(&mut polled, Some(&timeout));
+        let mut answer = [0];
+        match recv(program, &mut answer, RecvFlags::DONTWAIT) {
+            Ok((1.., _)) | Err(Errno::AGAIN | Errno::INTR) => {}
+            Ok(_) | Err(_) => return,
+        }
+    }
 }
 
 /// Whether the other side of a socket has been closed.
