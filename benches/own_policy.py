@@ -2,7 +2,7 @@
 
 ``.venv/bin/python benches/own_policy.py`` replays one trace, in turn and on one core, with CLOCK of
 the catalog, the one that ``clockhand new-policy`` writes in a library, and the one in Python of
-``docs/own-policies.md``, then with LRU of the catalog and in Python, and fails unless they count
+``docs/policies.md``, then with LRU of the catalog and in Python, and fails unless they count
 the same. Prints CSV: references of one additional cell per CPU second and nanoseconds per fault,
 medians of the rounds. The library is built by ``cargo build --release``.
 """
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     trace = zipf(options.references)
-    text = (ROOT / "docs/own-policies.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/policies.md").read_text(encoding="utf-8")
     [example, *_] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     with tempfile.TemporaryDirectory() as folder:
         mine = Path(folder) / "mine.py"

@@ -1,4 +1,4 @@
-"""Makes the tables of docs/credit-clock.md and docs/optimum.md: traces, sweeps, statistics.
+"""Makes the tables of credit-clock.md and docs/method.md: traces, sweeps, statistics.
 
 Run it from the project's folder: ``.venv/bin/python experiments/credit_clock.py [FOLDER]``. Cells
 that were computed before are taken from ``experiments/datasets``. FOLDER has public traces that are
@@ -68,7 +68,7 @@ def main() -> None:
     results.add("write-buffer", write_buffers(results))
     if len(sys.argv) > 1:
         add_public(results, Path(sys.argv[1]))
-    write_tables(FOLDER.parent / "docs", FOLDER / "results" / "credit-clock")
+    write_tables(FOLDER.parent, FOLDER / "results" / "credit-clock")
 
 
 class Results:

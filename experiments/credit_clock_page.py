@@ -20,13 +20,18 @@ BY_TRACE = ("credit-clock", "wa-landlord", "craw-a", "weighted-clock", "cflru", 
 TRACES_PER_TABLE = 7
 
 
-def write_tables(docs: Path, results: Path) -> None:
+PAGES = ("experiments/credit-clock.md", "docs/method.md")
+"""The pages, from the repository's root."""
+
+
+def write_tables(root: Path, results: Path) -> None:
     """Rewrite what stands between the markers of the pages, from the tables in ``results``.
 
     A table that has not been made leaves its place as it is.
     """
+    evidence, method = PAGES
     pages: dict[str, dict[str, Callable[[Path], Iterable[str]]]] = {
-        "credit-clock.md": {
+        evidence: {
             "made-by": made_by,
             "relative-to-clock": costs,
             "by-trace": lambda path: by_trace(path, True),
@@ -40,16 +45,14 @@ def write_tables(docs: Path, results: Path) -> None:
             "write-buffer": write_buffers,
             "public-traces": public_traces,
             "write-buffer-public-traces": write_buffers,
-        },
-        "optimum.md": {
-            "bracket-widths": widths,
             "bracket": bracket,
             "bracket-by-trace": bracket,
         },
+        method: {"bracket-widths": widths},
     }
     sources = {"made-by": "write-buffer", "worst-cells": "relative-to-clock"}
     for name, tables in pages.items():
-        page = docs / name
+        page = root / name
         text = page.read_text(encoding="utf-8")
         for marker, lines in tables.items():
             source = results / f"{sources.get(marker, marker.split()[0])}.csv"

@@ -1,4 +1,4 @@
-"""Puts what the kept tables say into docs/papers.md, between its markers.
+"""Puts what the kept tables say into papers.md, between its markers.
 
     .venv/bin/python experiments/papers_page.py
 
@@ -16,7 +16,7 @@ from clockhand.reproduce.scm_mobile_claims import judge_mobile
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments/results"
-PAGE = ROOT / "docs/papers.md"
+PAGE = ROOT / "experiments/papers.md"
 
 SETS = {
     "CRAW, committed traces": "craw",
@@ -134,8 +134,8 @@ def in_words() -> list[str]:
         worst = max(craw, key=lambda row: row["worst"])
         said.append(
             f"On {name} CRAW's mean of a band is {min(means):.2f} to {max(means):.2f} of CLOCK's "
-            f"I/O time, its worst cell {worst['worst']:.2f} ({worst['trace']}, "
-            f"{100 * worst['worst_at']:.0f} % of memory); CRAW or CRAW-A has the least mean of the "
+            f"I/O time. Its worst cell has {worst['worst']:.2f} ({worst['trace']}, "
+            f"{100 * worst['worst_at']:.0f} % of memory). CRAW or CRAW-A has the least mean of the "
             f"policies that do not know the future in {best} of {len(craw)} rows."
         )
     return [" ".join(said)]

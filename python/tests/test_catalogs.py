@@ -26,10 +26,10 @@ def test_names_are_unique_and_have_a_summary(catalog: str) -> None:
 
 def test_documentation_lists_all_policies_of_each_kind() -> None:
     root = Path(__file__).resolve().parents[2]
-    pager = (root / "docs/pager.md").read_text(encoding="utf-8")
+    running = (root / "docs/running.md").read_text(encoding="utf-8")
     architecture = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
     places = [
-        ("bit-driven", re.findall(r"The bit-driven ones: (.*?)\. ", pager, re.DOTALL)),
+        ("bit-driven", re.findall(r"The bit-driven ones: (.*?)\. ", running, re.DOTALL)),
         ("bit-driven", re.findall(r"A \*\*bit-driven\*\* policy \((.*?)\)", architecture)),
         ("access-driven", re.findall(r"An \*\*access-driven\*\* policy \((.*?)\)", architecture)),
     ]

@@ -20,7 +20,7 @@ from conftest import EXECUTABLE, Clockhand
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = ROOT / "traces/freecell.parquet"
 EXAMPLE = re.findall(
-    r"^```python\n(.*?)^```", (ROOT / "docs/own-policies.md").read_text(), re.MULTILINE | re.DOTALL
+    r"^```python\n(.*?)^```", (ROOT / "docs/policies.md").read_text(), re.MULTILINE | re.DOTALL
 )[0]
 NAMES = ("policy", "policy_resolved")
 OF_KINDS_OF_BITS = "permission_faults"

@@ -58,22 +58,23 @@ def table(name: str, **options: Any) -> pl.DataFrame:
 
 @pytest.mark.usefixtures("scripts")
 def test_the_page_of_papers_is_made_from_the_kept_tables() -> None:
-    text = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+    text = (ROOT / "experiments/papers.md").read_text(encoding="utf-8")
     assert script("papers_page").page(text) == text, "run experiments/papers_page.py"
 
 
 @pytest.mark.usefixtures("scripts")
 def test_the_pages_of_credit_clock_are_made_from_the_kept_tables(tmp_path: Path) -> None:
-    names = ("credit-clock.md", "optimum.md")
+    names = script("credit_clock_page").PAGES
     for name in names:
-        (tmp_path / name).write_text((ROOT / "docs" / name).read_text(encoding="utf-8"))
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"))
     script("credit_clock_page").write_tables(tmp_path, RESULTS / "credit-clock")
     for name in names:
-        assert (tmp_path / name).read_text() == (ROOT / "docs" / name).read_text(encoding="utf-8")
+        assert (tmp_path / name).read_text() == (ROOT / name).read_text(encoding="utf-8")
 
 
 def test_the_page_of_papers_has_no_result_outside_of_its_blocks() -> None:
-    text = MARK.sub("", (ROOT / "docs/papers.md").read_text(encoding="utf-8"))
+    text = MARK.sub("", (ROOT / "experiments/papers.md").read_text(encoding="utf-8"))
     text = re.sub(r"`[^`]*`", "", text)
     known = (
         "up to 10 %, 20 to 40 %, from 60 %",  # bands
@@ -94,7 +95,7 @@ def test_the_lengths_of_mobile_captures_are_those_of_their_manifest() -> None:
     lines = (ROOT / "traces/mobile/MANIFEST.md").read_text().splitlines()
     rows = [line.split(" | ") for line in lines if line.startswith("| `whole/")]
     millions = [int(row[4].replace(",", "")) / 1e6 for row in rows]
-    page = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+    page = (ROOT / "experiments/papers.md").read_text(encoding="utf-8")
     assert f"{min(millions):.0f} to {max(millions):.0f} million references, which" in page
 
 
@@ -135,7 +136,7 @@ def test_claims_on_clock_dnv_follow_from_the_kept_counts() -> None:
 
 
 def test_the_prose_on_credit_clock_says_what_its_tables_say() -> None:
-    page = (ROOT / "docs/credit-clock.md").read_text(encoding="utf-8")
+    page = (ROOT / "experiments/credit-clock.md").read_text(encoding="utf-8")
     counts = {
         row["policy"]: row
         for row in table("credit-clock/counts").filter(pl.col("flush_at_end")).to_dicts()
@@ -152,7 +153,7 @@ def test_the_prose_on_credit_clock_says_what_its_tables_say() -> None:
 
 
 def test_the_prose_on_the_optimum_says_what_its_tables_say() -> None:
-    page = (ROOT / "docs/optimum.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/method.md").read_text(encoding="utf-8")
     by_trace = table("credit-clock/bracket-widths").drop("trace")
     widths = [float(width) for row in by_trace.iter_rows() for width in row]
     said = re.search(r"None is wider than ([\d.]+) %, half are narrower than ([\d.]+) %", page)
@@ -184,7 +185,7 @@ def test_the_prose_of_the_readme_says_what_its_trace_says() -> None:
 
 
 def test_the_example_of_file_caches_says_what_its_command_prints(clockhand: Clockhand) -> None:
-    page = (ROOT / "docs/filecache.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/caches.md").read_text(encoding="utf-8")
     [words] = re.findall(r"^\(`clockhand (filecache traces/servers/web.*?)`\)", page, re.MULTILINE)
     run = clockhand(*words.replace("traces/", f"{ROOT}/traces/").split(), "--format", "json")
     rows = {(row["capacity"], row["admission"], row["device"]): row for row in json.loads(run.out)}

@@ -16,7 +16,9 @@ SOURCES = (".rs", ".py", ".pyi", ".toml", ".md", ".h", ".c")
 def rules() -> dict[str, str]:
     """The text of each rule, by its code."""
     text = (ROOT / "docs/rules.md").read_text(encoding="utf-8")
-    found = re.findall(r"^\* \*\*([AB]-\d+)\*\* (.*?)(?=^\* |^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        r"^\* \*\*([AB]-\d+)\*\* (.*?)(?=^\* |^#|\Z)", text, re.MULTILINE | re.DOTALL
+    )
     assert len(found) == len(dict(found)), "a code is defined twice"
     return {code: " ".join(body.split()) for code, body in found}
 

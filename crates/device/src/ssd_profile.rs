@@ -1,4 +1,4 @@
-//! The TOML format of a drive's profile. It is described for users in `docs/ssd.md`.
+//! The TOML format of a drive's profile. It is described for users in `docs/devices.md`.
 
 use std::collections::BTreeMap;
 

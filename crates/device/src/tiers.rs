@@ -1,5 +1,5 @@
 //! Two tiers of memory as a profile describes them: latencies, bandwidths, endurance, and what software adds.
-//! The format is described for users in `docs/tier.md`.
+//! The format is described for users in `docs/memory.md`.
 
 use std::collections::BTreeMap;
 

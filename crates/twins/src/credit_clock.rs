@@ -1,4 +1,4 @@
-//! CREDIT-CLOCK: Clockhand's own policy, from the steps in docs/credit-clock.md.
+//! CREDIT-CLOCK: Clockhand's own policy, from the steps in docs/policies.md.
 
 use std::collections::VecDeque;
 

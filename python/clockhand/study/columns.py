@@ -1,5 +1,6 @@
 """The columns of studies' rows, as the engine declares them."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -20,8 +21,6 @@ Part = Mapping[str, Any]
 
 TYPES = {"text": "String", "u64": "UInt64", "f64": "Float64", "bool": "Boolean"}
 """The types of Polars, which is imported when there are rows to keep."""
-
-WORDS = {"text": "text", "u64": "whole number", "f64": "number", "bool": "yes or no"}
 
 
 def kinds(study: str) -> Kinds:
@@ -113,14 +112,34 @@ def _table(part: Part, schema: Schema) -> "pl.DataFrame":
 
 def page() -> str:
     """Return the documentation of all columns, in Markdown: ``docs/columns.md``."""
-    parts = [
-        "# Columns\n\nThe columns of result rows, in JSON, CSV, Parquet and Python alike. Names "
-        "and order are stable.\n`make columns` writes this page from what the engine declares.\n"
-    ]
-    for study, columns in _engine.columns().items():
-        parts.append(f"\n## {study}\n\n| column | holds | meaning |\n|---|---|---|\n")
-        for column in columns:
-            holds = WORDS[column["kind"]] + (", or nothing" if column["nullable"] else "")
-            meaning = " ".join(column["doc"].split())
-            parts.append(f"| `{column['name']}` | {holds} | {meaning} |\n")
+    studies = _engine.columns()
+    lines = {study: [_line(column) for column in columns] for study, columns in studies.items()}
+    times = Counter(line for of_study in lines.values() for line in of_study)
+    shared = [line for line, count in times.items() if count > 1]
+    parts = [_HEAD, _section("In several studies", shared)]
+    for study, columns in studies.items():
+        both = zip(columns, lines[study], strict=True)
+        also = ", ".join(f"`{column['name']}`" for column, line in both if times[line] > 1)
+        parts.append(_section(study, [line for line in lines[study] if times[line] == 1], also))
     return "".join(parts)
+
+
+_HEAD = """# Columns
+
+The columns of result rows, in JSON, CSV, Parquet and Python alike. Names and order are stable.
+`make columns` writes this page from what the engine declares.
+
+A column holds text, a whole number (`u64`), a number (`f64`) or yes or no (`bool`). With a question
+mark it may be empty.
+"""
+
+
+def _section(title: str, lines: Sequence[str], also: str = "") -> str:
+    told = f"\nAlso, from above: {also}.\n" if also else ""
+    table = "".join(["\n| column | holds | meaning |\n|---|---|---|\n", *lines]) if lines else ""
+    return f"\n## {title}\n{told}{table}"
+
+
+def _line(column: Mapping[str, Any]) -> str:
+    holds = column["kind"] + ("?" if column["nullable"] else "")
+    return f"| `{column['name']}` | `{holds}` | {' '.join(column['doc'].split())} |\n"

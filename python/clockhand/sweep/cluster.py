@@ -137,7 +137,7 @@ def _check_certificates(distributed: Any, address: str) -> None:
     if context is None:
         raise ClockhandError(
             f"{address} needs certificates, and Dask's configuration names none; give them there "
-            "under distributed.comm.tls, as docs/cluster.md shows"
+            "under distributed.comm.tls, as docs/sweeps.md shows"
         )
 
 

@@ -18,10 +18,10 @@
 //! memory, 21 bytes per page in the buffer, 8 per distinct page that has needed a dense number, 4 per page of the drive next to
 //! which (in its 64) one ever did, and 4 per page that may need one, since the page policy works with dense numbers.
 //!
-//! **Deviations from the paper.** There is none; `docs/credit-clock.md` says where it helps. A trimmed page stays in its
+//! **Deviations from the paper.** There is none; `docs/policies.md` says where it helps. A trimmed page stays in its
 //! place, clean.
 //!
-//! **Reference.** Clockhand, docs/credit-clock.md, 2026.
+//! **Reference.** Clockhand, docs/policies.md, 2026.
 
 use super::BufferSize;
 use super::catalog::Cataloged;

@@ -23,11 +23,11 @@
 //! **Cost per hit and per victim.** One OR; constant on average per page that the hand examines, and no page is
 //! examined before its credit has run out. The hand may step over as many empty lists as there are.
 //!
-//! **Deviations from the paper.** There is no paper: this is Clockhand's own policy, and `docs/credit-clock.md` says
+//! **Deviations from the paper.** There is no paper: this is Clockhand's own policy, and `docs/policies.md` says
 //! which of its parts are known from others. `K` is at most 255. A write-back without eviction changes
 //! neither credit nor level. A pinned page at the hand goes to the next list with its bit untouched.
 //!
-//! **Reference.** Clockhand, docs/credit-clock.md, 2026.
+//! **Reference.** Clockhand, docs/policies.md, 2026.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_dirty_page_is_looked_at_again_after_k_rounds() {
-        // The example of docs/credit-clock.md. W1 has credit 4 and stands five lists ahead.
+        // The example of docs/policies.md. W1 has credit 4 and stands five lists ahead.
         let after = run("credit-clock:k=4", 3, "W1 R2 R3");
         assert_eq!(after.state, "from_hand=[2 3 1] lists=[1 1 5] levels=[0 0 1]");
         // 2 is referenced, gets level 1 and credit 1; 3 leaves.

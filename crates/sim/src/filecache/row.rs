@@ -73,8 +73,8 @@ columns! {
         pub admit_time_us: f64,
         /// Time of a write of one block to the device, in microseconds.
         pub write_time_us: f64,
-        /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
-        /// future, so that it cannot run); `bound` is no policy.
+        /// What the policy must be told: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
+        /// (the future); `bound` is no policy.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,

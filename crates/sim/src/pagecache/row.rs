@@ -74,8 +74,8 @@ columns! {
         pub dirty_pages_peak: u64,
         /// Dirty pages of files, the mean over the moments after each reference.
         pub dirty_pages_mean: f64,
-        /// How long a page of a file was dirty at most: in seconds of trace time, or in references if the trace has no times
-        /// or the flusher counts references.
+        /// The longest time that a page of a file was dirty: seconds of trace time, or references without times or with
+        /// a flusher in references.
         pub dirty_age_max: f64,
         /// The device of pages of files as the user wrote it.
         pub file_device: String,
@@ -107,8 +107,8 @@ columns! {
         pub reclaims: Option<u64>,
         /// Pages that a kernel's reclaim examined at the tails of its lists; none for policies that are no kernels.
         pub scanned_pages: Option<u64>,
-        /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
-        /// future, so that it cannot run).
+        /// What the policy must be told: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
+        /// (the future); `bound` is no policy.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,

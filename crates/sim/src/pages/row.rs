@@ -86,8 +86,8 @@ columns! {
         pub write_ios_standard_error: Option<f64>,
         /// Standard error of io_time_us in microseconds, if the row is estimated.
         pub io_time_us_standard_error: Option<f64>,
-        /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
-        /// future); `bound` is an end of the bracket of the optimum. Only the first can drive real memory, only the first two can run.
+        /// What the policy must be told: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
+        /// (the future); `bound` is no policy.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,

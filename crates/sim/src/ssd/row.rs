@@ -62,14 +62,13 @@ columns! {
         pub erases_mean: f64,
         /// Erases of the most worn block.
         pub erases_max: u32,
-        /// How often the trace can be repeated, as fast as in the run or in its steady part, before the average block reaches its endurance; none if the endurance
-        /// is not known or no block was erased.
+        /// How often the trace can be repeated before the average block reaches its endurance; none without an
+        /// endurance or erases.
         pub life_repetitions: Option<f64>,
         /// How often it can be repeated before the most worn block reaches its endurance, if it goes on to be the most
         /// worn one.
         pub life_repetitions_first_block: Option<f64>,
-        /// Years of life at the trace's rate; none if also the trace has no times, or times that a conversion made up, or
-        /// the run did not become steady.
+        /// Years of life at the trace's rate; none without real times or a steady run.
         pub life_years: Option<f64>,
         /// Drive writes per day, as the host writes them, for which the drive lasts five years.
         pub drive_writes_per_day_5_years: Option<f64>,
@@ -101,8 +100,7 @@ columns! {
         pub drive_writes: f64,
         /// Whether the write amplification of the last drive write differs by less than 1 % from that of the one before.
         pub is_steady: bool,
-        /// Write amplification of the last drive write of a steady run, or of as many repetitions as write that much; none
-        /// if the run did not become steady.
+        /// Write amplification of the last window of a steady run; none if the run did not become steady.
         pub steady_waf: Option<f64>,
         /// How requests arrived, as given with `--arrivals`; this and the columns up to `window_us` are of timed runs, and of others none.
         pub arrivals: Option<String>,
@@ -174,8 +172,8 @@ columns! {
         pub suspensions: Option<u64>,
         /// Blocks erased by collection in the background.
         pub background_erases: Option<u64>,
-        /// Whether requests arrived faster than the drive took them: at the last arrival a whole queue of earlier ones was not
-        /// accepted; none if requests waited for each other.
+        /// Whether a whole queue of requests was still waiting when the last one arrived; none if requests waited for
+        /// each other.
         pub is_saturated: Option<bool>,
         /// What was busiest: `front`, or a channel or die with its number.
         pub bottleneck: Option<String>,
@@ -183,8 +181,8 @@ columns! {
         pub drain_us: Option<f64>,
         /// Where the window of the row begins, in microseconds; none if the row is of a whole run.
         pub window_us: Option<f64>,
-        /// How long all reads, programs and erases of flash take one after the other, in microseconds; none if the profile lacks
-        /// a time, or if the drive has an SLC region.
+        /// Time of all flash operations one after the other, in microseconds; none if the profile lacks a time or has
+        /// an SLC region.
         pub device_busy_us: Option<f64>,
         /// Log blocks that became data blocks as they were; this and the next two are of the mappings `bast` and `fast`.
         pub switch_merges: Option<u64>,

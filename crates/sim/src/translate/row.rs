@@ -81,8 +81,8 @@ columns! {
         pub memory_share: Option<f64>,
         /// The device with every option, if storage is one.
         pub device_resolved: Option<String>,
-        /// What the policy must be told: `bits` (faults and the bits that hits set), `access` (every hit) or `offline` (the
-        /// future, so that it cannot run).
+        /// What the policy must be told: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
+        /// (the future); `bound` is no policy.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,
