@@ -1,11 +1,12 @@
 """`clockhand serve` beside nbdkit's file plugin, its cache filter, and qemu-nbd: one file, fio.
 
-    .venv/bin/python benches/serve.py [--seconds 5] [--folder /tmp]
+    .venv/bin/python benches/serve.py [--seconds 3] [--rounds 3] [--folder /tmp] [--direct]
 
 Requests have 4 KiB and a depth of 16. `reads` are random reads, `rewrites` random writes within a
-range that the buffer holds, `mix` has both, and `synced` rewrites with an fsync after each 32. For
-each it prints requests per second and the 99th percentile, and of `serve` the pages that went to
-the disk.
+range that the buffer holds, `mix` has both, and `synced` rewrites with an fsync after each 32.
+`evicting` is a mix over the whole disk, so that each write makes `serve` write back. The servers
+are measured in turns; for each job it prints the median of requests per second and of the 99th
+percentile, and writes benches/results/serve.json with the load before and after.
 """
 
 import argparse
@@ -13,13 +14,20 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from compare import machine
+
+import clockhand
+
+RESULTS = Path(__file__).with_name("results") / "serve.json"
 CLOCKHAND = Path(__file__).resolve().parents[1] / ".venv/bin/clockhand"
 DISK_BYTES = 256 << 20
 RANGE_BYTES = 32 << 20
@@ -27,6 +35,7 @@ JOBS = {
     "reads": ["--rw=randread", f"--size={DISK_BYTES}"],
     "rewrites": ["--rw=randwrite", f"--size={RANGE_BYTES}"],
     "mix": ["--rw=randrw", f"--size={RANGE_BYTES}"],
+    "evicting": ["--rw=randrw", f"--size={DISK_BYTES}"],
     "synced": ["--rw=randwrite", f"--size={RANGE_BYTES}", "--fsync=32"],
 }
 SERVERS = {
@@ -36,6 +45,14 @@ SERVERS = {
     "nbdkit cache": ["nbdkit", "-f", "-U", "disk.sock", "--filter=cache", "file", "disk.img"],
     "qemu-nbd": ["qemu-nbd", "-t", "-f", "raw", "-e", "16", "-k", "{folder}/disk.sock", "disk.img"],
 }
+
+
+GOALS = (
+    ("reads", "nbdkit file", 0.9),
+    ("rewrites", "nbdkit file", 1.2),
+    ("rewrites", "nbdkit cache", 1.5),
+)
+"""Of which job `serve fab` has to be how many times as fast as which peer."""
 
 
 @contextmanager
@@ -57,7 +74,7 @@ def served(name: str, folder: Path) -> Iterator[Path]:
         process.wait()
 
 
-def measured(name: str, job: str, folder: Path, seconds: int) -> str:
+def measured(name: str, job: str, folder: Path, seconds: int) -> dict[str, Any]:
     """Run a job against a server; requests per second and p99, and pages to the disk."""
     with served(name, folder) as socket:
         done = subprocess.run(
@@ -71,35 +88,63 @@ def measured(name: str, job: str, folder: Path, seconds: int) -> str:
         )  # fmt: skip
     # fio says some things before its JSON.
     (result,) = json.loads(done.stdout[done.stdout.index(b"{") :])["jobs"]
-    parts = []
-    for kind in ("read", "write"):
-        if result[kind]["total_ios"]:
-            p99_us = result[kind]["clat_ns"]["percentile"]["99.000000"] / 1000
-            parts.append(f"{kind} {result[kind]['iops']:8.0f}/s p99 {p99_us:7.0f} µs")
+    kinds = [result[kind] for kind in ("read", "write") if result[kind]["total_ios"]]
+    row: dict[str, Any] = {
+        "requests_per_s": sum(kind["iops"] for kind in kinds),
+        "p99_us": max(kind["clat_ns"]["percentile"]["99.000000"] / 1000 for kind in kinds),
+    }
     if name.startswith("serve"):
-        (row,) = json.loads((folder / "row.json").read_text())
-        assert row["disk_pages_written"] == row["host_writes"]
-        parts.append(f"{row['host_writes']} pages to disk in {row['batches']} batches")
-    return ", ".join(parts)
+        (counts,) = json.loads((folder / "row.json").read_text())
+        assert counts["disk_pages_written"] == counts["host_writes"]
+        row["pages_to_disk_per_write"] = counts["host_writes"] / max(counts["write_requests"], 1)
+    return row
+
+
+def medians(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the medians of several runs."""
+    return {name: round(statistics.median(row[name] for row in rows), 3) for name in rows[0]}
 
 
 def main() -> None:
-    """Measure every server with every job, the servers in turns."""
+    """Measure every job, the servers in turns, and say which goals are met."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--direct", action="store_true", help="serve past the kernel's cache")
     given = parser.parse_args()
     missing = [tool for tool in ("fio", "nbdkit", "qemu-nbd") if shutil.which(tool) is None]
     if missing:
         print(f"skipped: {', '.join(missing)} not installed")
         return
+    if given.direct:
+        for name in ("serve fab", "serve clock-dnv"):
+            SERVERS[name].append("--direct")
+    load = os.getloadavg()
+    rows = []
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder = Path(name)
         (folder / "disk.img").write_bytes(os.urandom(1 << 20) * (DISK_BYTES >> 20))
         for job in JOBS:
-            for server in SERVERS:
-                told = measured(server, job, folder, given.seconds)
-                print(f"{job:9} {server:16} {told}", flush=True)
+            runs: dict[str, list[dict[str, Any]]] = {server: [] for server in SERVERS}
+            for _ in range(given.rounds):
+                for server, done in runs.items():
+                    done.append(measured(server, job, folder, given.seconds))
+            for server, done in runs.items():
+                row = {"job": job, "server": server, **medians(done)}
+                rows.append(row)
+                rate, p99_us = row["requests_per_s"], row["p99_us"]
+                print(f"{job:9} {server:16} {rate:9,.0f}/s  p99 {p99_us:9,.0f} µs", flush=True)
+    rates = {(row["job"], row["server"]): row["requests_per_s"] for row in rows}
+    for job, peer, goal in GOALS:
+        ratio = rates[job, "serve fab"] / rates[job, peer]
+        print(
+            f"{job} over {peer}: {ratio:.2f}, goal {goal}: {'met' if ratio >= goal else 'MISSED'}"
+        )
+    settings = {"seconds": given.seconds, "rounds": given.rounds, "direct": given.direct}
+    facts = {**machine(), "load": [*load, *os.getloadavg()], "version": clockhand.__version__}
+    result = {"machine": facts, "settings": settings, "rows": rows}
+    RESULTS.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ ALLOWED_ROOMS = {
     "report": {"study"},
     "capture": {"study", "traces"},
     "measure": {"study"},
-    "serving": {"study"},
+    "serving": {"study", "report"},
     "studies": {"study", "traces", "report", "capture"},
     "sweep": {"study", "traces", "studies"},
     "reproduce": {"study", "traces", "report", "studies", "sweep"},

@@ -19,6 +19,7 @@ import pytest
 
 import clockhand
 from clockhand import ClockhandError, UsageError
+from clockhand.serving.course import COUNTS, GAUGES, MOST_SAMPLES, TIMES, Course
 from clockhand.serving.metrics import metrics_served
 from clockhand.serving.server import BlockServer
 from conftest import EXECUTABLE, Clockhand
@@ -125,6 +126,43 @@ def test_python_shows_what_the_server_has_done_so_far(tmp_path: Path) -> None:
     assert not server.socket.exists()
 
 
+def test_a_report_shows_a_session_from_its_requests_to_the_disk(tmp_path: Path) -> None:
+    with served(tmp_path, "clock-dnv:total=64") as server:
+        with pytest.raises(UsageError, match="still runs"):
+            server.write_report(tmp_path / "early.html")
+        use(server, seed=3)
+        time.sleep(1.2)
+    last = server.samples.row(-1, named=True)
+    row = server.rows.row(0, named=True)
+    assert (last["host_writes"], last["dirty_pages"]) == (row["host_writes"], 0)
+    assert server.samples["write_us_p99"].drop_nulls().max() == row["write_us_p99"]
+    assert set(server.specifications()) == {
+        "requests", "volume", "times", "pages", "hits", "written", "batches"
+    }  # fmt: skip
+    server.write_report(tmp_path / "session.html")
+    page = (tmp_path / "session.html").read_text(encoding="utf-8")
+    assert f"{row['host_writes']:,} to the disk, in {row['batches']:,} batches" in page
+    assert "Pages in the buffer" in page
+    assert f"clockhand serve --disk {tmp_path / 'disk.img'}" in re.sub("</?span>", "", page)
+
+
+def test_samples_of_long_sessions_are_thinned_and_keep_the_slowest_second() -> None:
+    class Engine:
+        seconds = 0.0
+
+        def figures(self, latest: bool) -> tuple[dict[str, float], dict[str, float], list[object]]:
+            self.seconds += 1
+            row = {"seconds": self.seconds, **dict.fromkeys(COUNTS, self.seconds)}
+            return row | dict.fromkeys(TIMES, self.seconds), dict.fromkeys(GAUGES, 0), []
+
+    course = Course(Engine())
+    course.stop()
+    for _ in range(MOST_SAMPLES + 10):
+        course._take(has_times=True, is_kept=True)
+    assert MOST_SAMPLES / 2 <= len(course.samples) < MOST_SAMPLES / 2 + 20
+    assert all(sample["read_us_p99"] == sample["seconds"] for sample in course.samples)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -204,16 +242,33 @@ def test_a_program_finds_the_disk_and_its_exit_code_is_the_commands(
 ) -> None:
     script = 'test -S "$NBD_SOCKET" && echo "$NBD_URI" && exit 7'
     words = ("--buffer", "fab:total=16", "--disk", "disk.img", "--size", "1MiB", "--out", "row.csv")
-    done = clockhand("serve", *words, "--", "sh", "-c", script)
+    done = clockhand("serve", *words, "--report", "page.html", "--", "sh", "-c", script)
     assert done.code == 7, done.err
+    assert "page.html: the report" in done.err
+    assert "--report page.html" in re.sub("</?span>", "", (tmp_path / "page.html").read_text())
     assert done.out.startswith(b"nbd+unix:///?socket=")
     assert pl.read_csv(tmp_path / "row.csv")["buffer"].to_list() == ["fab:total=16"]
     done = clockhand("serve", *words, "--", "no-such-program")
     assert done.code == 1
     assert "no-such-program" in done.err
-    done = clockhand("serve", *words)
-    assert done.code == 2
-    assert "give one of" in done.err
+    for place in (
+        (),
+        ("--socket", "disk.sock", "--", "true"),
+        ("--socket", "s", "--listen", "::1:0"),
+    ):
+        done = clockhand("serve", *words, *place)
+        assert done.code == 2
+        assert "give one of" in done.err
+
+
+def test_live_shows_a_line_each_second(tmp_path: Path, clockhand: Clockhand) -> None:
+    words = ("--buffer", "clock-dnv:total=64", "--nvm", "nvm.img", "--disk", "disk.img")
+    done = clockhand("serve", *words, "--size", "1MiB", "--live", "--", "sleep", "2.4")
+    lines = done.err.splitlines()
+    head = next(place for place, line in enumerate(lines) if line.startswith("reads/s"))
+    for name in ("writes/s", "written MiB/s", "hits %", "NVM %", "to disk/s", "flush p99 µs"):
+        assert name in lines[head]
+    assert [line.split()[:3] for line in lines[head + 1 :][:2]] == [["0", "0", "0"]] * 2
 
 
 def test_metrics_are_text_for_prometheus(tmp_path: Path) -> None:
@@ -246,31 +301,60 @@ def test_metrics_on_a_unix_socket_are_this_users_only(tmp_path: Path) -> None:
     assert not place.exists()
 
 
+def certified(folder: Path, name: str, *more: str | Path) -> tuple[Path, Path]:
+    """Make a certificate; its file and its key's."""
+    key, certificate = folder / f"{name}.key", folder / f"{name}.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    subject = ["-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    files = ["-nodes", "-keyout", key, "-out", certificate]
+    subprocess.run([*made, *files, *subject, *more], check=True, capture_output=True)
+    return certificate, key
+
+
+def encrypted(server: BlockServer, context: ssl.SSLContext) -> NbdClient:
+    """A client behind TLS, which was offered nothing else before."""
+    found = re.match(r"nbds://127\.0\.0\.1:(\d+)/", server.uri)
+    assert found is not None
+    client = NbdClient(("127.0.0.1", int(found[1])))
+    assert client.option(3) == [0x8000_0005]
+    assert client.option(STARTTLS) == [1]
+    client.socket = context.wrap_socket(client.socket, server_hostname="127.0.0.1")
+    return client
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 def test_with_tls_nothing_is_told_before_it(tmp_path: Path) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
-    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    subprocess.run(
-        [*made, "-nodes", "-keyout", key, "-out", certificate, *subject],
-        check=True,
-        capture_output=True,
-    )
+    certificate, key = certified(tmp_path, "server")
     tls = {"tls_certificate": certificate, "tls_key": key}
     with served(tmp_path, "fab:total=64", listen="127.0.0.1:0", **tls) as server:
-        found = re.match(r"nbds://127\.0\.0\.1:(\d+)/", server.uri)
-        assert found is not None
-        client = NbdClient(("127.0.0.1", int(found[1])))
-        assert client.option(3) == [0x8000_0005]
-        assert client.option(STARTTLS) == [1]
-        context = ssl.create_default_context(cafile=str(certificate))
-        client.socket = context.wrap_socket(client.socket, server_hostname="127.0.0.1")
-        client.go()
+        client = encrypted(server, ssl.create_default_context(cafile=str(certificate))).go()
         payload = os.urandom(1 << 20)
         assert client.write(0, payload) == 0
         assert client.request(READ, 0, 1 << 20) == (0, payload)
         client.close()
     assert (tmp_path / "disk.img").read_bytes()[: 1 << 20] == payload
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+def test_clients_without_a_certificate_of_the_authority_are_closed(tmp_path: Path) -> None:
+    certificate, key = certified(tmp_path, "server")
+    authority, authority_key = certified(tmp_path, "authority")
+    own = certified(
+        tmp_path, "client", "-CA", authority, "-CAkey", authority_key,
+        "-addext", "basicConstraints=critical,CA:FALSE",
+    )  # fmt: skip
+    tls = {"tls_certificate": certificate, "tls_key": key, "tls_clients": authority}
+    with served(tmp_path, "fab:total=64", listen="127.0.0.1:0", **tls) as server:
+        context = ssl.create_default_context(cafile=str(certificate))
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            encrypted(server, context).go()
+        context.load_cert_chain(*own)
+        assert encrypted(server, context).go().write(0, b"x" * 512) == 0
+
+
+def test_a_loopback_address_without_tls_is_said_to_be_open_to_every_user(tmp_path: Path) -> None:
+    with served(tmp_path, "fab:total=16", listen="127.0.0.1:0") as server:
+        assert any("every user of this machine" in note for note in server.notes)
 
 
 def test_a_socket_that_is_passed_on_is_taken(tmp_path: Path) -> None:

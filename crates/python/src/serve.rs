@@ -32,6 +32,7 @@ struct Given {
     buffer: String,
     socket: Option<PathBuf>,
     listen: Option<String>,
+    private: Option<PathBuf>,
     inherited: Option<i32>,
     export: String,
     read_only: bool,
@@ -49,10 +50,16 @@ struct Given {
 
 impl Given {
     fn options(self) -> Result<(Options, Option<PathBuf>), ServeError> {
-        let place = match (self.socket, self.listen, self.inherited) {
-            (Some(path), None, None) => Place::Socket(path),
-            (None, Some(address), None) => Place::Address(address),
-            (None, None, Some(number)) => Place::Inherited(number),
+        let mut places = [
+            self.socket.map(Place::Socket),
+            self.listen.map(Place::Address),
+            self.private.map(Place::Socket),
+            self.inherited.map(Place::Inherited),
+        ]
+        .into_iter()
+        .flatten();
+        let place = match (places.next(), places.next()) {
+            (Some(place), None) => place,
             _ => {
                 return Err(ServeError::Usage(
                     "give one of --socket PATH, --listen ADDRESS:PORT and -- CMD...".to_owned(),

@@ -374,6 +374,16 @@ def deliver(
         say(f"{out}: {what}")
 
 
+def write_files(files: Mapping[Path, Content]) -> None:
+    """Publish files without rows, and say which they are.
+
+    Raises:
+        OSError: a file cannot be written; then none is.
+    """
+    publish(files)
+    _tell_written(files, None)
+
+
 def _tell_written(files: Iterable[Path], folder: Path | None) -> None:
     """Say what was written beside the rows; what went into a device or a pipe is seen there."""
     within = [path for path in files if folder is not None and path.is_relative_to(folder)]

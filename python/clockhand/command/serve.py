@@ -14,9 +14,18 @@ import polars as pl
 import typer
 from rich.console import Console
 
-from clockhand import ClockhandError, UsageError
-from clockhand.command.options import Out, OutputFormat
-from clockhand.command.output import check_outputs, deliver, print_table, say, tell
+from clockhand import ClockhandError
+from clockhand.command.options import Out, OutputFormat, Report
+from clockhand.command.output import (
+    check_outputs,
+    command_line,
+    deliver,
+    print_table,
+    say,
+    tell,
+    write_files,
+)
+from clockhand.serving.course import COUNTS, Sample
 from clockhand.serving.metrics import metrics_served
 from clockhand.serving.server import BlockServer, is_passed_a_socket, serve
 from clockhand.study.facts import printable
@@ -78,7 +87,6 @@ Metrics = Annotated[
 ]
 
 LOOK_SECONDS = 0.1
-LIVE_SECONDS = 1.0
 LIVE_HEAD_LINES = 20
 SIGNALLED = 128
 
@@ -112,6 +120,7 @@ def _serve(
     metrics: Metrics = None,
     format: OutputFormat = None,
     out: Out = None,
+    report: Report = None,
 ) -> None:
     """Serve a disk to NBD clients, behind a write buffer that simulate's ssd counts.
 
@@ -119,49 +128,41 @@ def _serve(
     program the server ends when it does, and the exit code is the program's.
     """
     inherited = command is None and socket is None and listen is None and is_passed_a_socket()
-    if (bool(command), socket is not None, listen is not None, inherited).count(True) != 1:
-        raise UsageError("give one of --socket PATH, --listen ADDRESS:PORT and -- CMD...")
-    check_outputs(out, None, None, record)
-    server = serve(
-        disk,
-        buffer=buffer,
-        size=size,
-        nvm=nvm,
-        socket=socket,
-        listen=listen,
-        inherited=inherited,
-        export=export,
-        read_only=read_only,
-        connections=connections,
-        allow_users=allow_user or [],
-        tls_certificate=tls_certificate,
-        tls_key=tls_key,
-        tls_clients=tls_clients,
-        direct=direct,
-        keep=keep,
-        adopt=adopt,
-        salvage=salvage,
-        record=record,
-    )
-    for note in server.notes:
-        say(note)
-    session = Session(server, live)
-    exit_code = 0
+    check_outputs(out, report, None, record)
+    session = Session()
     with ExitStack() as stack:
+        # Before anybody can connect: a signal that comes early ends it like one that comes late.
         stack.callback(session.restore)
-        try:
-            where = stack.enter_context(metrics_served(server, metrics))
-            if where is not None:
-                say(f"metrics at {where}")
-            if command:
-                exit_code = session.run(command)
-            else:
-                say(f"serving {printable(str(disk))} at {printable(server.uri)}")
-                session.wait()
-        finally:
-            failure = session.end()
-    if not server.rows.is_empty() and (out is not None or not command):
-        deliver(server.rows, format, out, lambda to: _print(server.rows, to), {})
+        server = serve(
+            disk,
+            buffer=buffer,
+            size=size,
+            nvm=nvm,
+            socket=socket,
+            listen=listen,
+            private=bool(command),
+            inherited=inherited,
+            export=export,
+            read_only=read_only,
+            connections=connections,
+            allow_users=allow_user or [],
+            tls_certificate=tls_certificate,
+            tls_key=tls_key,
+            tls_clients=tls_clients,
+            direct=direct,
+            keep=keep,
+            adopt=adopt,
+            salvage=salvage,
+            record=record,
+            made_by=command_line(),
+        )
+        exit_code, failure = session.of(server, live, metrics, command)
+    if not server.rows.is_empty():
+        files = server.report_files(report, None)
+        if out is not None or not command:
+            deliver(server.rows, format, out, lambda to: _print(server.rows, to), files)
+        else:
+            write_files(files)
     if failure is not None and not exit_code:
         raise failure
     if exit_code:
@@ -172,15 +173,38 @@ def _serve(
 class Session:
     """A server from its first moment to its end: signals, and what is shown meanwhile."""
 
-    def __init__(self, server: BlockServer, live: bool) -> None:
-        self._server = server
-        self._shown = LiveLines(server) if live else None
+    def __init__(self) -> None:
+        self._server: BlockServer
+        self._shown: LiveLines | None = None
         self._is_to_end = False
         self._is_ending = False
         self._program: subprocess.Popen[bytes] | None = None
         to_end = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         heard = [one for one in to_end if signal.getsignal(one) is not signal.SIG_IGN]
         self._before = {one: signal.signal(one, self._take) for one in heard}
+
+    def of(
+        self, server: BlockServer, live: bool, metrics: str | None, command: list[str] | None
+    ) -> tuple[int, ClockhandError | None]:
+        """Serve until a signal or a program ends it; the program's code, and what failed."""
+        self._server = server
+        self._shown = LiveLines(server) if live else None
+        for note in server.notes:
+            say(note)
+        exit_code, failure = 0, None
+        try:
+            with metrics_served(server, metrics) as where:
+                if where is not None:
+                    say(f"metrics at {where}")
+                if command:
+                    exit_code = self._run(command)
+                else:
+                    disk = printable(server.facts["options"]["disk"])
+                    say(f"serving {disk} at {printable(server.uri)}")
+                    self._wait()
+        finally:
+            failure = self._end()
+        return exit_code, failure
 
     def restore(self) -> None:
         """Handle signals as before."""
@@ -202,13 +226,13 @@ class Session:
         if self._shown is not None:
             self._shown.show()
 
-    def wait(self) -> None:
+    def _wait(self) -> None:
         """Wait for a signal."""
         while not self._is_to_end:
             time.sleep(LOOK_SECONDS)
             self._look()
 
-    def run(self, command: list[str]) -> int:
+    def _run(self, command: list[str]) -> int:
         """Run a program that finds the disk in its environment; its exit code, as a shell's."""
         environment = {
             **os.environ,
@@ -230,7 +254,7 @@ class Session:
             self._program = None
             return code if code >= 0 else SIGNALLED - code
 
-    def end(self) -> ClockhandError | None:
+    def _end(self) -> ClockhandError | None:
         """Bring every page to the disk; why that failed, if it did."""
         self._is_ending = True
         try:
@@ -272,41 +296,34 @@ class LiveLines:
 
     def __init__(self, server: BlockServer) -> None:
         self._server = server
-        self._before: dict[str, Any] | None = None
-        self._at = time.monotonic()
+        self._before: Sample = dict.fromkeys(("seconds", *COUNTS), 0)
         self._lines = 0
 
     def show(self, line: Callable[[str], None] = tell) -> None:
         """Show a line if a second has passed."""
-        now = time.monotonic()
-        passed = now - self._at
-        if passed < LIVE_SECONDS:
+        second = self._server.second
+        if second is None or second["seconds"] == self._before["seconds"]:
             return
-        figures = self._server.figures(latest=True)
-        if figures is None:
-            return
-        row, gauges, _ = figures
-        before = self._before or dict.fromkeys(row, 0)
-        self._before, self._at = row, now
-        shown = _live_values(row, before, gauges, passed)
+        shown = _live_values(second, self._before)
+        self._before = second
         if self._lines % LIVE_HEAD_LINES == 0:
             line("  ".join(shown))
         self._lines += 1
         line("  ".join(f"{text:>{len(name)}}" for name, text in shown.items()))
 
 
-def _live_values(
-    row: dict[str, Any], before: dict[str, Any], gauges: dict[str, Any], passed: float
-) -> dict[str, str]:
+def _live_values(second: Sample, before: Sample) -> dict[str, str]:
+    passed = second["seconds"] - before["seconds"]
+
     def grown(name: str) -> int:
-        value: int = row[name] - before[name]
+        value: int = second[name] - before[name]
         return value
 
     def share(part: float, whole: float, digits: int = 1) -> str:
         return f"{part / whole:.{digits}f}" if whole else "–"
 
     def time_us(name: str) -> str:
-        value = row[name]
+        value = second[name]
         return "–" if value is None else f"{value:.0f}"
 
     return {
@@ -316,11 +333,11 @@ def _live_values(
         "read MiB/s": f"{grown('read_bytes') / passed / 2**20:.1f}",
         "written MiB/s": f"{grown('written_bytes') / passed / 2**20:.1f}",
         "hits %": share(100 * (grown("read_hits") + grown("write_hits")), grown("references")),
-        "dirty": str(gauges["dirty_pages"]),
-        "NVM %": share(100 * gauges["nvm_pages_used"], row["nvm_pages"], 0),
+        "dirty": str(second["dirty_pages"]),
+        "NVM %": share(100 * second["nvm_pages_used"], second["nvm_pages"], 0),
         "to disk/s": f"{grown('host_writes') / passed:.0f}",
         "pages per batch": share(grown("host_writes"), grown("batches")),
-        "held": str(gauges["held_pages"]),
+        "held": str(second["held_pages"]),
         "write p99 µs": time_us("write_us_p99"),
         "flush p99 µs": time_us("flush_us_p99"),
     }

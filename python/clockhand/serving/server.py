@@ -4,7 +4,7 @@ import os
 import pwd
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,8 +13,13 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
+from clockhand.report.canvas import Spec
+from clockhand.report.reported import ReportedRows
+from clockhand.serving.course import Course, Sample
 from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
+from clockhand.study.facts import equivalent_command
+from clockhand.study.run import run_facts
 
 SERVE_SCHEMA = schema("serve")
 """Names, order and types of the columns of the row."""
@@ -26,23 +31,39 @@ FIRST_INHERITED = 3
 Place = str | os.PathLike[str]
 
 
-class BlockServer:
+class BlockServer(ReportedRows):
     """A server that runs; as a context manager it ends with the block.
+
+    From its end on it is a result like that of a study: :meth:`write_report` writes what clients
+    asked, how long that took and what the buffer made of it.
 
     Attributes:
         uri: How clients name it.
         socket: Its Unix socket, if it has one.
         rows: One row with the columns of :data:`SERVE_SCHEMA`, from the end on.
+        samples: Counts while it ran, with the columns of :data:`.course.SAMPLE_SCHEMA`, from the
+            end on.
         notes: What it said, a sentence each: what was recovered, and what failed.
+        facts: How the session was made, for a report.
     """
 
-    def __init__(self, engine: Any, socket: Path | None, folder: Any) -> None:
+    leading = (
+        "disk", "buffer", "references", "hit_ratio", "host_writes", "batches", "nvm_writes",
+        "read_us_p99", "write_us_p99", "flush_us_p99",
+    )  # fmt: skip
+
+    def __init__(
+        self, engine: Any, socket: Path | None, folder: Any, facts: Mapping[str, Any]
+    ) -> None:
         self.uri: str = engine.uri
         self.socket = socket
         self.rows = pl.DataFrame(schema=SERVE_SCHEMA)
         self.notes: list[str] = []
+        self.facts = facts
         self._engine = engine
         self._folder = folder
+        self._course = Course(engine)
+        self.samples = self._course.table()
 
     def __enter__(self) -> Self:
         return self
@@ -65,14 +86,15 @@ class BlockServer:
         self.notes += fresh
         return fresh
 
-    def figures(self, *, latest: bool = False) -> tuple[Any, Any, Any] | None:
-        """Return the row so far, what there is at this moment, and the times of requests.
-
-        Args:
-            latest: The times are those of the requests since this was last asked so.
-        """
-        figures: tuple[Any, Any, Any] | None = self._engine.figures(latest)
+    def figures(self) -> tuple[Any, Any, Any] | None:
+        """Return the row so far, what there is at this moment, and the times of requests."""
+        figures: tuple[Any, Any, Any] | None = self._engine.figures(False)
         return figures
+
+    @property
+    def second(self) -> Sample | None:
+        """The counts at the end of the last full second, and the times of its requests."""
+        return self._course.second
 
     def hurry(self) -> None:
         """Leave pages in NVM where they are, if the end is under way."""
@@ -84,10 +106,12 @@ class BlockServer:
         Raises:
             ClockhandError: pages could not be written; the row is in ``rows`` all the same.
         """
+        self._course.stop()
         ended = self._engine.finish()
         if ended is not None:
             row, failure = ended
             self.rows = pl.DataFrame([row], schema=SERVE_SCHEMA)
+            self.samples = self._course.table(row)
             self.take_notes()
             if self._folder is not None:
                 self._folder.cleanup()
@@ -117,6 +141,22 @@ class BlockServer:
         if failed:
             raise failed[0]
 
+    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
+        """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.serving.report import specifications
+
+        return specifications(self._ended(), self.samples)
+
+    def _rendered(self, highlight: Sequence[str]) -> str:
+        from clockhand.serving.report import render
+
+        return render(self._ended(), self.samples, self.facts)
+
+    def _ended(self) -> pl.DataFrame:
+        if self.rows.is_empty():
+            raise UsageError("the server still runs; its report can be written when it has ended")
+        return self.rows
+
 
 @in_python(renamed={"allow_user": "allow_users"})
 def serve(
@@ -127,6 +167,7 @@ def serve(
     nvm: Place | None = None,
     socket: Place | None = None,
     listen: str | None = None,
+    private: bool | None = None,
     inherited: bool = False,
     export: str = "",
     read_only: bool = False,
@@ -140,6 +181,7 @@ def serve(
     adopt: bool = False,
     salvage: bool = False,
     record: Place | None = None,
+    made_by: str | None = None,
 ) -> BlockServer:
     """Serve a disk over NBD, behind a write buffer.
 
@@ -149,8 +191,9 @@ def serve(
             ``"clock-dnv:total=64MiB"``. ``total`` is in pages or bytes with a unit.
         size: Bytes of the disk, such as ``"2GiB"``; a disk that is missing is made with them.
         nvm: The file that stands for the NVM of a buffer that has some; made if it is missing.
-        socket: The Unix socket; if neither it nor ``listen`` is given, one in a private folder.
+        socket: The Unix socket.
         listen: A TCP address instead, such as ``"127.0.0.1:10809"``.
+        private: A socket in a private folder instead, as if nothing is given.
         inherited: Take the socket that the starting program passes on (``LISTEN_FDS``).
         export: The name that clients ask for; the empty name leads there as well.
         read_only: No file changes by a byte.
@@ -164,6 +207,7 @@ def serve(
         adopt: Take an NVM file with pages for a disk that does not name it.
         salvage: Start although pages in NVM are damaged; they are errors until written whole.
         record: Keep what enters the buffer as a trace, for :func:`run_ssd`.
+        made_by: The command line for the facts; the equivalent one if not given.
 
     Returns:
         The server, which answers already. ``with clockhand.serve(...) as server`` ends it.
@@ -172,10 +216,6 @@ def serve(
         UsageError: an option makes no sense.
         ClockhandError: the files were refused, or one failed; nothing listens then.
     """
-    folder = None
-    if socket is None and listen is None and not inherited:
-        folder = tempfile.TemporaryDirectory(prefix="clockhand-serve-")
-        socket = Path(folder.name) / "disk.sock"
     options = {
         "disk": os.fspath(disk),
         "size_bytes": None if size is None else _bytes(size),
@@ -183,6 +223,7 @@ def serve(
         "buffer": buffer,
         "socket": _text(socket),
         "listen": listen,
+        "private": None,
         "inherited": _inherited() if inherited else None,
         "export": export,
         "read_only": read_only,
@@ -199,10 +240,33 @@ def serve(
     }
     if connections < 1 or connections > 4096:
         raise UsageError(f"--connections {connections} is not from 1 to 4096; give such a number")
+    folder = None
+    place = None if socket is None else Path(socket)
+    if private or (private is None and socket is None and listen is None and not inherited):
+        folder = tempfile.TemporaryDirectory(prefix="clockhand-serve-")
+        place = Path(folder.name, "disk.sock")
+        options["private"] = os.fspath(place)
     engine = _engine.BlockServer.start(options)
-    server = BlockServer(engine, None if socket is None else Path(socket), folder)
+    server = BlockServer(engine, place, folder, _facts(options, made_by))
     server.take_notes()
     return server
+
+
+def _facts(options: Mapping[str, Any], made_by: str | None) -> Mapping[str, Any]:
+    """Return how a session was made, with the options that were given."""
+    given = {name: value for name, value in options.items() if value not in (None, False, [], "")}
+    del given["connections"]
+    words = {name: value for name, value in given.items() if name not in ("private", "inherited")}
+    words = {"size" if name == "size_bytes" else name: value for name, value in words.items()}
+    return run_facts(
+        command=made_by or equivalent_command("serve", [], words),
+        seed=None,
+        options={**given, "connections": options["connections"]},
+        traces=[],
+        devices=[],
+        policies=[],
+        notes=[],
+    )
 
 
 def _text(place: Place | None) -> str | None:

@@ -1,26 +1,25 @@
 """The report of a program under the pager, and that of one program under several contenders."""
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
 
 from clockhand.report.appearance import LIGHT, PAGE, SOLID, Theme, marks
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
-from clockhand.report.html import Figure, Part, payload, template
-from clockhand.report.table import Table, plain_table
-from clockhand.studies.programs.charts import (
+from clockhand.report.canvas import Spec
+from clockhand.report.course import (
+    CoursePage,
     Panel,
     Record,
     Series,
+    TitledTable,
     bar_chart,
     line_chart,
     looks_of,
-    panel_records,
+    pictures,
 )
+from clockhand.report.table import plain_table
 from clockhand.studies.programs.findings import (
     KERNEL,
     beside,
@@ -35,8 +34,7 @@ from clockhand.studies.programs.findings import (
 )
 from clockhand.study.facts import PagedRunFacts, printable
 
-PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
-
+OVERLINE = "a program under the pager"
 
 MOST_PROCESSES = 4
 """How many processes have figures of their own."""
@@ -51,17 +49,6 @@ FAULTS = {
 }
 TRANSFERS = {"pages_read": "pages read", "pages_written": "pages written"}
 
-Draw = Callable[[Panel, str, Canvas], Spec]
-
-
-@dataclass(frozen=True)
-class TitledTable:
-    """A table on the page."""
-
-    title: str
-    text: str
-    content: Table
-
 
 def render(
     rows: pl.DataFrame, samples: pl.DataFrame, gauges: pl.DataFrame, facts: PagedRunFacts
@@ -74,7 +61,7 @@ def render(
         gauges: The values by which the policy adapts, at the same moments.
         facts: How the run was made.
     """
-    page = _Page()
+    page = CoursePage()
     for row in busiest(rows, MOST_PROCESSES).iter_rows(named=True):
         stream = pl.col("stream") == row["stream"]
         label = printable(f"{row['name']} ({row['process']})")
@@ -96,7 +83,7 @@ def render(
         content = plain_table(counted, {})
         tables.append(TitledTable("The same references in the simulator", text, content))
     tables.append(TitledTable("All counts", "", plain_table(_named(rows), {})))
-    return page.rendered(run_findings(rows, facts), tables, facts)
+    return page.rendered(OVERLINE, facts["program"], run_findings(rows, facts), tables, facts)
 
 
 def render_comparison(rows: pl.DataFrame, samples: pl.DataFrame, facts: PagedRunFacts) -> str:
@@ -107,7 +94,7 @@ def render_comparison(rows: pl.DataFrame, samples: pl.DataFrame, facts: PagedRun
         samples: Counts while each contender's first run went on.
         facts: How the runs were made; its notes say what the kernel's numbers rest on.
     """
-    page = _Page()
+    page = CoursePage()
     known = rows.filter(pl.col("problem").is_null())
     looks = _contenders(known["policy"].unique(maintain_order=True), PAGE)
     runs = int(known["run"].max() or 1)  # type: ignore[arg-type]
@@ -119,7 +106,8 @@ def render_comparison(rows: pl.DataFrame, samples: pl.DataFrame, facts: PagedRun
         TitledTable("Contenders", "", plain_table(comparison_for_people(rows), {})),
         TitledTable("All runs", "", plain_table(rows, {})),
     ]
-    return page.rendered(comparison_findings(rows), tables, facts)
+    sentences = comparison_findings(rows)
+    return page.rendered(OVERLINE, facts["program"], sentences, tables, facts)
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
@@ -140,7 +128,7 @@ def specifications(
         is_stream = pl.col("stream") == stream
         panels = _timeline(samples.filter(is_stream), gauges.filter(is_stream), LIGHT)
         prefix = f"{stream}-" if shown.height > 1 else ""
-        drawn |= _drawn(prefix, panels, line_chart)
+        drawn |= pictures(prefix, panels, line_chart)
     return drawn
 
 
@@ -148,58 +136,8 @@ def comparison_specifications(rows: pl.DataFrame, samples: pl.DataFrame) -> dict
     """Return each figure of a comparison in Vega-Lite, by its key."""
     known = rows.filter(pl.col("problem").is_null())
     looks = _contenders(known["policy"].unique(maintain_order=True), LIGHT)
-    bars = _drawn("", _bars(known, looks), bar_chart)
-    return bars | _drawn("while-it-ran-", _courses(samples, looks), line_chart)
-
-
-def _drawn(prefix: str, panels: Iterable[Panel], draw: Draw) -> dict[str, Spec]:
-    return {
-        prefix + panel.key: draw(panel, panel.key, PICTURE)
-        for panel in panels
-        if panel.is_drawable()
-    }
-
-
-class _Page:
-    """A page in the making; figures are numbered through."""
-
-    def __init__(self) -> None:
-        self._parts: list[Part] = []
-        self._number = 0
-
-    def add(self, slug: str, title: str, text: str, panels: Iterable[Panel], draw: Draw) -> None:
-        """Add a part with a figure per panel."""
-        figures: list[Figure] = []
-        records: list[Record] = []
-        for panel in panels:
-            self._number += 1
-            identity = f"{slug}-{panel.key}"
-            chart = None
-            if panel.is_drawable():
-                records += panel_records(panel, identity)
-                chart = draw(panel, identity, CANVAS)
-            # Each bar is labelled in place.
-            legend = panel.series if draw is line_chart else []
-            series = [(line.name, line.color, line.dash) for line in legend]
-            figures.append(
-                Figure(identity, panel.title, panel.caption, chart, self._number, series=series)
-            )
-        self._parts.append(Part(slug, title, text, [("", figures)], records))
-
-    def rendered(
-        self, sentences: Sequence[str], tables: Sequence[TitledTable], facts: PagedRunFacts
-    ) -> str:
-        """Return the page."""
-        program = printable(facts["program"])
-        return template(PAGE_TEMPLATE).render(
-            title=sentences[0].rstrip(".") if sentences else program,
-            program=program,
-            sentences=sentences[1:],
-            parts=self._parts,
-            tables=tables,
-            facts=printable(facts),
-            payload=payload(self._parts),
-        )
+    bars = pictures("", _bars(known, looks), bar_chart)
+    return bars | pictures("while-it-ran-", _courses(samples, looks), line_chart)
 
 
 def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame, theme: Theme) -> list[Panel]:

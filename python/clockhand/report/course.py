@@ -1,13 +1,28 @@
-"""The figures of programs under the pager: lines over time, and bars per contender."""
+"""Figures over the seconds of a run, bars per contender, and the page that has them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import altair as alt
 
 from clockhand.report.appearance import Theme
-from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, Spec, as_spec
+from clockhand.report.canvas import (
+    CANVAS,
+    PICTURE,
+    PICTURE_HEIGHT,
+    PICTURE_WIDTH,
+    ROWS,
+    Canvas,
+    Spec,
+    as_spec,
+)
+from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.table import Table
+from clockhand.study.facts import printable
+
+PAGE_TEMPLATE = Path(__file__).with_name("course.html.j2")
 
 LINE_HEIGHT = 230
 BAR_HEIGHT = 30
@@ -164,3 +179,79 @@ def _figure(
         )
     described = figure.properties(description=f"{panel.title}. {panel.caption}")
     return as_spec(described, canvas.theme)
+
+
+Draw = Callable[[Panel, str, Canvas], Spec]
+
+
+def pictures(prefix: str, panels: Iterable[Panel], draw: Draw) -> dict[str, Spec]:
+    """Return the figures that have something to show as pictures, by their keys."""
+    return {
+        prefix + panel.key: draw(panel, panel.key, PICTURE)
+        for panel in panels
+        if panel.is_drawable()
+    }
+
+
+@dataclass(frozen=True)
+class TitledTable:
+    """A table on the page."""
+
+    title: str
+    text: str
+    content: Table
+
+
+class CoursePage:
+    """A page in the making; figures are numbered through."""
+
+    def __init__(self) -> None:
+        self._parts: list[Part] = []
+        self._number = 0
+
+    def add(self, slug: str, title: str, text: str, panels: Iterable[Panel], draw: Draw) -> None:
+        """Add a part with a figure per panel."""
+        figures: list[Figure] = []
+        records: list[Record] = []
+        for panel in panels:
+            self._number += 1
+            identity = f"{slug}-{panel.key}"
+            chart = None
+            if panel.is_drawable():
+                records += panel_records(panel, identity)
+                chart = draw(panel, identity, CANVAS)
+            # Each bar is labelled in place.
+            legend = panel.series if draw is line_chart else []
+            series = [(line.name, line.color, line.dash) for line in legend]
+            figures.append(
+                Figure(identity, panel.title, panel.caption, chart, self._number, series=series)
+            )
+        self._parts.append(Part(slug, title, text, [("", figures)], records))
+
+    def rendered(
+        self,
+        overline: str,
+        subject: str,
+        sentences: Sequence[str],
+        tables: Sequence[TitledTable],
+        facts: Any,
+    ) -> str:
+        """Return the page.
+
+        Args:
+            overline: What kind of report it is.
+            subject: What ran; the title, unless there are sentences.
+            sentences: What stands out; the first is the title.
+            tables: What stands below the figures.
+            facts: How the numbers were made.
+        """
+        return template(PAGE_TEMPLATE).render(
+            overline=overline,
+            title=sentences[0].rstrip(".") if sentences else printable(subject),
+            subject=printable(subject),
+            sentences=sentences[1:],
+            parts=self._parts,
+            tables=tables,
+            facts=printable(facts),
+            payload=payload(self._parts),
+        )
