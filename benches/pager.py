@@ -1,10 +1,8 @@
 """Whole programs under the pager and under the kernel's own swap, at a third of their memory.
 
-What a program needs is the footprint of a run in which all of it has room. Contenders take turns.
-It runs ``clockhand run --compare``: docs/running.md says what equal memory is. Single faults by kind
-are those of ``cargo bench -p clockhand-pager --bench faults``. With ``--small`` the programs are
-others, most of which take less memory; with ``--loop`` one of these in several sizes of memory
-around that of its loop. See README.md.
+A program's memory is its footprint in a run in which all of it has room. Contenders take turns.
+``docs/running.md`` says what equal memory is. With ``--small`` other programs run, most of which
+take less memory; with ``--loop`` one of these in several memory sizes. See README.md.
 """
 
 import argparse

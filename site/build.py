@@ -34,6 +34,9 @@ CATALOGS = {
     "formats": ("Trace formats", clockhand.formats),
 }
 
+PLAYERS = {"policies": "players", "buffers": "buffers"}
+"""Catalogs whose pages lead to a player, and the folder of the gallery that has them."""
+
 
 def linked(page: Path) -> Iterator[Path]:
     """The files of the repository that a page links to."""
@@ -87,7 +90,11 @@ def catalogs() -> dict[str, str]:
             cells = [str(row[name] or "–").replace("|", "\\|") for name in columns]
             cells[0] = f"[{row['name']}]({row['name']}.md)"
             lines.append(f"| {' | '.join(cells)} |")
-            made[f"{folder}/{row['name']}.md"] = _own_page(row["name"], str(catalog(row["name"])))
+            page = _own_page(row["name"], str(catalog(row["name"])))
+            if folder in PLAYERS and row.get("kind") != "bound":
+                player = f"../gallery/{PLAYERS[folder]}/{row['name']}.html"
+                page += f"\n[See it step by step]({player}).\n"
+            made[f"{folder}/{row['name']}.md"] = page
         made[f"{folder}/index.md"] = "\n".join(lines) + "\n"
     return made
 

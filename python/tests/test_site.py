@@ -72,6 +72,12 @@ def test_everything_in_a_catalog_has_its_page(content: Path, folder: str) -> Non
     assert {path.stem for path in (content / folder).iterdir()} == {"index", *names}
 
 
+def test_pages_of_policies_show_parameters_and_lead_to_a_player(content: Path) -> None:
+    for page in ("policies/craw.md", "buffers/clock-dnv.md"):
+        text = (content / page).read_text(encoding="utf-8")
+        assert "**Parameters.**" in text and "[See it step by step](../gallery/" in text
+
+
 def test_the_reference_has_every_public_name() -> None:
     page = reference.reference()
     headings = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
