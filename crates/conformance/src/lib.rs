@@ -33,7 +33,7 @@ const REFERENCES: u64 = 1000;
 pub struct KeptRule {
     /// The rule, as what the policy does.
     pub rule: &'static str,
-    /// Memories in which it was tried.
+    /// The number of memories that it was tried in.
     pub memories: u64,
     /// References, in all of them.
     pub references: u64,
@@ -46,7 +46,7 @@ pub struct BrokenRule {
     pub rule: &'static str,
     /// The references and the memory, in words.
     pub trial: String,
-    /// The number of the reference at which it broke, from 1.
+    /// The number of the reference that broke it, from 1.
     pub reference: u64,
     /// What was wrong.
     pub wrong: String,
@@ -56,10 +56,10 @@ pub struct BrokenRule {
     pub events: Vec<String>,
 }
 
-/// What trials showed: rules that were kept, up to the first that broke.
+/// The result of trials: rules that held, up to the first that broke.
 #[derive(Debug)]
 pub struct Conformance {
-    /// Rules that were kept, in the order in which they were tried.
+    /// Rules that were kept, in the order they were tried.
     pub kept: Vec<KeptRule>,
     /// The first that was not.
     pub broken: Option<BrokenRule>,

@@ -1,4 +1,4 @@
-//! What the rules are tried on: anything that gives a new policy for each memory.
+//! The subject of the rules: anything that gives a new policy for each memory.
 
 use std::marker::PhantomData;
 
@@ -13,7 +13,7 @@ pub trait Subject {
     /// Why it gives none.
     type Error;
 
-    /// Passes a new policy for a memory of this size to `visitor`. It must not be one that is told of the future.
+    /// Passes a new policy for a memory of this size to `visitor`. It must not be one that learns of the future.
     ///
     /// # Errors
     ///

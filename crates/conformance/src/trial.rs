@@ -8,7 +8,7 @@ use clockhand_policy::{Frame, Frames, Memory, Op, PageId, SplitMix64};
 
 use super::{Beside, BrokenRule, PINNED, Pattern, SAME_AGAIN};
 
-/// Events that a broken rule is told with.
+/// The events that are shown with a broken rule.
 const EVENTS: usize = 10;
 
 /// The frames that were chosen, in order.

@@ -141,7 +141,7 @@ impl Device {
         &self.profile.source
     }
 
-    /// Whether the profile knows what an erase is.
+    /// Returns whether the profile knows what an erase is.
     pub fn has_erase(&self) -> bool {
         self.profile.erase.is_some()
     }

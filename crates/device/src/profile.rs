@@ -73,7 +73,7 @@ pub(crate) struct Profile {
     pub(crate) read: Operation,
     pub(crate) write: Operation,
     pub(crate) erase: Option<Operation>,
-    /// Whether the erase is charged when the user does not say.
+    /// True if the erase is charged when the user does not say.
     pub(crate) erase_charged: bool,
     pub(crate) ratio: Option<RatioOption>,
     /// What the numbers were made of, if they were measured.

@@ -29,7 +29,7 @@ impl<'a> Selection<'a> {
         Ok(Selection { target, options })
     }
 
-    /// Whether the target, which is not a built-in name, is meant as a file.
+    /// Returns whether the target, which is not a built-in name, is meant as a file.
     pub(crate) fn is_file(&self) -> bool {
         has_toml_extension(self.target) || Path::new(self.target).is_file()
     }

@@ -5,7 +5,7 @@ use crate::flash::{
     ZoneOptions, ZoneWrites,
 };
 
-/// Names of these settings, in the order in which they are shown, each with the mappings that look at it.
+/// Names of these settings, in the order they are shown, each with the mappings that look at it.
 const SETTINGS: [(&str, &[&str]); 14] = [
     ("mapping", &["page", "bast", "fast", "dftl", "zoned"]),
     ("log_blocks", &["bast", "fast"]),

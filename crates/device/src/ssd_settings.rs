@@ -59,7 +59,7 @@ pub(crate) struct Settings {
     pub(crate) times: TimeSettings,
 }
 
-/// Names of all settings, in the order in which they are shown.
+/// Names of all settings, in the order they are shown.
 pub(crate) const SETTINGS: [&str; 15] = [
     "size",
     "blocks_per_plane",

@@ -6,7 +6,7 @@ use std::path::Path;
 /// One sentence with the place and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// What was asked for cannot be done as it was asked.
+    /// The request cannot be carried out.
     #[error("{0}")]
     Usage(String),
     /// It was tried and failed.

@@ -5,8 +5,9 @@
 //! interruption; each gives points. A storage measurement says before its first step how much it will write, and its
 //! file has no name from the moment it exists, so that nothing is left behind however it ends.
 //!
-//! This crate needs `unsafe` for two things that no safe interface offers: regions of memory that are mapped by hand, in
-//! pages of a chosen size and backed by a chosen file (`region.rs`), and requests to the kernel's ring (`direct.rs`).
+//! This crate needs `unsafe` for two things that no safe interface offers. One is memory that is mapped by hand, in
+//! pages of a chosen size and from a chosen file (`region.rs`). The other is requests to the kernel's ring
+//! (`direct.rs`).
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("clockhand-measure needs Linux");

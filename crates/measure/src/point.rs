@@ -14,7 +14,7 @@ pub struct Point {
     pub operation: &'static str,
     /// Bytes of one operation; of the memory that was walked, for a walk.
     pub bytes: u64,
-    /// How often it was done.
+    /// The number of times it was done.
     pub operations: u64,
     /// The [percentiles](PERCENTILES) of its time, in nanoseconds.
     pub percentiles_ns: [f64; PERCENTILES.len()],

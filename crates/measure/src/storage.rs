@@ -18,11 +18,11 @@ use crate::{MeasureError, Point, SIZES_BYTES};
 pub struct StorageOptions {
     /// A folder, a file that does not exist yet, or with `write_to_existing` a file or a block device that does.
     pub path: PathBuf,
-    /// Whether the content of what exists may be overwritten.
+    /// True if the content of what exists may be overwritten.
     pub write_to_existing: bool,
     /// Bytes that requests go to.
     pub file_bytes: u64,
-    /// How often each request is made, at most.
+    /// The most times that each request is made.
     pub operations: usize,
     /// Where requests go.
     pub seed: u64,
@@ -32,7 +32,7 @@ pub struct StorageOptions {
 const FILL_BYTES: u64 = 16 << 20;
 /// All requests of one size move no more than this.
 const POINT_BYTES: usize = 64 << 20;
-/// What of the file is read from the page cache, and mapped.
+/// The part of the file that is read from the page cache, and mapped.
 const CACHED_BYTES: u64 = 64 << 20;
 /// A fault on a cached file also maps its neighbours in this range, so that one page of each is touched.
 const FAULT_AROUND_BYTES: usize = 64 << 10;

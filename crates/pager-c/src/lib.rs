@@ -68,7 +68,7 @@ unsafe fn or_error<T>(
     failed
 }
 
-/// What `work` returns; what stands for nothing after a panic, which has been told on standard error.
+/// The result of `work`; after a panic, which is printed on standard error, the given value for nothing.
 fn or_nothing<T: Default>(work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
 //! The protocol between a paged program and its pager.
 //!
 //! The pager gives its programs an *inherited socket*: one end of a pair of Unix sockets of sequenced packets, which a
-//! program inherits from its parent over fork and exec. It has no name by which others could find it. Its number and
-//! its inode are in [`SOCKET_VARIABLE`], in decimal, separated by a colon.
+//! program inherits from its parent over fork and exec. It has no name, so others cannot find it. Its number and its
+//! inode are in [`SOCKET_VARIABLE`], in decimal, separated by a colon.
 //!
 //! To connect, a program makes a pair of sockets of sequenced packets of its own and sends one of them through the
 //! inherited socket, with a packet of the one byte [`CONNECT`]. The kernel tells the pager which process made the pair.
@@ -59,7 +59,7 @@ pub enum RequestKind {
     /// The program is about to ask where it may run, or to choose it: its threads are let go from the pager's processor,
     /// if it chooses for good.
     Part = 5,
-    /// The program is about to end, and has so much memory that is not paged.
+    /// The program is about to end, and has this much unpaged memory.
     Unpaged = 6,
 }
 
@@ -71,7 +71,7 @@ pub struct Request {
     pub version: u32,
     /// A [`RequestKind`] as a number.
     pub kind: u32,
-    /// Attach: 0, or the error number for which there is no userfaultfd in this packet.
+    /// Attach: 0, or the error number if this packet has no userfaultfd.
     pub error: i32,
     /// Attach: 1 if the program has a heap of its own, so that little of it will be paged.
     pub has_own_heap: u32,
@@ -112,7 +112,7 @@ pub struct Reply {
     pub sentence: [u8; 256],
 }
 
-/// Where the program has mapped the memory file.
+/// The address of the memory file in the program.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Mapped {
@@ -148,7 +148,7 @@ pub const CHANGED_MAPPING: &str = "the program has unmapped or moved a part of i
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Unmap {
-    /// How many of `ranges` are meant, from the first.
+    /// The number of `ranges` that count, from the first.
     pub ranges_used: u32,
     /// 0, or what ends instead: [`ENDS_THREAD`] or [`ENDS_PROGRAM`].
     pub ends: u16,
@@ -161,7 +161,7 @@ pub struct Unmap {
 /// The answer to [`Unmap`]: a packet of this one byte.
 pub const UNMAPPED: u8 = b'u';
 
-/// What may be sent as it is in memory: structures without padding, valid for any bytes.
+/// Types that may be sent as they are in memory: structures without padding, valid for any bytes.
 pub trait Packet: Copy + Sized {
     /// Everything 0, but the version.
     const ZERO: Self;

@@ -2,13 +2,14 @@
 //!
 //! A thread that faults goes to sleep and frees its processor, where the pager's thread can take over at once. On
 //! another, idle processor the pager's thread would first have to be woken, which in a virtual machine takes longer
-//! than everything else that a fault does. So the pager's thread goes to the processor of the program. The scheduler would
-//! send the program, when it is woken, to the idle one, which takes as long; so it is held where it is until there has been no
-//! fault for a while, several threads fault and run at the same time, or the program forks, asks where it may run or
-//! chooses it. What it starts meanwhile, threads and processes, inherits where it may run, and is freed soon after.
+//! than everything else that a fault does. So the pager's thread goes to the processor of the program. The scheduler
+//! would send a woken program to the idle processor, which takes as long. So the program is held where it is. It is let
+//! go when there has been no fault for a while, when several threads fault and run at the same time, or when it forks,
+//! asks where it may run or chooses it. Threads and processes that it starts in between are freed soon after.
 //!
-//! That processor is the one that the swap's drive interrupts, if it interrupts one alone and no other thread is held there.
-//! Both threads run for short [slices](Slice), so that they get their turns on processors which are busy.
+//! The pager chooses the processor that the swap's drive interrupts, if the drive interrupts only one and no other
+//! thread is held there. Both threads run for short [slices](Slice), so that they get their turns on processors which
+//! are busy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,7 +35,7 @@ const MOST_THREADS: usize = 64;
 
 pub(crate) struct Affinity {
     process: i32,
-    /// Where this thread may run; none if that is a single processor or not known.
+    /// The processors of this thread; none if that is a single one or not known.
     own: Option<CpuSet>,
     faults_until_look: u32,
     /// The thread that faulted last, and whether another one has faulted since the last look.
@@ -43,13 +44,13 @@ pub(crate) struct Affinity {
     /// The processor that this thread shares with the program.
     processor: Option<usize>,
     held: Option<Held>,
-    /// Whether threads of the program may be held: a program whose pager is a part of it is left alone.
+    /// True if threads of the program may be held: a program whose pager is a part of it is left alone.
     holds: bool,
     /// Those of the drive where its pages are.
     interrupts: Option<Interrupts>,
 }
 
-/// Processes that chose where they run, under any pager of this process. What they start has their choice.
+/// Processes that chose where they run, under any pager of this process. Their children inherit the choice.
 static CHOOSING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 fn choosing() -> MutexGuard<'static, BTreeSet<i32>> {
@@ -125,7 +126,7 @@ impl Affinity {
         self.processor = processor;
     }
 
-    /// Whether a thread of the program is held on this thread's processor.
+    /// Returns whether a thread of the program is held on this thread's processor.
     pub(crate) fn is_holding(&self) -> bool {
         self.held.is_some()
     }
@@ -215,7 +216,7 @@ impl Affinity {
 }
 
 impl Held {
-    /// Lets a thread run elsewhere too, unless it has been sent to other processors meanwhile, and as long as others.
+    /// Lets a thread run elsewhere too, unless somebody else has moved it, and gives it the usual time slice.
     fn free(&self, thread: Pid) {
         if sched_getaffinity(Some(thread)).is_ok_and(|set| set == self.here) {
             // Only an optimisation.
@@ -253,19 +254,19 @@ fn helper_of(process: i32) -> Option<Pid> {
     Pid::from_raw(threads_of(process).find(|(_, name)| name == HELPER_NAME)?.0)
 }
 
-/// Whether a thread of the program, other than this one, runs or is about to.
+/// Returns whether a thread of the program, other than this one, runs or is about to.
 fn runs_beside(process: i32, thread: i32) -> bool {
     let mut others = threads_of(process).take(MOST_THREADS);
     others.any(|(other, name)| other != thread && name != HELPER_NAME && is_running(process, other))
 }
 
-/// Whether a thread runs, or would if it had a processor.
+/// Returns whether a thread runs, or would if it had a processor.
 pub(crate) fn is_running(process: i32, thread: i32) -> bool {
     field_of(process, thread, STATE).is_some_and(|state| state == "R")
 }
 
-/// The code with which the first thread of a program has ended, if all have but the one that drops translations, which keeps the
-/// process: threads may end themselves by exit(2), and the first one is then there without doing anything.
+/// The exit code of a program's first thread, if only the thread that drops translations is left. Threads may end
+/// themselves by exit(2); that thread alone would then keep the process.
 pub(crate) fn code_of_deserted(process: i32) -> Option<u16> {
     field_of(process, process, STATE).filter(|state| state == "Z")?;
     let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?.count();

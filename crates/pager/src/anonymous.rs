@@ -1,4 +1,5 @@
-//! How much of a program's memory the pager does not page: the kernel counts what is anonymous, and paged memory is a file's.
+//! Measures the memory that the pager does not page: the kernel counts anonymous memory, and paged memory belongs to a
+//! file.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! The mechanism under any policy, behind one type, so that the pager is compiled once and not for each policy. What it does
-//! for a fault takes microseconds, and a call through a table of functions nanoseconds.
+//! The mechanism under any policy, behind one type, so that the pager is compiled once and not for each policy. A fault
+//! takes microseconds, and a call through a table of functions nanoseconds.
 
 use std::num::NonZeroU64;
 
@@ -12,7 +12,7 @@ use crate::frames::UnmappingFrames;
 pub(crate) trait AnyMemory {
     /// Which bits a hit sets.
     fn hit_bits(&self) -> HitBits;
-    /// Whether the policy is told when a page that has no bit set is accessed.
+    /// Returns whether the policy learns when a page that has no bit set is accessed.
     fn sees_first_accesses(&self) -> bool;
 
     fn frame_of(&self, page: PageId) -> Frame;
@@ -25,7 +25,7 @@ pub(crate) trait AnyMemory {
     fn hit_mapped(&mut self, op: Op, frame: Frame);
     fn hit_sensed(&mut self, op: Op, frame: Frame);
     fn load(&mut self, fault: Fault) -> Frame;
-    /// What to do next until a frame is free for `incoming`.
+    /// The next step until a frame is free for `incoming`.
     fn next_step(&mut self, incoming: PageId) -> Option<Step>;
     fn written_back(&mut self, frame: Frame);
     fn commit_eviction(&mut self);

@@ -1,8 +1,8 @@
 //! Notices devices that may write into a program's paged memory without having been seen by the preloaded library.
 //!
-//! The library copies or refuses such reads where the program calls the C library. What a program asks for by its own
-//! instructions passes it by, as does a library that is linked statically or opened with `dlopen`. But the kernel shows in
-//! /proc by what means a process has devices write into its memory.
+//! The library copies or refuses such reads where the program calls the C library. It does not see requests by a
+//! program's own instructions, by statically linked libraries, or by those opened with `dlopen`. But /proc shows how a
+//! process lets devices write into its memory.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -47,7 +47,7 @@ pub(crate) struct DeviceReads {
 }
 
 impl DeviceReads {
-    /// Looks at the process of a memory from which so many pages have been evicted; returns what is not known yet.
+    /// Checks the process of a memory that has lost `evictions` pages; returns findings that are new.
     pub(crate) fn look(
         &mut self,
         memory: usize,
@@ -55,7 +55,7 @@ impl DeviceReads {
         process: i32,
         known: &[Means],
     ) -> Vec<Means> {
-        // A page that stays is not lost, whoever writes into it.
+        // A page that stays in memory is not lost, even if a device writes into it.
         if self.evictions.insert(memory, evictions).unwrap_or(0) == evictions {
             return Vec::new();
         }
@@ -71,7 +71,7 @@ impl DeviceReads {
     }
 }
 
-/// What a process does by these means, and what may come of it: a sentence without its subject.
+/// A sentence without its subject: how devices may have written, and what may be lost.
 pub(crate) fn sentence(means: &[Means]) -> String {
     let means: Vec<_> = means.iter().map(|means| means.words()).collect();
     format!(
@@ -81,7 +81,7 @@ pub(crate) fn sentence(means: &[Means]) -> String {
     )
 }
 
-/// What /proc shows of a process: `process_folder` is its folder there.
+/// Reads what /proc shows of a process; `process_folder` is its folder there.
 fn means(process_folder: &Path) -> Vec<Means> {
     let text = |name| fs::read_to_string(process_folder.join(name)).unwrap_or_default();
     let descriptors = Descriptors::of(process_folder);
@@ -105,7 +105,7 @@ fn means(process_folder: &Path) -> Vec<Means> {
     seen
 }
 
-/// What a process has open.
+/// The descriptors that a process has open.
 #[derive(Default)]
 struct Descriptors {
     has_ring: bool,
@@ -135,7 +135,7 @@ impl Descriptors {
     }
 }
 
-/// Whether a descriptor, of which this file tells, has been opened with O_DIRECT.
+/// Returns whether a descriptor, of which this file tells, has been opened with O_DIRECT.
 fn is_direct(information: &Path) -> bool {
     let text = fs::read_to_string(information).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
@@ -148,12 +148,12 @@ fn has_pins(status: &str) -> bool {
     pinned.is_some_and(|size| size.trim() != "0 kB")
 }
 
-/// Whether a line of `maps` or `smaps` is the mapping of a context for asynchronous requests.
+/// Returns whether a line of `maps` or `smaps` is the mapping of a context for asynchronous requests.
 fn is_context(line: &str) -> bool {
     line.ends_with("/[aio] (deleted)") || line.ends_with("/[aio]")
 }
 
-/// Whether `smaps` shows a context without the library's mark, which is that it does not go into a core dump.
+/// Returns whether `smaps` shows a context without the library's mark, which is that it does not go into a core dump.
 fn has_unmarked_context(smaps: &str) -> bool {
     let mut lines = smaps.lines();
     while lines.any(is_context) {
@@ -176,7 +176,7 @@ fn paged_ranges(maps: &str) -> Vec<Range<u64>> {
     maps.lines().filter(is_paged).filter_map(range).collect()
 }
 
-/// Whether a thread of the process waits for a direct read into paged memory.
+/// Returns whether a thread of the process waits for a direct read into paged memory.
 fn is_reading(process_folder: &Path, paged: &[Range<u64>]) -> bool {
     let Ok(threads) = fs::read_dir(process_folder.join("task")) else { return false };
     threads.flatten().any(|thread| {
@@ -210,7 +210,7 @@ struct ReadCall {
 const MOST_PARTS: u64 = 1024;
 
 impl ReadCall {
-    /// From the line in which the kernel shows the call that a thread waits in: its number in decimal, its arguments in
+    /// Parses the kernel's line about the call that a thread waits in: its number in decimal, its arguments in
     /// hexadecimal.
     fn parse(call: &str) -> Option<ReadCall> {
         let mut words = call.split_whitespace();

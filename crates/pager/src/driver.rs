@@ -33,9 +33,9 @@ pub struct Settings {
     pub policy: ResolvedPolicy,
     /// Page frames in all.
     pub frames: u32,
-    /// How many of them are kept for writes under way; 0: a fault waits for the write of its victim.
+    /// The number of them that are kept for writes under way; 0: a fault waits for the write of its victim.
     pub reserve: u32,
-    /// How many of them are kept for pages that are read ahead; 0: none are.
+    /// The number of them that are kept for pages that are read ahead; 0: none are.
     pub read_ahead: u32,
     /// Where the policy's read and write bits come from.
     pub bits: Bits,
@@ -175,7 +175,7 @@ pub struct Progress {
     pub store_error: Option<String>,
     /// Why the pager gave up.
     pub failure: Option<String>,
-    /// Whether the memory has ended.
+    /// True if the memory has ended.
     pub has_ended: bool,
 }
 
@@ -196,12 +196,12 @@ impl Control {
         Ok(())
     }
 
-    /// What the thread is doing.
+    /// The thread's current work.
     pub(crate) fn activity(&self) -> &Activity {
         &self.activity
     }
 
-    /// How many pages have been evicted, by what it has published.
+    /// The number of pages that have been evicted, by what it has published.
     pub(crate) fn evictions(&self) -> u64 {
         let counts = self.progress.lock().expect("the lock is never poisoned").counts;
         counts.clean_evictions + counts.dirty_evictions
@@ -212,7 +212,7 @@ impl Control {
     }
 }
 
-/// How the thread and the rest of the process are connected.
+/// Connects the thread and the rest of the process.
 pub(crate) struct Channel {
     commands: Receiver<Command>,
     wake: Arc<OwnedFd>,
@@ -234,7 +234,7 @@ pub(crate) fn channel_of_control() -> io::Result<(Control, Channel)> {
     Ok((control, Channel { commands, wake, progress, activity }))
 }
 
-/// How often the thread publishes what it has counted.
+/// The interval between two publications of the counts.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);
 
 /// So many faults may follow before commands, and the program's end, are looked for again.
@@ -254,7 +254,7 @@ pub(crate) struct Driver {
     pub(crate) process: i32,
     /// Those of the drive where the store is.
     pub(crate) interrupts: Option<Interrupts>,
-    /// Whether the program seemed to be [deserted](code_of_deserted) when it was looked at last.
+    /// True if the program seemed to be [deserted](code_of_deserted) when it was looked at last.
     pub(crate) seems_deserted: bool,
 }
 
@@ -290,7 +290,7 @@ impl Driver {
         progress.clone()
     }
 
-    /// What an error means. That the program has ended is not a failure.
+    /// The outcome of an error; the end of the program is not a failure.
     fn failure(&self, error: PagerError) -> Option<String> {
         let has_ended =
             || self.program.as_ref().is_some_and(|program| has_hung_up(program.as_fd()));
@@ -510,7 +510,7 @@ impl Driver {
     }
 }
 
-/// How often to check whether a forking program is still there.
+/// The interval between two checks that a forking program is still there.
 const FORK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Waits for faults, for commands, or for the program's end, as long as the patience lasts; returns which of the three happened.
@@ -538,7 +538,7 @@ fn wait(
     Ok([is_ready(&polled[0], PollFlags::all()), is_ready(&polled[1], PollFlags::IN), has_ended])
 }
 
-/// How long a program that was told to end may take to do so.
+/// The time that a program may take to end after it was asked to.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads the program's answers until it has closed its side, so that it reads the last order: if this side were closed
@@ -558,7 +558,7 @@ fn wait_for_hang_up(program: BorrowedFd<'_>) {
     }
 }
 
-/// Whether the other side of a socket has been closed.
+/// Returns whether the other side of a socket has been closed.
 fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::from_borrowed_fd(socket, PollFlags::empty())];
     let timeout = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -9,11 +9,11 @@ use crate::translations::{Seen, Translations};
 
 /// The frames of a paged memory, whose bits are set by faults, or by looking.
 ///
-/// The hardware's own accessed and dirty bits cannot be read from user space. But a page without a translation
-/// faults at the next access, and a page with a read-only translation at the next write. To clear a bit is to drop the
-/// translation. Then either the fault of the next access is a message to the pager and sets the bit (*mapped* bits), or the
-/// kernel makes the translation again by itself and the pager looks whether it is back when the policy asks (*sensed*
-/// bits). With sensed bits the kernel may also let writes go on that are forbidden, and show them when the pager looks.
+/// The hardware's own accessed and dirty bits cannot be read from user space. But a page without a translation faults
+/// at the next access, and a page with a read-only translation at the next write. To clear a bit is to drop the
+/// translation. With *mapped* bits, the next access faults, and the message to the pager sets the bit. With *sensed*
+/// bits, the kernel makes the translation again by itself, and the pager looks for it when the policy asks. With sensed
+/// bits the kernel may also let writes go on that are forbidden, and show them when the pager looks.
 #[derive(Debug)]
 pub(crate) struct UnmappingFrames {
     /// In a cell, since a policy that asks for a bit may set it.
@@ -23,7 +23,7 @@ pub(crate) struct UnmappingFrames {
     sensing: Option<Sensing>,
 }
 
-/// Whether the translation of a page is being dropped.
+/// Tells whether the translation of a page is being dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dropping {
     /// It has been, or is not to be.
@@ -39,17 +39,17 @@ struct Sensing {
     /// Which pages have translations.
     translations: RefCell<Box<dyn Translations>>,
     bits: HitBits,
-    /// Whether the policy asks to decide; a test that recounts must not look.
+    /// True if the policy asks to decide; a test that recounts must not look.
     is_deciding: bool,
     /// The number of the decision.
     decision: u32,
-    /// For each frame, the decision in which it was looked at or cleared: what is known of it then stays for the decision,
-    /// so that the log of references explains the decision.
+    /// For each frame, the number of the decision that looked at it or cleared it. Its bits then stay fixed for this
+    /// decision, so that the log of references explains the decision.
     settled: RefCell<Vec<u32>>,
     dropping: Vec<Dropping>,
     listed: Vec<Frame>,
     ordered: Vec<Frame>,
-    /// Pages that were found to have been accessed, and how, in the order in which they were found.
+    /// Pages that were found to have been accessed, and how, in the order they were found.
     found: RefCell<Vec<(PageId, Op)>>,
     /// What the last look showed.
     seen: RefCell<Vec<Seen>>,
@@ -58,7 +58,7 @@ struct Sensing {
     pages: u32,
 }
 
-/// Pages that are looked at together: reading so many entries of a page map takes the kernel little longer than one.
+/// Pages that are looked at together: the kernel reads 64 entries of a page map hardly slower than one.
 const TOGETHER: u32 = 64;
 
 impl std::fmt::Debug for Sensing {
@@ -85,7 +85,7 @@ impl Sensing {
         }
     }
 
-    /// Whether a look could find something; none is then worth it for the rest of the decision.
+    /// Returns whether a look could find something; none is then worth it for the rest of the decision.
     fn settle(&self, frame: Frame) -> bool {
         let settled = &mut self.settled.borrow_mut()[frame.index()];
         let is_open = self.is_deciding
@@ -105,7 +105,8 @@ impl Sensing {
         seen[0]
     }
 
-    /// Whether a page has a translation; looks at its neighbours, too: that a page has been accessed stays true.
+    /// Returns whether a page has a translation; looks at its neighbours, too: that a page has been accessed stays
+    /// true.
     fn look_around(&self, page: PageId) -> bool {
         let word = page.0 / TOGETHER;
         let pages = TOGETHER.min(self.pages - word * TOGETHER);
@@ -115,7 +116,7 @@ impl Sensing {
         *known >> (page.0 % TOGETHER) & 1 != 0
     }
 
-    /// Whether the page has been seen with a translation that has not been dropped since.
+    /// Returns whether the page has been seen with a translation that has not been dropped since.
     fn is_known_translated(&self, page: PageId) -> bool {
         self.translated.borrow()[(page.0 / TOGETHER) as usize] >> (page.0 % TOGETHER) & 1 != 0
     }
@@ -128,7 +129,7 @@ impl Sensing {
         self.translations.borrow().sees_writes()
     }
 
-    /// Whether another write to the page in a frame would change nothing.
+    /// Returns whether another write to the page in a frame would change nothing.
     fn knows_writes(&self, table: &FrameTable, frame: Frame) -> bool {
         !self.sees_writes()
             || table.is_dirty(frame) && (self.bits == HitBits::Reference || table.write_bit(frame))
@@ -230,7 +231,7 @@ impl UnmappingFrames {
         })
     }
 
-    /// Whether a write to the page in this frame, which has been seen, is news.
+    /// Returns whether a write to the page in this frame, which has been seen, is news.
     pub(crate) fn is_news(&self, frame: Frame) -> bool {
         let table = self.table.borrow();
         self.sensing.as_ref().is_some_and(|sensing| !sensing.knows_writes(&table, frame))
@@ -267,9 +268,9 @@ impl UnmappingFrames {
         }
     }
 
-    /// Drops the translation of a page of which a bit is cleared.
+    /// Drops the translation of a page, one of whose bits is cleared.
     fn unmap(&mut self, frame: Frame) {
-        // What was written before is known from now on, since it is not looked for in the rest of the decision.
+        // Earlier writes must be noted now: the rest of this decision does not look for them.
         self.look_for_writes(frame);
         let table = self.table.get_mut();
         match &mut self.sensing {
@@ -312,7 +313,7 @@ impl UnmappingFrames {
                 Seen { is_translated: true, is_written: false }
             }
             true => Seen { is_translated: sensing.look_around(page), is_written: false },
-            // Whether it has been written may have changed since an earlier look.
+            // An earlier look may be out of date: the page may have been written since.
             false => sensing.look(page),
         };
         let Some(op) = sensing.access(&table, frame, seen) else { return };
@@ -414,7 +415,7 @@ impl PageTable for UnmappingFrames {
 
     fn clear_dirty(&mut self, frame: Frame) {
         if let Some(sensing) = &mut self.sensing {
-            // What is written from now on does not change what has been decided.
+            // Writes from now on do not change the decision.
             sensing.settled.get_mut()[frame.index()] = sensing.decision;
         }
         self.table.get_mut().clear_dirty(frame);

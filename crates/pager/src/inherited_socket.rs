@@ -1,7 +1,7 @@
 //! How programs connect to the pager: through an inherited socket without a name.
 //!
-//! A process that does not inherit the socket cannot reach it, and for each connection that is made through it the
-//! kernel says which process of which user made it.
+//! A process that does not inherit the socket cannot reach it. The kernel tells the process and the user of each
+//! connection.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;

@@ -1,8 +1,7 @@
 //! The processor that learns first of what a drive has done.
 //!
-//! A drive with a single queue interrupts one processor. A thread that waits on another one must be told by that one, which
-//! may have to be woken for it: a page is read in 35 µs or so where the drive interrupts and in 50 elsewhere, on a virtual
-//! machine of two processors.
+//! A drive with a single queue interrupts one processor. A thread on another processor must be woken by it. On a
+//! virtual machine of two processors, a page is read in about 35 µs on the interrupted one and in 50 µs on the other.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -35,7 +34,7 @@ impl Interrupts {
         }
         let signalled = drive.ancestors().find_map(|folder| names_in(&folder.join("msi_irqs")));
         let signalled = signalled.unwrap_or_default();
-        // Where interrupts are not messages, they are called as the device is.
+        // Interrupts that are not messages have the name of the device.
         let is_above = |name: &str| drive.ancestors().any(|folder| folder.ends_with(name));
         let table = fs::read_to_string(root.join("proc/interrupts")).ok()?;
         let processors = table.lines().next()?.split_ascii_whitespace().count();
@@ -87,7 +86,7 @@ mod tests {
 NMI:          0          0   Non-maskable interrupts
 ";
 
-    /// A machine whose drive is at this place, with so many queues.
+    /// A machine whose drive is at this place, with `queues` queues.
     fn machine(drive: &str, queues: usize, signals: &[(&str, u32)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let folder = |name: &str| {

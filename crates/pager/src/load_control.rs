@@ -1,9 +1,9 @@
 //! Load control: threads that take each other's pages before either has used them run one at a time.
 //!
-//! An instruction needs all of its pages at once, and has up to four of data. With more threads than there are frames for
-//! theirs, or under a policy that keeps new pages for a few misses only, each miss takes a page that another thread has been
-//! given and has not used yet, and none of them ever goes on. What helps against thrashing helps here: fewer at a time
-//! (P. J. Denning: Thrashing: its causes and prevention. AFIPS Fall Joint Computer Conference 1968).
+//! An instruction needs all of its pages at once, and has up to four of data. With too few frames for all threads, or
+//! under a policy that keeps new pages for a few misses only, each miss takes a page that another thread was given and
+//! has not used yet. Then no thread goes on. The remedy is that against thrashing, fewer threads at a time (P. J.
+//! Denning: Thrashing: its causes and prevention. AFIPS Fall Joint Computer Conference 1968).
 //!
 //! So a thread that loses the same page again and again has a *turn*, in which the faults of others wait. It is over when the
 //! thread goes on without faults, has missed often, or waits for something else. No decision of a policy depends on
@@ -16,7 +16,7 @@ use clockhand_policy::PageId;
 
 use crate::userfault::FaultMessage;
 
-/// A page is lost if the thread has missed on it so often before,
+/// A page counts as lost after this number of earlier misses of the thread on it,
 const TIMES_LOST: usize = 2;
 /// in as many of its own last misses,
 const OWN_MISSES: usize = 12;
@@ -57,7 +57,7 @@ impl LoadControl {
         self.waiting.push_back((fault, now));
     }
 
-    /// How long other threads' faults wait at most before it is time to ask again.
+    /// The longest time that other threads' faults wait before the pager checks again.
     pub(crate) fn time_left(&self, now: Instant) -> Option<Duration> {
         let turn = self.turn.as_ref().filter(|_| !self.waiting.is_empty())?;
         Some(turn.ends.saturating_duration_since(now))
@@ -107,7 +107,7 @@ impl LoadControl {
         }
     }
 
-    /// Whether the thread has lost the page several times, and others had pages meanwhile.
+    /// Returns whether the thread has lost the page several times while others got pages.
     fn is_robbed(&self, thread: i32, page: PageId) -> bool {
         let (mut own, mut lost, mut others) = (0, 0, 0);
         for &(of, missed) in &self.misses {

@@ -142,8 +142,8 @@ impl MemoryFile {
     }
 }
 
-/// Whether the kernel keeps each page of such a file by itself, so that one can be taken out as it is. Part of a huge page
-/// would be cleared instead.
+/// Returns whether the kernel keeps each page of such a file by itself, so that one can be taken out as it is. Part of
+/// a huge page would be cleared instead.
 pub(crate) fn are_pages_single() -> bool {
     let folder = Path::new("/sys/kernel/mm/transparent_hugepage");
     let sizes = fs::read_dir(folder).into_iter().flatten().flatten().map(|size| size.path());
@@ -153,7 +153,7 @@ pub(crate) fn are_pages_single() -> bool {
     !chosen.any(|words| HUGE_WITHOUT_ADVICE.iter().any(|word| words.contains(word)))
 }
 
-/// Settings with which files in memory may have huge pages that were not asked for.
+/// Kernel settings that may give files in memory huge pages unasked.
 const HUGE_WITHOUT_ADVICE: [&str; 3] = ["[always]", "[within_size]", "[force]"];
 
 /// Holds pages that are being taken out of a memory file.
@@ -161,11 +161,11 @@ const HUGE_WITHOUT_ADVICE: [&str; 3] = ["[always]", "[within_size]", "[force]"];
 pub(crate) struct Pipe {
     exit: OwnedFd,
     entry: OwnedFd,
-    /// How many pages it has room for.
+    /// The number of pages it has room for.
     pages: usize,
 }
 
-/// How many pages are to be taken out together.
+/// The number of pages that are to be taken out together.
 const PAGES_TOGETHER: usize = 64;
 
 impl Pipe {

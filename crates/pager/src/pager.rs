@@ -34,7 +34,7 @@ use crate::statistics::{Counts, Times};
 use crate::store::{PageAddress, Store};
 use crate::watchdog::{Waits, during};
 
-/// How the page frames are divided.
+/// The division of the page frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameShares {
     pub(crate) policy: u32,
@@ -57,7 +57,7 @@ pub struct Pager {
     read_ahead: ReadAhead,
     /// Where in its memory the program waits, in bytes.
     waits_at: u64,
-    /// Pages that have left and whose content is still aside, in the order in which they left.
+    /// Pages that have left and whose content is still aside, in the order they left.
     left: VecDeque<PageId>,
     /// The read of the page that is waited for, if it was begun before others are loaded.
     early: Option<Reading>,
@@ -288,7 +288,7 @@ impl Pager {
         Ok(self.program.fill_with_zeros(page)?)
     }
 
-    /// Begins to read a page that must be read, if that has not been begun: frames are made free meanwhile.
+    /// Begins to read a page, unless that has begun already; frames are freed while the drive works.
     fn begin_content(&mut self, page: PageId) -> Option<Reading> {
         if let Some(reading) = self.early.take_if(|reading| reading.page() == page) {
             return Some(reading);
@@ -375,7 +375,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Where the content of a page is that has some.
+    /// The place of a page's content, if it has any.
     fn address(&mut self, page: PageId) -> PageAddress {
         match self.pages.has(page, ASIDE) {
             true => self.aside.address(page),

@@ -1,4 +1,4 @@
-//! What a paged memory is made of beside its policy, and what it tells.
+//! The parts of a paged memory beside its policy, and its events.
 
 use std::io;
 
@@ -26,7 +26,7 @@ pub enum PagerError {
     Memory(#[from] io::Error),
 }
 
-/// What happened, in the order in which it happened: for logs, and for comparisons with the simulator.
+/// What happened, in the order it happened: for logs, and for comparisons with the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// An access was seen.
@@ -35,14 +35,14 @@ pub enum Event {
         page: PageId,
         /// What the access did.
         op: Op,
-        /// Whether the page was not in memory.
+        /// True if the page was not in memory.
         is_miss: bool,
     },
     /// A page left memory.
     Eviction {
         /// The page.
         page: PageId,
-        /// Whether it left dirty.
+        /// True if it left dirty.
         is_dirty: bool,
     },
     /// A page was written back and stayed.
@@ -71,9 +71,9 @@ pub type InitialPages = Vec<(PageId, Slot)>;
 pub struct Parts {
     /// The program's memory.
     pub program: Box<dyn ProgramMemory>,
-    /// How to look which pages of it have translations: then bits are sensed, and else mapped.
+    /// The way to look which of its pages have translations; without it, bits are mapped instead of sensed.
     pub translations: Option<Box<dyn Translations>>,
-    /// Where pages are kept that are not in it.
+    /// The store of pages that are not in it.
     pub store: Box<dyn Store>,
     /// Receives the events.
     pub events: Box<dyn EventSink>,

@@ -14,14 +14,14 @@ use crate::store::{Page, PageAddress};
 ///
 /// An error means that the program's memory is gone: the program has ended.
 pub trait ProgramMemory: Send {
-    /// How many pages there are.
+    /// The number of pages.
     fn pages(&self) -> u32;
 
-    /// Where the program has its first page.
+    /// The address of the program's first page.
     fn first_address(&self) -> u64;
 
-    /// Reads words that the program has in its memory, from the word numbered `first` on. Pages without content are zeros; what the
-    /// program writes meanwhile may be seen or not.
+    /// Reads words that the program has in its memory, from the word numbered `first` on. Pages without content are
+    /// zeros. Writes of the program during the read may be seen or not.
     fn peek(&self, first: u64, words: &mut [u64]);
 
     /// The pager's own view of a page, which needs no translation of the program. Content that is written there is
@@ -101,7 +101,7 @@ pub trait ProgramMemory: Send {
     /// If the program has ended.
     fn take(&mut self, pages: &[PageId], into: &mut [Box<Page>]) -> io::Result<()>;
 
-    /// Whether threads of a program that waits for a fork may go on.
+    /// Returns whether threads of a program that waits for a fork may go on.
     fn has_other_threads(&self) -> bool;
 
     /// Sensed bits: copies the content of a page that has some.

@@ -29,8 +29,8 @@ pub enum RegionError {
     Kernel(#[from] io::Error),
 }
 
-/// Keeps the memory watched until the process has ended or the memory is no longer in use: in memory that is not
-/// watched, a missing page reads as zeros.
+/// Keeps the memory watched until the process has ended or nothing uses it: in unwatched memory, a missing page reads
+/// as zeros.
 struct Watch {
     _userfault: Arc<Userfault>,
 }
@@ -55,7 +55,7 @@ impl Drop for Watch {
     }
 }
 
-/// Memory of which only as many pages are resident as there are frames.
+/// Memory with at most as many resident pages as there are frames.
 ///
 /// Any code may read and write it, from any thread and in system calls: it is ordinary memory that starts as zeros. A
 /// thread of this process serves its faults under the policy. What that thread needs, the heap and the stacks of this
@@ -161,7 +161,7 @@ impl PagedRegion {
         is_done.recv().map_err(io::Error::other)?.map_err(io::Error::other)
     }
 
-    /// What the pager has counted, as of a tenth of a second ago.
+    /// The pager's counts, as of a tenth of a second ago.
     pub fn progress(&self) -> Progress {
         self.control.progress()
     }

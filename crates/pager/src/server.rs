@@ -21,7 +21,7 @@ use crate::store::{CompressedRam, EmulatedDevice, Store, StoreError, SwapFile};
 use crate::unpaged::Unpaged;
 use crate::watchdog::Watchdog;
 
-/// Where the pages of all programs are kept that are not in memory.
+/// The store of all programs' pages that are not in memory.
 #[derive(Clone, Debug)]
 pub enum Swap {
     /// In a file.
@@ -57,18 +57,18 @@ pub struct PagedProcess {
     pub process: i32,
     /// The name of its program.
     pub name: String,
-    /// Whether it began as a private copy of another.
+    /// True if it began as a private copy of another.
     pub is_fork: bool,
-    /// Where its read and write bits come from: mapped ones, if the kernel does not let its page map be read.
+    /// The origin of its read and write bits: mapped, if the kernel does not let its page map be read.
     pub bits: Bits,
-    /// How long it has had its memory, or had it.
+    /// The time for which it has had its memory.
     pub lifetime: Duration,
-    /// What its pager has counted.
+    /// Its pager's counts.
     pub progress: Progress,
-    /// How devices may have written into its memory unseen, so that pages may have been lost: a sentence without its
-    /// subject. `None` if nothing of the kind was noticed.
+    /// A sentence without its subject: how devices may have written into its memory unseen, so that pages may have been
+    /// lost. `None` if nothing was noticed.
     pub device_reads: Option<String>,
-    /// The most anonymous memory that was seen, none of which is paged: stacks, data, small mappings, and what was reserved
+    /// The most anonymous, unpaged memory that was seen: stacks, data, small mappings, and memory that was reserved
     /// without rights and committed later.
     pub unpaged_bytes: u64,
 }
@@ -224,14 +224,14 @@ impl Shared {
         }
     }
 
-    /// Keeps the copy of a memory until the forked child asks for it; returns the token by which it asks.
+    /// Keeps the copy of a memory until the forked child asks for it with the token that this returns.
     pub(crate) fn keep_for_child(&self, copies: InitialPages) -> Token {
         let fork = random_token();
         self.forks().insert(fork, copies);
         fork
     }
 
-    /// Whether a copy is kept under this token.
+    /// Returns whether a copy is kept under this token.
     pub(crate) fn has_copy(&self, fork: Token) -> bool {
         self.forks().contains_key(&fork)
     }
@@ -310,7 +310,7 @@ impl Server {
         self.inherited_socket.address()
     }
 
-    /// All processes that have or had memory, in the order in which they asked for it.
+    /// All processes that have or had memory, in the order they asked for it.
     pub fn processes(&self) -> Vec<PagedProcess> {
         self.shared.members().iter().map(PagedProcess::from).collect()
     }
@@ -382,7 +382,7 @@ fn accept_programs(shared: &Arc<Shared>, inherited_socket: &InheritedSocket, sto
     }
 }
 
-/// The least pause between two looks at the programs. It is so many times as long as a look at least, too.
+/// The least pause between two looks at the programs, also as a multiple of a look's duration.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const PAUSE_PER_LOOK: u32 = 200;
 

@@ -6,7 +6,7 @@
 
 use rustix::thread::Pid;
 
-/// What the threads that take turns ask for; less is not granted.
+/// The slice that threads ask for when they take turns; the kernel grants no shorter one.
 pub(crate) const SHORT: Slice = Slice { nanoseconds: 100_000 };
 
 /// A slice of a thread of the fair scheduler.
@@ -16,8 +16,8 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// That of a thread, or of this one, if none is named. None if the kernel knows no slices (before Linux 6.12), or does not tell, or
-    /// if another scheduler serves the thread.
+    /// The slice of a thread, or of this one if none is named. None if the kernel has no slices (before Linux 6.12) or
+    /// another scheduler serves the thread.
     pub(crate) fn of(thread: Option<Pid>) -> Option<Slice> {
         attributes(number(thread)).map(|found| Slice { nanoseconds: found.sched_runtime })
     }
@@ -38,12 +38,12 @@ fn number(thread: Option<Pid>) -> i32 {
     thread.map_or(0, |thread| thread.as_raw_nonzero().get())
 }
 
-/// How a thread of the fair scheduler that has a slice is scheduled.
+/// The scheduling attributes of a thread that has a slice.
 fn attributes(thread: i32) -> Option<libc::sched_attr> {
     // SAFETY: the structure is of numbers, for which zero is valid.
     let mut found: libc::sched_attr = unsafe { std::mem::zeroed() };
     let size = size_of::<libc::sched_attr>() as u32;
-    // SAFETY: the kernel writes at most so many bytes to the structure, which lives here.
+    // SAFETY: the kernel writes at most the structure's size, and the structure lives here.
     let got = unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut found, size, 0) };
     let is_fair = found.sched_policy == libc::SCHED_OTHER as u32;
     (got == 0 && is_fair && found.sched_runtime > 0).then_some(found)

@@ -1,4 +1,4 @@
-//! Where pages are kept that are not in memory.
+//! Stores for pages that are not in memory.
 //!
 //! [`SwapFile`] is a file, read and written past the page cache; [`CompressedRam`] keeps pages compressed in memory.
 //! Both are shared by any number of paged memories, each of which drives a store of its own. [`EmulatedStore`] takes
@@ -37,7 +37,7 @@ pub struct PageAddress(pub NonNull<u8>);
 unsafe impl Send for PageAddress {}
 
 impl PageAddress {
-    /// Whether every byte is 0.
+    /// Returns whether every byte is 0.
     ///
     /// # Safety
     ///
@@ -63,7 +63,7 @@ impl Page {
         PageAddress(NonNull::from(&mut self.0).cast())
     }
 
-    /// Whether every byte is 0.
+    /// Returns whether every byte is 0.
     pub(crate) fn is_zeros(&mut self) -> bool {
         // SAFETY: the page is borrowed for the call.
         unsafe { self.address().is_zeros() }
@@ -98,7 +98,7 @@ pub trait Store: Send {
     /// changed since.
     fn share(&mut self, slot: Slot);
 
-    /// Whether `slot` has more than one owner, so that it must not be overwritten.
+    /// Returns whether `slot` has more than one owner, so that it must not be overwritten.
     fn is_shared(&self, slot: Slot) -> bool;
 
     /// Reads the page in `slot`, which has been written and is not being written now, and waits for it.
@@ -127,8 +127,8 @@ pub trait Store: Send {
         pages.iter().try_for_each(|&(slot, into)| unsafe { self.read(slot, into) })
     }
 
-    /// Begins to read pages as [`Store::read_together`] does, which [`Store::end_read`] completes before the next read begins. A
-    /// store that cannot do anything meanwhile reads them at once.
+    /// Begins to read pages as [`Store::read_together`] does, which [`Store::end_read`] completes before the next read
+    /// begins. A store that cannot work in the background reads them at once.
     ///
     /// # Safety
     ///
@@ -143,7 +143,7 @@ pub trait Store: Send {
         unsafe { self.read_together(pages) }
     }
 
-    /// Whether the read that was begun has ended, so that [`Store::end_read`] does not wait.
+    /// Returns whether the read that was begun has ended, so that [`Store::end_read`] does not wait.
     fn has_read(&mut self) -> bool {
         true
     }

@@ -25,7 +25,7 @@ pub struct Seen {
 /// accessed. A kernel that clears and shows accesses itself (`UFFDIO_REGISTER_MODE_RWP`, `PAGE_IS_ACCESSED`) would be
 /// another source, if it did not refuse that for memory whose writes are watched: both need the same bit of an entry.
 pub trait Translations: Send {
-    /// Whether a write to a page whose writes are forbidden goes on and is seen here; else it waits as a fault.
+    /// Returns whether a write to a page whose writes are forbidden goes on and is seen here; else it waits as a fault.
     fn sees_writes(&self) -> bool;
 
     /// Adds what is seen of each of the pages, which are in ascending order. Of a program that has ended nothing is known,
@@ -95,7 +95,7 @@ pub(crate) struct PageMap {
     /// Where the program sees the first page.
     base: u64,
     sees_writes: bool,
-    /// Whether the kernel scans ranges. It takes half as long as reading their entries, which say more.
+    /// True if the kernel scans ranges. It takes half as long as reading their entries, which say more.
     scans: bool,
 }
 

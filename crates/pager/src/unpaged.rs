@@ -1,4 +1,4 @@
-//! Notices programs of which little or nothing is paged, although nothing refused them.
+//! Notices programs that are hardly paged, although nothing refused them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ const C_LIBRARY: &str = "/libc.so";
 /// As long as a program may take to load its libraries, before it is looked at.
 const TIME_TO_LOAD: Duration = Duration::from_millis(300);
 
-/// What has been told, each program once, and what is to be looked at.
+/// Programs that were reported, each once, and those to look at.
 #[derive(Default)]
 pub(crate) struct Unpaged {
     told: Mutex<BTreeSet<String>>,
@@ -74,7 +74,7 @@ impl Unpaged {
     }
 }
 
-/// Whether the loader has not come to the C library yet: on a busy machine that takes as long as anything.
+/// Returns whether the loader has not come to the C library yet: on a busy machine that takes as long as anything.
 fn is_loading(process_folder: &Path) -> bool {
     let maps = fs::read_to_string(process_folder.join("maps")).unwrap_or_default();
     maps.contains(LOADER) && !maps.contains(C_LIBRARY) && !maps.contains(LIBRARY)

@@ -141,7 +141,7 @@ pub(crate) struct FaultMessage {
     pub(crate) thread: i32,
 }
 
-/// How many faults are read at once.
+/// The number of faults that are read at once.
 const MESSAGES: usize = 16;
 
 /// A userfaultfd. It watches the memory of the process that made it.
@@ -218,7 +218,7 @@ impl Userfault {
         Ok(userfault)
     }
 
-    /// Whether writes to write-protected pages go on, and lift the protection; else they are faults.
+    /// Returns whether writes to write-protected pages go on, and lift the protection; else they are faults.
     pub(crate) fn lets_writes_go_on(&self) -> bool {
         self.lets_writes_go_on
     }
@@ -270,13 +270,13 @@ impl Userfault {
         self.ioctl(IOCTL_WAKE, &mut Range { start: address, length: bytes })
     }
 
-    /// Whether the program has moved or ended a part of the mapping by itself. From then on nothing here can be relied on, and
-    /// an error says so.
+    /// Returns whether the program has moved or ended a part of the mapping by itself. From then on nothing here can be
+    /// relied on, and an error says so.
     pub(crate) fn is_mapping_changed(&self) -> bool {
         self.is_mapping_changed.load(Ordering::Relaxed)
     }
 
-    /// Whether there are faults that no poll tells of.
+    /// Returns whether there are faults that no poll tells of.
     pub(crate) fn has_kept_faults(&self) -> bool {
         !self.kept().is_empty()
     }

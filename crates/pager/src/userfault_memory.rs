@@ -17,13 +17,13 @@ use crate::program_memory::ProgramMemory;
 use crate::store::{Page, PageAddress};
 use crate::userfault::Userfault;
 
-/// How the program's translations are dropped while the contents stay; only its own process can do this.
+/// Drops the program's translations while the contents stay; only its own process can do this.
 pub(crate) enum Unmapper {
     /// The memory is mapped in this process.
     Here(NonNull<u8>),
     /// A thread in the program carries out commands.
     InProgram {
-        /// The socket on which it waits.
+        /// The socket that it reads from.
         socket: OwnedFd,
         /// Commands that it has not answered yet.
         unanswered: usize,

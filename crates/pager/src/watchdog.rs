@@ -9,13 +9,13 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long an answer may take before it is worth a sentence.
+/// The time after which a late answer is reported.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most threads that a sentence names.
 const MOST_THREADS: usize = 8;
 
-/// What a pager's thread is waiting for.
+/// The work that a pager's thread is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     /// Nothing in particular: it works.
@@ -40,16 +40,16 @@ impl Waits {
     }
 }
 
-/// What a pager's thread has been asked for.
+/// The request that a pager's thread got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// An access to this page.
     Page(u32),
-    /// That no page changes until a child has been forked.
+    /// A fork: no page may change until the child exists.
     Fork,
 }
 
-/// What a pager's thread is doing, since when.
+/// The current work of a pager's thread, and since when.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Activity(Arc<Mutex<Option<(Asked, Instant, Waits)>>>);
 

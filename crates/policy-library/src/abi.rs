@@ -77,9 +77,9 @@ impl Failure {
     }
 }
 
-/// [`Policy::kind`]: told of faults only.
+/// [`Policy::kind`]: sees faults only.
 pub const BIT_DRIVEN: u32 = 0;
-/// [`Policy::kind`]: told of every hit.
+/// [`Policy::kind`]: sees every hit.
 pub const ACCESS_DRIVEN: u32 = 1;
 
 /// [`Parameter::domain`]: a whole number from `least` to `most`, whose denominators are 1.
@@ -150,9 +150,9 @@ pub struct Parameter {
 pub struct Fault {
     /// The page.
     pub page: u32,
-    /// Whether the reference writes.
+    /// True if the reference writes.
     pub is_write: bool,
-    /// Whether the page was read from the backing store.
+    /// True if the page was read from the backing store.
     pub fetched: bool,
     /// 0: a reference of the program; 1: a call; 2: it is read ahead and was not referenced.
     pub cause: u8,
@@ -197,8 +197,7 @@ pub type Made = *mut c_void;
 /// An event in a frame, with the frames as they are.
 pub type InFrame = unsafe extern "C" fn(Made, frame: u32, *const Frames, *mut Failure) -> u32;
 
-/// A policy: what it is, and its functions. What each event means is said at
-/// [`PagePolicy`](clockhand_policy::page::PagePolicy).
+/// A policy: what it is, and its functions. [`PagePolicy`](clockhand_policy::page::PagePolicy) explains each event.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
@@ -216,8 +215,8 @@ pub struct Policy {
     pub parameter_count: u32,
     /// So many.
     pub parameters: *const Parameter,
-    /// Makes a policy for a memory of so many frames and distinct pages, with a value for each parameter that applies:
-    /// `name=value,...`.
+    /// Makes a policy for a memory of this number of frames and distinct pages, with a value for each parameter that
+    /// applies: `name=value,...`.
     pub make: unsafe extern "C" fn(
         settings: Text,
         frames: u32,
@@ -236,7 +235,7 @@ pub struct Policy {
         unsafe extern "C" fn(Made, *const Frames, victim: *mut u32, *mut Failure) -> u32,
     /// A page has been loaded into a frame.
     pub loaded: unsafe extern "C" fn(Made, Fault, frame: u32, *const Frames, *mut Failure) -> u32,
-    /// The page in a frame is referenced; only access-driven policies are told.
+    /// The page in a frame is referenced; called for access-driven policies only.
     pub hit:
         unsafe extern "C" fn(Made, is_write: bool, frame: u32, *const Frames, *mut Failure) -> u32,
     /// The page leaves out of turn.

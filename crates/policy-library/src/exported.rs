@@ -185,7 +185,7 @@ unsafe extern "C" fn make<P: Cataloged>(
 }
 
 unsafe extern "C" fn destroy<P>(made: Made) {
-    // SAFETY: it comes from `make`, and is not used again. A destructor that panics has nobody to tell.
+    // SAFETY: it comes from `make`, and is not used again. A panic of the destructor cannot be reported.
     _ = caught(|| drop(unsafe { Box::from_raw(made.cast::<P>()) }));
 }
 
@@ -253,7 +253,7 @@ fn op(is_write: bool) -> Op {
     if is_write { Op::Write } else { Op::Read }
 }
 
-/// The hits of bit-driven policies, of which they are not told.
+/// The hits of bit-driven policies, which they do not see.
 unsafe extern "C" fn not_told(
     _: Made,
     _: bool,

@@ -46,9 +46,9 @@
 //! clockhand_policy_library::export! { bit_driven Queue; }
 //! ```
 //!
-//! What a library's policy is told of, and what not, are the methods of [`abi::Policy`]: one that
-//! [reclaims in batches](clockhand_policy::page::PagePolicy::RECLAIMS_IN_BATCHES), or is to be told of calls or of first
-//! accesses, is refused when it is compiled.
+//! A library's policy sees the events of [`abi::Policy`]. One that [reclaims in
+//! batches](clockhand_policy::page::PagePolicy::RECLAIMS_IN_BATCHES), or wants to see calls or first accesses, does not
+//! compile.
 
 pub mod abi;
 pub mod exported;

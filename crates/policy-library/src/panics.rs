@@ -32,7 +32,7 @@ pub(crate) fn caught<R>(act: impl FnOnce() -> R) -> Result<R, String> {
     IS_CALLED.set(false);
     result.map_err(|panic| {
         let said = said(&*panic);
-        // What is thrown may itself panic when it is dropped.
+        // Dropping the thrown value may panic too.
         std::mem::forget(panic);
         let place = PLACE.take();
         if place.is_empty() { said } else { format!("{said} ({place})") }

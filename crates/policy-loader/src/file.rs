@@ -1,5 +1,4 @@
-//! The file of code that runs with the user's rights: whether it may be loaded, its content, and a copy that nobody else can
-//! change.
+//! A file of code that runs with the user's rights: checks, its content, and a copy that no one else can change.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -11,7 +10,7 @@ use std::path::Path;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use sha2::{Digest, Sha256};
 
-/// A file that is larger is no library of policies.
+/// A file that is larger is not a library of policies.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Digits of a digest, in hexadecimal.
@@ -42,7 +41,7 @@ pub fn own_code(path: &Path, most_bytes: u64, named: &str) -> Result<Vec<u8>, St
         return Err(format!("{} is no regular file; name {named}", path.display()));
     }
     let file = File::open(path).map_err(unreadable)?;
-    // What is checked is the open file: another one may have its name by now.
+    // The open file is checked: another one may have its name by now.
     let facts = file.metadata().map_err(unreadable)?;
     let user = rustix::process::geteuid().as_raw();
     if facts.uid() != user && facts.uid() != 0 {

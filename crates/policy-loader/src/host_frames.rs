@@ -17,7 +17,7 @@ pub(crate) enum Access<'a> {
 pub(crate) struct Call<'a, 'p> {
     pub(crate) access: Access<'a>,
     pub(crate) occupancy: &'p Occupancy,
-    /// Whether a victim is chosen: then pages may be asked to be written.
+    /// True if a victim is chosen: then pages may be asked to be written.
     pub(crate) is_choice: bool,
     /// What the policy did first that it may not, as what it did.
     pub(crate) wrong: Option<String>,
@@ -86,7 +86,7 @@ impl Call<'_, '_> {
 ///
 /// `context` must be that of the call that runs, as the library was given it.
 unsafe fn call<'a>(context: *mut c_void) -> &'a mut Call<'a, 'a> {
-    // SAFETY: as the caller says; `during` holds the only other reference, and does not use it meanwhile.
+    // SAFETY: as the caller says; `during` holds the only other reference, and does not use it now.
     unsafe { &mut *context.cast() }
 }
 

@@ -1,7 +1,7 @@
 //! Policies in shared libraries of the user's own, as entries beside those of the catalog.
 //!
-//! A library is loaded once and stays to the end of the process. What is loaded is a copy in memory of a file that only
-//! the user and root can write, so that the code that runs is the one whose digest the results name.
+//! A library is loaded once and stays to the end of the process. It is loaded from a copy in memory of a file that only
+//! the user and root can write. So the results name the digest of the code that runs.
 
 mod file;
 mod host_frames;
@@ -24,12 +24,12 @@ pub const IN_FILE: &str = ".so:";
 /// The parameter that tells versions of a library apart; of such entries it is the last.
 pub const DIGEST: &str = "sha256";
 
-/// Whether a text names a policy of a library, or a library alone.
+/// Returns whether a text names a policy of a library, or a library alone.
 pub fn is_named(name: &str) -> bool {
     name.contains(IN_FILE) || name.ends_with(".so")
 }
 
-/// What has been loaded: each name as it was written, its library and its entry.
+/// Loaded policies: each name as it was written, its library and its entry.
 static LOADED: Mutex<Loaded> = Mutex::new(Loaded { libraries: Vec::new(), entries: Vec::new() });
 
 struct Loaded {

@@ -48,7 +48,7 @@ impl Library {
         if *policy_count == 0 || *policy_count > MOST_POLICIES || policies.is_null() {
             return Err("it has no policies; export them with: export! { ... }".to_owned());
         }
-        // SAFETY: the table says that there are so many, and that they stay.
+        // SAFETY: the table says how many there are, and that they stay.
         let policies = unsafe { std::slice::from_raw_parts(*policies, *policy_count as usize) };
         policies.iter().try_for_each(|policy| text(policy.name).map(drop))?;
         Ok(Library { digest, policies })
@@ -103,7 +103,7 @@ impl Library {
             count if count > MOST_PARAMETERS || policy.parameters.is_null() => {
                 return Err("its parameters cannot be; build it anew".to_owned());
             }
-            // SAFETY: the table says that there are so many.
+            // SAFETY: the table says how many there are.
             count => unsafe { std::slice::from_raw_parts(policy.parameters, count as usize) },
         };
         let mut parameters: Vec<Parameter> =
@@ -179,7 +179,7 @@ fn text(given: abi::Text) -> Result<&'static str, String> {
     if given.start.is_null() || given.length > MOST_TEXT_BYTES {
         return Err("one of its texts cannot be; build it anew".to_owned());
     }
-    // SAFETY: the library says that it has so many bytes, and that they stay.
+    // SAFETY: the library says how many bytes it has, and that they stay.
     let bytes = unsafe { std::slice::from_raw_parts(given.start, given.length) };
     str::from_utf8(bytes).map_err(|_| "one of its texts is not UTF-8; build it anew".to_owned())
 }

@@ -108,11 +108,11 @@ pub enum Source {
 pub struct StepPage {
     /// The page.
     pub page: LogicalPage,
-    /// Whether it is newer than its copy on flash; otherwise it is written only as padding.
+    /// True if it is newer than its copy on flash; otherwise it is written only as padding.
     pub dirty: bool,
     /// Where its content is.
     pub source: Source,
-    /// Whether it is in the buffer after the step.
+    /// True if it is in the buffer after the step.
     pub stays: bool,
 }
 
@@ -167,16 +167,16 @@ pub struct Capacity {
 
 /// A write buffer.
 pub trait WriteBuffer {
-    /// How many pages it has room for.
+    /// The number of pages it has room for.
     fn capacity(&self) -> Capacity;
 
-    /// How many pages it holds.
+    /// The number of pages it holds.
     fn occupancy(&self) -> Occupancy;
 
     /// Where the newest version of `page` is, if it is buffered; also between two steps.
     fn place_of(&self, page: LogicalPage) -> Option<Medium>;
 
-    /// Whether `page` is buffered in a version newer than on flash.
+    /// Returns whether `page` is buffered in a version newer than on flash.
     fn is_dirty(&self, page: LogicalPage) -> bool;
 
     /// Reads what is known of a page that is requested soon, so that the processor has it at hand by then; changes
@@ -219,7 +219,7 @@ pub trait WriteBuffer {
 pub struct PageState {
     /// The page.
     pub page: LogicalPage,
-    /// Whether it is newer than on flash.
+    /// True if it is newer than on flash.
     pub dirty: bool,
     /// Its reference bit, if it has one.
     pub referenced: bool,

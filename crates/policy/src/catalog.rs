@@ -94,7 +94,7 @@ pub struct Entry {
     pub description: Description,
     /// What it must be told.
     pub kind: Kind,
-    /// Whether [`Memory::peek_victim`](crate::Memory::peek_victim) tells which page would leave.
+    /// True if [`Memory::peek_victim`](crate::Memory::peek_victim) tells which page would leave.
     pub can_peek: bool,
     /// What makes it, if it stands in no catalog.
     pub own: Option<&'static dyn Make>,
@@ -132,7 +132,7 @@ pub trait Visitor {
 
 macro_rules! catalog {
     ($($method:ident $kind:ident $policy:ty;)*) => {
-        /// All policies, in the order in which they are listed.
+        /// All policies, in the order they are listed.
         pub static CATALOG: &[Entry] = &[
             $(Entry {
                 description: <$policy as Cataloged>::DESCRIPTION,
@@ -283,7 +283,7 @@ impl ResolvedPolicy {
     }
 
     /// The policy for a sample of the pages, `numerator` of `denominator`: what its parameters count in pages or in
-    /// references is scaled likewise. Shares of the frames scale by themselves.
+    /// references is scaled in the same way. Shares of the frames scale by themselves.
     #[must_use]
     pub fn scaled(&self, numerator: u64, denominator: u64) -> Self {
         ResolvedPolicy { entry: self.entry, settings: self.settings.scaled(numerator, denominator) }

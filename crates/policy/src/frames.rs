@@ -18,13 +18,13 @@ use crate::{Frame, Op, PageId};
 pub trait Frames {
     /// The page in `frame`.
     fn page(&self, frame: Frame) -> PageId;
-    /// Whether the page was read since its read bit was last cleared.
+    /// Returns whether the page was read since its read bit was last cleared.
     fn read_bit(&self, frame: Frame) -> bool;
-    /// Whether the page was written since its write bit was last cleared. This is *not* the dirty state.
+    /// Returns whether the page was written since its write bit was last cleared. This is *not* the dirty state.
     fn write_bit(&self, frame: Frame) -> bool;
-    /// Whether the page differs from its copy in the backing store.
+    /// Returns whether the page differs from its copy in the backing store.
     fn is_dirty(&self, frame: Frame) -> bool;
-    /// Whether the page must stay: a hand passes over it and leaves its bits untouched.
+    /// Returns whether the page must stay: a hand passes over it and leaves its bits untouched.
     fn is_pinned(&self, frame: Frame) -> bool;
     /// Clears the read bit.
     fn clear_read_bit(&mut self, frame: Frame);
@@ -172,7 +172,7 @@ pub trait PageTable: Frames {
     fn touch_mapped(&mut self, frame: Frame, op: Op, bits: HitBits) -> bool;
     /// A frame whose page a policy asked to write back.
     fn take_write_back_request(&mut self) -> Option<Frame>;
-    /// Whether every request has been taken.
+    /// Returns whether every request has been taken.
     fn has_no_write_back_request(&self) -> bool;
 }
 
@@ -199,7 +199,7 @@ impl FrameTable {
         self.states[frame.index()] |= mask;
     }
 
-    /// Whether the page in `frame` is mapped, so that reads of it stay unseen.
+    /// Returns whether the page in `frame` is mapped, so that reads of it stay unseen.
     #[inline]
     pub fn is_mapped(&self, frame: Frame) -> bool {
         self.has(frame, MAPPED)

@@ -44,9 +44,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Policies that are told of every hit, such as [`page::lru::Lru`], take `memory.access(op, frame)` instead of `hit`. If
-//! the policy is chosen at run time, [`catalog::PolicySpec`] parses its name and passes it to a
-//! [`catalog::Visitor`] as its concrete type.
+//! Policies that learn of every hit, such as [`page::lru::Lru`], take `memory.access(op, frame)` instead of `hit`. If
+//! the policy is chosen at run time, [`catalog::PolicySpec`] parses its name and passes it to a [`catalog::Visitor`] as
+//! its concrete type.
 #![no_std]
 #![forbid(unsafe_code)]
 

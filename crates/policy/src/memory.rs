@@ -36,7 +36,7 @@ pub struct Replaced {
     pub frame: Frame,
     /// The page that left, if the frame was not free.
     pub page: Option<PageId>,
-    /// Whether it was dirty, and so was written back.
+    /// True if it was dirty, and so was written back.
     pub was_dirty: bool,
 }
 
@@ -115,7 +115,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.residents.get(page)
     }
 
-    /// Whether `page` is in memory.
+    /// Returns whether `page` is in memory.
     #[inline(always)]
     pub fn contains(&self, page: PageId) -> bool {
         self.residents.contains(page)
@@ -129,7 +129,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.policy.look_ahead(page, fetch);
     }
 
-    /// Whether a page must leave before the next one is loaded.
+    /// Returns whether a page must leave before the next one is loaded.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.free.is_empty() && self.used_frames == self.frames.frames()

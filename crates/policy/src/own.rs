@@ -1,4 +1,4 @@
-//! Policies that stand in no catalog: what others write, in this language or another, is told of the same events and
+//! Policies that stand in no catalog: what others write, in this language or another, learns of the same events and
 //! runs in the same drivers.
 //!
 //! An [`OwnPolicy`] is chosen at run time, so its methods are called through a table. On a hit a bit-driven one costs no
@@ -59,8 +59,8 @@ pub trait Make: fmt::Debug + Send + Sync {
     /// A policy for a memory of this size. What goes wrong is the policy's [failure](OwnPolicy::failure).
     fn make(&self, settings: &Settings, size: Size) -> Box<dyn OwnPolicy>;
 
-    /// Whether its policies may decide over the memory of running programs: they call nothing that could wait for such
-    /// memory.
+    /// Returns whether its policies may decide over the memory of running programs: they call nothing that could wait
+    /// for such memory.
     fn can_page(&self) -> bool {
         false
     }

@@ -49,7 +49,7 @@ pub struct Fault {
     pub page: PageId,
     /// What the reference does.
     pub op: Op,
-    /// Whether the page was read from the backing store: by default always.
+    /// True if the page was read from the backing store: by default always.
     pub fetched: bool,
     /// What brings the page.
     pub cause: Cause,
@@ -88,7 +88,7 @@ impl Fault {
         Fault { cause: Cause::Ahead, ..Fault::new(page, Op::Read) }
     }
 
-    /// Whether the page comes without having been referenced.
+    /// Returns whether the page comes without having been referenced.
     pub fn is_ahead(&self) -> bool {
         self.cause == Cause::Ahead
     }
@@ -98,17 +98,17 @@ impl Fault {
 ///
 /// A policy decides on a fault before the reference sets the page's dirty state.
 pub trait PagePolicy {
-    /// Whether [`peek_victim`](PagePolicy::peek_victim) answers: the choice of a victim changes nothing except that the
+    /// True if [`peek_victim`](PagePolicy::peek_victim) answers: the choice of a victim changes nothing except that the
     /// victim leaves.
     const CAN_PEEK: bool = false;
 
-    /// Whether a page's number says more than which page it is: choices compare numbers, or hash them. A driver that
+    /// True if a page's number says more than which page it is: choices compare numbers, or hash them. A driver that
     /// numbers pages in another order than by address must then give those by address.
     const PAGE_NUMBERS_MATTER: bool = false;
 
-    /// Whether pages may come whose numbers are beyond those that the policy was built for: it keeps nothing by number, or
-    /// [enlarges](PagePolicy::take_more_pages) what it keeps. A driver can replay such a policy before it knows
-    /// [how many pages there are](crate::Memory::take_more_pages).
+    /// True if pages may come whose numbers are beyond those that the policy was built for: it keeps nothing by number,
+    /// or [enlarges](PagePolicy::take_more_pages) what it keeps. A driver can replay such a policy before it knows [how
+    /// many pages there are](crate::Memory::take_more_pages).
     const TAKES_MORE_PAGES: bool = false;
 
     /// Pages are numbered below `pages` from now on, more than before: what is kept by number grows. Called only of
@@ -117,7 +117,7 @@ pub trait PagePolicy {
         let _ = pages;
     }
 
-    /// Whether a driver that knows the references to come gains time by [`look_ahead`](PagePolicy::look_ahead).
+    /// True if a driver that knows the references to come gains time by [`look_ahead`](PagePolicy::look_ahead).
     const LOOKS_AHEAD: bool = false;
 
     /// Shows `fetch` where that stands what the policy knows of a page that is referenced soon, so that the driver can have
@@ -145,7 +145,7 @@ pub trait PagePolicy {
         None
     }
 
-    /// Whether pages leave in batches: where several frames are wanted, or one, a driver's steps
+    /// True if pages leave in batches: where several frames are wanted, or one, a driver's steps
     /// ([`Memory::next_step`](crate::Memory::next_step)) come from [`reclaim`](PagePolicy::reclaim), and
     /// [`choose_victim`](PagePolicy::choose_victim) serves drivers that ask page by page.
     const RECLAIMS_IN_BATCHES: bool = false;
@@ -182,7 +182,7 @@ pub trait PagePolicy {
         let _ = (frame, frames);
     }
 
-    /// Whether [`written_back`](PagePolicy::written_back) does anything for a page that is leaving; else it need not be
+    /// True if [`written_back`](PagePolicy::written_back) does anything for a page that is leaving; else it need not be
     /// called for one.
     const MINDS_LAST_WRITE_BACK: bool = false;
 
@@ -231,7 +231,7 @@ pub trait BitDriven: PagePolicy {
     /// Which bits a hit sets.
     const HIT_BITS: HitBits;
 
-    /// Whether the policy is told when a page that has no bit set is accessed: on real memory that is a fault.
+    /// True if the policy learns when a page that has no bit set is accessed: on real memory that is a fault.
     const SEES_FIRST_ACCESSES: bool = false;
 
     /// The page in `frame`, which has no bit set, is accessed by a program; the access has not set its bit yet. The page
@@ -240,7 +240,7 @@ pub trait BitDriven: PagePolicy {
         let _ = (frame, frames);
     }
 
-    /// Whether the policy is told of references by calls, which then set no bit; else they set the bits of a hit.
+    /// True if the policy learns of references by calls, which then set no bit; else they set the bits of a hit.
     const SEES_CALLS: bool = false;
 
     /// A call refers to the page in `frame`.
@@ -251,8 +251,8 @@ pub trait BitDriven: PagePolicy {
 
 /// A policy that must be told of every hit.
 pub trait AccessDriven: PagePolicy {
-    /// Whether repeating a hit at once changes something: such a policy is told of every reference of a run
-    /// to the same page, and must treat reads and writes alike, since a run does not keep their order.
+    /// True if repeating a hit at once changes something: such a policy learns of every reference of a run to the same
+    /// page, and must treat reads and writes alike, since a run does not keep their order.
     const COUNTS_REFERENCES: bool = false;
 
     /// The page in `frame` is referenced. Repeating the last call at once changes nothing, unless the policy

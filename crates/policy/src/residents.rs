@@ -45,7 +45,7 @@ impl Residents {
         1 << (page.0 % u64::BITS)
     }
 
-    /// Whether `page` is in memory.
+    /// Returns whether `page` is in memory.
     #[inline(always)]
     pub(crate) fn contains(&self, page: PageId) -> bool {
         self.is_resident[Self::word(page)] & Self::bit(page) != 0

@@ -1,7 +1,7 @@
 //! Two tiers of memory, of which the slow one is read and written in place: which page lives where.
 //!
 //! The *mechanism* ([`Tiers`]) knows where each page is, gives frames, keeps the slow tier's clock and the shadows, and
-//! carries out what a [`TierPolicy`] decides. [`Movements`] is told of each move, so that a driver counts, prices or
+//! carries out what a [`TierPolicy`] decides. [`Movements`] learns of each move, so that a driver counts, prices or
 //! carries out. Any page policy can be one that keeps the fast tier; the policies in this folder are made for tiers.
 
 pub mod catalog;
@@ -36,7 +36,7 @@ pub enum Entry {
     Promoted,
 }
 
-/// Is told of each move, in the order in which they happen. Every method does nothing by default.
+/// Is told of each move, in the order they happen. Every method does nothing by default.
 pub trait Movements {
     /// A page that was in neither tier is in `tier` now; `is_back` if it had been in memory before.
     fn placed(&mut self, page: PageId, tier: Tier, is_back: bool) {
@@ -86,11 +86,11 @@ impl Movements for () {}
 
 /// What decides who lives in the fast tier.
 ///
-/// A reference has these steps: the policy is told where it found its page, and may promote it; or a page in neither tier is
-/// placed. Then the access is served where the page now is. Then the policy may take samples, and at last do work of its own.
-/// Pages are numbered in the order of their first references, which breaks ties.
+/// A reference has these steps: the policy learns where it found its page, and may promote it; or a page in neither
+/// tier is placed. Then the access is served where the page now is. Then the policy may take samples, and at last do
+/// work of its own. Pages are numbered in the order of their first references, which breaks ties.
 pub trait TierPolicy: Sized {
-    /// Whether the policy says itself where pages go that are in neither tier.
+    /// True if the policy says itself where pages go that are in neither tier.
     const HAS_PLACEMENT: bool = false;
 
     /// Where a page goes that is in neither tier; the driver's [`Placement`] if `None`.
@@ -172,7 +172,7 @@ pub(crate) fn show_pages(
     inspector.list(name, &mut pages.map(|page| [u64::from(page.0), 0, 0, 0]), 1);
 }
 
-/// Whether a period of `length` ends with number `now`, counted from 1.
+/// Returns whether a period of `length` ends with number `now`, counted from 1.
 pub(crate) fn ends_period(now: u64, length: u64) -> bool {
     now.is_multiple_of(length)
 }

@@ -10,9 +10,9 @@ use crate::system::{self, ErrorNumber, Result};
 pub struct Mapped {
     /// What the program may do there: `PROT_READ` and so on.
     pub protection: c_int,
-    /// Whether this is memory of nothing but this process.
+    /// True if this is memory of nothing but this process.
     pub is_private_and_anonymous: bool,
-    /// Whether this is memory that the pager has given.
+    /// True if this is memory that the pager has given.
     pub is_memory_file: bool,
 }
 
@@ -24,8 +24,9 @@ pub fn mapped(address: usize, bytes: usize) -> Result<Option<Mapped>> {
     result.unwrap_or(Err(ErrorNumber(libc::EFAULT))).map(Some)
 }
 
-/// Calls `take` with the part in these addresses of each mapping that has one: its first address, the one after the last, and
-/// what it is. What `take` does to it changes nothing about the parts behind. An error if the program cannot see /proc.
+/// Calls `take` with the part in these addresses of each mapping that has one: its first address, the one after the
+/// last, and what it is. `take` may change this part without effect on later ones. An error if the program cannot see
+/// /proc.
 pub fn for_each_mapped(
     address: usize,
     end: usize,
@@ -39,7 +40,7 @@ pub fn for_each_mapped(
     taken.unwrap_or(Ok(()))
 }
 
-/// What `look` gives of the first line of the list of mappings of which it gives something; `None` if it gives nothing of any.
+/// The first result that `look` gives for a line of the list of mappings; `None` if it gives none.
 fn first_of_lines<T>(mut look: impl FnMut(&Line) -> Option<T>) -> Result<Option<T>> {
     let file = system::open_to_read(c"/proc/thread-self/maps")?;
     let mut line = Line { head: [0; LINE_HEAD_BYTES], used: 0 };

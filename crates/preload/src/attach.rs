@@ -15,7 +15,7 @@ use crate::{address_space, fork, helper_thread, interposed, libraries, memory};
 
 /// Not known yet whether the program is paged.
 const UNDECIDED: u8 = 0;
-/// One thread is attaching the program; its own calls, and those of others meanwhile, go to the C library.
+/// One thread is attaching the program; until it is done, all calls go to the C library.
 const ATTACHING: u8 = 1;
 /// Every call goes to the C library.
 const NOT_PAGED: u8 = 2;
@@ -33,7 +33,7 @@ unsafe extern "C" {
     static environ: *mut *const c_char;
 }
 
-/// Whether the program has paged memory. The first call that can attach the program does so.
+/// Returns whether the program has paged memory. The first call that can attach the program does so.
 #[inline]
 pub fn is_paged() -> bool {
     match STATE.load(Ordering::Acquire) {
@@ -140,7 +140,7 @@ fn remove_environment_variable(name: &[u8]) {
     }
 }
 
-/// What Valgrind has the loader preload into its programs begins so.
+/// The prefix of the libraries that Valgrind preloads into its programs.
 const VALGRIND_LIBRARY: &[u8] = b"/vgpreload_";
 
 fn attach_program(address: &[u8]) -> core::result::Result<(), Failure> {
@@ -203,14 +203,15 @@ pub fn tell_unpaged() {
     }
 }
 
-/// Gives a forked child its copy as ordinary memory. What it starts runs without a pager, and does not say so again.
+/// Gives a forked child its copy as ordinary memory. Programs that it starts run without a pager, and do not say so
+/// again.
 pub fn leave_pager(copy: PrivateCopy) -> Outcome<()> {
     copy.put_in_place().map_err(|error| failed("its copy in place", error))?;
     remove_environment_variable(SOCKET_VARIABLE.as_bytes());
     Ok(())
 }
 
-/// Why there is no connection. Only a sandbox, which the program cannot leave, is no reason to end it.
+/// The reason for a missing connection. The program is ended, except in a sandbox, which it cannot leave.
 fn not_connected(error: ErrorNumber) -> Failure {
     if !private_copy::is_of_sandbox(error) {
         return Failure::Ends(pager::unreachable(error));
@@ -221,7 +222,7 @@ fn not_connected(error: ErrorNumber) -> Failure {
     )))
 }
 
-/// What the pager gave, before the helper thread has it.
+/// The pager's answer, before the helper thread has it.
 struct Attached {
     connection: Connection,
     userfaultfd: Descriptor,

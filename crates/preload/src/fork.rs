@@ -24,8 +24,8 @@ use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
 use crate::system::{self, ErrorNumber, SignalSet};
 use crate::{address_space, attach, memory, pager};
 
-/// How often a fork is begun while signals come during each beginning. The signal that matters has its effect after the
-/// first; a program with a timer that is faster than the copy shall fork at last.
+/// The number of times that a fork is begun again because a signal came. The signal that matters has its effect after
+/// the first; a program with a timer that is faster than the copy shall fork at last.
 const MAX_BEGINNINGS: u32 = 4;
 
 /// Tells of children of the program, hence never of what a child should have heard as well; common in shells that fork.
@@ -49,7 +49,7 @@ struct Fork {
     copy: core::result::Result<Copy, Sentence>,
     /// What the forking thread had blocked.
     signals: SignalSet,
-    /// Whether the lock was taken for it.
+    /// True if the lock was taken for it.
     is_locked: bool,
 }
 
@@ -219,7 +219,7 @@ fn end(give_back: bool) {
 }
 
 extern "C" fn finish_in_child() {
-    // SAFETY: the lock is held since `prepare`, by the thread of which this is the copy.
+    // SAFETY: the lock is held since `prepare`, by the thread that this one is a copy of.
     let fork = unsafe { &*FORK.0.get() };
     let attached = match &fork.copy {
         Ok(Copy::Paged { token, connection }) => {

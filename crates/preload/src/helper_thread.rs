@@ -1,8 +1,8 @@
 //! The thread that works for the pager.
 //!
-//! Only the program itself can drop translations of its memory, so a thread does that when the pager asks. It must go on
-//! while every other thread of the program waits for a page: it touches no paged memory, takes no lock, gets no signal,
-//! and uses system calls only, because the C library does not know it and it has no thread-local storage of its own. Its
+//! Only the program itself can drop translations of its memory, so a thread does that when the pager asks. It must go
+//! on while every other thread of the program waits for a page. So it touches no paged memory, takes no lock and gets
+//! no signal. It uses system calls only, because the C library does not know it and it has no thread-local storage. Its
 //! table of descriptors is its own too, so that the program can close whatever it likes; the userfaultfd stays open in
 //! it, so that faults wait, and do not read zeros, when the pager has ended.
 
@@ -59,7 +59,7 @@ pub fn start(socket: c_int, userfaultfd: c_int) -> Result<()> {
     started.map(|_| ())
 }
 
-/// What the thread does, until all other threads of the program have ended, the program ends, or the pager does.
+/// The thread's loop, until all other threads of the program, the program, or the pager have ended.
 extern "C" fn run() -> ! {
     system::set_thread_name(b"clockhand\0\0\0\0\0\0\0");
     let socket = SOCKET.load(Ordering::Relaxed);
@@ -123,7 +123,7 @@ fn drop_translations(unmap: &Unmap) -> Result<()> {
         let (address, bytes) = addresses_of(*range);
         // SAFETY: as above.
         match unsafe { system::madvise(address, bytes, MADV_DONTNEED_LOCKED) } {
-            // The program has just unmapped some of it past the library, of which the pager is being told.
+            // The program has just unmapped some of it past the library; the kernel is telling the pager.
             Ok(_) | Err(ErrorNumber(libc::ENOMEM)) => {}
             Err(error) => return Err(error),
         }

@@ -11,9 +11,9 @@
 //! * `address_space`: what the kernel says of the program's mappings.
 //! * `pager`, `system`, `sentence`: requests to the pager, system calls, and what is said on standard error.
 //!
-//! Nothing here allocates through the C library, unwinds, or uses thread-local storage but `errno` and one key of
-//! thread-specific data: the functions run
-//! inside `malloc`, between `fork` and its return, and on a thread that the C library does not know.
+//! Nothing here allocates through the C library or unwinds. The only thread-local storage is `errno` and one key of
+//! thread-specific data. The reason: the functions run inside `malloc`, between `fork` and its return, and on a thread
+//! that the C library does not know.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 #![expect(
     clippy::result_large_err,

@@ -33,7 +33,7 @@ static C_LIBRARY: Image = Image { end: AtomicUsize::new(0), start: AtomicUsize::
 static LOADER: Image = Image { end: AtomicUsize::new(0), start: AtomicUsize::new(0) };
 
 impl Image {
-    /// Whether this address, of a function or in one, is in the library that also contains `symbol`.
+    /// Returns whether this address, of a function or in one, is in the library that also contains `symbol`.
     fn contains(&self, address: usize, symbol: *const c_void) -> bool {
         if self.end.load(Ordering::Acquire) == 0 {
             self.find(symbol);
@@ -65,8 +65,8 @@ impl Image {
 /// What C++ calls for `new`, as compilers name it.
 const OPERATOR_NEW: &CStr = c"_Znwm";
 
-/// Whether the program's blocks come from another heap than ours: it has a `malloc` of its own, or is linked with a library that has one,
-/// or a library for heaps has the `new` of C++.
+/// Returns whether the program's blocks come from another heap than ours: it has a `malloc` of its own, or is linked
+/// with a library that has one, or a library for heaps has the `new` of C++.
 pub fn has_other_heap() -> bool {
     static OWN: Image = Image { end: AtomicUsize::new(0), start: AtomicUsize::new(0) };
     let find = |name: &CStr| {
@@ -78,8 +78,8 @@ pub fn has_other_heap() -> bool {
         || !new.is_null() && is_in_library_for_heaps(new)
 }
 
-/// Whether this address only leads to a function in a library: in programs that lie at a fixed place such an address is the function's
-/// for everybody.
+/// Returns whether this address only leads to a function in a library: in programs that lie at a fixed place such an
+/// address is the function's for everybody.
 fn is_stub(function: *const c_void) -> bool {
     const WITH_SYMBOL: c_int = 1;
     let mut symbol: *const Elf64_Sym = null();
@@ -91,7 +91,7 @@ fn is_stub(function: *const c_void) -> bool {
     }
 }
 
-/// Whether such a library, by its name, has this function.
+/// Returns whether such a library, by its name, has this function.
 fn is_in_library_for_heaps(function: *const c_void) -> bool {
     const PART_OF_NAME: &[u8] = b"malloc";
     // SAFETY: pointers, for which zero is valid; the loader looks the address up, and keeps the name.

@@ -20,7 +20,7 @@ use crate::system::{self, Result};
 
 const MEBIBYTE: usize = 1 << 20;
 
-/// Where the memory begins in the address space; 0 before there is one.
+/// The address of the memory; 0 before there is one.
 static START: AtomicUsize = AtomicUsize::new(0);
 /// Where it ends.
 static END: AtomicUsize = AtomicUsize::new(0);
@@ -43,7 +43,7 @@ pub fn start() -> usize {
     START.load(Ordering::Acquire)
 }
 
-/// How many bytes it has.
+/// The number of bytes it has.
 pub fn total_bytes() -> usize {
     END.load(Ordering::Acquire) - start()
 }
@@ -97,7 +97,7 @@ fn lock() {
     }
 }
 
-/// Releases the lock; also in a child that was forked meanwhile.
+/// Releases the lock, also in a child that was forked under it.
 pub fn unlock() {
     LOCKED.lock.give_back();
 }
@@ -120,13 +120,13 @@ unsafe fn with_ranges<T>(work: impl FnOnce(&mut RangeTable) -> T) -> T {
     work(unsafe { &mut *LOCKED.ranges.get() })
 }
 
-/// Whether the program has been told that its memory is too small.
+/// Set when the message about too little memory was printed.
 static HAS_SAID: AtomicBool = AtomicBool::new(false);
 
 /// More than that is in no address space, so that every system would refuse it.
 const LARGEST_ADDRESS_SPACE_BYTES: usize = 1 << 46;
 
-/// Says, once, that so many bytes have no room in the memory; the program is told so, or gets them unpaged.
+/// Prints once that `bytes` have no room in the memory; the program gets an error, or unpaged memory.
 pub fn say_full(bytes: usize, is_given_unpaged: bool) {
     if bytes > LARGEST_ADDRESS_SPACE_BYTES || HAS_SAID.swap(true, Ordering::Relaxed) {
         return;
@@ -171,7 +171,7 @@ fn address_of(page: u32) -> usize {
     start() + page as usize * PAGE_BYTES
 }
 
-/// How many pages hold that many bytes; `None` if no memory has as many.
+/// The number of pages for `bytes`; `None` if no memory has that many.
 fn pages_for(bytes: usize) -> Option<u32> {
     u32::try_from(bytes.div_ceil(PAGE_BYTES).max(1)).ok()
 }

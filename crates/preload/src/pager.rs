@@ -60,7 +60,7 @@ pub fn forget_inherited_socket() {
     INHERITED_SOCKET.store(-1, Ordering::Release);
 }
 
-/// Whether this descriptor is the inherited socket, which programs started by this one will need.
+/// Returns whether this descriptor is the inherited socket, which programs started by this one will need.
 #[inline]
 pub fn is_inherited_socket(descriptor: c_int) -> bool {
     descriptor >= 0 && descriptor == INHERITED_SOCKET.load(Ordering::Relaxed)
@@ -281,7 +281,7 @@ pub fn discard(first_page: u32, pages: u32) -> bool {
         pages: u64::from(pages),
         ..request(RequestKind::Discard)
     };
-    // A signal handler that forked meanwhile would make a child that waits for the answer as well.
+    // If a signal handler forked now, the child would also wait for the answer.
     let signals = system::block_signals();
     let is_done =
         Connection::open().is_ok_and(|connection| ask_over(&connection, &request).is_ok());

@@ -1,8 +1,9 @@
 //! Memory of its own for the child of a program whose sandbox refuses what the pager needs: ordinary memory, with the same
 //! contents at the same addresses, and not paged. The kernel gives it to the child with everything else.
 //!
-//! A seccomp filter may refuse sockets, a userfaultfd or `close_range` from any moment on, and applies to the child as well. Then
-//! the copy is made before the fork, by the forking thread. What other threads write meanwhile may be in it or not.
+//! A seccomp filter may refuse sockets, a userfaultfd or `close_range` from any moment on, and applies to the child as
+//! well. Then the forking thread makes the copy before the fork. Writes of other threads during the copy may be in it
+//! or not.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -13,15 +14,15 @@ use crate::system::{self, ErrorNumber, Result};
 
 const READ_AND_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
-/// Whether this process has such memory, and so have all that it forks.
+/// Set if this process has such memory; its forked children have it too.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
-/// Whether the memory is the process's own, and no pager has to do with it any more.
+/// Returns whether the memory is the process's own, and no pager has to do with it any more.
 pub fn is_in_use() -> bool {
     IN_USE.load(Ordering::Acquire)
 }
 
-/// Whether an error is of the kind that sandboxes give, and not a lack of anything.
+/// Returns whether an error is of the kind that sandboxes give, and not a lack of anything.
 pub fn is_of_sandbox(error: ErrorNumber) -> bool {
     matches!(
         error.0,
@@ -115,7 +116,7 @@ impl PrivateCopy {
 
     /// The parent, or a fork that begins again, does not need it.
     pub fn give_back(self) {
-        // SAFETY: a mapping of ours that nothing uses. What is left of it after an error is never touched.
+        // SAFETY: a mapping of ours that nothing uses. If unmapping fails, the rest is never touched.
         let _ = unsafe { system::munmap(self.address, memory::total_bytes()) };
     }
 

@@ -4,7 +4,7 @@
 /// Something that has grown once is placed where it can become that many times as large without being moved again.
 const ROOM_TO_GROW: u32 = 8;
 
-/// What a range of pages is used for.
+/// The use of a range of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Use {
@@ -98,8 +98,8 @@ impl RangeTable {
         Some(first_page)
     }
 
-    /// Takes `pages` in a row for something that grows, with free pages behind them, at the end of the largest gap: what is
-    /// placed in the first gap that fits is not placed there, and the gap stays nearly as large as it was.
+    /// Takes `pages` in a row for something that grows, at the end of the largest gap, with free pages behind them.
+    /// First-fit allocations do not go there, so the gap stays nearly as large.
     pub fn allocate_growing(&mut self, pages: u32, used_for: Use) -> Option<u32> {
         let gap_ends = self.ranges().iter().map(|range| range.first_page).chain([self.pages]);
         let gap_starts = [0].into_iter().chain(self.ranges().iter().map(Range::end_page));

@@ -363,8 +363,8 @@ fn userfaultfd_of_device(flags: usize) -> Result<c_int> {
     }
 }
 
-/// Starts a thread on a stack of its own, which calls `entry`, with all of the process but its table of descriptors,
-/// of which it gets a copy. It shares the thread-local storage of the calling thread, and must not touch it.
+/// Starts a thread on a stack of its own, which calls `entry`. It shares the process except the table of descriptors,
+/// which it gets a copy of. It shares the thread-local storage of the calling thread, and must not touch it.
 ///
 /// # Safety
 /// `stack_top` is the aligned end of a stack that nothing else uses, and `entry` keeps to what is said above.

@@ -169,7 +169,7 @@ impl Pager {
         Ok(vec![(SOCKET_VARIABLE, address), ("LD_PRELOAD", self.library.display().to_string())])
     }
 
-    /// Whether the swap file is read and written past the page cache.
+    /// Returns whether the swap file is read and written past the page cache.
     fn is_direct(&self) -> bool {
         self.is_direct
     }

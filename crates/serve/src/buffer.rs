@@ -61,7 +61,7 @@ impl ServedBuffer {
         self.pages
     }
 
-    /// Whether it has NVM beside its DRAM.
+    /// Returns whether it has NVM beside its DRAM.
     pub fn is_hybrid(&self) -> bool {
         self.spec.entry().is_hybrid
     }

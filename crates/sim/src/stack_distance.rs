@@ -205,7 +205,7 @@ impl LruCounts {
         Ok(pass.finish())
     }
 
-    /// How many records have this stack distance, from 1 to the number of pages, by whether they write first.
+    /// The number of records that have this stack distance, from 1 to the number of pages, by whether they write first.
     pub(crate) fn at_distance(&self, distance: u32) -> (u64, u64) {
         let at = |misses: &CountsBeyond| misses.beyond(distance - 1) - misses.beyond(distance);
         (at(&self.read_misses), at(&self.write_misses))
@@ -327,7 +327,7 @@ impl Pass {
     }
 }
 
-/// How many distances are larger than a number of frames, for each number of frames from 0 to all pages.
+/// The number of distances that are larger than a number of frames, for each number of frames from 0 to all pages.
 #[derive(Clone, Debug)]
 pub(crate) struct CountsBeyond {
     /// Entry `i` counts distances of `i + 1` until it is summed up, then those larger than `i`: the low 32 bits, which
@@ -369,7 +369,7 @@ impl CountsBeyond {
         }
     }
 
-    /// How many distances are larger than `frames`, at most the number of pages.
+    /// The number of distances that are larger than `frames`, at most the number of pages.
     #[inline]
     pub(crate) fn beyond(&self, frames: u32) -> u64 {
         let carried = self.carried.iter().take_while(|place| **place >= frames).count() as u64;

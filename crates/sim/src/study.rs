@@ -62,7 +62,7 @@ pub(crate) trait Study: Sync {
 /// Called at once for each finished cell, with its position, from any thread and in any order.
 pub type Told<'a, F> = &'a (dyn Fn(usize, &F) + Sync);
 
-/// Which cells of each trace are run, and who is told of them.
+/// Which cells of each trace are run, and who learns of them.
 #[derive(Clone, Copy)]
 pub struct Selection<'a, F> {
     /// The positions of the cells among all of a trace; all of them if `None`.

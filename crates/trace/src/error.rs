@@ -38,7 +38,7 @@ pub enum TraceError {
         file: String,
         /// `opening`, `creating`, `reading` or `writing`.
         doing: &'static str,
-        /// How many stored bytes were read or written before.
+        /// The number of stored bytes that were read or written before.
         byte: u64,
         /// What the operating system said.
         source: io::Error,

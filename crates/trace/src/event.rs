@@ -121,7 +121,7 @@ impl Action {
         }
     }
 
-    /// Whether only files have such events.
+    /// Returns whether only files have such events.
     pub fn is_of_files(&self) -> bool {
         match self {
             Self::Memory { .. } | Self::ForcedWrite { .. } => false,

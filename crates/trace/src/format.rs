@@ -109,8 +109,8 @@ impl Format {
         self.targets
     }
 
-    /// Whether the requests are what a processor issues, so that a [`CpuCache`](crate::CpuCache)
-    /// can be put behind.
+    /// Returns whether the requests are what a processor issues, so that a [`CpuCache`](crate::CpuCache) can be put
+    /// behind.
     pub fn holds_processor_accesses(&self) -> bool {
         self.holds_processor_accesses
     }

@@ -48,7 +48,7 @@ impl Progress {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run is to end.
+    /// Returns whether the run is to end.
     pub fn is_cancelled(&self) -> bool {
         let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
         is_set(&self.cancelled) || self.main_cancelled.as_ref().is_some_and(is_set)

@@ -48,7 +48,7 @@ pub trait Reader: Send {
         Ok(is_more)
     }
 
-    /// Whether the trace can contain events that are not requests.
+    /// Returns whether the trace can contain events that are not requests.
     fn holds_events(&self) -> bool {
         false
     }

@@ -253,21 +253,20 @@ fn announced_bytes(head: &[u8]) -> Option<u64> {
     zstd::zstd_safe::get_frame_content_size(head).ok().flatten()
 }
 
-/// Whether these bytes can begin the size behind the header of lzma.
+/// Returns whether these bytes can begin the size behind the header of lzma.
 fn is_lzma_size(bytes: &[u8]) -> bool {
     let is_unknown = bytes.iter().all(|&byte| byte == 0xff);
     bytes.len() == MAGIC_BYTES - 5 && (is_unknown || bytes[4] == 0 || bytes[4] < 4)
 }
 
-/// Whether a block or the end of a bz2 stream begins here; a file cut inside the mark is still a
-/// bz2 file.
+/// Returns whether a block or the end of a bz2 stream begins here; a file cut inside the mark is still a bz2 file.
 fn is_bz2_block(bytes: &[u8]) -> bool {
     const BLOCK: [u8; 6] = [0x31, 0x41, 0x59, 0x26, 0x53, 0x59];
     const END: [u8; 6] = [0x17, 0x72, 0x45, 0x38, 0x50, 0x90];
     BLOCK.starts_with(bytes) || END.starts_with(bytes)
 }
 
-/// Whether a decompressor asks for more memory than it was allowed.
+/// Returns whether a decompressor asks for more memory than it was allowed.
 fn is_too_large_a_window(error: &io::Error) -> bool {
     let is_of_xz = error.get_ref().is_some_and(|inner| {
         matches!(inner.downcast_ref(), Some(liblzma::stream::Error::MemLimit))
@@ -400,7 +399,7 @@ impl Source {
         &self.head
     }
 
-    /// Whether the head is the whole trace.
+    /// Returns whether the head is the whole trace.
     pub(crate) fn head_is_all(&self) -> bool {
         self.head_is_all
     }

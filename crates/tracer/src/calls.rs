@@ -21,17 +21,17 @@ pub(crate) enum Argument {
     PathIn,
     /// Where an offset is, or null.
     Offset,
-    /// Flags, of which those that matter are written.
+    /// Flags; only those that matter are written.
     Flags(&'static [(u64, &'static str)]),
-    /// How a file is opened: one of three accesses, and flags.
+    /// The way a file is opened: one of three accesses, and flags.
     Opening,
     /// Where a structure begins with such flags.
     OpeningAt,
     /// Where a structure begins with flags.
     FlagsAt(&'static [(u64, &'static str)]),
-    /// What `fcntl` is to do, with its argument behind.
+    /// The command of `fcntl`, and its argument.
     Control,
-    /// Whether `ioctl` has a descriptor closed when another program is run, or kept.
+    /// The commands of `ioctl` that close a descriptor at exec, or keep it.
     CloseOnExec,
     /// From where `lseek` counts.
     Whence,
@@ -45,7 +45,7 @@ pub(crate) struct Followed {
     pub(crate) kind: Kind,
 }
 
-/// What is to be done when a call has returned.
+/// The work when a call has returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Its line is written.
@@ -186,7 +186,7 @@ pub(crate) const FOLLOWED: &[Followed] = &[
     call(libc::SYS_vfork, "vfork", Make, &[]),
 ];
 
-/// What matters besides where a program's references to memory are captured too.
+/// Further calls that matter when references to memory are captured too.
 const FOLLOWED_WITH_MEMORY: &[Followed] = &[
     call(libc::SYS_brk, "brk", Plain, &[Number]),
     call(libc::SYS_madvise, "madvise", Plain, &[Number, Number, Flags(ADVICE)]),

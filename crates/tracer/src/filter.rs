@@ -6,7 +6,7 @@ use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, s
 use crate::calls::FOLLOWED;
 use crate::told::TELLING;
 
-/// Where the facts about a call have its number, its processor and the lower half of an argument.
+/// The places of a call's number, its processor and the lower half of an argument.
 const NUMBER: u32 = 0;
 const PROCESSOR: u32 = 4;
 const fn argument(index: u32) -> u32 {
@@ -23,13 +23,13 @@ const IF_EQUAL: u16 = (BPF_JMP | BPF_JEQ | BPF_K) as u16;
 const IF_ANY_BIT: u16 = (BPF_JMP | BPF_JSET | BPF_K) as u16;
 const RETURN: u16 = (BPF_RET | BPF_K) as u16;
 
-/// What `fcntl` does that matters: it makes descriptors, and sets flags.
+/// The commands of `fcntl` that matter: they make descriptors and set flags.
 const CONTROLS: [i32; 4] = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_SETFD, libc::F_SETFL];
 
-/// What `ioctl` does that matters.
+/// The commands of `ioctl` that matter.
 const CLOSINGS: [u32; 2] = [libc::FIOCLEX as u32, libc::FIONCLEX as u32];
 
-/// Calls by which a program asks, or decides, on which processors it may run. Nothing is written about them.
+/// Calls that read or set the processors of a thread. Nothing is written about them.
 const ON_PROCESSORS: [i64; 2] = [libc::SYS_sched_getaffinity, libc::SYS_sched_setaffinity];
 
 fn statement(code: u16, k: u32) -> sock_filter {
@@ -98,7 +98,7 @@ fn stop_at(program: &mut Vec<sock_filter>, number: u32, stopping: &[u32]) {
 mod tests {
     use super::*;
 
-    /// What the kernel does with the program, for a call with its first arguments.
+    /// The filter's verdict on a call with these first arguments.
     fn verdict(processor: u32, number: i64, arguments: [u32; 4]) -> u32 {
         let program = program();
         let (mut place, mut held) = (0, 0);

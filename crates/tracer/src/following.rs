@@ -19,10 +19,10 @@ use crate::threads::Threads;
 use crate::together::Together;
 use crate::told::Told;
 
-/// How much of the log is kept back to be written at once; a tracer that is killed loses it.
+/// The size of the log's buffer; a killed tracer loses it.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// What is told about a process, a line of JSON each.
+/// Messages about a process, a line of JSON each.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum News {
@@ -38,7 +38,7 @@ enum News {
     Done { done: bool },
 }
 
-/// How the calls of a program are known.
+/// The source of a program's calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Calls {
     /// The kernel stops the program at them.
@@ -171,7 +171,8 @@ struct Following {
     command: i32,
     threads: Threads,
     names: Names,
-    /// Where threads and this one run. None if they tell of their calls, as some are not told of then.
+    /// The processors of threads and tracer. None if the program reports its calls itself, because some are missing
+    /// then.
     together: Option<Together>,
     /// None once nothing more is to be written.
     record: Option<Record>,
@@ -213,7 +214,7 @@ impl Following {
             Stop::Exited(code) => return self.ended(thread, Some(code), None),
             Stop::Killed(signal) => return self.ended(thread, None, Some(signal)),
         };
-        // A thread that was killed meanwhile cannot go on; its end is told next.
+        // A killed thread cannot go on; its end is reported next.
         _ = ptrace::resume(thread, until, signal);
         self.keep_buffer_small();
     }
@@ -233,7 +234,7 @@ impl Following {
             self.returned(thread, pending, Some(0));
             return Until::NextCall;
         }
-        // It makes another thread, or asks for its processors, which is the only call of which nothing is written.
+        // It makes another thread, or asks for its processors; only the latter is not written down.
         if pending.as_ref().is_none_or(|pending| pending.call.kind == Kind::Make) {
             self.part();
         }

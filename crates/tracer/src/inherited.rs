@@ -1,4 +1,4 @@
-//! What a program has open when it begins.
+//! The descriptors that a program has open when it begins.
 
 use std::fs;
 

@@ -1,8 +1,8 @@
 //! Follows a program and its children, and writes down what they do to files.
 //!
-//! The log is in the words of `strace -f -ttt -y`, so that the reader of that format makes a trace of it.
-//! It says more than strace does: names are absolute, with the links between folders followed, the
-//! length of a file is told when it is opened, and so is what the program inherits.
+//! The log is in the words of `strace -f -ttt -y`, so that the reader of that format makes a trace of it. It says more
+//! than strace does: names are absolute, with links between folders followed; a file's length is recorded when it is
+//! opened; inherited descriptors are listed.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod calls;

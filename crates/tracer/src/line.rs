@@ -55,7 +55,7 @@ impl Pending {
         Some(Self { call, arguments: entry.arguments, pointed })
     }
 
-    /// Whether the call makes a thread of the same process.
+    /// Returns whether the call makes a thread of the same process.
     pub(crate) fn makes_a_thread(&self) -> bool {
         self.flags().is_some_and(|flags| flags & libc::CLONE_THREAD as u64 != 0)
     }
@@ -192,7 +192,7 @@ pub(crate) fn write_note(note: &[u8], line: &mut Vec<u8>) {
     line.push(b'>');
 }
 
-/// Writes the file behind a descriptor that was opened, and its length; false if it is no file.
+/// Writes the file behind a descriptor that was opened, and its length; false if it is not a file.
 fn write_opened(
     thread: i32,
     result: u64,

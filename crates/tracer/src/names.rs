@@ -14,7 +14,7 @@ pub(crate) struct Names {
     pipes: FxHashSet<Vec<u8>>,
 }
 
-/// What is behind a descriptor that was just opened.
+/// The file behind a descriptor that was just opened.
 pub(crate) enum Opened {
     /// A file, with its length.
     File { note: Vec<u8>, bytes: u64 },
@@ -33,7 +33,7 @@ impl Names {
         if self.pipes.contains(&name) { Some([b"fifo:", &name[..]].concat()) } else { Some(name) }
     }
 
-    /// What a thread has opened.
+    /// The file that a thread has opened.
     pub(crate) fn opened(&mut self, thread: i32, descriptor: u32) -> Opened {
         let place = format!("/proc/{thread}/fd/{descriptor}");
         let (Ok(link), Ok(facts)) = (fs::read_link(&place), fs::metadata(&place)) else {
@@ -51,7 +51,7 @@ impl Names {
     }
 }
 
-/// Whether the page cache may hold what has this name.
+/// Returns whether the page cache may hold what has this name.
 pub(crate) fn is_in_cache(note: &[u8]) -> bool {
     const OUTSIDE: [&[u8]; 4] = [b"/dev/", b"/proc/", b"/sys/", b"/memfd:"];
     note.starts_with(b"/dev/shm/")

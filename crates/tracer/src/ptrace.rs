@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use libc::{c_int, c_long, c_uint, c_void, pid_t};
 
-/// What `ptrace` is told to report, besides the calls that the filter names.
+/// The events that `ptrace` reports besides the calls that the filter names.
 const OPTIONS: c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACEFORK
@@ -95,7 +95,7 @@ pub(crate) fn message(thread: pid_t) -> io::Result<pid_t> {
 fn call_facts(thread: pid_t) -> io::Result<libc::ptrace_syscall_info> {
     // SAFETY: the structure is made of numbers, for which all bits 0 is a value.
     let mut facts: libc::ptrace_syscall_info = unsafe { zeroed() };
-    // SAFETY: the kernel writes at most as many bytes as it is told, to a structure that lives on.
+    // SAFETY: the kernel writes at most the given number of bytes, to a structure that lives on.
     let result = unsafe {
         libc::ptrace(
             libc::PTRACE_GET_SYSCALL_INFO as _,
@@ -210,7 +210,7 @@ impl Processors {
         Some(found)
     }
 
-    /// Whether all of them are among others.
+    /// Returns whether all of them are among others.
     pub(crate) fn is_within(&self, others: &Self) -> bool {
         self.0.iter().zip(&others.0).all(|(own, others)| own & !others == 0)
     }
@@ -231,7 +231,7 @@ pub(crate) fn monotonic_ns() -> u128 {
     now.tv_sec as u128 * 1_000_000_000 + now.tv_nsec as u128
 }
 
-/// Whether two descriptors of a process are of one opening; false if the kernel does not tell.
+/// Returns whether two descriptors of a process are of one opening; false if the kernel does not tell.
 pub(crate) fn is_same_opening(process: pid_t, one: u32, other: u32) -> bool {
     const KCMP_FILE: c_int = 0;
     // SAFETY: the call takes five numbers.

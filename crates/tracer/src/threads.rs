@@ -11,7 +11,7 @@ pub(crate) struct Thread {
     pub(crate) process: i32,
     /// The call that it is in.
     pub(crate) pending: Option<Pending>,
-    /// The call that it has told of, whose end it tells too.
+    /// The reported call, whose end is reported too.
     pub(crate) told: Option<Pending>,
 }
 
@@ -30,7 +30,7 @@ impl Thread {
 #[derive(Default)]
 pub(crate) struct Threads {
     known: FxHashMap<i32, Thread>,
-    /// Those that stopped before the call that made them told of them.
+    /// Threads that stopped before the call that made them was reported.
     early: FxHashSet<i32>,
 }
 
@@ -45,7 +45,7 @@ impl Threads {
         self.known.get_mut(&thread)
     }
 
-    /// Remembers a thread that nothing has told of yet.
+    /// Remembers a thread that nothing has reported yet.
     pub(crate) fn hold(&mut self, thread: i32) {
         self.early.insert(thread);
     }

@@ -48,7 +48,7 @@ impl Together {
     pub(crate) fn part(&mut self) {
         self.stops_in_a_row = 0;
         let Some(held) = self.held.take() else { return };
-        // Unless someone else has decided meanwhile.
+        // Unless another program has set them.
         if Processors::of(held.thread).is_some_and(|now| now == held.at) {
             held.before.allow(held.thread);
         }

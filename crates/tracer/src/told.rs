@@ -18,7 +18,7 @@ pub(crate) const TELLING: u64 = 49_420;
 const LOADED_DESCRIPTOR: u32 = 1 << 30;
 const ARGUMENTS: usize = 6;
 
-/// What is told.
+/// The report.
 pub(crate) enum Told {
     /// A call begins; none if it is not followed.
     Begins(Option<Pending>),

@@ -44,11 +44,11 @@ pub enum Place {
 pub struct Flushed {
     /// The page.
     pub page: u64,
-    /// Whether it is newer than on flash.
+    /// True if it is newer than on flash.
     pub dirty: bool,
     /// Where its content comes from.
     pub from: Place,
-    /// Whether it stays in the buffer.
+    /// True if it stays in the buffer.
     pub stays: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct BufferPages {
     pub per_block: u64,
 }
 
-/// A write buffer that is told of every request.
+/// A write buffer that learns of every request.
 pub trait BufferTwin {
     /// Applies one request and says what happened.
     fn request(&mut self, request: BufferRequest) -> BufferEvent;
@@ -145,7 +145,7 @@ fn media(pages: BufferPages, parameters: &mut Parameters) -> (usize, usize) {
     (dram, pages.total - dram)
 }
 
-/// Whether FLUSH and FUA are heeded.
+/// Returns whether FLUSH and FUA are heeded.
 fn is_safe(parameters: &mut Parameters) -> bool {
     parameters.choice("commands", &["paper", "safe"]) == 1
 }

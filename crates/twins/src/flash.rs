@@ -33,7 +33,7 @@ pub struct SlcRules {
     pub blocks: usize,
     /// Bits of a cell elsewhere.
     pub bits_per_cell: usize,
-    /// Whether a write that finds it full folds a block; or else it goes to the main region.
+    /// True if a write that finds it full folds a block; or else it goes to the main region.
     pub folds: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct FlashRules {
     pub logical_pages: u32,
     /// `greedy`, `fifo`, `d-choices:D`, `random` or `cost-benefit`.
     pub victim: String,
-    /// Whether relocated pages go to a block of their own.
+    /// True if relocated pages go to a block of their own.
     pub separate: bool,
     /// Erased blocks of a die below which it is collected; A-77 has 2.
     pub minimum_free: usize,

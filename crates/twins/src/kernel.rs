@@ -17,7 +17,7 @@ pub struct Access {
     pub by_call: bool,
     /// A page of a file, not an anonymous one.
     pub is_file: bool,
-    /// Whether a miss reads the page.
+    /// True if a miss reads the page.
     pub fetched: bool,
 }
 

@@ -14,7 +14,7 @@ impl Lfu {
         Lfu { frames, by_recency: Vec::new() }
     }
 
-    /// Pages and counts in the order in which they would leave.
+    /// Pages and counts in the order they would leave.
     fn by_count(&self) -> Vec<(Held, u64)> {
         let mut pages = self.by_recency.clone();
         // A stable sort keeps the order of recency within a count.

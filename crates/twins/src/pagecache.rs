@@ -23,9 +23,9 @@ pub struct PageCacheRules {
     pub kernel_parameters: Vec<(&'static str, &'static str)>,
     /// The window of `cflru`.
     pub window_pages: usize,
-    /// Whether every anonymous miss reads.
+    /// True if every anonymous miss reads.
     pub first_touch_reads: bool,
-    /// Whether a page that was never written is read again.
+    /// True if a page that was never written is read again.
     pub zero_clean_reads: bool,
     /// The flusher's period and age, in nanoseconds, or in references if `flush_references`.
     pub flush_every: Option<u64>,
@@ -39,7 +39,7 @@ pub struct PageCacheRules {
     pub file_window: Option<(u64, u64)>,
     /// Slots of a group of the swap.
     pub swap_group: Option<usize>,
-    /// Whether dirty pages are written when the trace ends.
+    /// True if dirty pages are written when the trace ends.
     pub flush_at_end: bool,
 }
 
@@ -81,7 +81,7 @@ struct Resident {
     ahead: bool,
 }
 
-/// Whether the object is a file: anonymous ones begin with an `a`.
+/// Returns whether the object is a file: anonymous ones begin with an `a`.
 fn is_file(name: &str) -> bool {
     name.starts_with('f')
 }
@@ -135,7 +135,7 @@ impl PageCacheTwin {
                 objects.push(line.object.clone());
             }
         }
-        // A line of size 0 is no event, but names its object.
+        // A line of size 0 is not an event, but names its object.
         let lines: Vec<Line> = lines.into_iter().filter(|line| !line.is_of_size_zero()).collect();
         let place = |name: &str| objects.iter().position(|object| object == name);
         let references = lines.iter().filter(|line| line.refers());

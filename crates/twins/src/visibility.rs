@@ -14,7 +14,7 @@ pub(crate) enum Visibility {
 }
 
 impl Visibility {
-    /// Whether an access to a resident page sets its bits.
+    /// Returns whether an access to a resident page sets its bits.
     pub(crate) fn sees(self, mapped: bool, op: Op) -> bool {
         match self {
             Visibility::Exact => true,
@@ -22,12 +22,12 @@ impl Visibility {
         }
     }
 
-    /// Whether the access that faulted is retried after the page is loaded.
+    /// Returns whether the access that faulted is retried after the page is loaded.
     pub(crate) fn retries_fault(self) -> bool {
         self != Visibility::Exact
     }
 
-    /// Whether an access to a resident page shows as a read although it writes.
+    /// Returns whether an access to a resident page shows as a read although it writes.
     pub(crate) fn shows_a_read(self, mapped: bool) -> bool {
         self == Visibility::Sensed && !mapped
     }

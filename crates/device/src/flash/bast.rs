@@ -10,8 +10,9 @@ use super::operations::FlashOperations;
 
 /// A pool of data blocks and of log blocks that each take the overwrites of one of them.
 ///
-/// A page that cannot be written in place is appended to the log block of its data block. If all log blocks are in use, the one
-/// that was written least recently is merged with its data block; a full one is merged too, and the page begins anew.
+/// A page that cannot be written in place is appended to the log block of its data block. If all log blocks are in use,
+/// the one that was written least recently is merged with its data block; a full one is merged too, and the page begins
+/// again.
 #[derive(Debug, Clone)]
 pub(super) struct BastPool {
     data: DataBlocks,
@@ -28,7 +29,7 @@ pub(super) struct BastPool {
 struct Log {
     block: Block,
     pages: u32,
-    /// Whether page i holds offset i, as far as it goes.
+    /// True if page i holds offset i, as far as it goes.
     is_in_order: bool,
 }
 

@@ -13,9 +13,9 @@ use super::random::SplitMix64;
 pub(super) enum Candidates {
     /// By the number of valid pages.
     Greedy(FewestValid),
-    /// In the order in which they became full.
+    /// In the order they became full.
     Fifo(VecDeque<u32>),
-    /// How many blocks are drawn; a block that is not full is drawn again.
+    /// The number of blocks that are drawn; a block that is not full is drawn again.
     Drawn(u32, SplitMix64),
     /// By block: the host write that last programmed or invalidated one of its pages.
     CostBenefit(Vec<u64>),

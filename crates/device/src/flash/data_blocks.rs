@@ -92,7 +92,7 @@ pub(super) struct DataBlocks {
     pub(super) numbering: Numbering,
     pub(super) first: Block,
     pub(super) blocks: u32,
-    /// In the order in which they will be written.
+    /// In the order they will be written.
     pub(super) erased: VecDeque<u32>,
     pub(super) blocks_retired: u32,
     /// By logical block: its data block.

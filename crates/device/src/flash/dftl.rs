@@ -12,8 +12,9 @@ use super::pool::{Pool, PoolSize, Turn};
 use super::translation_region::TranslationRegion;
 use super::wear::Wear;
 
-/// A page-mapped drive that caches some entries of its map. Every page that the host reads, writes or trims is looked up first:
-/// an entry that is not cached evicts another one, whose translation page is programmed anew if it is dirty, and is loaded.
+/// A page-mapped drive that caches some entries of its map. Every page that the host reads, writes or trims is looked
+/// up first: an entry that is not cached evicts another one, whose translation page is programmed again if it is dirty,
+/// and is loaded.
 #[derive(Debug, Clone)]
 pub(super) struct Dftl {
     pub(super) map: Map,

@@ -4,7 +4,7 @@ use super::map::BlockRecord;
 
 /// Blocks, or groups of them, whose least number is kept.
 const GROUP: usize = 64;
-/// Stands for a block that is no candidate. No victim has so many valid pages: a block has at most as many, and one
+/// Stands for a block that is not a candidate. No victim has so many valid pages: a block has at most as many, and one
 /// without an invalid page is never collected.
 const NO_CANDIDATE: u16 = u16::MAX;
 
@@ -104,12 +104,12 @@ impl FewestValid {
         first
     }
 
-    /// Whether a block stands here with this number, or not at all.
+    /// Returns whether a block stands here with this number, or not at all.
     pub(super) fn holds(&self, block: u32, valid_pages: Option<u16>) -> bool {
         self.blocks[block as usize] == valid_pages.unwrap_or(NO_CANDIDATE)
     }
 
-    /// Whether each number of an upper level is the least of those below it.
+    /// Returns whether each number of an upper level is the least of those below it.
     pub(super) fn check_levels(&self) -> bool {
         let agrees = |upper: &[u16], lower: &[u16]| {
             (0..lower.len() / GROUP).all(|group| upper[group] == least(members(lower, group)))

@@ -23,9 +23,9 @@ pub struct Ftl {
     pub(super) geometry: Geometry,
     pub(super) options: FtlOptions,
     pub(super) mapped: Mapped,
-    /// Whether a write found no block; it is the end of all writes.
+    /// True if a write found no block; it is the end of all writes.
     is_worn_out: bool,
-    /// Whether blocks are retired at their endurance: not while the drive is preconditioned.
+    /// True if blocks are retired at their endurance: not while the drive is preconditioned.
     pub(super) endurance_counts: bool,
 }
 

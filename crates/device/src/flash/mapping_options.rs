@@ -81,7 +81,7 @@ pub struct DftlOptions {
     pub cmt_policy: CachePolicy,
     /// Bytes of an entry in a translation page.
     pub entry_bytes: u32,
-    /// Whether an evicted dirty entry takes the other dirty ones of its translation page along.
+    /// True if an evicted dirty entry takes the other dirty ones of its translation page along.
     pub batch_eviction: bool,
 }
 

@@ -77,7 +77,7 @@ pub struct Counters {
     pub relocations: u64,
     /// Blocks that were erased.
     pub erases: u64,
-    /// Translation pages that were read, to look up an entry or to be programmed anew.
+    /// Translation pages that were read, to look up an entry or to be programmed again.
     pub translation_reads: u64,
     /// Translation pages that were programmed with new entries.
     pub translation_programs: u64,
@@ -104,7 +104,8 @@ impl Counters {
         (self.host_writes > 0).then(|| self.flash_programs() as f64 / self.host_writes as f64)
     }
 
-    /// Whether any block was collected. If not, the write amplification is 1 and says nothing of the drive's old age.
+    /// Returns whether any block was collected. If not, the write amplification is 1 and says nothing of the drive's
+    /// old age.
     pub fn collection_started(&self) -> bool {
         self.erases > 0
     }

@@ -27,7 +27,7 @@ pub(super) struct PageMapped {
     /// One for each pool, or none.
     pub(super) slc: Vec<SlcRegion>,
     classes: Option<Classes>,
-    /// Whether it keeps no pages apart and has no SLC region.
+    /// True if it keeps no pages apart and has no SLC region.
     is_plain: bool,
     pool_divisor: Divisor,
     /// Host writes so far.

@@ -73,7 +73,7 @@ pub(super) struct PoolSize {
 pub(super) struct Pool {
     pub(super) first: Block,
     pub(super) blocks: u32,
-    /// In the order in which they will be written.
+    /// In the order they will be written.
     pub(super) erased: VecDeque<u32>,
     /// Where the host's pages go, of one class if they are kept apart.
     pub(super) host: Frontier,

@@ -35,7 +35,7 @@ pub struct Preconditioned {
     pub erases: u64,
     /// Write amplification of the last complete drive write of random overwrites, if there was one.
     pub write_amplification: Option<f64>,
-    /// Whether the last two drive writes of random overwrites differed by less than 1 %.
+    /// True if the last two drive writes of random overwrites differed by less than 1 %.
     pub is_steady: bool,
 }
 
@@ -151,7 +151,7 @@ impl Drive {
     }
 }
 
-/// Whether two write amplifications differ by less than 1 %.
+/// Returns whether two write amplifications differ by less than 1 %.
 fn is_close(before: Option<f64>, now: Option<f64>) -> bool {
     match (before, now) {
         (Some(before), Some(now)) => (now - before).abs() < before / 100.0,

@@ -18,11 +18,11 @@ pub(super) struct SlcRegion {
     /// Pages that a block holds with one bit per cell.
     pages_per_block: u32,
     full_mode: SlcFull,
-    /// In the order in which they will be written.
+    /// In the order they will be written.
     erased: VecDeque<u32>,
     /// The block that is being written, and how many pages it has.
     open: Option<(Block, u32)>,
-    /// In the order in which they became full.
+    /// In the order they became full.
     full: VecDeque<u32>,
     /// The block that is being folded, if it is not yet empty and erased.
     folding: Option<Block>,
@@ -127,7 +127,7 @@ impl SlcRegion {
         (self.erased.capacity() + self.full.capacity()) * size_of::<u32>()
     }
 
-    /// Whether this block belongs to the region.
+    /// Returns whether this block belongs to the region.
     pub(super) fn has(&self, block: Block) -> bool {
         (self.first.0..self.first.0 + self.blocks).contains(&block.0)
     }

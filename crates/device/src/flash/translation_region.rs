@@ -94,7 +94,7 @@ impl TranslationRegion {
         (at != NO_PAGE).then(|| self.place.page(PhysicalPage(at)))
     }
 
-    /// Reads a translation page, if it is on flash, and programs it anew.
+    /// Reads a translation page, if it is on flash, and programs it again.
     pub(super) fn update<O: FlashOperations>(
         &mut self,
         page: TranslationPage,

@@ -104,7 +104,7 @@ impl Zoned {
         Ok(())
     }
 
-    /// Whether a block of a zone reached its endurance.
+    /// Returns whether a block of a zone reached its endurance.
     fn is_worn_out(&self, zone: u32, endurance_erases: Option<u32>) -> bool {
         endurance_erases.is_some_and(|endurance| {
             let mut blocks = 0..self.options.zone_blocks;

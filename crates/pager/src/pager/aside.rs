@@ -19,14 +19,14 @@ pub(super) struct Aside {
 }
 
 impl Aside {
-    /// A place for the content of a page, in place of any other that it has here. What is in it is undefined.
+    /// A place for the content of a page, instead of any other that it has here. Its bytes are undefined.
     pub(super) fn place(&mut self, page: PageId) -> &mut Page {
         self.remove(page);
         let place = self.unused();
         self.contents.entry(page).or_insert(place)
     }
 
-    /// A place that is no page's. What is in it is undefined.
+    /// A free place. Its bytes are undefined.
     pub(super) fn unused(&mut self) -> Box<Page> {
         self.spare.pop().unwrap_or_else(|| Box::new(Page::ZEROS))
     }
@@ -52,7 +52,7 @@ impl Aside {
         self.contents.get(&page).expect("the page has content aside")
     }
 
-    /// Whether a page has content here.
+    /// Returns whether a page has content here.
     pub(super) fn has(&self, page: PageId) -> bool {
         self.contents.contains_key(&page)
     }

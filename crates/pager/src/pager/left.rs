@@ -26,8 +26,8 @@ impl Pager {
         Ok(())
     }
 
-    /// Forgets those that left first until there is a frame for each page that is in memory or being read, and for so many others
-    /// that are about to be.
+    /// Forgets the pages that left first, until there is a frame for each page in memory or being read and for `coming`
+    /// others.
     pub(super) fn keep_to_frames(&mut self, others: usize) {
         let needed = self.write_queue.evicted + self.frames_ahead() + others;
         let spare = (self.reserve + self.read_ahead.capacity()).saturating_sub(needed);

@@ -1,8 +1,8 @@
 //! Pages that the program may reach unasked, where the kernel shows which pages have been written.
 //!
-//! Then a write to a page whose writes are forbidden goes on, without a message, and so does an access to a page that was
-//! read ahead, or that is offered as zeros: the kernel makes the translation. The pager finds these accesses when it looks.
-//! A page that is accessed and in no frame is *discovered*: it is a miss like any other, for which nobody waits.
+//! Then a write to a protected page goes on without a message. So does an access to a prefetched page or to one that is
+//! offered as zeros: the kernel makes the translation. The pager finds these accesses when it looks. A page that was
+//! accessed and is in no frame is *discovered*: it is a miss, but no thread waits for it.
 //!
 //! Dirty pages that are to leave stay where the program reaches them until there are enough to take them away together, too.
 //!
@@ -22,19 +22,19 @@ use super::read_ahead::Guess;
 use crate::parts::PagerError;
 use crate::store::Page;
 
-/// What is known of accesses for which nobody waits.
+/// Accesses that no thread waits for, as far as they are known.
 pub(super) struct Offers {
-    /// Pages that were accessed and are to be loaded, in the order in which they will be.
+    /// Pages that were accessed and are to be loaded, in the order they will be.
     discovered: VecDeque<(PageId, Op)>,
     /// The page whose miss has been begun and has not been finished: a store that fails interrupts it, and it goes on
     /// before anything else is decided.
     begun: Option<PageId>,
     /// The clean page that was taken last.
     taken: Box<Page>,
-    /// Whether pages must be taken from the program to stay what they are during a fork.
+    /// True if pages must be taken from the program to stay what they are during a fork.
     takes_to_freeze: bool,
-    /// Whether offers are being ended, so that pages which leave do so although they are wanted: a program that goes on could
-    /// want them forever.
+    /// True if offers are being ended, so that pages which leave do so although they are wanted: a program that goes on
+    /// could want them forever.
     are_ending: bool,
 }
 
@@ -51,7 +51,7 @@ impl Default for Offers {
 }
 
 impl Offers {
-    /// Whether the page has been accessed and is to be loaded.
+    /// Returns whether the page has been accessed and is to be loaded.
     fn has_discovered(&self, page: PageId) -> bool {
         self.discovered.iter().any(|&(discovered, _)| discovered == page)
     }
@@ -150,7 +150,7 @@ impl Pager {
             self.load_discovered()?;
         }
         let Some(offers) = &mut self.offers else { return Ok(op) };
-        // What is still to be written, and has not been copied, is in the memory file only.
+        // Content that is still to be written and was not copied is in the memory file only.
         let is_written = offers.discovered.contains(&(page, Op::Write)) || self.is_leaving(page);
         Ok(if is_written { Op::Write } else { op })
     }
@@ -166,7 +166,7 @@ impl Pager {
         }
     }
 
-    /// Whether the page is to leave, and is still where the program reaches it.
+    /// Returns whether the page is to leave, and is still where the program reaches it.
     pub(super) fn is_leaving(&self, page: PageId) -> bool {
         self.offers.is_some() && self.pages.has(page, IN_FLIGHT) && !self.aside.has(page)
     }
@@ -187,13 +187,12 @@ impl Pager {
         pages.retain(|&page| !offers.has_discovered(page));
     }
 
-    /// Whether an access to this page may offer others, in place of those that have been offered longest.
+    /// Returns whether an access to this page may offer others, in place of those that have been offered longest.
     fn brings_others(&self, page: PageId) -> bool {
         self.memory.frame_of(page) == Frame::NONE && !self.pages.has(page, IN_FLIGHT | READ_AHEAD)
     }
 
-    /// Looks at pages that wait to be accessed: at those of which it is time, and at all that are about to be dropped for
-    /// others that come with this one.
+    /// Looks at offered pages: at those whose time has come, and at all that are about to be dropped for others.
     fn look_before_others_come(&mut self, page: PageId) {
         let due = self.read_ahead.due();
         self.look_at_offers(due.clone());
@@ -235,12 +234,13 @@ impl Pager {
         self.offers.as_ref().is_some_and(|offers| offers.has_discovered(page))
     }
 
-    /// Whether the page is being loaded.
+    /// Returns whether the page is being loaded.
     pub(super) fn is_being_loaded(&self, page: PageId) -> bool {
         self.offers.as_ref().is_some_and(|offers| offers.begun == Some(page))
     }
 
-    /// Whether pages that are loaded stay out of the program's reach: one that it writes whenever it can would leave late for ever.
+    /// Returns whether pages that are loaded stay out of the program's reach: one that it writes whenever it can would
+    /// leave late for ever.
     pub(super) fn are_offers_ending(&self) -> bool {
         self.offers.as_ref().is_some_and(|offers| offers.are_ending)
     }
@@ -292,7 +292,7 @@ impl Pager {
         let seen = self.memory.frames_mut().look_at(&[page]);
         let is_late = seen.iter().all(|seen| seen.is_written);
         if is_late {
-            // What is being written is older.
+            // The write under way has older content.
             self.withdraw_page(page);
             self.wait_for_writes_of(|written| written == page)?;
             self.withdraw_page(page);
@@ -317,7 +317,7 @@ impl Pager {
         self.aside.put(page, taken);
     }
 
-    /// How many pages have left late and are to be loaded again.
+    /// The number of pages that have left late and are to be loaded again.
     pub(super) fn late_pages(&self) -> usize {
         let discovered = self.offers.iter().flat_map(|offers| &offers.discovered);
         let is_late = |page| self.pages.has(page, READ_AHEAD) && self.pages.has(page, ASIDE);

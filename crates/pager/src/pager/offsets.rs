@@ -1,39 +1,40 @@
 //! Pages at distances that recur.
 //!
-//! A column of a table, the other half of a list that is merged, an index that was made in another order: what is wanted next
-//! lies far from what is wanted now, but often as far as it did before. So the pager counts the distances between accesses that come
-//! shortly after one another, and reads what lies at the frequent ones from here. Hardware prefetches by offsets too (P. Michaud,
-//! "Best-Offset Hardware Prefetching", HPCA 2016), and Leap pages of remote memory (H. Al Maruf and M. Chowdhury, "Effectively
-//! Prefetching Remote Memory with Leap", USENIX ATC 2020), by one offset at a time.
+//! In a column of a table or in an index that was made in another order, the next page lies far away, but often at the
+//! same distance as before. So the pager counts the distances between accesses that come shortly after one another, and
+//! reads what lies at the frequent ones from here. Hardware prefetches by offsets too (P. Michaud, "Best-Offset
+//! Hardware Prefetching", HPCA 2016). Leap does so for remote memory, by one offset at a time (H. Al Maruf and M.
+//! Chowdhury, "Effectively Prefetching Remote Memory with Leap", USENIX ATC 2020).
 
 use std::collections::VecDeque;
 
 use clockhand_pager_protocol::PAGE_BYTES;
 
-/// A distance is counted from so many accesses before.
+/// Distances are counted from this number of earlier accesses.
 const LOOK_BACK: usize = 16;
 
-/// Distances are counted over so many accesses.
+/// Accesses in a period, over which distances are counted.
 const PERIOD: u32 = 32;
 
-/// An offset is one that was counted so often in a period. Among pages at random the most frequent distance hardly ever is.
+/// A distance with this count in a period is an offset. Random accesses hardly ever reach it.
 const FREQUENT: usize = 10;
 
 /// The most offsets.
 const MOST_OFFSETS: usize = 8;
 
-/// After so many pages have been read because of an offset it is given up if less than half of them were used.
+/// After this number of pages, an offset is given up if less than half of them were used.
 const PROBATION: u32 = 8;
 
 /// Distances that differ by no more are the same: objects of one kind differ a little in size.
 const SAME: i64 = PAGE_BYTES as i64;
 
-/// A distance at which the program is expected to come again.
+/// A distance that is expected to recur.
 #[derive(Debug)]
 struct Offset {
     id: OffsetId,
     bytes: i64,
-    /// How many pages have been read because of it, and how many of them were used. Both are halved when a period ends.
+    /// The number of pages that have been read because of it, and how many of them were used. Both are halved when a
+    /// period ends.
     read: u32,
     used: u32,
 }
@@ -69,7 +70,8 @@ pub(super) struct Offsets {
 }
 
 impl Offsets {
-    /// The program waits for a place. Returns the places to which it is likely to come soon, the likeliest first.
+    /// Called when the program waits for a place. Returns the places that it is likely to need soon, the likeliest
+    /// first.
     pub(super) fn follow(&mut self, place: u64) -> Vec<Expected> {
         self.accessed(place);
         let paying = self.offsets.iter().filter(|offset| offset.pays());
@@ -147,7 +149,7 @@ fn is_same(one: i64, other: i64) -> bool {
     one.abs_diff(other) <= SAME as u64
 }
 
-/// How often distances occur among these, which are in order, and the middle one of those that are the same.
+/// Counts equal distances in this sorted list, and gives the middle one of each run.
 fn frequent(distances: &[i64]) -> Vec<(usize, i64)> {
     let mut first = 0;
     let mut frequent = Vec::new();
@@ -169,7 +171,7 @@ mod tests {
 
     const PAGE: u64 = PAGE_BYTES as u64;
 
-    /// What is expected after these accesses, none of which was, in pages.
+    /// The pages that are expected after these accesses, which were not expected themselves.
     fn expected_after(pages: impl IntoIterator<Item = u64>) -> Vec<u64> {
         let mut offsets = Offsets::default();
         let followed = pages.into_iter().map(|page| offsets.follow(page * PAGE));
@@ -210,7 +212,7 @@ mod tests {
         assert_eq!(expected_after(random), []);
     }
 
-    /// How many pages are expected after each of so many accesses 37 pages apart, those that are expected not among them.
+    /// The number of pages that are expected after each of `accesses` accesses 37 pages apart, without expected ones.
     fn expected_of_column(accesses: u64, are_used: bool) -> Vec<usize> {
         let mut offsets = Offsets::default();
         let follow = |row: u64| {

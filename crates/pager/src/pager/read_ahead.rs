@@ -1,11 +1,10 @@
 //! Pages that are read ahead, together with a page that the program waits for.
 //!
-//! They are in memory but in no frame of the policy, which is not told of them: an access to one is a miss like any
-//! other, for which nothing need be read. There are four reasons to read a page with another one. It is in a slot beside: pages
-//! that left together are likely to be wanted together, and the drive reads them in the same operation. It is the next one on
-//! a [way through memory](Streams). A [pointer](Trails) leads to it that is likely to be followed. Or it lies at a
-//! [distance](Offsets) at which pages were wanted before. A drive reads eight pages from anywhere in hardly twice the time of
-//! one. How many are read depends on how many of the previous ones were used.
+//! Prefetched pages are in memory but in no frame of the policy, which does not know of them. An access to one is a
+//! miss that needs no read. Four predictors choose them. *Slots*: pages that left together are likely to be wanted
+//! together, and the drive reads neighbouring slots in one operation. [Streams]: the next page of a sequential stream.
+//! [Trails]: a pointer leads to it. [Offsets]: it lies at a recurring distance. A drive reads eight pages from anywhere
+//! in hardly twice the time of one. The number grows when prefetched pages are used and shrinks when they are not.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,7 +21,7 @@ use crate::parts::PagerError;
 use crate::store::{PageAddress, Slot, Store};
 use crate::watchdog::{Waits, during};
 
-/// The most pages to which pointers lead that are read together.
+/// The most pages that are read together because pointers lead to them.
 const MOST_BY_POINTERS: usize = 16;
 
 /// The most pages at distances that recur that are read together.
@@ -33,9 +32,9 @@ const MOST_BY_OFFSETS: usize = 8;
 pub(super) struct ReadAhead {
     /// How many pages there may be.
     capacity: usize,
-    /// The pages, in the order in which they were read.
+    /// The pages, in the order they were read.
     pub(super) waiting: VecDeque<Waiting>,
-    /// How many pages are being read beside one that is waited for.
+    /// The number of pages that are being read beside one that is waited for.
     under_way: usize,
     slots: Window,
     streams: Streams,
@@ -49,7 +48,7 @@ pub(super) struct ReadAhead {
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) page: PageId,
-    /// How many pages have been needed since that were not at hand.
+    /// The number of pages that have been needed since that were not at hand.
     misses: u32,
     guess: Guess,
 }
@@ -94,7 +93,7 @@ impl Reading {
         self.page
     }
 
-    /// How many pages are read beside it.
+    /// The number of pages that are read beside it.
     pub(super) fn others(&self) -> usize {
         self.others.len()
     }
@@ -106,8 +105,8 @@ impl Reading {
         }
     }
 
-    /// Whether the page that the program waits for may have been read while the others are still read. It is likely to want one of
-    /// the others at once if they are neighbours, or pointers lead to them, and would wait again.
+    /// Returns whether the page that the program waits for may have been read while the others are still read. It is
+    /// likely to want one of the others at once if they are neighbours, or pointers lead to them, and would wait again.
     fn may_trail(&self) -> bool {
         matches!(self.state, State::UnderWay)
             && !self.others.is_empty()
@@ -150,7 +149,7 @@ impl ReadAhead {
         due.map(|waiting| waiting.page).collect()
     }
 
-    /// The pages that are dropped for so many others, apart from those that have been discovered.
+    /// The pages that are dropped for this number of others, apart from discovered ones.
     pub(super) fn about_to_leave(
         &self,
         others: usize,
@@ -287,7 +286,7 @@ impl Pager {
         if read.is_ok() {
             return self.have_been_read(others);
         }
-        // Nobody waits for them. Who does is told what has failed.
+        // No fault depends on these pages; a later fault on one retries and reports the error.
         others.iter().try_for_each(|other| self.has_not_been_read(other.page))
     }
 
@@ -305,7 +304,7 @@ impl Pager {
 
     /// Waits for what is being read, and leaves nothing behind.
     pub(super) fn abandon_reading(&mut self, reading: Reading) -> Result<(), PagerError> {
-        // What is not wanted need not have been read.
+        // A read that is not wanted any more may fail.
         let (page, _, others, _) = reading.ended(&mut *self.store);
         self.read_ahead.under_way -= others.len();
         for page in others.into_iter().map(|other| other.page).chain([page]) {
@@ -327,8 +326,8 @@ impl Pager {
         others
     }
 
-    /// Whether a page could be read now, and whence. What is aside and not in memory is being read; what has been discovered and
-    /// has left again is about to be.
+    /// Tells whether a page could be read now, and from where. A page that is aside and not in memory is being read; a
+    /// discovered page that has left again is about to be.
     fn slot_to_read(&self, page: PageId) -> Option<Slot> {
         let is_absent = !self.pages.has(page, PRESENT | IN_FLIGHT | ASIDE);
         self.pages.slot(page).filter(|_| is_absent && !self.is_discovered(page))
@@ -396,12 +395,12 @@ impl Pager {
         }
     }
 
-    /// Whether the program waits for this page. It does not for one that was discovered.
+    /// Returns whether the program waits for this page. It does not for one that was discovered.
     fn waits_for(&self, page: PageId) -> bool {
         self.waits_at / PAGE_BYTES == u64::from(page.0)
     }
 
-    /// Adds the pages to which pointers lead that the program follows.
+    /// Adds the targets of pointers that the program follows.
     fn add_next_of_trail(&mut self, page: PageId, is_of_stream: bool, others: &mut Vec<Other>) {
         if !self.waits_for(page) {
             return;
@@ -481,13 +480,13 @@ impl Pager {
         }
     }
 
-    /// How many frames pages hold that have been read ahead, or are late, or are being read beside one that is waited for.
+    /// The number of frames of pages that were prefetched, left late, or are being read beside a wanted one.
     pub(super) fn frames_ahead(&self) -> usize {
         self.read_ahead.waiting.len() + self.late_pages() + self.read_ahead.under_way
     }
 
-    /// Drops the pages that have waited longest, for those that are being read and so many others, but not the one that is being
-    /// loaded. For what is read early room is made when the page is loaded beside which it is read.
+    /// Drops the pages that have waited longest, for those being read and for `others` more, but not the one being
+    /// loaded. Room for early reads is made when their page is loaded.
     pub(super) fn make_room_to_read_ahead(&mut self, others: usize) -> Result<(), PagerError> {
         let early = self.early.as_ref().map_or(0, Reading::others);
         while self.frames_ahead() - early + others > self.read_ahead.capacity {

@@ -1,4 +1,4 @@
-//! What differs with sensed bits: the kernel makes translations of pages that have content, and the pager looks for them.
+//! Sensed bits: the kernel makes translations of pages that have content, and the pager looks for them.
 //!
 //! The log of references tells what the policy was shown: an access that is found while the policy decides for a miss is
 //! logged before that miss, and the evictions that were decided after them.
@@ -10,8 +10,8 @@ use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, WRITABLE};
 use crate::parts::{Event, PagerError};
 use crate::watchdog::{Waits, during};
 
-/// Translations are dropped in batches: one for each of this number of frames. What is accessed meanwhile is not seen, which
-/// does not matter as long as the batch is a small part of the memory.
+/// Translations are dropped in batches: one for each of this number of frames. Accesses in between are not seen, which
+/// does not matter while the batch is a small part of the memory.
 const FRAMES_PER_DROP: u32 = 64;
 
 /// The most translations that are dropped together.
@@ -21,9 +21,9 @@ const MOST_DROPS: u32 = 64;
 pub(super) struct Decision {
     /// One has been begun and is not carried out yet: a store that fails interrupts it.
     is_open: bool,
-    /// What was decided, to be told after the references that were found meanwhile.
+    /// Decisions that are logged after the references found during them.
     events: Vec<Event>,
-    /// How many translations are dropped together.
+    /// The number of translations that are dropped together.
     drops: usize,
     /// The program has been told to drop translations, and has not answered.
     is_dropping: bool,
@@ -48,7 +48,7 @@ impl Pager {
         self.finish_drops()?;
         self.memory.frames_mut().begin_decision(is_new);
         if self.memory.sees_first_accesses() && is_new {
-            // A policy that is to be told of accesses cannot be told while it decides.
+            // A policy that learns of accesses cannot do so while it decides.
             let frames = self.memory.resident_frames();
             for (page, op) in self.memory.frames_mut().look_at_all(frames.into_iter()) {
                 self.found(page, op);

@@ -1,10 +1,10 @@
-//! Pages to which pointers lead that the program follows one after the other.
+//! Predicts pages by following an array or list of pointers.
 //!
-//! Lines that are sorted, a list of objects, an index: an array of pointers is read in its order, and what they point to lies
-//! anywhere. Neighbours in memory or in the store then say nothing about what is wanted next, but the array does. So the pager
-//! looks for the pointer that led to a miss. If those beside it have led to the misses before and after, the pages to which
-//! the next ones point are read with it. Hardware that prefetches indirect accesses does the same: X. Yu et al., "IMP:
-//! Indirect Memory Prefetcher", MICRO 2015.
+//! Lines that are sorted, a list of objects, an index: an array of pointers is read in its order, and what they point
+//! to lies anywhere. Neighbours in memory or in the store then say nothing about what is wanted next, but the array
+//! does. So the pager looks for the pointer that led to a miss. If its neighbours have led to the misses before and
+//! after, the targets of the next ones are read with it. Hardware that prefetches indirect accesses does the same: X.
+//! Yu et al., "IMP: Indirect Memory Prefetcher", MICRO 2015.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use clockhand_policy::PageId;
 
 use crate::program_memory::ProgramMemory;
 
-/// How many words before or behind a pointer are looked at for the next one: those of 64 pointers in structures of 32 bytes, or
-/// on a trusted trail of 512, most of which may lead to pages that are in memory.
+/// Words before or behind a pointer that are searched for the next one: 64 pointers in structures of 32 bytes. A
+/// trusted trail searches 512, most of which may lead to pages in memory.
 const REACH: u64 = 256;
 const TRUSTED_REACH: u64 = 2048;
 
-/// A pointer leads to an access if it points to it or to at most so many bytes before it.
+/// A pointer leads to an access if it points to it or to at most this number of bytes before it.
 const OBJECT_BYTES: u64 = 256;
 
 /// The most trails that are followed.
 const MOST_TRAILS: usize = 4;
 
-/// When a trail has led to so many accesses, it is taken to lead to the next ones.
+/// A trail is trusted after it has led to this number of accesses.
 const TRUSTED: u32 = 2;
 
-/// A trail is lost that has led to none of so many accesses; one that is not trusted yet, after fewer.
+/// A trail is lost when it has led to none of this number of accesses; one that is not trusted yet, after fewer.
 const PATIENCE: u32 = 256;
 const PATIENCE_AT_FIRST: u32 = 64;
 
-/// After so many accesses to which a trail has not led its words are read again, which may have changed.
+/// After this number of accesses elsewhere, a trail's words are read again, since they may have changed.
 const KEPT_FOR: u32 = 8;
 
 /// The fewest accesses to which no trail leads between two searches, and the most pages that one looks at: 1,160 take
@@ -54,12 +54,12 @@ struct Trail {
     direction: Option<Direction>,
     /// To how many accesses it has led, apart from the first.
     followed: u32,
-    /// How many accesses there have been since to which it did not lead.
+    /// The number of accesses since that it did not lead to.
     missed: u32,
-    /// The words among which its next pointer is, as they were read last, and of which word of memory the first is.
+    /// The words that contain its next pointer, as last read, and the place of the first one.
     words: Vec<u64>,
     first: u64,
-    /// Whether a page of them has come into memory since.
+    /// True if a page of them has come into memory since.
     is_outdated: bool,
 }
 
@@ -82,12 +82,12 @@ impl Trail {
         }
     }
 
-    /// How many words beside its last pointer the next one is among.
+    /// The number of words beside its last pointer that contain the next one.
     fn reach(&self) -> u64 {
         if self.followed < TRUSTED { REACH } else { TRUSTED_REACH }
     }
 
-    /// Reads the words among which its next pointer is.
+    /// Reads the words that contain its next pointer.
     fn read(&mut self, program: &dyn ProgramMemory) {
         let (before, behind) = match self.direction {
             None => (self.reach(), self.reach()),
@@ -100,7 +100,7 @@ impl Trail {
         read(program, self.first..end, &mut self.words);
     }
 
-    /// The words that were read last and lie ahead, from its last pointer on, and of which word of memory the first is.
+    /// The last-read words ahead of its last pointer, and the place of the first one.
     fn ahead(&self) -> (u64, &[u64]) {
         let at = (self.at - self.first) as usize;
         match self.direction {
@@ -110,7 +110,7 @@ impl Trail {
         }
     }
 
-    /// Whether so few of them lie ahead that others are to be read, or a page of them has come into memory since.
+    /// Returns whether more words must be read: too few lie ahead, or a page of theirs has come into memory since.
     fn is_short(&self) -> bool {
         self.is_outdated || (self.ahead().1.len() as u64) < self.reach() / 2
     }
@@ -165,7 +165,7 @@ pub(super) struct Trails {
     trails: Vec<Trail>,
     /// Accesses to which no trail has led since the last search.
     unexplained: u32,
-    /// How many of them there are before the next one, and the least of that: a search takes time.
+    /// The number of misses before the next search, and its minimum: a search takes time.
     patience: u32,
     least_patience: u32,
     /// With which page the next search begins.
@@ -175,8 +175,9 @@ pub(super) struct Trails {
 }
 
 impl Trails {
-    /// The program waits for the byte at `offset` of its memory. Returns the pages to which it is likely to come next, in that
-    /// order; some more than once. `searchable` are the pages that have content, in ascending order, if a search may be worth it.
+    /// Called when the program waits for the byte at `offset` of its memory. Returns the pages that it is likely to
+    /// need next, in that order, some more than once. `searchable` are the pages that have content, in ascending order,
+    /// if a search may be worth it.
     pub(super) fn follow(
         &mut self,
         offset: u64,
@@ -269,12 +270,12 @@ fn read(program: &dyn ProgramMemory, place: Range<u64>, words: &mut Vec<u64>) {
     program.peek(place.start, words);
 }
 
-/// Whether a word points to an object in which the address is.
+/// Returns whether a word points to an object that contains the address.
 fn leads_to(word: u64, address: u64) -> bool {
     address.wrapping_sub(word) < OBJECT_BYTES
 }
 
-/// Whether one of the words does. Nearly always none does, and this needs no branches.
+/// Returns whether one of the words does. Nearly always none does, and this needs no branches.
 fn leads_any(words: &[u64], address: u64) -> bool {
     words.iter().fold(false, |found, &word| found | leads_to(word, address))
 }

@@ -1,4 +1,4 @@
-//! How many pages are read together.
+//! The number of pages that are read together.
 
 use std::collections::VecDeque;
 
@@ -7,15 +7,15 @@ use clockhand_policy::PageId;
 /// The most pages that are read together because they are neighbours.
 const MOST_TOGETHER: u32 = 16;
 
-/// How many pages are read together: the more of those are used that were read ahead, the more, and half as many at least as the
-/// last time. This is Linux's rule for its swap (`__swapin_nr_pages` in mm/swap_state.c).
+/// The number of pages that are read together: the more of those are used that were read ahead, the more, and half as
+/// many at least as the last time. This is Linux's rule for its swap (`__swapin_nr_pages` in mm/swap_state.c).
 #[derive(Debug)]
 pub(super) struct Window {
     /// Pages that were accessed since the last time pages were read ahead.
     pub(super) used: u32,
-    /// How many were read together the last time.
+    /// The number of pages that were read together the last time.
     last_together: u32,
-    /// Where the last page was that the program waited for.
+    /// The place of the last page that the program waited for.
     last_place: u32,
 }
 
@@ -47,14 +47,14 @@ impl Window {
     }
 }
 
-/// How many streams are followed.
+/// The number of streams that are followed.
 const MOST_STREAMS: usize = 8;
 
-/// A stream on which nothing has been read ahead, or nothing of that was used, is taken up where a page is at most so far from
-/// the last one: at random, pages are nearer than [`REACH`] often, if memory is small.
+/// The reach of a stream whose prefetched pages were not used. In small memories, random pages are often nearer than
+/// [`REACH`].
 const NEIGHBOUR: u32 = 2;
 
-/// A page is of a stream if it is at most so many pages behind those that were read last, or before the last one.
+/// A page belongs to a stream if it is at most this number of pages behind those read last, or before the last one.
 const REACH: u32 = 16;
 
 /// A program's ways through its memory, each from page to page in one direction, with a window each: while it goes through a
@@ -78,7 +78,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// Whether a page that is wanted is of this stream, and how far from the last one if so.
+    /// The distance from the last page of this stream, if the wanted page belongs to it.
     fn distance(&self, page: PageId) -> Option<u32> {
         let distance = page.0.abs_diff(self.window.last_place);
         (distance <= self.window.last_together + REACH).then_some(distance)
@@ -86,8 +86,8 @@ impl Stream {
 }
 
 impl Streams {
-    /// The program waits for a page. Returns of which stream it is, and the pages that are likely to be wanted next, nearest
-    /// first, for which there must be room.
+    /// Called when the program waits for a page. Returns its stream and the pages that are likely to be wanted next,
+    /// nearest first. There must be room for them.
     pub(super) fn follow(&mut self, page: PageId, capacity: usize) -> (StreamId, Vec<PageId>) {
         let distances = self.streams.iter().enumerate();
         let near = distances.filter_map(|(at, stream)| Some((stream.distance(page)?, at)));
@@ -131,7 +131,7 @@ impl Streams {
 mod tests {
     use super::*;
 
-    /// What is read with each of the pages when all that is read ahead is used.
+    /// The pages read with each page when all prefetched ones are used.
     fn read_with(pages: &[u32]) -> Vec<Vec<u32>> {
         let mut streams = Streams::default();
         let read = |&page: &u32| {

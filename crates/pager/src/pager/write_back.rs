@@ -1,4 +1,4 @@
-//! How pages are written to the store: at once, or collected and written together while the program goes on.
+//! Writes pages to the store: at once, or collected and together while the program goes on.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ enum Departing {
     All,
 }
 
-/// What becomes of a page that is to be written.
+/// The outcome for a page that is to be written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     Stays,
@@ -79,7 +79,7 @@ impl Pager {
         while self.pages.has(page, IN_FLIGHT) {
             self.reap(true)?;
         }
-        // What is written does not change from here until its write has been started. Pages that leave are taken away later,
+        // The content does not change from here until its write has started. Pages that leave are taken away later,
         // several together.
         let leaves_later = self.offers.is_some()
             && then == Then::Leaves
@@ -232,7 +232,7 @@ impl Pager {
         });
     }
 
-    /// How many pages are collected before they are written together.
+    /// The number of pages that are collected before they are written together.
     fn cluster_pages(&self) -> usize {
         self.reserve.div_ceil(2).clamp(1, MAX_CLUSTER_PAGES)
     }
@@ -397,7 +397,7 @@ fn written_to(page: PageId, source: io::Error) -> PagerError {
     PagerError::Store { operation: "written to", page, source }
 }
 
-/// Where each page is to be written: in its old slot, if it is a single page, else in slots next to each other.
+/// The slot of each page: its old one if it is a single page, else slots next to each other.
 fn place(
     store: &mut dyn Store,
     states: &mut PageStates,

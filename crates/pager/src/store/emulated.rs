@@ -49,7 +49,7 @@ impl EmulatedDevice {
 pub struct EmulatedStore {
     store: Box<dyn Store>,
     device: EmulatedDevice,
-    /// Writes in the order in which they end: when, and whether the store below has ended it, and how.
+    /// Writes in the order they end: when, and whether the store below has ended it, and how.
     under_way: VecDeque<(WriteTicket, Instant, Option<io::Result<()>>)>,
 }
 
@@ -113,7 +113,7 @@ impl Store for EmulatedStore {
     }
 
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
-        // What the store below takes to begin is part of the device's time.
+        // The time that the store below takes to begin is part of the device's time.
         let start = Instant::now();
         // SAFETY: as the caller promises.
         let ticket = unsafe { self.store.start_write(pages) }?;

@@ -34,7 +34,7 @@ pub enum StoreError {
     ManyNames {
         /// The swap file.
         path: PathBuf,
-        /// How many names it has.
+        /// The number of names it has.
         names: u64,
     },
     /// The file belongs to another user, who could read the memory of the programs.

@@ -20,7 +20,7 @@ pub enum WriteFault {
     },
 }
 
-/// What goes wrong in the [stores](FaultyStore) that were made with it; clones are the same script.
+/// The script of failures for [stores](FaultyStore) made with it; clones share it.
 ///
 /// Operations are counted from the call on; the next one of its kind is number 1.
 #[derive(Clone, Debug, Default)]

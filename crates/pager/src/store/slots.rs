@@ -2,14 +2,14 @@
 
 use super::Slot;
 
-/// How many runs of free slots a search for a long one examines before it gives up.
+/// The number of runs of free slots that a search for a long one examines before it gives up.
 const RUNS_LOOKED_AT: usize = 64;
 
 /// Bits of a word of the bitmap.
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// The slots of a store, given out next-fit: a search begins where the last one ended, so that pages written one
-/// after the other lie side by side, and a slot stays unused as long as possible before it is used again.
+/// The slots of a store, allocated next-fit: a search begins where the last one ended. So pages written one after the
+/// other lie side by side, and a slot stays unused as long as possible.
 #[derive(Debug, Default)]
 pub(super) struct SlotTable {
     /// Owners of each slot; a slot without an owner is free.

@@ -5,12 +5,12 @@
 //! content: consecutive slots are written in one operation.
 //!
 //! The new space is reserved, not written. On ext4 the first write into reserved blocks takes longer, since it ends
-//! with a transaction (16 pages: 150 µs instead of 100), but writing zeros first costs more in total: 64 MiB in writes
-//! of 16 pages took 0.07–0.14 s when reserved and 0.13–0.21 s after zeros, with half as many bytes written.
+//! with a transaction (16 pages: 150 µs instead of 100). Writing zeros first costs more in total: 64 MiB in writes of
+//! 16 pages took 0.07–0.14 s when reserved and 0.13–0.21 s after zeros.
 //!
 //! The kernel protects its own swap files from all other access; this one is an ordinary file. So a checksum of each
-//! page is kept in memory, and a read that does not return what was written fails: a file that has been truncated and
-//! then written beyond its end has holes, which would read as zeros without an error.
+//! page is kept in memory, and a read that does not return the written content fails. Without it, the holes of a
+//! truncated file would read as zeros.
 
 mod ring;
 
@@ -113,8 +113,8 @@ impl SwapFile {
         &self.0.path
     }
 
-    /// Whether reads and writes bypass the page cache (`O_DIRECT`). If the file system does not support that, the
-    /// kernel keeps copies of swapped pages in memory, which no budget of frames counts: a report must say so.
+    /// Returns whether reads and writes bypass the page cache (`O_DIRECT`). If the file system does not support that,
+    /// the kernel keeps copies of swapped pages in memory, which no budget of frames counts: a report must say so.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.0.is_direct
@@ -147,7 +147,7 @@ impl SwapFile {
     ///
     /// # Safety
     ///
-    /// The pages are readable. One that changes meanwhile must not be read from its slot later.
+    /// The pages are readable. One that changes during the write must not be read from its slot later.
     unsafe fn remember(&self, pages: &[(Slot, PageAddress)]) {
         let mut checksums = self.checksums();
         for &(slot, page) in pages {
@@ -160,7 +160,7 @@ impl SwapFile {
         }
     }
 
-    /// Whether the page that was read is the one that was last written to the slot.
+    /// Returns whether the page that was read is the one that was last written to the slot.
     ///
     /// # Safety
     ///
@@ -290,7 +290,7 @@ fn offset_of(slot: usize) -> u64 {
     HEADER_BYTES + slot as u64 * PAGE_BYTES as u64
 }
 
-/// How many slots a file of `limit_bytes` has; without a limit, as many as there are slot numbers.
+/// The number of slots of a file of `limit_bytes`; without a limit, as many as there are slot numbers.
 fn limit_in_slots(limit_bytes: Option<u64>) -> Result<usize, StoreError> {
     let Some(limit_bytes) = limit_bytes else { return Ok(u32::MAX as usize) };
     let least_bytes = offset_of(1);
@@ -375,7 +375,7 @@ fn check_is_private(file: &File, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Whether `path` is still the name of `file`.
+/// Returns whether `path` is still the name of `file`.
 fn is_same_file(file: &File, path: &Path) -> io::Result<bool> {
     let opened = file.metadata()?;
     match std::fs::metadata(path) {

@@ -31,9 +31,9 @@ pub struct Mmu {
     /// Sensed bits: whether a translation that comes back forbids writes.
     is_protected: Vec<bool>,
     is_sensed: bool,
-    /// Whether a write that is forbidden goes on, and lifts the protection.
+    /// True if a write that is forbidden goes on, and lifts the protection.
     shows_writes: bool,
-    /// Whether translations are dropped as soon as that is ordered.
+    /// True if translations are dropped as soon as that is ordered.
     drops_at_once: bool,
     /// Translations that are to be dropped and still work.
     unmapping: Vec<PageId>,
@@ -117,7 +117,7 @@ impl ModelMemory {
         self.mmu().is_sensed.then(|| Box::new(ModelTranslations(memory)) as Box<dyn Translations>)
     }
 
-    /// Whether the program can do this without a fault that the pager is to answer.
+    /// Returns whether the program can do this without a fault that the pager is to answer.
     pub fn allows(&self, page: PageId, op: Op) -> bool {
         let mut mmu = self.mmu();
         let index = page.index();

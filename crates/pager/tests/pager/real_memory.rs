@@ -110,7 +110,7 @@ fn policies_and_sources() -> impl Iterator<Item = (String, Bits)> {
     policies().into_iter().flat_map(|policy| SOURCES.map(|bits| (policy.clone(), bits)))
 }
 
-/// How many frames there are, and how many others for writes under way and for pages read ahead.
+/// The number of frames, and how many others for writes under way and for pages read ahead.
 struct Shares {
     frames: u32,
     reserve: u32,

@@ -10,7 +10,7 @@ use crate::real_memory::{is_refused, numbers};
 
 const PAGE_BYTES: u64 = 4096;
 
-/// How many objects there are, one in each page.
+/// The number of objects, one in each page.
 const OBJECTS: u32 = 1000;
 
 /// Pages behind the objects for an array of words.
@@ -26,10 +26,10 @@ fn shuffled(count: u32) -> Vec<u32> {
 /// How the words of the array are arranged.
 #[derive(Clone, Copy)]
 struct Array {
-    /// How many words there are for each object; the first is a pointer.
+    /// The number of words for each object; the first is a pointer.
     words: u32,
     is_downwards: bool,
-    /// Whether they are pointers, and not only numbers.
+    /// True if they are pointers, and not only numbers.
     has_pointers: bool,
 }
 

@@ -15,7 +15,7 @@ use crate::parameters::{self, Settings, SettingsError, Value};
 /// A write buffer of the catalog: its description, and how to build it.
 pub(crate) trait Cataloged: Sized {
     const DESCRIPTION: Description;
-    /// Whether it has NVM beside its DRAM, and so a `dram_share` and at least two pages.
+    /// True if it has NVM beside its DRAM, and so a `dram_share` and at least two pages.
     const IS_HYBRID: bool = false;
     fn build(settings: &Settings, size: BufferSize) -> Self;
 }
@@ -25,7 +25,7 @@ pub(crate) trait Cataloged: Sized {
 pub struct BufferEntry {
     /// What the buffer's file says of it.
     pub description: Description,
-    /// Whether it has NVM beside its DRAM.
+    /// True if it has NVM beside its DRAM.
     pub is_hybrid: bool,
 }
 
@@ -46,7 +46,7 @@ pub trait Visitor {
 
 macro_rules! catalog {
     ($($buffer:ty;)*) => {
-        /// All write buffers, in the order in which they are listed.
+        /// All write buffers, in the order they are listed.
         pub static BUFFERS: &[BufferEntry] = &[
             $(BufferEntry {
                 description: <$buffer as Cataloged>::DESCRIPTION,
@@ -136,7 +136,7 @@ impl BufferSpec {
         BufferSpec { written, entry: &NONE, total: None, given: Vec::new() }
     }
 
-    /// Whether it is no buffer, and so has no size.
+    /// Returns whether it is not a buffer, and so has no size.
     pub fn is_none(&self) -> bool {
         core::ptr::eq(self.entry, &NONE)
     }

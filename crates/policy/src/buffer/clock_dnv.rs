@@ -166,7 +166,7 @@ impl ClockDnv {
         }
     }
 
-    /// Whether `page` has left NVM on its way to DRAM.
+    /// Returns whether `page` has left NVM on its way to DRAM.
     fn is_being_promoted(&self, page: LogicalPage) -> bool {
         self.moving == Some(page) && self.modes.nvm_write_hit == NvmWriteHit::Promote
     }

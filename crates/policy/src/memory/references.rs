@@ -1,4 +1,4 @@
-//! References to pages in memory: the bits that they set, and what a policy is told of them.
+//! References to pages in memory: the bits that they set, and what a policy learns of them.
 
 use super::Memory;
 use crate::page::{AccessDriven, BitDriven};
@@ -32,8 +32,8 @@ impl<P: BitDriven> Memory<P> {
         self.frames.set(frame, Self::HIT_MASKS[run & 7]);
     }
 
-    /// A reference by a call to a page in memory. It sets the bits as one to memory does, unless the policy
-    /// [is told of calls](BitDriven::SEES_CALLS).
+    /// A reference by a call to a page in memory. It sets the bits as one to memory does, unless the policy [learns of
+    /// calls](BitDriven::SEES_CALLS).
     #[inline]
     pub fn call(&mut self, op: Op, frame: Frame) {
         if !P::SEES_CALLS {

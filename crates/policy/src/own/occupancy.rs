@@ -69,7 +69,7 @@ impl Occupancy {
         self.places[frame.index()] = Place::Free;
     }
 
-    /// Where it is, in words, for a policy that is told of hits or not.
+    /// Where it is, in words, for a policy that learns of hits or not.
     pub fn in_words(&self, is_told_of_hits: bool) -> String {
         let (word, number) = match is_told_of_hits {
             true => ("reference", self.faults + self.hits),

@@ -1,8 +1,8 @@
 //! # 2Q: two queues
 //!
-//! **What it keeps.** `A1in`, a FIFO queue of recently loaded pages; `A1out`, the ghosts of pages that left
-//! `A1in`, in the order in which they left; `Am`, an LRU list of pages that came back while they were in
-//! `A1out`. Shown by these names, each from the oldest or LRU end.
+//! **What it keeps.** `A1in`, a FIFO queue of recently loaded pages; `A1out`, the ghosts of pages that left `A1in`, in
+//! the order they left; `Am`, an LRU list of pages that came back while they were in `A1out`. Shown by these names,
+//! each from the oldest or LRU end.
 //!
 //! **Victim.** If `|A1in| > Kin`, the oldest page of `A1in`, which becomes the newest ghost of `A1out`; else
 //! the LRU page of `Am`, which is forgotten. If the chosen list is empty, the victim is taken from the other

@@ -5,11 +5,11 @@
 //! of `W1` and `W2` at once. Each has a ghost list, `R'`, `W1'` and `W2'`, and a desired size. A read bit and
 //! a write bit per page.
 //!
-//! **Victim.** `RECLAIM` takes the area with the largest ratio of current to desired size (ties: `R`, `W1`,
-//! `W2`). From `R`: the page under the hand goes to `W1` if its write bit is set and it is in no write area;
-//! if its read bit is set it goes to the tail of `R`, else it leaves `R` for `R'`. From `W1` and `W2` likewise
-//! with the roles exchanged, and a page whose write bit is set goes to the tail of `W2`. A page that has
-//! left all areas leaves memory; until one does, `RECLAIM` is called again.
+//! **Victim.** `RECLAIM` takes the area with the largest ratio of current to desired size (ties: `R`, `W1`, `W2`). From
+//! `R`: the page under the hand goes to `W1` if its write bit is set and it is in no write area; if its read bit is set
+//! it goes to the tail of `R`, else it leaves `R` for `R'`. From `W1` and `W2` in the same way with the roles
+//! exchanged, and a page whose write bit is set goes to the tail of `W2`. A page that has left all areas leaves memory;
+//! until one does, `RECLAIM` is called again.
 //!
 //! **On a write.** A hit sets the write bit. A write fault goes to `W1`, or to `W2` if the page is in `W1'` or
 //! `W2'`, which also enlarges the desired size of `W1` or `W2` by 1 and shrinks that of `R` by 1. A read fault

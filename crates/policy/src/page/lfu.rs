@@ -1,9 +1,9 @@
 //! # LFU: least frequently used
 //!
-//! **What it keeps.** For each page in memory, how often it has been referenced since it was loaded, including
-//! the fault: 1 when it is loaded, one more with each hit, without limit. The count of a page that leaves is
-//! forgotten. Shown: `by_count`, all pages in the order in which they would leave, and `first_of_count`,
-//! those whose count differs from that of the page before.
+//! **What it keeps.** For each page in memory, how often it has been referenced since it was loaded, including the
+//! fault: 1 when it is loaded, one more with each hit, without limit. The count of a page that leaves is forgotten.
+//! Shown: `by_count`, all pages in the order they would leave, and `first_of_count`, those whose count differs from
+//! that of the page before.
 //!
 //! **Victim.** The page with the smallest count; among pages with that count, the least recently referenced
 //! one.

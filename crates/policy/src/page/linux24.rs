@@ -197,7 +197,7 @@ impl Linux24 {
         self.frame_of_page[page.index()] = Frame::NONE;
     }
 
-    /// Whether the page differs from the backing store after the steps of this call.
+    /// Returns whether the page differs from the backing store after the steps of this call.
     fn is_dirty<F: Frames>(&self, frame: Frame, frames: &F) -> bool {
         frames.is_dirty(frame) && self.written_by_call[frame.index()] != self.calls
     }

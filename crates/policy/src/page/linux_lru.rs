@@ -201,7 +201,7 @@ impl LinuxLru {
         }
     }
 
-    /// Whether a page comes back so soon that it would have stayed in larger lists of its kind.
+    /// Returns whether a page comes back so soon that it would have stayed in larger lists of its kind.
     fn is_refault(&self, page: PageId, kind: PageKind) -> bool {
         let [anonymous, file] = &self.lists;
         let other = if kind == PageKind::File { anonymous } else { file };

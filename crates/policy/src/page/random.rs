@@ -1,8 +1,8 @@
 //! # RANDOM: any page, with equal chances
 //!
-//! **What it keeps.** A generator of pseudo-random numbers, and how many frames there are. Frames are
-//! numbered from 0 in the order in which they are first filled, and a new page takes its victim's frame (of several
-//! free frames, the one that became free last). Shown: `frames`, the pages in this order.
+//! **What it keeps.** A generator of pseudo-random numbers, and how many frames there are. Frames are numbered from 0
+//! in the order they are first filled, and a new page takes its victim's frame (of several free frames, the one that
+//! became free last). Shown: `frames`, the pages in this order.
 //!
 //! **Victim.** One number is drawn per victim: the page in frame `floor(n * S / 2^32)`, where `n` is the
 //! upper half of the 64-bit number and `S` the number of frames. A pinned page there, or a free frame, is

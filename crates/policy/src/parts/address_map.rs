@@ -32,7 +32,7 @@ impl AddressMap {
         self.len
     }
 
-    /// How many neighbourhoods ever had a key.
+    /// The number of neighbourhoods ever that had a key.
     #[inline]
     pub(crate) fn neighbourhoods(&self) -> usize {
         self.tables.len() - 1

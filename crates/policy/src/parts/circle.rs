@@ -254,7 +254,7 @@ impl<T: Listed> Circle<T> {
         self.count_lost(part, before);
     }
 
-    /// Whether `entry` is marked.
+    /// Returns whether `entry` is marked.
     pub(crate) fn is_marked(&self, entry: T) -> bool {
         let (part, at) = split(self.places[entry.index()]);
         self.parts[part].marked >> at & 1 == 1

@@ -73,7 +73,7 @@ impl FrequencySketch {
         }
     }
 
-    /// Whether the page was here before in this sample; always without a doorkeeper.
+    /// Returns whether the page was here before in this sample; always without a doorkeeper.
     fn passes_doorkeeper(&mut self, counters: &[u64]) -> bool {
         let Some(bits) = &mut self.doorkeeper else { return true };
         let mut known = true;

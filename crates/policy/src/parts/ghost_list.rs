@@ -25,8 +25,8 @@ const REMOVED: PageId = PageId(u32::MAX);
 /// per word and page of the footprint and on average 8, at most 16, per ghost that was ever remembered at the same time.
 #[derive(Clone, Debug)]
 pub(crate) struct GhostLists<const WORDS: usize, const LISTS: usize> {
-    /// Each word has a list's number and when the page left, counted from 1. The page is no ghost, and has been dropped, if
-    /// that is older than the list's oldest ghost.
+    /// Each word has a list's number and when the page left, counted from 1. The page is not a ghost, and has been
+    /// dropped, if that is older than the list's oldest ghost.
     words_of_page: Vec<[u32; WORDS]>,
     /// The words of the last list, if it shares none.
     words_of_last_list: Vec<u32>,
@@ -62,7 +62,7 @@ impl Ring {
         turn as usize & (self.places.len() - 1)
     }
 
-    /// Whether a page with this word is in this list, and has not been dropped since it was remembered.
+    /// Returns whether a page with this word is in this list, and has not been dropped since it was remembered.
     #[inline]
     fn reaches(&self, list: usize, word: u32) -> bool {
         // A word of another list is far off.
@@ -125,7 +125,7 @@ impl<const WORDS: usize, const LISTS: usize> GhostLists<WORDS, LISTS> {
         self
     }
 
-    /// Pages are numbered below `pages` from now on, more than before; the new ones are no ghosts.
+    /// Pages are numbered below `pages` from now on, more than before; the new ones are not ghosts.
     pub(crate) fn take_more(&mut self, pages: u32) {
         self.words_of_page.resize(pages as usize, [NONE; WORDS]);
         if !self.words_of_last_list.is_empty() {

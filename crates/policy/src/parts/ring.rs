@@ -47,7 +47,7 @@ impl FrameRing {
         self.frames
     }
 
-    /// Whether every frame holds a page.
+    /// Returns whether every frame holds a page.
     #[inline]
     pub(crate) fn is_whole(&self) -> bool {
         self.empty == 0

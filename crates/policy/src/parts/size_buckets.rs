@@ -35,7 +35,7 @@ impl SizeBuckets {
         }
     }
 
-    /// Whether `block` is listed.
+    /// Returns whether `block` is listed.
     pub(crate) fn contains(&self, block: BlockSlot) -> bool {
         self.listings.get(block.index()).is_some_and(|listing| listing.pages > 0)
     }

@@ -50,7 +50,7 @@ pub trait Visitor {
 
 macro_rules! catalog {
     ($($policy:ty;)*) => {
-        /// All policies that are made for two tiers, in the order in which they are listed.
+        /// All policies that are made for two tiers, in the order they are listed.
         pub static TIER_POLICIES: &[Description] =
             &[$(<$policy as Cataloged>::DESCRIPTION,)* fixed::DESCRIPTION];
 

@@ -8,8 +8,9 @@
 //!
 //! **On a write.** As on a read.
 //!
-//! **Parameters.** `sample`: every so many references one is sampled (default 7). `adapt`: samples after which the thresholds are
-//! set anew (500). `cool`: samples after which all counts are halved (10000). `migrate`: references between two migrations (1000).
+//! **Parameters.** `sample`: every so many references one is sampled (default 7). `adapt`: samples after which the
+//! thresholds are set again (500). `cool`: samples after which all counts are halved (10000). `migrate`: references
+//! between two migrations (1000).
 //!
 //! **Cost per hit and per victim.** Constant per reference; a migration that can move pages looks at all of them, and so does a
 //! halving. 5 bytes per page.

@@ -9,7 +9,7 @@ use super::Tier;
 pub struct Wanted {
     /// Where.
     pub tier: Tier,
-    /// Whether another page makes room there; else the other tier is taken if only that has room.
+    /// True if another page makes room there; else the other tier is taken if only that has room.
     pub makes_room: bool,
 }
 

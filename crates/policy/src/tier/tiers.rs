@@ -30,7 +30,7 @@ pub struct TierSizes {
     pub pages: u32,
     /// Where pages go that are in neither tier.
     pub placement: Placement,
-    /// Whether a promoted page keeps its slow frame as a shadow.
+    /// True if a promoted page keeps its slow frame as a shadow.
     pub keeps_shadows: bool,
     /// The most promotions until [`Tiers::renew_limit`]; no limit if `None`.
     pub most_promotions: Option<u64>,
@@ -172,7 +172,7 @@ impl<M: Movements> Tiers<M> {
         self.slow_pages_peak
     }
 
-    /// What is told of moves.
+    /// What learns of moves.
     pub fn movements(&mut self) -> &mut M {
         &mut self.movements
     }

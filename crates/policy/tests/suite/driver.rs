@@ -28,7 +28,7 @@ pub struct Reference {
     pub op: Op,
     pub cause: Cause,
     pub kind: PageKind,
-    /// Whether a miss reads the page.
+    /// True if a miss reads the page.
     pub fetched: bool,
 }
 
@@ -81,7 +81,7 @@ pub trait Driven {
     /// The values by which the policy adapts.
     fn gauges(&self) -> Vec<(&'static str, f64)>;
 
-    /// Whether a page must leave before the next one is loaded.
+    /// Returns whether a page must leave before the next one is loaded.
     fn is_full(&self) -> bool;
     /// A page leaves although frames may be free.
     fn evict(&mut self, incoming: u32) -> Event;
@@ -186,7 +186,7 @@ struct Machine<P, T> {
     memory: Memory<P>,
     told: T,
     references: u64,
-    /// Whether a period that has ended is told with the next miss only.
+    /// True if a period that has ended is told with the next miss only.
     periods_end_with_misses: bool,
     period_has_ended: bool,
     /// Pages that were written while a victim was asked for, before the reference that needs its frame.
@@ -429,7 +429,7 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
     }
 }
 
-/// Whether two states are the same, numbers to twelve digits: both round the same exact rational.
+/// Returns whether two states are the same, numbers to twelve digits: both round the same exact rational.
 pub fn same_state(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {

@@ -97,7 +97,7 @@ impl Modelled {
         assert_eq!(BTreeSet::from_iter(pinned), self.pinned, "the pinned pages");
     }
 
-    /// Whether a reference to `page` makes another page leave.
+    /// Returns whether a reference to `page` makes another page leave.
     pub fn needs_room_for(&self, page: u32) -> bool {
         assert_eq!(self.driven.is_full(), self.resident.len() == self.frames, "memory is full");
         self.driven.is_full() && !self.resident.contains_key(&page)

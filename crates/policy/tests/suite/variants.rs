@@ -28,7 +28,7 @@ pub fn policy_name(variant: &str) -> &str {
     variant.split_once(':').map_or(variant, |(name, _)| name)
 }
 
-/// Whether the policy is a kernel, which may make more pages leave than frames are needed.
+/// Returns whether the policy is a kernel, which may make more pages leave than frames are needed.
 pub fn reclaims_in_batches(variant: &str) -> bool {
     policy_name(variant).starts_with("linux")
 }
@@ -61,8 +61,7 @@ fn of(entry: &Entry) -> Vec<String> {
     variants
 }
 
-/// Whether two parameters are tried together: one of them switches something, and neither rules out the
-/// other.
+/// Returns whether two parameters are tried together: one of them switches something, and neither rules out the other.
 fn combine(first: &Parameter, second: &Parameter) -> bool {
     let switches =
         |parameter: &Parameter| matches!(parameter.domain, Domain::Choice(_) | Domain::Flag);

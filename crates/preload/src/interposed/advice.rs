@@ -14,13 +14,13 @@ use crate::system::{self, ErrorNumber, Result};
 /// The most parts that the kernel takes.
 const MOST_PARTS: usize = 1024;
 
-/// Whether this advice says that the contents of private anonymous memory are no longer needed.
+/// Returns whether this advice says that the contents of private anonymous memory are no longer needed.
 fn forgets(advice: c_int) -> bool {
     matches!(advice, libc::MADV_DONTNEED | libc::MADV_DONTNEED_LOCKED | libc::MADV_FREE)
 }
 
-/// Whether nothing has to be done for this advice: how memory will be used, how its pages are best kept, and what is true of
-/// paged memory already. Every fork copies it, and no core dump contains it.
+/// Returns whether nothing has to be done for this advice: how memory will be used, how its pages are best kept, and
+/// what is true of paged memory already. Every fork copies it, and no core dump contains it.
 fn is_kept_anyway(advice: c_int) -> bool {
     matches!(
         advice,

@@ -1,6 +1,6 @@
-//! Reads past the page cache (`O_DIRECT`) that complete behind the program's back: there is no moment at which their bytes could
-//! be copied into paged memory. So the kernel's (`io_submit`) and the C library's own (`aio_read`) are refused there, and of
-//! io_uring programs are told that this kernel does not have it.
+//! Reads past the page cache (`O_DIRECT`) that complete behind the program's back: there is no moment at which their
+//! bytes could be copied into paged memory. So the kernel's (`io_submit`) and the C library's own (`aio_read`) are
+//! refused there, and io_uring answers as in a kernel without it.
 
 use core::ffi::{c_int, c_long};
 use core::mem::transmute;
@@ -214,7 +214,7 @@ unsafe extern "C" fn io_uring_setup(entries: usize, parameters: usize) -> c_int 
     unsafe { ring_of_library(&NEXT, [entries, parameters, 0, 0, 0]) }
 }
 
-/// Whether this is a read of a device into paged memory.
+/// Returns whether this is a read of a device into paged memory.
 ///
 /// # Safety
 /// As the program promises, a request lies there.

@@ -1,5 +1,5 @@
-//! `malloc` and its family. The C library's own small blocks stay outside of the paged memory (see `libraries`); blocks
-//! are told apart by their addresses, so that each can be freed by the heap that it came from.
+//! `malloc` and its family. The C library's own small blocks stay outside of the paged memory (see `libraries`); the
+//! address of a block says which heap it came from and must be freed by.
 
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
@@ -30,7 +30,7 @@ fn is_paged(bytes: usize, caller: usize) -> bool {
         && (bytes > LARGEST_OWN_BLOCK_BYTES || !libraries::is_c_library(caller))
 }
 
-/// A block of so many bytes, or `ENOMEM`.
+/// A block of this size, or `ENOMEM`.
 fn or_no_memory(block: *mut u8, bytes: usize) -> *mut c_void {
     if block.is_null() {
         memory::say_full(bytes, false);

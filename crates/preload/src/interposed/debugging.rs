@@ -1,4 +1,4 @@
-//! `ptrace`, by which debuggers read and write the memory of programs that are stopped.
+//! `ptrace`: debuggers read and write the memory of stopped programs with it.
 //!
 //! On this way the kernel does not wait for a page that is swapped out: the call fails with `EIO`. `process_vm_readv` and
 //! `process_vm_writev` wait for it, so that the word is read or written by them.
@@ -9,7 +9,7 @@ use libc::iovec;
 
 use crate::system::{self, ErrorNumber, set_errno};
 
-/// `ptrace`. The C library's takes any number of arguments, of which these are used, in the same registers.
+/// `ptrace`. The C library's takes any number of arguments and uses these, in the same registers.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ptrace(
     request: c_int,
@@ -54,8 +54,7 @@ unsafe extern "C" fn ptrace(
 
 /// Moves one word from or to the memory of another process; `None` if it could not.
 ///
-/// # Safety
-/// As for `process_vm_readv` and `process_vm_writev`, of which `number` is one.
+/// # Safety As for `process_vm_readv` and `process_vm_writev`; `number` names one of the two.
 unsafe fn of_process(
     number: c_long,
     process: c_int,

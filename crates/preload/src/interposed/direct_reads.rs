@@ -1,9 +1,8 @@
-//! Reads past the page cache (`O_DIRECT`). There a device writes into the memory itself, later, and does not look whether
-//! the page may still be written: what it writes into a page that the pager has written out meanwhile would be lost. So
-//! such a read goes to memory that is not paged, and its bytes are copied.
+//! Reads past the page cache (`O_DIRECT`). There a device writes into the memory itself, later, without checking that
+//! the page is still there. Bytes for a page that the pager has evicted would be lost. So such a read goes to unpaged
+//! memory, and its bytes are copied.
 //!
-//! Reads that complete behind the program's back have no moment at which they could be copied: see `asynchronous_reads`. Direct
-//! writes change no memory and are as always.
+//! Asynchronous reads cannot be copied: see `asynchronous_reads`. Direct writes change no memory and are as always.
 
 use core::ffi::{CStr, c_int, c_long, c_void};
 use core::mem::transmute;
@@ -215,7 +214,7 @@ unsafe extern "C" fn __read_chk(
     }
 }
 
-/// `pread`, likewise.
+/// `pread`, in the same way.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __pread_chk(
     descriptor: c_int,
@@ -233,7 +232,7 @@ unsafe extern "C" fn __pread_chk(
     }
 }
 
-/// `pread` with an offset of 64 bits, likewise.
+/// `pread` with an offset of 64 bits, in the same way.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __pread64_chk(
     descriptor: c_int,

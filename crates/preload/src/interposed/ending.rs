@@ -1,8 +1,8 @@
-//! What the pager is told when the program ends.
+//! What the pager learns when the program ends.
 
 use crate::attach;
 
-/// Tells the pager how much memory was not paged, which nobody can see afterwards.
+/// Reports how much memory was not paged; after the program's end it could not be seen any more.
 extern "C" fn tell_at_end() {
     attach::tell_unpaged();
 }

@@ -93,7 +93,7 @@ pub(super) unsafe extern "C" fn mmap(
         if let Some(address) = mapped {
             return address as *mut c_void;
         }
-        // What is not to be reserved is hardly used: sparse tables, and shadows of the whole address space.
+        // Programs hardly use memory that they do not reserve: sparse tables, and shadows of the whole address space.
         let is_sparse = flags & libc::MAP_NORESERVE != 0 && bytes > memory::total_bytes();
         memory::say_full(bytes, is_sparse);
         if !is_sparse {

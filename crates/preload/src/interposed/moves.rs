@@ -104,7 +104,7 @@ impl Remap {
     unsafe fn carry_out(self) -> Result<usize> {
         let is_from_memory = is_in_memory(self.address, self.bytes)?;
         let mapped = address_space::mapped(self.address, self.bytes)?;
-        // Where nothing is known, this is what mappings have that come from the paged memory.
+        // The default: the protection of mappings from the paged memory.
         let mapped = mapped.unwrap_or(Mapped {
             protection: READ_AND_WRITE,
             is_private_and_anonymous: is_from_memory,

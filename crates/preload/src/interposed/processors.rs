@@ -1,5 +1,5 @@
-//! What programs ask and say about the processors on which they may run. While a thread takes turns with the pager, it is
-//! held on the pager's processor. The program does not see that, and its own choice stands.
+//! Calls about the processors that a thread may run on. While a thread takes turns with the pager, it is held on the
+//! pager's processor. The program does not see that, and its own choice stands.
 
 use core::ffi::{CStr, c_int, c_long, c_ulong};
 use core::mem::transmute;

@@ -11,7 +11,7 @@ use super::{advice, descriptors, mappings, moves, processors, threads};
 use crate::attach;
 use crate::system;
 
-/// The calls of which there is an interposed function. Every other one goes to the kernel as it is.
+/// The calls that have an interposed function. Every other one goes to the kernel as it is.
 const INTERPOSED: [c_long; 28] = [
     libc::SYS_read,
     libc::SYS_pread64,

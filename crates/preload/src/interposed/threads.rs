@@ -1,6 +1,6 @@
-//! How threads begin and end. When a thread ends, the kernel writes to the robust mutexes that it holds, so that the next one is
-//! told. It does not wait for a page then, and gives up at the first that is not there. So these pages are touched last of
-//! all, by a destructor of thread-specific data, for which each thread is given some when it begins.
+//! Begins and ends threads. When a thread ends, the kernel marks the robust mutexes that it holds, so that the next
+//! owner notices. The kernel does not wait for a page then, and gives up at the first that is missing. So a destructor
+//! of thread-specific data touches these pages last of all.
 
 use core::arch::{asm, naked_asm};
 use core::cell::UnsafeCell;
@@ -87,7 +87,7 @@ unsafe extern "C" fn touch_robust_mutexes_again(_: *mut c_void) {
     }
 }
 
-/// How `struct robust_list_head` begins, which each thread has shown to the kernel.
+/// The beginning of `struct robust_list_head`, which each thread has shown to the kernel.
 #[repr(C)]
 struct RobustMutexes {
     /// The first one's link; the last one's leads back here. The lowest bit is not part of the address.
@@ -136,7 +136,7 @@ pub(super) fn touch_robust_mutexes() -> bool {
     mutexes.first & !1 != end || mutexes.pending != 0
 }
 
-/// Has a function of the C library make a thread, which begins as those do that are told of their ends.
+/// Has a function of the C library make a thread, which begins like threads whose ends are noticed.
 ///
 /// # Safety
 /// `make` calls the C library's function of this name, with a function and its argument, and returns 0 if there is a thread.

@@ -14,7 +14,7 @@ const FIRST_BLOCK_BYTES: usize = 128 * 1024;
 /// should not be forgotten and filled with zeros each time.
 const LARGEST_LIMIT_BYTES: usize = 32 * 1024 * 1024;
 
-/// What every block is aligned to.
+/// The alignment of every block.
 pub const ALIGNMENT_BYTES: usize = 16;
 
 /// Bytes before a block of dlmalloc that hold its size; the lowest bits of the size are flags.

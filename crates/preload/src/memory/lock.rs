@@ -1,5 +1,5 @@
-//! The lock of the memory. Its word tells who holds it from the moment in which it is taken, so that a signal handler which
-//! interrupts the holder can be told from another thread: it must not wait for itself.
+//! The lock of the memory. Its word names the holder from the first moment. So a signal handler that interrupts the
+//! holder knows that it must not wait for itself.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ pub(super) struct Lock(AtomicU64);
 const IS_AWAITED: u64 = 1;
 
 impl Lock {
-    /// A lock that nobody holds.
+    /// A free lock.
     pub(super) const fn new() -> Lock {
         Lock(AtomicU64::new(0))
     }
@@ -48,7 +48,7 @@ impl Lock {
         }
     }
 
-    /// Gives the lock back; also in a child that was forked meanwhile.
+    /// Releases the lock, also in a child that was forked under it.
     #[inline]
     pub(super) fn give_back(&self) {
         if self.0.swap(0, Ordering::Release) & IS_AWAITED != 0 {

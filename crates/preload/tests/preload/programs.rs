@@ -575,7 +575,7 @@ fn a_program_in_a_sandbox_forks_and_starts_others_unpaged_and_says_so() {
     }
 }
 
-/// What was read-only could be written in a forked child, and what was closed could be read.
+/// A forked child could write read-only pages and read closed ones.
 #[test]
 fn forked_children_have_the_protection_of_their_parents_memory() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -119,7 +119,7 @@ impl Socket {
     }
 }
 
-/// What holds up faults while the memory is frozen.
+/// Holds up faults while the memory is frozen.
 #[derive(Default)]
 struct Freeze {
     frozen: bool,
@@ -135,7 +135,7 @@ struct ProgramMemory {
     bytes: usize,
     freeze: Mutex<Freeze>,
     thawed: Condvar,
-    /// How many faults have been served.
+    /// The number of faults that have been served.
     faults: AtomicU64,
     ended: AtomicBool,
 }

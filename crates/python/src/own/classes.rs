@@ -38,7 +38,7 @@ struct Registered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Given {
-    /// A number of frames or pages, which is no parameter.
+    /// A number of frames or pages, which is not a parameter.
     Frames,
     Pages,
     Count,

@@ -17,7 +17,7 @@ pub(super) enum Access<'a> {
 pub(super) struct Call<'a, 'p> {
     pub(super) access: Access<'a>,
     pub(super) occupancy: &'p Occupancy,
-    /// Whether a victim is chosen: then pages may be asked to be written.
+    /// True if a victim is chosen: then pages may be asked to be written.
     pub(super) is_choice: bool,
 }
 

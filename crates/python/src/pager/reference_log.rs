@@ -12,7 +12,7 @@ use clockhand_trace::{OptionalColumns, ParquetWriter, Request, TraceError};
 /// Records that are handed to the writer at once.
 const BATCH_REQUESTS: usize = 1 << 16;
 
-/// Writes what several pagers see to one trace, in the order in which they see it, each as a stream of its own.
+/// Writes what several pagers see to one trace, in the order they see it, each as a stream of its own.
 ///
 /// The file is written by a thread of its own, so that faults do not wait for it.
 pub struct ReferenceLog {

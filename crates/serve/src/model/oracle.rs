@@ -51,7 +51,7 @@ impl Oracle {
         *self.history[sector].last().expect("it was zero at first")
     }
 
-    /// Whether `sector` may read as `value`, given what was covered.
+    /// Returns whether `sector` may read as `value`, given what was covered.
     pub(super) fn allows(&self, sector: usize, value: u64, covered: &[usize]) -> bool {
         let covered = covered.get(sector).copied().unwrap_or(0);
         self.history[sector][covered..].contains(&value)

@@ -57,9 +57,9 @@ pub struct Offer {
     pub bytes: u64,
     /// Bytes of a page: the preferred block size.
     pub page_bytes: u32,
-    /// Whether it can only be read.
+    /// True if it can only be read.
     pub is_read_only: bool,
-    /// Whether there has to be TLS before anything else.
+    /// True if there has to be TLS before anything else.
     pub needs_tls: bool,
 }
 
@@ -69,7 +69,7 @@ pub type Contexts = Vec<(u32, StatusKind)>;
 /// What was agreed on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreed {
-    /// Whether answers are structured.
+    /// True if answers are structured.
     pub structured: bool,
     /// The contexts of BLOCK_STATUS, by number.
     pub contexts: Contexts,
@@ -109,7 +109,7 @@ pub struct OptionHeader {
 }
 
 impl OptionHeader {
-    /// Reads a header; none if it is no option.
+    /// Reads a header; none if it is not an option.
     pub fn parse(bytes: &[u8; OPTION_HEADER_BYTES]) -> Option<OptionHeader> {
         let mut input = Input(bytes);
         (input.take(8)? == OPTION_MAGIC).then_some(())?;
@@ -319,7 +319,7 @@ impl Negotiation {
     }
 }
 
-/// Whether a query asks for this context; when listing, a namespace asks for all of its contexts.
+/// Returns whether a query asks for this context; when listing, a namespace asks for all of its contexts.
 fn is_asked(query: &[u8], context: &str, is_list: bool) -> bool {
     let is_namespace = query.ends_with(b":") && context.as_bytes().starts_with(query);
     query == context.as_bytes() || is_list && is_namespace

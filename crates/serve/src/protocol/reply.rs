@@ -13,7 +13,7 @@ const ERROR: u16 = 32_769;
 /// Appends answers in the form that the client negotiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replies {
-    /// Whether the client takes structured replies.
+    /// True if the client takes structured replies.
     pub structured: bool,
 }
 

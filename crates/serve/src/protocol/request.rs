@@ -46,7 +46,7 @@ pub enum Command {
 /// Why a connection is closed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// What came is no request.
+    /// What came is not a request.
     Magic,
     /// A WRITE has more bytes than are taken.
     Payload,
@@ -57,9 +57,9 @@ pub enum Broken {
 pub struct Export {
     /// Bytes.
     pub bytes: u64,
-    /// Whether it can only be read.
+    /// True if it can only be read.
     pub is_read_only: bool,
-    /// Whether the client negotiated contexts for BLOCK_STATUS.
+    /// True if the client negotiated contexts for BLOCK_STATUS.
     pub has_contexts: bool,
 }
 
@@ -89,12 +89,12 @@ impl Header {
         if self.command == 1 { self.bytes } else { 0 }
     }
 
-    /// Whether it is a READ, which is answered in its own form.
+    /// Returns whether it is a READ, which is answered in its own form.
     pub fn is_read(&self) -> bool {
         self.command == 0
     }
 
-    /// Whether it is a BLOCK_STATUS, which is answered in its own form.
+    /// Returns whether it is a BLOCK_STATUS, which is answered in its own form.
     pub fn is_block_status(&self) -> bool {
         self.command == 7
     }

@@ -36,7 +36,7 @@ impl SyncClock {
         self.durable = self.durable.max(stamp);
     }
 
-    /// Whether what was written at `stamp` is durable.
+    /// Returns whether what was written at `stamp` is durable.
     pub(super) fn is_durable(&self, stamp: u64) -> bool {
         stamp <= self.durable
     }

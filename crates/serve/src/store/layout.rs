@@ -121,7 +121,7 @@ impl Header {
         })
     }
 
-    /// Whether the bytes begin as those of a header do, whatever follows.
+    /// Returns whether the bytes begin as those of a header do, whatever follows.
     pub fn begins_like_one(bytes: &[u8]) -> bool {
         bytes.starts_with(&MAGIC)
     }

@@ -56,12 +56,12 @@ impl OnDisk {
         self.last.0
     }
 
-    /// Whether a version up to `seq` made an entry an old one that is left.
+    /// Returns whether a version up to `seq` made an entry an old one that is left.
     pub(super) fn superseded_by(&self, seq: u64) -> bool {
         self.superseded_since.is_some_and(|since| since <= seq)
     }
 
-    /// Whether a sync of the disk would make a newer version durable.
+    /// Returns whether a sync of the disk would make a newer version durable.
     pub(super) fn waits_for_sync(&self, clock: &SyncClock) -> bool {
         self.first.is_some_and(|(_, stamp)| !clock.is_durable(stamp))
     }

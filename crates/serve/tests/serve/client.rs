@@ -185,7 +185,7 @@ impl Client {
         self.request(FLUSH, 0, 0, 0)
     }
 
-    /// Whether the server has closed the connection.
+    /// Returns whether the server has closed the connection.
     pub fn is_closed(&mut self) -> bool {
         self.stream.read(&mut [0]).is_ok_and(|bytes| bytes == 0)
     }

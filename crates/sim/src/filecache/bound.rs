@@ -15,7 +15,7 @@ pub(super) struct Bound<'a> {
     future: Future<'a>,
     capacity: u32,
     references: u64,
-    /// How many blocks have how many references after their first.
+    /// The number of blocks that have how many references after their first.
     blocks_by_reuses: BTreeMap<u64, u64>,
     /// The most blocks of a record.
     most_blocks: u64,

@@ -131,7 +131,7 @@ impl BlockCosts {
         })
     }
 
-    /// Whether a request of several blocks costs less than one for each.
+    /// Returns whether a request of several blocks costs less than one for each.
     pub(super) fn have_set_up(&self) -> bool {
         let writes = self.writes == Writes::Cost && !self.write.setup_us.is_zero();
         writes || !self.read.setup_us.is_zero()

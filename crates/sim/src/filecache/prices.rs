@@ -67,7 +67,7 @@ impl Prices {
         Ok(Prices { cache_device, devices: resolved, at })
     }
 
-    /// Whether requests of several blocks cost less than one for each, on any device.
+    /// Returns whether requests of several blocks cost less than one for each, on any device.
     pub(super) fn have_set_up(&self) -> bool {
         self.at.iter().flat_map(|at| &at.devices).any(|device| device.costs.have_set_up())
     }

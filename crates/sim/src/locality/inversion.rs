@@ -21,7 +21,7 @@ struct Block {
 }
 
 impl Block {
-    /// Whether its mean count is below that of `later`.
+    /// Returns whether its mean count is below that of `later`.
     fn is_below(&self, later: &Block) -> bool {
         u128::from(self.references) * u128::from(later.ranks)
             < u128::from(later.references) * u128::from(self.ranks)

@@ -75,7 +75,7 @@ pub struct PageCacheOptions {
     pub flusher: Option<Flusher>,
     /// What is read ahead.
     pub read_ahead: ReadAhead,
-    /// Whether dirty pages are written when the trace ends.
+    /// True if dirty pages are written when the trace ends.
     pub flush_at_end: bool,
 }
 

@@ -67,7 +67,7 @@ impl SwapSlots {
         self.slot_of_page[page as usize].into()
     }
 
-    /// Whether what [`SwapSlots::around`] gives is a page and not a free slot.
+    /// Returns whether what [`SwapSlots::around`] gives is a page and not a free slot.
     pub(super) fn is_page(entry: u32) -> bool {
         entry != NONE
     }

@@ -17,7 +17,7 @@ const GROUP: usize = 5;
 /// well enough, and the look takes longer than it saves.
 const MISSES_PERCENT: u64 = 30;
 
-/// Whether records that come after `records`, of which `misses` missed, are better replayed in groups.
+/// Returns whether records that come after `records`, of which `misses` missed, are better replayed in groups.
 pub(super) fn gain_after(records: usize, misses: u64) -> bool {
     misses * 100 > records as u64 * MISSES_PERCENT
 }
@@ -33,9 +33,9 @@ macro_rules! by_outcome {
 }
 
 impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
-    /// Whether groups may gain at all. Policies whose records are looked up ahead, or whose hits take more than a few
-    /// instructions, do not wait for branches; observers and admissions go record by record. Policies with short hits are
-    /// told nothing [before a record](Told::before).
+    /// True if groups may gain at all. Policies whose records are looked up ahead, or whose hits take more than a few
+    /// instructions, do not wait for branches; observers and admissions go record by record. Policies with short hits
+    /// are told nothing [before a record](Told::before).
     pub(super) const GROUPS: bool =
         T::HITS_ARE_SHORT && !P::LOOKS_AHEAD && !O::OBSERVES && !A::HEARS_MISSES;
 

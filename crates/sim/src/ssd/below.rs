@@ -82,7 +82,7 @@ impl<B: WriteBuffer> Buffered<B> {
         Buffered { buffer, counts: BufferCounts::default() }
     }
 
-    /// A request that is no reference.
+    /// A request that is not a reference.
     pub(super) fn serve<D: Below>(&mut self, request: Request, below: &mut D) {
         self.make_room(request, below);
         let served = self.buffer.serve(request);

@@ -83,7 +83,7 @@ impl PageRange {
         PageRange { first: first as u32, pages_and_op: pages as u32 | op | stream }
     }
 
-    /// Whether the range before is of the same request.
+    /// Returns whether the range before is of the same request.
     pub(super) fn continues(self) -> bool {
         self.pages_and_op & CONTINUES != 0
     }

@@ -31,12 +31,12 @@ impl ByteRange {
         ByteRange { address: 0, bytes: 0, stream_and_op: op | stream }
     }
 
-    /// Whether it writes.
+    /// Returns whether it writes.
     pub(super) fn is_write(self) -> bool {
         self.stream_and_op & WRITES != 0
     }
 
-    /// Whether it must be persistent before it is answered.
+    /// Returns whether it must be persistent before it is answered.
     pub(super) fn is_forced(self) -> bool {
         self.stream_and_op & FORCES != 0
     }
@@ -179,7 +179,7 @@ impl RequestList {
     }
 }
 
-/// What a drive hears of an event that is no request.
+/// What a drive hears of an event that is not a request.
 fn told(event: &Event) -> Option<Told> {
     match event.action {
         Action::Sync | Action::SyncAll => Some(Told::Flush),
@@ -190,7 +190,7 @@ fn told(event: &Event) -> Option<Told> {
     }
 }
 
-/// Says which events the drive was told of, and which were left out.
+/// Says which events the drive learned of, and which were left out.
 fn note_events(report: &mut ReadReport) {
     let is_told = |&&(what, _): &&(&str, u64)| matches!(what, "syncs" | "discards");
     let listed = |events: Vec<&(&str, u64)>| {
@@ -212,7 +212,7 @@ fn note_events(report: &mut ReadReport) {
     }
 }
 
-/// Streams in the order in which they were met, until all are known.
+/// Streams in the order they were met, until all are known.
 #[derive(Default)]
 struct Streams {
     numbers: BTreeMap<u32, u32>,
@@ -291,7 +291,8 @@ impl Times {
         self.range = Some((first.min(time), last.max(time)));
     }
 
-    /// Whether the times rise in equal steps and with a request per microsecond, whole or cut to a coarser unit.
+    /// Returns whether the times rise in equal steps and with a request per microsecond, whole or cut to a coarser
+    /// unit.
     fn are_made_up(&self) -> bool {
         let (Some(step_ns), Some(of_first)) = (self.step_ns, self.of_first) else { return false };
         let of_step = step_ns / MADE_UP_STEP_NS;

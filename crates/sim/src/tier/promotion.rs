@@ -22,7 +22,7 @@ pub enum PromotionRule {
     KTouch {
         /// References, from 1.
         touches: u32,
-        /// References of the trace; 0 is no limit.
+        /// References of the trace; 0 means no limit.
         within: u64,
     },
     /// A page promotes whose counter is high enough; all counters are halved now and then.

@@ -19,7 +19,7 @@ const LEVEL_BITS: u32 = 9;
 pub(crate) struct Promotion {
     /// Base pages of a region, a power of two from 2 on.
     pub(crate) pages: u32,
-    /// How many of them must be resident.
+    /// The number of them that must be resident.
     pub(crate) least_resident: u32,
 }
 
@@ -293,7 +293,7 @@ impl UpperTables {
         tables
     }
 
-    /// How many entries there are above the leaves.
+    /// The number of entries above the leaves.
     pub(crate) fn len(&self) -> usize {
         self.first_page.len()
     }

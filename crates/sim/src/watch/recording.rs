@@ -7,7 +7,7 @@ use serde::Serialize;
 /// What one reference did, and how the memory is after it. Pages are those of the view.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WatchedStep {
-    /// Whether the page was in memory.
+    /// True if the page was in memory.
     pub hit: bool,
     /// Frames that the policy examined to find a victim.
     pub examined: u64,

@@ -1,5 +1,5 @@
-//! Folding runs of one page changes no count: the simulator, which folds, against the twins, which are told of
-//! every reference.
+//! Folding runs of one page changes no count: the simulator, which folds, against the twins, which learn of every
+//! reference.
 
 use clockhand_sim::{Bits, ReplayOptions, RequestTable};
 use proptest::prelude::*;

@@ -12,7 +12,7 @@ use crate::units;
 /// What a request asks for, by its letters (RWBS).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Asked {
-    /// Whether the device's cache is written first.
+    /// True if the device's cache is written first.
     pub(crate) flushes_first: bool,
     pub(crate) what: What,
 }
@@ -145,7 +145,7 @@ impl StackedDevices {
         }
     }
 
-    /// Whether any request is on its way from a device to one below.
+    /// Returns whether any request is on its way from a device to one below.
     pub(crate) fn has_passed_on(&self) -> bool {
         !self.passed_on.is_empty()
     }

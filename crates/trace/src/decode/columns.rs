@@ -159,7 +159,7 @@ pub(crate) enum Streams {
     Names(Box<Names>),
 }
 
-/// How many names are remembered beside their table.
+/// The number of names that are remembered beside their table.
 const REMEMBERED: usize = 16;
 
 /// Numbers that names were given.

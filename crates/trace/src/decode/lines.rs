@@ -27,8 +27,7 @@ pub(crate) trait LineFormat: Send {
     /// The unit of the times where it can be mistaken; they are then checked for plausibility.
     const TIME_UNIT: Option<TimeUnit> = None;
 
-    /// Whether one malformed line makes the whole trace unreadable, because what it would have changed
-    /// is unknown.
+    /// True if one malformed line makes the whole trace unreadable, because what it would have changed is unknown.
     const IS_STRICT: bool = false;
 
     /// Puts the requests of one line, given without its end, into `output`.

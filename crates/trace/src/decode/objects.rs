@@ -18,7 +18,7 @@ pub(crate) const OBJECT_BYTES: u32 = 4096;
 /// The bits of an identifier that fit into an address beside the bytes of the object.
 const ADDRESS_ID_BITS: u32 = 64 - OBJECT_BYTES.trailing_zeros();
 
-/// How many streams are remembered beside their table.
+/// The number of streams that are remembered beside their table.
 const REMEMBERED: usize = 16;
 
 /// One request for an object.

@@ -50,13 +50,13 @@ pub(crate) struct Output {
     pub(crate) requests: Vec<Request>,
     /// All events in their order, if they are wanted; then event formats give no requests.
     pub(crate) events: Option<Vec<Event>>,
-    /// Whether the trace can hold events that are not requests.
+    /// True if the trace can hold events that are not requests.
     pub(crate) holds_events: bool,
     pub(crate) report: ReadReport,
     pub(crate) cpu_cache: Option<CpuCache>,
-    /// Whether the requests tell why a cache let them through.
+    /// True if the requests tell why a cache let them through.
     pub(crate) has_classes: bool,
-    /// Whether requests without a recorded operation are reads.
+    /// True if requests without a recorded operation are reads.
     pub(crate) assume_reads: bool,
     /// The last time of the batches before.
     pub(crate) last_time_ns: u64,

@@ -174,7 +174,7 @@ impl Write for SealedFile {
     }
 }
 
-/// Whether the end of a file, from its seal on if it has one, is as it was written.
+/// Returns whether the end of a file, from its seal on if it has one, is as it was written.
 pub(crate) fn is_intact(end: &[u8]) -> bool {
     match end.split_at_checked(SEAL_BYTES) {
         Some((seal, index)) if seal.starts_with(SEAL_MARK) => {

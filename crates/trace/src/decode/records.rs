@@ -16,8 +16,8 @@ pub(crate) trait RecordFormat: Send {
     /// Puts the requests of one whole record into `output`.
     fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault>;
 
-    /// Whether the trace may end after the last record; false where the format has an end mark
-    /// that did not come.
+    /// Returns whether the trace may end after the last record; false where the format has an end mark that did not
+    /// come.
     fn may_end(&self) -> bool {
         true
     }

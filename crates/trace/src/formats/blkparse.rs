@@ -35,9 +35,8 @@
 //!   FLUSH and FUA, a page cache as discards and syncs of the device. Other commands leave discards and
 //!   flushes out, and count them.
 //!
-//! **Skipped**: blank lines, silently; lines of other actions, requests without data that are no
-//! flushes, messages and the summary at the end, counted in a note. Every other line that is not
-//! a request is counted as malformed.
+//! **Skipped**: blank lines, silently; lines of other actions, requests without data that are not flushes, messages and
+//! the summary at the end, counted in a note. Every other line that is not a request is counted as malformed.
 //!
 //! **Source**: blkparse(1) and blkparse_fmt.c of blktrace.
 

@@ -24,7 +24,7 @@
 //! - Requests that a device passes on to one below it are counted once, if remaps (`A`) tell so.
 //! - Discards, flushes and writes that force unit access are events, as in blkparse.
 //!
-//! **Skipped**: records of other actions, messages, names of processes, requests without data that are no flushes,
+//! **Skipped**: records of other actions, messages, names of processes, requests without data that are not flushes,
 //! counted in a note. A record without the magic means that the file is damaged.
 //!
 //! **Source**: blktrace_api.h of Linux and blktrace.

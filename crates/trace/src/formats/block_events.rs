@@ -24,7 +24,7 @@
 //! - Discards, flushes and writes that force unit access are events, as in blkparse.
 //!
 //! **Skipped**: blank lines and comments (`#`), silently; other events, call stacks and requests without data that are
-//! no flushes, counted in a note. Every other line is counted as malformed.
+//! not flushes, counted in a note. Every other line is counted as malformed.
 //!
 //! **Source**: include/trace/events/block.h of Linux, perf-script(1).
 

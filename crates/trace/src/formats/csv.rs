@@ -105,8 +105,8 @@ const TARGETS: &[Target] = &[Target {
 }
 .with_head(write_head)];
 
-/// A header that names an operation and a place is a mark of its own; columns that are refused
-/// count too, so that the user is told what is wrong with them.
+/// A header that names an operation and a place is a mark of its own; columns that are refused count too, so that the
+/// user learns what is wrong with them.
 fn sniff(sample: &Sample) -> Confidence {
     let Some(header) = sample.lines().find(|line| !line.is_empty() && !line.starts_with(b"#"))
     else {

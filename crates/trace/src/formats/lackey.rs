@@ -86,7 +86,7 @@ impl LineFormat for Lackey {
     }
 }
 
-/// Whether valgrind said this about itself: a process number between two equal marks.
+/// Returns whether valgrind said this about itself: a process number between two equal marks.
 fn is_valgrinds_own(line: &[u8]) -> bool {
     [b"==", b"--", b"**"].into_iter().any(|mark: &[u8; 2]| {
         let number = line.strip_prefix(mark).and_then(scan::leading_decimal);

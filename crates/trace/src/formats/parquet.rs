@@ -350,7 +350,7 @@ fn damaged(source: &Source, row: u64, error: &ParquetError) -> TraceError {
     content(source, &place, reason)
 }
 
-/// Whether the page budget is behind an error, which Arrow wraps once more.
+/// Returns whether the page budget is behind an error, which Arrow wraps once more.
 fn is_too_large(error: &ParquetError) -> bool {
     let mut cause = Some(error as &(dyn std::error::Error + 'static));
     while let Some(error) = cause {

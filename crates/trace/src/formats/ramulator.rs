@@ -20,7 +20,7 @@
 //! - There is not a time; addresses are virtual.
 //!
 //! Two or three numbers may be anything. They are taken for this format if the addresses are those of cache lines
-//! (multiples of 64, but not all of 512) and the counts are no times; otherwise the format must be named.
+//! (multiples of 64, but not all of 512) and the counts are not times; otherwise the format must be named.
 //!
 //! **Skipped**: blank lines, silently. Every other line is counted as malformed.
 

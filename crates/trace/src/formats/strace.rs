@@ -124,7 +124,7 @@ pub(crate) struct Log {
     /// The beginnings of calls, by thread.
     unfinished: FxHashMap<u32, Vec<u8>>,
     unfinished_bytes: usize,
-    /// Threads that are making others, in the order in which they began.
+    /// Threads that are making others, in the order they began.
     forking: Vec<u32>,
     /// Descriptors that were met without having been opened.
     unopened_descriptors: u64,
@@ -134,7 +134,7 @@ pub(crate) struct Log {
     /// Writes that were persistent when they returned.
     pub(crate) synchronous_writes: u64,
     clock: Clock,
-    /// Whether the table of counts has begun.
+    /// True if the table of counts has begun.
     in_summary: bool,
 }
 
@@ -332,7 +332,8 @@ impl Log {
     }
 }
 
-/// Whether the table of counts begins that `-C` adds: `% time     seconds  usecs/call     calls    errors syscall`.
+/// Returns whether the table of counts begins that `-C` adds: `% time     seconds  usecs/call     calls    errors
+/// syscall`.
 fn begins_summary(text: &[u8]) -> bool {
     text.starts_with(b"% time ")
 }

@@ -80,8 +80,8 @@ impl Layout {
         record[self.version_at + 1]
     }
 
-    /// The version whose records the trace begins with. A short trace must consist of them; a
-    /// command that SCSI does not know is no record.
+    /// The version whose records the trace begins with. A short trace must consist of them; a command that SCSI does
+    /// not know is not a record.
     fn of(head: &[u8]) -> Option<Self> {
         const RECORDS_TRIED: usize = 64;
         LAYOUTS.into_iter().find(|layout| {

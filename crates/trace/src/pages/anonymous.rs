@@ -51,7 +51,7 @@ impl AnonymousPages {
         (ascends && none_is_empty).then_some(Self { ranges })
     }
 
-    /// Whether an address is in one of the pages.
+    /// Returns whether an address is in one of the pages.
     pub fn contains(&self, stream: u32, address: u64) -> bool {
         let page = address / SYSTEM_PAGE_BYTES;
         let after = self
@@ -63,7 +63,7 @@ impl AnonymousPages {
         })
     }
 
-    /// How many pages there are.
+    /// The number of pages.
     pub fn pages(&self) -> u64 {
         self.ranges.iter().map(|(_, range)| range.end() - range.start() + 1).sum()
     }

@@ -36,37 +36,37 @@ impl Reference {
         self.page
     }
 
-    /// Whether it writes.
+    /// Returns whether it writes.
     #[inline]
     pub fn is_write(self) -> bool {
         self.flags & WRITE != 0
     }
 
-    /// Whether a call makes it.
+    /// Returns whether a call makes it.
     #[inline]
     pub fn is_call(self) -> bool {
         self.flags & CALL != 0
     }
 
-    /// Whether no reference of the same event came before.
+    /// Returns whether no reference of the same event came before.
     #[inline]
     pub fn begins_event(self) -> bool {
         self.flags & BEGINS_EVENT != 0
     }
 
-    /// Whether it writes all that the page of the file held, so that a miss reads nothing.
+    /// Returns whether it writes all that the page of the file held, so that a miss reads nothing.
     #[inline]
     pub fn is_covered(self) -> bool {
         self.flags & COVERED != 0
     }
 
-    /// Whether the anonymous page was not referenced since it exists, or since it was released.
+    /// Returns whether the anonymous page was not referenced since it exists, or since it was released.
     #[inline]
     pub fn is_fresh(self) -> bool {
         self.flags & FRESH != 0
     }
 
-    /// Whether the anonymous page was not written since it exists, or since it was released.
+    /// Returns whether the anonymous page was not written since it exists, or since it was released.
     #[inline]
     pub fn is_unwritten(self) -> bool {
         self.flags & UNWRITTEN != 0
@@ -192,7 +192,7 @@ impl EventView {
         &self.is_file
     }
 
-    /// Whether the trace has files.
+    /// Returns whether the trace has files.
     pub fn has_files(&self) -> bool {
         self.is_file.contains(&true)
     }
@@ -202,7 +202,7 @@ impl EventView {
         self.objects
     }
 
-    /// How many events are earlier than one before them, and the number of the first of them, from 1.
+    /// The number of events that are earlier than one before them, and the number of the first of them, from 1.
     pub fn back_steps(&self) -> Option<(u64, u64)> {
         self.back_steps
     }

@@ -107,7 +107,7 @@ impl PageView {
         self.chunks(records, 0).from(first)
     }
 
-    /// How many runs there are.
+    /// The number of runs.
     pub fn record_count(&self) -> usize {
         match &self.runs {
             Runs::InMemory { records, .. } => records.len(),

@@ -18,7 +18,7 @@ impl<'a> RunLengths<'a> {
         RunLengths { records, of_runs }
     }
 
-    /// In the order of the records; 1 for one that is no run.
+    /// In the order of the records; 1 for one that is not a run.
     pub fn iter(self) -> impl Iterator<Item = u32> + 'a {
         let (mut records, mut of_runs) = (self.records.iter(), self.of_runs.iter());
         iter::from_fn(move || {

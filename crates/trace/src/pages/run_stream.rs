@@ -11,7 +11,7 @@ use crate::view_chunks::Chunk;
 
 /// Records of a part.
 pub(crate) const PART_RECORDS: usize = 32 * 1024;
-/// How many parts may wait for the replay.
+/// The number of parts that may wait for the replay.
 const PARTS_AHEAD: usize = 4;
 
 /// Consecutive runs of a trace.
@@ -58,7 +58,7 @@ pub(crate) fn run_stream(fewest_pages: u32) -> (RunSink, RunStream) {
 }
 
 impl RunSink {
-    /// Whether a part is to be [taken](Self::take) now.
+    /// Returns whether a part is to be [taken](Self::take) now.
     #[inline]
     pub(crate) fn wants(&self, records: usize, pages: u32) -> bool {
         records >= PART_RECORDS && pages >= self.fewest_pages
@@ -73,7 +73,7 @@ impl RunSink {
         self.is_closed |= self.filled.send(empty).is_err();
     }
 
-    /// Whether nobody replays them any more.
+    /// Returns whether nobody replays them any more.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }

@@ -69,7 +69,7 @@ impl Convention {
 pub struct View {
     /// What a store-miss fill counts as.
     pub convention: Convention,
-    /// Whether instruction fetches are part of it.
+    /// True if instruction fetches are part of it.
     pub fetches: bool,
 }
 

@@ -63,7 +63,7 @@ impl<'a> Evidence<'a> {
         self.fields(column).collect::<FxHashSet<_>>().len()
     }
 
-    /// Whether nearly no time is earlier than the one before it.
+    /// Returns whether nearly no time is earlier than the one before it.
     pub(crate) fn rises(&self, column: usize) -> bool {
         const STEPS_OF_ONE_BACK: usize = 8;
         let times: Vec<_> = self.times(column).collect();
@@ -71,8 +71,8 @@ impl<'a> Evidence<'a> {
         back <= times.len() / STEPS_OF_ONE_BACK
     }
 
-    /// Whether a column takes another value nearly every line and rises all the time, as a time does and an identity
-    /// does not.
+    /// Returns whether a column takes another value nearly every line and rises all the time, as a time does and an
+    /// identity does not.
     pub(crate) fn looks_like_a_time(&self, column: usize) -> bool {
         const FEWEST_LINES: usize = 3;
         let times: Vec<_> = self.times(column).collect();

@@ -11,7 +11,7 @@ const MEMBER: u8 = 0x1f;
 /// up a block of a tape, or text.
 pub(crate) struct GzMembers<R> {
     member: GzDecoder<R>,
-    /// Bytes behind the last member that are no zeros.
+    /// Bytes behind the last member that are not zeros.
     trailing_bytes: u64,
     has_ended: bool,
 }

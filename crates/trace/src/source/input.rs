@@ -228,7 +228,7 @@ impl TraceInput {
         Some(input)
     }
 
-    /// Whether it gives the same requests when it is read a second time: standard input and pipes do not.
+    /// Returns whether it gives the same requests when it is read a second time: standard input and pipes do not.
     pub fn can_be_read_again(&self) -> bool {
         match self {
             // A file that does not exist is refused when it is read, with the reason.
@@ -388,7 +388,7 @@ impl TraceInput {
         }
     }
 
-    /// How many requests are made while the trace is read; none if they are stored.
+    /// The number of requests that are made while the trace is read; none if they are stored.
     fn requests_to_make(&self) -> Option<u64> {
         match self {
             TraceInput::Synthetic { recipe, .. } => Some(recipe.requests),

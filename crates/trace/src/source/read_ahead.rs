@@ -9,7 +9,7 @@ use crate::reader::Reader;
 use crate::report::ReadReport;
 use crate::request::Request;
 
-/// How many batches may wait for the work: so few that they stay in the processor's caches.
+/// The number of batches that may wait for the work: so few that they stay in the processor's caches.
 const BATCHES_AHEAD: usize = 4;
 
 /// Takes a batch.

@@ -28,7 +28,7 @@ impl<'a> Sample<'a> {
         complete.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
     }
 
-    /// Whether lines end as they did on old Macs: none has a line feed, and more follows a carriage return.
+    /// Returns whether lines end as they did on old Macs: none has a line feed, and more follows a carriage return.
     pub(crate) fn has_only_carriage_returns(&self) -> bool {
         let text = self.head.trim_ascii_end();
         memchr::memchr(b'\n', self.head).is_none() && memchr::memchr(b'\r', text).is_some()

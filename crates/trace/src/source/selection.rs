@@ -28,7 +28,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether all requests are wanted.
+    /// Returns whether all requests are wanted.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
@@ -106,7 +106,7 @@ impl<R: Reader> SelectedReader<R> {
         batch.retain(|request| self.takes(request));
     }
 
-    /// Whether a request is in the part; to be asked once about each, in order.
+    /// Returns whether a request is in the part; to be asked once about each, in order.
     fn takes(&mut self, request: &Request) -> bool {
         self.read_requests += 1;
         if !self.selection.chooses(request) {
@@ -118,8 +118,8 @@ impl<R: Reader> SelectedReader<R> {
         is_taken
     }
 
-    /// Whether an event is in the part: with its object, and between requests that are. The length
-    /// of a file is always told.
+    /// Returns whether an event is in the part: with its object, and between requests that are. The length of a file is
+    /// always told.
     fn takes_event(&mut self, event: &Event) -> bool {
         if let Some(request) = event.request() {
             return self.takes(&request);

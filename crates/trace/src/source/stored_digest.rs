@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 /// Shorter files are not worth a thread.
 const BYTES_WITHOUT_THREAD: u64 = 1024 * 1024;
-/// How many buffers may wait to be hashed.
+/// The number of buffers that may wait to be hashed.
 const BUFFERS_AHEAD: usize = 4;
 
 /// Takes the stored bytes in order and gives their digest.

@@ -23,7 +23,7 @@ pub struct Recipe {
     pub stands_for: Option<String>,
     /// What happens, in turn; at least one phase.
     pub phases: Vec<Phase>,
-    /// How many requests are made.
+    /// The number of requests that are made.
     pub requests: u64,
     /// The seed of all random choices.
     pub seed: u64,
@@ -34,7 +34,7 @@ pub struct Recipe {
 /// What replaces parts of a recipe.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides<'a> {
-    /// How many requests are made, such as `20M`.
+    /// The number of requests that are made, such as `20M`.
     pub requests: Option<&'a str>,
     /// The seed, a whole number below 2^64.
     pub seed: Option<&'a str>,

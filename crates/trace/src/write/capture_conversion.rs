@@ -121,8 +121,8 @@ impl CaptureConversion {
         Ok(Self { shared, thread: thread.thread().clone(), done })
     }
 
-    /// Converts what is left, now that the program has ended, and completes the trace; gives the processes in the order in
-    /// which they began, which is that of the stream numbers.
+    /// Converts what is left, now that the program has ended, and completes the trace; gives the processes in the order
+    /// they began, which is that of the stream numbers.
     ///
     /// # Errors
     ///

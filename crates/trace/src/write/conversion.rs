@@ -20,7 +20,7 @@ use crate::request::Request;
 use crate::target::{Target, find_target, target_of_path};
 use crate::writer::{TraceWriter, WriteOptions};
 
-/// How many batches are read while an earlier one is written.
+/// The number of batches that are read while an earlier one is written.
 const BATCHES_AHEAD: usize = 4;
 /// How often a conversion whose input stalls checks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -39,8 +39,7 @@ pub struct Conversion {
     pub out: PathBuf,
     /// The name of the format; the ending of the file tells it if `None`.
     pub to: Option<String>,
-    /// Whether requests are widened to whole sectors, blocks or cache lines where the format has no
-    /// others.
+    /// True if requests are widened to whole sectors, blocks or cache lines where the format has no others.
     pub widen: bool,
     /// Key and value pairs to keep with the trace; those of the inputs are kept too.
     pub labels: Vec<(String, String)>,
@@ -193,7 +192,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Whether events are kept: the target holds them, and the file was not begun as one of requests.
+    /// Returns whether events are kept: the target holds them, and the file was not begun as one of requests.
     fn takes_events(&self) -> bool {
         self.target.holds_events() && self.writer.as_ref().is_none_or(TraceWriter::takes_events)
     }

@@ -13,7 +13,7 @@ use crate::sink::{Compression, Sink};
 use crate::target::Decimal;
 use crate::unfinished::Unfinished;
 
-/// How many bytes are encoded before they are written.
+/// The number of bytes that are encoded before they are written.
 const BUFFER_BYTES: usize = 256 * 1024;
 /// The end of what files and address spaces can hold.
 const END_BYTES: u64 = 1 << 63;
@@ -38,7 +38,7 @@ pub(crate) struct EventTextWriter {
     labels: FxHashMap<u32, String>,
     used_labels: FxHashSet<String>,
     lost_labels: Vec<String>,
-    /// Flushes of what is no file, such as a drive: the format has syncs of files and of all.
+    /// Flushes of what is not a file, such as a drive: the format has syncs of files and of all.
     widened_syncs: u64,
 }
 

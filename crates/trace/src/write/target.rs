@@ -17,9 +17,9 @@ pub struct Target {
     pub(crate) extent: Extent,
     pub(crate) time: Option<TimeField>,
     pub(crate) streams: StreamField,
-    /// Whether key and value pairs can be kept, as comments.
+    /// True if key and value pairs can be kept, as comments.
     pub(crate) keeps_labels: bool,
-    /// Whether its readers put requests into the order of their times.
+    /// True if its readers put requests into the order of their times.
     pub(crate) orders_by_time: bool,
     /// A column that has to be there and whose content is not known.
     pub(crate) made_up: Option<&'static str>,
@@ -27,12 +27,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// Whether the classes of records can be kept.
+    /// Returns whether the classes of records can be kept.
     pub fn holds_classes(&self) -> bool {
         matches!(self.encoding, Encoding::Parquet)
     }
 
-    /// Whether events that are not requests can be kept.
+    /// Returns whether events that are not requests can be kept.
     pub fn holds_events(&self) -> bool {
         matches!(self.encoding, Encoding::Parquet | Encoding::Events)
     }
@@ -164,7 +164,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) stream: u32,
     /// How the stream is written, for targets whose streams are names.
     pub(crate) stream_name: &'a str,
-    /// Whether no entry of the stream came before.
+    /// True if no entry of the stream came before.
     pub(crate) begins_stream: bool,
     /// Cut to the unit of the target; 0 where the target has no times.
     pub(crate) time_ns: u64,
@@ -210,9 +210,9 @@ pub(crate) struct TimeField {
     pub(crate) unit: &'static str,
     /// The highest number of units.
     pub(crate) highest: u64,
-    /// Whether times count from the start of the trace, so that dates of its own mean nothing.
+    /// True if times count from the start of the trace, so that dates of its own mean nothing.
     pub(crate) is_from_start: bool,
-    /// Whether a trace without times is written without them.
+    /// True if a trace without times is written without them.
     pub(crate) is_optional: bool,
 }
 

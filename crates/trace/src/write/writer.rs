@@ -140,7 +140,7 @@ impl TraceWriter {
         }
     }
 
-    /// Whether [`write_events`](Self::write_events) can be called.
+    /// Returns whether [`write_events`](Self::write_events) can be called.
     pub fn takes_events(&self) -> bool {
         matches!(self.rows, Rows::EventTable { .. } | Rows::Events(_))
     }
@@ -195,7 +195,7 @@ impl TraceWriter {
     }
 }
 
-/// How many bytes are encoded before they are written.
+/// The number of bytes that are encoded before they are written.
 const BUFFER_BYTES: usize = 256 * 1024;
 /// Times that count from the start of a machine or of a trace are shorter than ten years; longer ones are dates.
 const LONGEST_UPTIME_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;

@@ -9,7 +9,7 @@ fn read(format: &str, lines: &str) -> (Vec<Request>, ReadReport) {
     read_bytes(lines.as_bytes(), Some(format)).unwrap()
 }
 
-/// Whether a note holds all these words.
+/// Returns whether a note holds all these words.
 fn has_note(report: &ReadReport, words: &[&str]) -> bool {
     report.notes.iter().any(|note| words.iter().all(|word| note.contains(word)))
 }

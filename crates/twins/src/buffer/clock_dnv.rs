@@ -36,7 +36,7 @@ pub(super) struct ClockDnv {
     /// Queues whose head is under the hand.
     pages: VecDeque<Page>,
     blocks: VecDeque<Block>,
-    /// Dirty pages of DRAM in the order in which they became dirty.
+    /// Dirty pages of DRAM in the order they became dirty.
     became_dirty: Vec<u64>,
 }
 

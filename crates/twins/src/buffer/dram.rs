@@ -45,7 +45,7 @@ pub(super) struct DramBuffer {
     safe: bool,
     /// From the LRU end, or from the hand.
     groups: Vec<Group>,
-    /// Blocks with dirty pages in the order in which they came to have some.
+    /// Blocks with dirty pages in the order they came to have some.
     became_dirty: Vec<u64>,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Phase {
 pub(super) struct Die {
     /// The operations that it holds together.
     held: Vec<usize>,
-    /// Whether they are on the channel, in the array, or waiting for the channel with what was read.
+    /// True if they are on the channel, in the array, or waiting for the channel with what was read.
     on_bus: bool,
     in_array: Option<u64>,
     waits: bool,

@@ -9,7 +9,7 @@ use super::{DriveTimeTwin, Source, TimedMedium};
 struct Slot {
     medium: TimedMedium,
     granted: bool,
-    /// Whether it is given back at once, and with which operation or action otherwise.
+    /// True if it is given back at once, and with which operation or action otherwise.
     left: bool,
     left_with: Option<Source>,
     freed: bool,

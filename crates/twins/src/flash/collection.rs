@@ -69,7 +69,8 @@ impl FlashTwin {
         }
     }
 
-    /// Whether age (1 - u) / 2u of `left` is above that of `right`; the 2 cancels. A block with nothing valid has infinitely much.
+    /// Returns whether age (1 - u) / 2u of `left` is above that of `right`; the 2 cancels. A block with nothing valid
+    /// has infinitely much.
     fn benefit_exceeds(&self, left: usize, right: usize) -> bool {
         let pages = self.rules.pages_per_block as u128;
         let benefit = |block: usize| {
@@ -113,7 +114,8 @@ impl FlashTwin {
         }
     }
 
-    /// Whether a block's valid pages find room: where they go to, and one erased block for each place that is too small.
+    /// Returns whether a block's valid pages find room: where they go to, and one erased block for each place that is
+    /// too small.
     fn fits(&mut self, die: usize, block: usize, levels: bool) -> bool {
         let pages: Vec<u32> =
             self.valid(block).into_iter().map(|at| self.blocks[block].programmed[at]).collect();

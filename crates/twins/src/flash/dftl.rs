@@ -14,9 +14,9 @@ pub struct DftlRules {
     pub entries_per_page: u32,
     /// Cached entries.
     pub cmt_entries: usize,
-    /// Whether entries used again are kept longer.
+    /// True if entries used again are kept longer.
     pub is_segmented: bool,
-    /// Whether the other dirty entries of an evicted one's page are written with it.
+    /// True if the other dirty entries of an evicted one's page are written with it.
     pub batch_eviction: bool,
 }
 
@@ -82,7 +82,7 @@ impl DftlTwin {
         (self.hits, self.misses)
     }
 
-    /// Whether the map could not be written.
+    /// Returns whether the map could not be written.
     pub fn is_worn_out(&self) -> bool {
         self.worn_out
     }
@@ -127,7 +127,7 @@ impl DftlTwin {
         std::mem::take(&mut self.events)
     }
 
-    /// Whether the entries on flash, and in place of them the dirty ones, are the map.
+    /// Returns whether the entries on flash, and in place of them the dirty ones, are the map.
     pub fn map_is_kept(&self) -> bool {
         (0..self.rules.data.logical_pages).all(|page| {
             let is_dirty = |entry: &&Entry| entry.page == page && entry.is_dirty;

@@ -57,7 +57,7 @@ pub enum FlashEvent {
         /// The logical page whose entry is wanted.
         wanted: u32,
     },
-    /// A translation page is read to be programmed anew.
+    /// A translation page is read to be programmed again.
     ReadTranslation {
         /// Physical page.
         from: u32,

@@ -7,7 +7,7 @@ use super::{FlashCause, FlashEvent};
 /// The drive's rules.
 #[derive(Clone, Debug)]
 pub struct LogBlockRules {
-    /// Whether data blocks share the log blocks (FAST), or each has its own (BAST).
+    /// True if data blocks share the log blocks (FAST), or each has its own (BAST).
     pub shares: bool,
     /// Pools; logical page p belongs to pool p mod pools.
     pub pools: usize,

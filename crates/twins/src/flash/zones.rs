@@ -13,7 +13,7 @@ pub struct ZoneRules {
     pub pages_per_block: usize,
     /// Blocks of a zone.
     pub zone_blocks: usize,
-    /// Whether a page that is not at the write pointer goes there.
+    /// True if a page that is not at the write pointer goes there.
     pub appends: bool,
     /// Zones that may be partly written.
     pub max_open_zones: Option<usize>,

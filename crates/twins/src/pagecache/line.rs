@@ -36,7 +36,7 @@ impl Line {
         }
     }
 
-    /// Whether the second number, where there is one, is a size of 0.
+    /// Returns whether the second number, where there is one, is a size of 0.
     pub(super) fn is_of_size_zero(&self) -> bool {
         self.numbers.get(1) == Some(&0)
     }

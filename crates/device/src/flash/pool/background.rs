@@ -8,7 +8,7 @@ use super::super::options::Frontiers;
 use super::{Frontier, FrontierKind, Pool, Turn};
 
 impl Pool {
-    /// Whether a victim is begun and not yet erased.
+    /// Returns whether a victim is begun and not yet erased.
     pub(in super::super) fn has_begun(&self) -> bool {
         self.begun.is_some()
     }

@@ -58,7 +58,7 @@ impl Blocks {
         block.first = if block.programs == 0 { NO_PAGE } else { page + 1 };
     }
 
-    /// Whether the program of a page that was programmed is not complete.
+    /// Returns whether the program of a page that was programmed is not complete.
     #[inline]
     pub(super) fn is_in_flight(&self, block: u32, page: u16) -> bool {
         page >= self.blocks[block as usize].first

@@ -99,9 +99,9 @@ pub struct TimeOptions {
     pub suspend: Suspend,
     /// How often an operation is suspended at most.
     pub suspend_limit: u32,
-    /// Whether a page that moves within a plane is not read out of the die.
+    /// True if a page that moves within a plane is not read out of the die.
     pub copyback: bool,
-    /// Whether a page is transferred while the array programs the one before.
+    /// True if a page is transferred while the array programs the one before.
     pub cache_program: bool,
     /// Pages of a block that are programmed together, at least 1.
     pub pages_per_program: u32,

@@ -14,8 +14,8 @@ use crate::store::{PageAddress, Slot, Store, StoreError, WriteTicket};
 /// Entries of the ring, and the most operations under way, so that none of its queues is ever full.
 const RING_ENTRIES: u32 = 256;
 
-/// The kernel tells a drive of so many operations one by one, which costs a virtual machine an exit each, and of more together.
-/// So one more is added that does nothing.
+/// The kernel submits up to this number of operations one by one, which costs a virtual machine an exit each, and more
+/// in one batch. So one more is added that does nothing.
 const TOO_FEW_TO_PLUG: usize = 2;
 const PADDING: u64 = u64::MAX;
 
@@ -30,10 +30,10 @@ const WATCHED: Duration = Duration::from_micros(150);
 /// takes less.
 const GIVEN_AWAY: Duration = Duration::from_micros(100);
 
-/// After a read that has not ended meanwhile, so many are slept for at once.
+/// After a read that did not end while the thread stayed awake, this number of reads sleep at once.
 const SLEPT_FOR: u32 = 4;
 
-/// How long to wait when the kernel has no memory for an operation.
+/// The pause after the kernel had no memory for an operation.
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// A store in a [`SwapFile`].
@@ -54,7 +54,7 @@ pub struct SwapFileStore {
     reads: usize,
     /// The first failure of these.
     read_failure: Option<io::Error>,
-    /// How many more reads are slept for at once.
+    /// The number of more reads that are slept for at once.
     slept_for: u32,
 }
 
@@ -89,7 +89,7 @@ struct Write {
     operations: usize,
     /// The first failure.
     result: io::Result<()>,
-    /// Slots that were released meanwhile.
+    /// Slots that were released while operations were under way.
     released: Vec<Slot>,
 }
 
@@ -222,7 +222,7 @@ impl SwapFileStore {
             .expect("there are no more operations than entries in the queue");
     }
 
-    /// Whether a page is being read.
+    /// Returns whether a page is being read.
     fn is_reading(&self, slot: Slot) -> bool {
         self.operations.iter().flatten().any(|operation| operation.reads(slot))
     }
@@ -300,7 +300,7 @@ impl SwapFileStore {
         loop {
             let completion = self.ring.completion().next();
             let Some(completion) = completion else { return };
-            // Of a kernel that completes an operation of which nobody wants to know.
+            // Completions that no caller waits for.
             if completion.user_data() == PADDING {
                 continue;
             }
@@ -460,7 +460,7 @@ impl Store for SwapFileStore {
         unsafe { self.file.remember(pages) };
         let ticket = WriteTicket(self.started_writes);
         self.started_writes += 1;
-        // Not 0 before all operations have been started, though the first ones may complete meanwhile.
+        // Not 0 before all operations have started, even if the first ones complete earlier.
         let write = Write { ticket, operations: 1, result: Ok(()), released: Vec::new() };
         self.writes.push(write);
         for run in pages.chunk_by(|(left, _), (right, _)| left.0 + 1 == right.0) {
@@ -606,7 +606,7 @@ mod tests {
             unsafe { store.begin_read(&read) }.unwrap();
             assert!(store.end_read_of(slots[wanted]));
             assert_eq!(pages[wanted].0[4095], wanted as u8);
-            // It is no part of the read any more.
+            // It no longer belongs to the read.
             pages[wanted].0.fill(77);
             assert!(!store.end_read_of(slots[wanted]));
             store.end_read().unwrap();

@@ -26,8 +26,7 @@ pub(super) struct Departing {
     frame: Frame,
 }
 
-/// A ring of pages whose head is under the hand, and the dirty ones again in the order in which they became
-/// dirty.
+/// A ring of pages whose head is under the hand, and the dirty ones again in the order they became dirty.
 pub(super) struct ClockD {
     pub(super) capacity: u32,
     pages_per_block: PagesPerBlock,
@@ -59,7 +58,7 @@ impl ClockD {
         self.ring.len() + u32::from(self.departing.is_some())
     }
 
-    /// Whether a page has to leave, or is leaving, before one is added.
+    /// Returns whether a page has to leave, or is leaving, before one is added.
     #[inline]
     pub(super) fn needs_room(&self) -> bool {
         self.departing.is_some() || self.ring.len() >= self.capacity

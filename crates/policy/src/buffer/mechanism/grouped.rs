@@ -1,5 +1,5 @@
-//! The mechanism of the DRAM buffers that evict whole blocks: which pages are here, which are dirty, which are
-//! flushed. The order in which blocks leave is that of a [`BlockOrder`].
+//! The mechanism of the DRAM buffers that evict whole blocks: which pages are here, which are dirty, which are flushed.
+//! The order blocks leave is that of a [`BlockOrder`].
 
 use super::block::{BlockSlot, BlockTable};
 use super::proposal::{Commands, Proposal};
@@ -16,7 +16,7 @@ pub(crate) struct Group {
     pub(crate) block: u64,
     pub(crate) present: u64,
     pub(crate) dirty: u64,
-    /// How many pages were written in strictly ascending order since the block came, if nothing else was.
+    /// The number of pages that were written in strictly ascending order since the block came, if nothing else was.
     in_order: u8,
 }
 
@@ -52,7 +52,7 @@ impl Groups {
         self.table[slot].pages()
     }
 
-    /// Whether the block was written page by page from its first to its last, and is whole now.
+    /// Returns whether the block was written page by page from its first to its last, and is whole now.
     #[inline]
     pub(crate) fn was_written_in_order(&self, slot: BlockSlot) -> bool {
         u32::from(self.table[slot].in_order) == self.pages_per_block.get()
@@ -68,7 +68,7 @@ impl Groups {
         inspector.blocks(name, &mut self.states(blocks));
     }
 
-    /// What an inspector is told of blocks and their reference bits.
+    /// What an inspector learns of blocks and their reference bits.
     pub(crate) fn states(
         &self,
         blocks: impl Iterator<Item = (BlockSlot, bool)>,
@@ -177,7 +177,7 @@ impl<O: BlockOrder> GroupedBuffer<O> {
         present.then_some(slot)
     }
 
-    /// Whether serving `request` puts a page into the buffer that is not there.
+    /// Returns whether serving `request` puts a page into the buffer that is not there.
     fn needs_room(&self, request: Request) -> bool {
         match request {
             Request::Read(page) => self.options.caches_reads && self.find(page).is_none(),

@@ -88,7 +88,7 @@ pub(crate) struct PageBuffer<P, H> {
     commands: Commands,
     pages_per_block: PagesPerBlock,
     capacity_pages: u32,
-    /// Pages are numbered in the order in which they first need a frame.
+    /// Pages are numbered in the order they first need a frame.
     id_of_page: AddressMap,
     /// The page that was the last to need a frame, and its number: a request asks for it in each of its steps.
     latest: Option<(LogicalPage, PageId)>,

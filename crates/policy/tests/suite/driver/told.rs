@@ -1,11 +1,11 @@
-//! How policies are told of references: by bits, by calls, or with what comes later.
+//! How policies learn of references: by bits, by calls, or with what comes later.
 
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::{Frame, Memory, Op};
 
 use super::Bits;
 
-/// How a kind of policy is told of references.
+/// How a kind of policy learns of references.
 pub(super) trait Told<P> {
     /// Before a run whose last reference is the one at `position`.
     fn before(&mut self, memory: &mut Memory<P>, position: usize) {

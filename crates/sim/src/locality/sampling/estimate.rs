@@ -68,7 +68,8 @@ impl Groups {
     }
 }
 
-/// How many distances are larger than each size of the grid, and how much that depends on the choice of pages.
+/// The number of distances that are larger than each size of the grid, and how much that depends on the choice of
+/// pages.
 pub(super) struct Estimate {
     totals: Vec<f64>,
     choice_errors: Vec<f64>,

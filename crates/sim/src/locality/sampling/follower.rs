@@ -158,7 +158,7 @@ impl Follower {
         places
     }
 
-    /// Whether no page belongs to the sample.
+    /// Returns whether no page belongs to the sample.
     pub(super) fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }

@@ -1,4 +1,4 @@
-//! How each kind of policy is told of references.
+//! How each kind of policy learns of references.
 
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::{Frame, Memory, Op};
@@ -6,7 +6,7 @@ use clockhand_trace::Reference;
 
 use crate::pagecache::future::Future;
 
-/// How a kind of policy is told of references.
+/// How a kind of policy learns of references.
 pub(super) trait Told<P> {
     /// Before the page is looked up, and before each page that is read ahead.
     #[inline]

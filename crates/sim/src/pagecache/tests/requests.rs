@@ -114,7 +114,7 @@ fn every_request_of_the_golden_vectors_costs_what_it_says() {
             let requests: Vec<Value> = twin.requests[place].iter().map(shown).collect();
             assert_eq!(Value::Array(requests), step["requests"], "{at}");
             time += twin.requests[place].iter().map(|one| costs.of_twin(one)).sum::<Cost>();
-            // What the trace says of lengths alone is no trace.
+            // Lengths alone do not make a trace.
             if twin.requests[..=place].iter().all(Vec::is_empty) {
                 continue;
             }

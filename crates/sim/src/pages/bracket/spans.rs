@@ -12,9 +12,9 @@ pub(super) struct Span {
     pub(super) before: u32,
     /// Priced steps up to the last of them, itself included.
     pub(super) upto: u32,
-    /// Whether one of them writes.
+    /// True if one of them writes.
     pub(super) writes: bool,
-    /// Whether loading the page for the first of them reads it.
+    /// True if loading the page for the first of them reads it.
     pub(super) is_charged: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::ssd::cell::on_flash;
 /// The memories and the flash below a buffer, while a request is decided.
 pub(super) struct TimedBelow<'a, 'b> {
     decision: &'a mut Decision<'b>,
-    /// Whether the page of the request went to flash before it is buffered.
+    /// True if the page of the request went to flash before it is buffered.
     is_written_through: bool,
     refused: Option<WriteError>,
 }

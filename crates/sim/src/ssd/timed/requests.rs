@@ -51,7 +51,7 @@ pub(super) fn count(trace: &Placed) -> u64 {
     requests as u64 + commands
 }
 
-/// A place in the sequence of requests, which begins anew at its end.
+/// A place in the sequence of requests, which begins again at its end.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
     range: usize,

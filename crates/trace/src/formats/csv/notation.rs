@@ -9,7 +9,7 @@ use crate::scan;
 #[derive(Debug)]
 pub(super) struct Notation {
     pub(super) separator: Separator,
-    /// Whether the first line names the columns; it does if a column is given by its name.
+    /// True if the first line names the columns; it does if a column is given by its name.
     pub(super) has_header: bool,
     /// Lines in front of all that.
     pub(super) skip_lines: u64,

@@ -10,7 +10,7 @@ use crate::scan;
 const LINES: usize = 50;
 
 /// What to write after `--trace-format` to read a table, with `COLUMN` where only its user knows; none if the sample is
-/// no table.
+/// not a table.
 pub(crate) fn offer(sample: &Sample) -> Option<String> {
     if !sample.is_text() {
         return None;

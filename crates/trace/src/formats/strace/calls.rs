@@ -225,7 +225,7 @@ impl<'b> Caller<'_, 'b> {
         Ok(())
     }
 
-    /// Whether this one write is to be persistent when it returns (`RWF_SYNC`, `RWF_DSYNC`).
+    /// Returns whether this one write is to be persistent when it returns (`RWF_SYNC`, `RWF_DSYNC`).
     fn asks_for_persistence(&self) -> bool {
         let flags = || self.call.arguments().last().unwrap_or_default();
         self.call.name == b"pwritev2" && (has(flags(), b"RWF_SYNC") || has(flags(), b"RWF_DSYNC"))
@@ -401,13 +401,13 @@ pub(super) fn sharing_of(name: &[u8], arguments: &[u8]) -> Sharing {
     }
 }
 
-/// Whether a word stands among flags.
+/// Returns whether a word stands among flags.
 pub(super) fn has(flags: &[u8], flag: &[u8]) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     flags.split(|byte| !is_word(byte)).any(|word| word == flag)
 }
 
-/// Whether the page cache holds what is behind a path: files, and block devices as far as they can be told.
+/// Returns whether the page cache holds what is behind a path: files, and block devices as far as they can be told.
 pub(super) fn is_in_cache(path: &[u8]) -> bool {
     const DISKS: [&[u8]; 11] = [
         b"sd", b"nvme", b"vd", b"xvd", b"hd", b"dm-", b"md", b"mapper/", b"loop", b"mmcblk",

@@ -75,7 +75,7 @@ impl Files {
         self.by_path.get(path).copied()
     }
 
-    /// Whether a descriptor of the file can be noted so.
+    /// Returns whether a descriptor of the file can be noted so.
     pub(super) fn is_noted_so(&self, file: FileNumber, note: &FileNote) -> bool {
         note.is_deleted || self.named(&note.path) == Some(file)
     }
@@ -88,12 +88,12 @@ impl Files {
         self.files[file.0 as usize].length
     }
 
-    /// Whether any file has had an event.
+    /// Returns whether any file has had an event.
     pub(super) fn has_streams(&self) -> bool {
         self.streams > 0
     }
 
-    /// How many files have events and a length that the log does not tell.
+    /// The number of files that have events and a length that the log does not tell.
     pub(super) fn unknown_lengths(&self) -> usize {
         let unknown = |file: &&File| file.stream.is_some() && file.length.is_none();
         self.files.iter().filter(unknown).count()

@@ -285,7 +285,7 @@ fn after_string(text: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Whether the `<` at `place` is that of `3</etc/passwd>` and not that of `1<<20`.
+/// Returns whether the `<` at `place` is that of `3</etc/passwd>` and not that of `1<<20`.
 fn opens_a_name(text: &[u8], place: usize) -> bool {
     let before = place.checked_sub(1).map(|before| text[before]);
     let is_behind_number = before.is_some_and(|byte| byte.is_ascii_digit() || byte == b'D');
@@ -313,7 +313,7 @@ fn after_name(text: &[u8], start: usize) -> Option<usize> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct FileNote {
     pub(super) path: Vec<u8>,
-    /// Whether no name leads to the file any more.
+    /// True if no name leads to the file any more.
     pub(super) is_deleted: bool,
 }
 

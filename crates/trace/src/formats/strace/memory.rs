@@ -59,7 +59,7 @@ impl Log {
         log
     }
 
-    /// The time in front of a line; none if it has none, or is no line of a log.
+    /// The time in front of a line; none if it has none, or is not a line of a log.
     pub(crate) fn time_of(line: &[u8]) -> Option<u64> {
         match Entry::read(line).ok()?.when {
             When::At { time_ns } => Some(time_ns),

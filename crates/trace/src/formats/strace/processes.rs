@@ -19,11 +19,11 @@ use crate::output::{Fault, Output};
 pub(super) struct Description {
     pub(super) file: FileNumber,
     pub(super) offset: u64,
-    /// Whether every write goes to the end.
+    /// True if every write goes to the end.
     pub(super) appends: bool,
-    /// Whether it goes past the cache.
+    /// True if it goes past the cache.
     pub(super) is_direct: bool,
-    /// Whether every write is persistent when it returns (O_SYNC, O_DSYNC).
+    /// True if every write is persistent when it returns (O_SYNC, O_DSYNC).
     pub(super) is_synchronous: bool,
     /// Descriptors of it.
     users: u32,
@@ -60,7 +60,7 @@ pub(super) struct Mapping {
     pub(super) file: FileNumber,
     /// The byte of the file at its first address.
     pub(super) offset: u64,
-    /// Whether what is written there goes to the file.
+    /// True if what is written there goes to the file.
     pub(super) is_shared: bool,
 }
 
@@ -87,7 +87,7 @@ struct Thread {
     slots: usize,
     mappings: usize,
     directory: Option<Vec<u8>>,
-    /// Whether it was met before the call that made it had returned.
+    /// True if it was met before the call that made it had returned.
     came_early: bool,
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Processes {
     descriptions: Pool<Description>,
     /// Descriptors and mappings of all processes.
     entries: usize,
-    /// Whether it is told what of a file no process maps any more.
+    /// True if it must know which parts of a file no process maps any more.
     pub(super) tells_unmapping: bool,
 }
 

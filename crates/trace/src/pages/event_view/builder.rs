@@ -65,7 +65,7 @@ impl Clock {
 /// Makes an [`EventView`] in one pass over the events.
 pub struct EventViewBuilder {
     page_shift: u32,
-    /// How many pages may be read ahead of a read; 0 if none.
+    /// The number of pages that may be read ahead of a read; 0 if none.
     ahead_pages: u64,
     footprint: Footprint,
     references: Vec<Reference>,
@@ -248,7 +248,7 @@ impl EventViewBuilder {
         }
     }
 
-    /// Whether writing `bytes` of a file of this length leaves nothing of the page as it was.
+    /// Returns whether writing `bytes` of a file of this length leaves nothing of the page as it was.
     fn covers(&self, page: u64, bytes: Range<u64>, length: Option<u64>) -> bool {
         let start = page << self.page_shift;
         let end = start.saturating_add(1 << self.page_shift).min(length.unwrap_or(u64::MAX));

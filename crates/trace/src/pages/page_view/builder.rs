@@ -50,7 +50,7 @@ enum Sink {
 }
 
 impl Sink {
-    /// Whether records are to be moved now.
+    /// Returns whether records are to be moved now.
     fn wants(&self, records: usize, pages: u32) -> bool {
         match self {
             Sink::Scratch(_) => records >= BUFFERED_RECORDS,

@@ -18,15 +18,15 @@ pub struct SharedRequests {
 }
 
 impl SharedRequests {
-    /// Whether the record belongs to the request of the record before it. Where that one is a run of several references, a
-    /// record is not said to: the last of them is a reference to a page that was just referenced.
+    /// Returns whether the record belongs to the request of the record before it. Where that one is a run of several
+    /// references, a record is not said to: the last of them is a reference to a page that was just referenced.
     #[inline]
     pub fn goes_on(&self, record: usize) -> bool {
         let word = self.goes_on.get(record / BITS_PER_WORD).copied().unwrap_or(0);
         word >> (record % BITS_PER_WORD) & 1 == 1
     }
 
-    /// Whether a record and an earlier one belong to one request.
+    /// Returns whether a record and an earlier one belong to one request.
     #[inline]
     pub fn are_together(&self, earlier: usize, record: usize) -> bool {
         (earlier + 1..=record).rev().all(|between| self.goes_on(between))

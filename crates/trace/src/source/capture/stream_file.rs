@@ -32,7 +32,7 @@ impl Segment {
         Some(Self { start, end, description: parts.next()?.trim_end().to_owned() })
     }
 
-    /// Whether what is written here is not backed by a file.
+    /// Returns whether what is written here is not backed by a file.
     pub(super) fn is_swapped(&self) -> bool {
         self.description.split(' ').nth(1).is_some_and(|kind| kind != "shared")
     }
@@ -111,7 +111,7 @@ pub(super) struct StreamFile {
     at_byte: u64,
     /// The next block is not earlier.
     pub(super) next_block_ns: u64,
-    /// Whether the last block is a footer.
+    /// True if the last block is a footer.
     pub(super) is_ended: bool,
 }
 
