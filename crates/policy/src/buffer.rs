@@ -139,7 +139,7 @@ pub struct Step<'a> {
 /// The effect of serving a request on the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Where the page was when the request began, if it was buffered. A read that hits nowhere reads flash.
+    /// The place of the page when the request began, if it was buffered. A read that misses reads flash.
     pub hit: Option<Medium>,
     /// Pages written to NVM, not counting those that migrated.
     pub nvm_writes: u32,
@@ -173,7 +173,7 @@ pub trait WriteBuffer {
     /// The number of pages it holds.
     fn occupancy(&self) -> Occupancy;
 
-    /// Where the newest version of `page` is, if it is buffered; also between two steps.
+    /// The place of the newest version of `page`, if it is buffered; also between two steps.
     fn place_of(&self, page: LogicalPage) -> Option<Medium>;
 
     /// Returns whether `page` is buffered in a version newer than on flash.
@@ -344,12 +344,12 @@ impl fmt::Display for BadPagesPerBlock {
 
 impl core::error::Error for BadPagesPerBlock {}
 
-/// What a buffer is built for.
+/// The size and geometry that a buffer is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferSize {
     /// Its total memory, DRAM and NVM together, in pages; at least 1.
     pub pages: u32,
-    /// How pages are grouped.
+    /// The grouping of pages.
     pub pages_per_block: PagesPerBlock,
     /// No more distinct pages than these are ever requested: the drive's logical pages or, where it is known,
     /// a trace's footprint. The page-level buffers have tables of this length and panic beyond it.

@@ -26,7 +26,7 @@ pub struct Description {
     pub source: &'static str,
 }
 
-/// How large the memory is that a policy is built for.
+/// The size of the memory that a policy is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Page frames, at least 1.
@@ -45,7 +45,7 @@ pub trait Cataloged: Sized {
 }
 
 /// A policy in its own type, of the catalog or not. `parameters` are those behind the colon of `--policy`, such as
-/// `c=8,ghosts=literal`; a parameter that is not given has its default, which for some is what a write costs over a read.
+/// `c=8,ghosts=literal`. Others have their defaults; the default of some is the write/read ratio of the device.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub struct Entry {
     pub kind: Kind,
     /// True if [`Memory::peek_victim`](crate::Memory::peek_victim) tells which page would leave.
     pub can_peek: bool,
-    /// What makes it, if it stands in no catalog.
+    /// Its maker, if it is not in the catalog.
     pub own: Option<&'static dyn Make>,
 }
 

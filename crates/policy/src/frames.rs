@@ -75,8 +75,8 @@ pub trait Frames {
         None
     }
 
-    /// What a hand does that gives second chances: whether it takes the page in `frame`, which is neither referenced nor
-    /// pinned. If not, the page loses both bits, unless it is pinned.
+    /// A step of a hand that gives second chances. Takes the page in `frame` if it is neither referenced nor pinned.
+    /// Otherwise the page loses both bits, unless it is pinned.
     #[inline(always)]
     fn is_unreferenced_clearing(&mut self, frame: Frame) -> bool {
         if self.is_pinned(frame) {
@@ -137,7 +137,7 @@ impl HitBits {
     }
 }
 
-/// What the mechanism may do with the frames and a policy may not: it is the source of the bits.
+/// Operations of the mechanism that policies do not have: it is the source of the bits.
 ///
 /// The simulator's is a [`FrameTable`]. A pager's also drops the translations of real memory where bits are cleared.
 pub trait PageTable: Frames {

@@ -34,7 +34,7 @@ impl PageId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogicalPage(pub u64);
 
-/// What a reference does to its page.
+/// The operation of a reference: a read or a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// The page is read.

@@ -1,8 +1,8 @@
 //! The mechanism: page table, frame allocation, dirty and pinned state, and the pending victim.
 //!
 //! A victim is a proposal. [`Memory::propose_victim`] asks the policy once and keeps the answer until
-//! [`Memory::commit_eviction`]: a driver whose write-back fails asks again and gets the same page,
-//! because the policy's hand has moved and the policy must not be asked twice.
+//! [`Memory::commit_eviction`]. A driver whose write-back fails asks again and gets the same page: the policy's hand
+//! has moved, so the policy must not be asked twice.
 
 mod references;
 mod room;
@@ -216,11 +216,12 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.policy.made_dirty(frame, &self.frames);
     }
 
-    /// Serves a fault in the ordinary case at once, as the steps one by one do: if memory is full a page leaves, and is
-    /// written back first if it is dirty; the page of `fault` takes its frame, or the next one that was never used.
+    /// Serves an ordinary fault in one call, with the result of the single steps. If memory is full, a page leaves and
+    /// is written back first if it is dirty. The page of `fault` takes its frame, or the next one that was never used.
     ///
-    /// `None` if a driver has to go step by step: a frame has become free, a page is pinned or pending, pages leave in
-    /// batches, or the policy has chosen a victim, which is pending now, and asks for write-backs of pages that stay.
+    /// `None` if a driver has to go step by step: a frame has become free, a page is pinned or pending, or pages leave
+    /// in batches. The same holds if the policy has chosen a victim, which is pending now, and asks for write-backs of
+    /// pages that stay.
     ///
     /// # Panics
     ///

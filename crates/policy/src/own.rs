@@ -31,7 +31,7 @@ pub trait OwnPolicy {
     fn choose_victim(&mut self, frames: &mut dyn Frames) -> Frame;
     /// The page of `fault` has been loaded into `frame`.
     fn loaded(&mut self, fault: Fault, frame: Frame, frames: &mut dyn Frames);
-    /// The page in `frame` is referenced; only policies that are access-driven are told.
+    /// The page in `frame` is referenced; called for access-driven policies only.
     fn hit(&mut self, op: Op, frame: Frame, frames: &dyn Frames);
     /// The page in `frame` leaves out of turn.
     fn dropped(&mut self, frame: Frame, frames: &dyn Frames);
@@ -56,7 +56,7 @@ pub trait OwnPolicy {
 
 /// Makes policies of one kind; stands in their [`Entry`](crate::catalog::Entry).
 pub trait Make: fmt::Debug + Send + Sync {
-    /// A policy for a memory of this size. What goes wrong is the policy's [failure](OwnPolicy::failure).
+    /// A policy for a memory of this size. An error is the policy's [failure](OwnPolicy::failure).
     fn make(&self, settings: &Settings, size: Size) -> Box<dyn OwnPolicy>;
 
     /// Returns whether its policies may decide over the memory of running programs: they call nothing that could wait
@@ -65,7 +65,7 @@ pub trait Make: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Calls `run` once, in which a policy is made and used: here is the place to get hold of what its calls need.
+    /// Calls `run` once. A policy is made and used inside: acquire what its calls need here.
     fn around(&self, run: &mut dyn FnMut()) {
         run();
     }
@@ -91,7 +91,7 @@ pub(crate) fn build<V: Visitor>(
     output.expect("a run is called once")
 }
 
-/// A policy of others as drivers take it, told of hits or not.
+/// A policy of others as drivers take it, with or without hits.
 struct Own<const TOLD_OF_HITS: bool>(Box<dyn OwnPolicy>);
 
 impl<const TOLD_OF_HITS: bool> PagePolicy for Own<TOLD_OF_HITS> {

@@ -1,8 +1,8 @@
 //! Page-replacement policies: one file each, and the traits that they implement.
 //!
-//! There are two kinds, and the difference is central to the field. A *bit-driven* policy is told only of
-//! faults: on a hit the hardware, simulated or real, sets a bit, and the policy reads and clears the bits
-//! while its hand moves. An *access-driven* policy must be told of every hit, which real memory cannot do.
+//! There are two kinds, and the difference is central to the field. A *bit-driven* policy sees only faults: on a hit
+//! the hardware, simulated or real, sets a bit, and the policy reads and clears the bits while its hand moves. An
+//! *access-driven* policy must see every hit, which real memory does not report.
 
 use alloc::collections::VecDeque;
 use core::num::NonZeroU64;
@@ -53,7 +53,7 @@ pub struct Fault {
     pub fetched: bool,
     /// What brings the page.
     pub cause: Cause,
-    /// What the page is a page of.
+    /// The kind of memory that the page belongs to.
     pub kind: PageKind,
 }
 
@@ -68,7 +68,7 @@ pub enum Cause {
     Ahead,
 }
 
-/// What a page is a page of.
+/// The kind of memory that a page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageKind {
     /// The memory of a process.
@@ -94,7 +94,7 @@ impl Fault {
     }
 }
 
-/// What the two kinds have in common: which page leaves, and what a fault changes.
+/// Common to both kinds: which page leaves, and what a fault changes.
 ///
 /// A policy decides on a fault before the reference sets the page's dirty state.
 pub trait PagePolicy {
@@ -249,7 +249,7 @@ pub trait BitDriven: PagePolicy {
     }
 }
 
-/// A policy that must be told of every hit.
+/// A policy that must see every hit.
 pub trait AccessDriven: PagePolicy {
     /// True if repeating a hit at once changes something: such a policy learns of every reference of a run to the same
     /// page, and must treat reads and writes alike, since a run does not keep their order.

@@ -1,4 +1,4 @@
-//! Two tiers of memory, of which the slow one is read and written in place: which page lives where.
+//! Two tiers of memory; the slow one is read and written in place.
 //!
 //! The *mechanism* ([`Tiers`]) knows where each page is, gives frames, keeps the slow tier's clock and the shadows, and
 //! carries out what a [`TierPolicy`] decides. [`Movements`] learns of each move, so that a driver counts, prices or
@@ -76,7 +76,7 @@ pub trait Movements {
     /// A reference was sampled.
     fn sampled(&mut self) {}
 
-    /// The bits or marks of so many pages were looked at.
+    /// The bits or marks of this number of pages were looked at.
     fn scanned(&mut self, pages: u64) {
         let _ = pages;
     }
@@ -86,14 +86,14 @@ impl Movements for () {}
 
 /// What decides who lives in the fast tier.
 ///
-/// A reference has these steps: the policy learns where it found its page, and may promote it; or a page in neither
-/// tier is placed. Then the access is served where the page now is. Then the policy may take samples, and at last do
-/// work of its own. Pages are numbered in the order of their first references, which breaks ties.
+/// The steps of a reference: the policy learns where the page is and may promote it, or a page in neither tier is
+/// placed. Then the access is served where the page now is. Then the policy may take samples, and at last do work of
+/// its own. Pages are numbered in the order of their first references, which breaks ties.
 pub trait TierPolicy: Sized {
     /// True if the policy says itself where pages go that are in neither tier.
     const HAS_PLACEMENT: bool = false;
 
-    /// Where a page goes that is in neither tier; the driver's [`Placement`] if `None`.
+    /// The tier of a page that is in neither tier; the driver's [`Placement`] if `None`.
     fn placement(&self, page: PageId, op: Op) -> Option<Wanted> {
         let _ = (page, op);
         None

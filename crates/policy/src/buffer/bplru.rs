@@ -18,9 +18,9 @@
 //! **Cost per hit and per victim.** Constant. At most 48 bytes per block that has a page in the buffer, and 4 per
 //! block of the drive next to which (in its 64) one ever had.
 //!
-//! **Deviations from the paper.** Pages that `commands=safe` has cleaned stay until their block is evicted;
-//! a block with no dirty page left is dropped. The block in which the drive ends is padded up to there. Once one of
-//! its pages is written again, or trimmed, a block no longer counts as written in order.
+//! **Deviations from the paper.** Pages that `commands=safe` has cleaned stay until their block is evicted; a block
+//! with no dirty page left is dropped. The last block of the drive is padded up to the drive's end. Once one of its
+//! pages is written again, or trimmed, a block no longer counts as written in order.
 //!
 //! **Reference.** H. Kim, S. Ahn: BPLRU: a buffer management scheme for improving random writes in flash
 //! storage. FAST 2008.

@@ -1,4 +1,4 @@
-//! The one table of write buffers, beside that of page policies and of the same make.
+//! The one table of write buffers, made like that of page policies.
 
 use alloc::borrow::ToOwned;
 use alloc::format;

@@ -22,8 +22,8 @@
 //! most 64 bytes per block, 28 per page of the read cache and of the page region, and 4 per block of the drive next to
 //! which (in its 64) one ever had a page in the buffer.
 //!
-//! **Deviations from the paper.** Simplified: the source was not available; this follows other authors'
-//! descriptions. That a read hit in NVM counts as a use is our interpretation.
+//! **Deviations from the paper.** Simplified: the source was not available; this follows other authors' descriptions.
+//! Our interpretation: a read hit in NVM counts as a use.
 //!
 //! **Reference.** Q. Wei, C. Chen, J. Yang: CBM: a cooperative buffer management for SSD. MSST 2014.
 
@@ -53,7 +53,7 @@ struct Block {
     first_in_region: Frame,
 }
 
-/// What the pending step is for.
+/// The purpose of the pending step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// To flush the pages that this block has in NVM.

@@ -19,7 +19,7 @@
 //! which (in its 64) one ever had.
 //!
 //! **Deviations from the paper.** Our interpretation: the full text was not available. The paper's buffer is NVRAM;
-//! here it is DRAM, so that `commands=safe` has something to do. That a read hit counts as a use is our choice.
+//! here it is DRAM, so that `commands=safe` has something to do. Our choice: a read hit counts as a use.
 //!
 //! **Reference.** S. Kang, S. Park, H. Jung, H. Shim, J. Cha: Performance trade-offs in using NVRAM write
 //! buffer for flash memory-based storage devices. IEEE Transactions on Computers 58(6), 2009.

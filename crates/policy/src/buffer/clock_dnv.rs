@@ -63,7 +63,7 @@ use crate::LogicalPage;
 use crate::catalog::Description;
 use crate::parameters::Settings;
 
-/// What the pending step is for.
+/// The purpose of the pending step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// To flush this block, which has left the circle.

@@ -1,5 +1,5 @@
-//! What write buffers have in common: the table of blocks, the pending step, and two whole mechanisms, one
-//! that groups pages by block and one that drives a page policy.
+//! Common parts of write buffers: the table of blocks, the pending step, and two whole mechanisms, one that groups
+//! pages by block and one that drives a page policy.
 
 pub(crate) mod block;
 pub(crate) mod grouped;

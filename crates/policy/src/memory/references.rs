@@ -62,9 +62,10 @@ impl<P: BitDriven, T: PageTable> Memory<P, T> {
         self.frames.touch_mapped(frame, op, P::HIT_BITS)
     }
 
-    /// A reference to a page in memory whose translation comes back by itself after a bit has been cleared, and is found
-    /// later: that it is back says that the page was referenced, so that the first access sets the read bit even if it
-    /// writes. A write also sets what a write sets. Later reads stay unseen, as for [`Memory::hit_mapped`].
+    /// A reference to a page in memory whose translation comes back by itself after a bit was cleared, and is found
+    /// later. The translation says that the page was referenced, so the first access sets the read bit even if it
+    /// writes. A write also sets the write bit and the dirty state. Later reads stay unseen, as for
+    /// [`Memory::hit_mapped`].
     #[inline]
     pub fn hit_sensed(&mut self, op: Op, frame: Frame) {
         self.hit_mapped(Op::Read, frame);
@@ -82,7 +83,7 @@ impl<P: BitDriven, T: PageTable> Memory<P, T> {
 }
 
 impl<P: AccessDriven> Memory<P> {
-    /// A reference to a page in memory, of which the policy is told.
+    /// A reference to a page in memory that the policy sees.
     #[inline(always)]
     pub fn access(&mut self, op: Op, frame: Frame) {
         debug_assert_ne!(self.victim, Some(frame), "the policy has forgotten the pending victim");

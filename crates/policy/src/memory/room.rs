@@ -20,7 +20,7 @@ impl fmt::Display for AllPinned {
 
 impl core::error::Error for AllPinned {}
 
-/// What a driver does next to make room.
+/// The next step of a driver that makes room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Write the page in the frame, which stays, and call [`Memory::written_back`].
@@ -110,8 +110,8 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         Ok((frame, examined))
     }
 
-    /// What to do next until `frames` frames are free for a fault on `page` and pages that come with it; `None` when
-    /// they are. A policy that [reclaims in batches](PagePolicy::RECLAIMS_IN_BATCHES) may free more.
+    /// The next step until `frames` frames are free for a fault on `page` and pages that come with it; `None` when they
+    /// are. A policy that [reclaims in batches](PagePolicy::RECLAIMS_IN_BATCHES) may free more.
     ///
     /// # Errors
     ///
@@ -133,8 +133,8 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         Ok(Some(self.next_write_back().map_or(Step::Evict(victim), Step::WriteBack)))
     }
 
-    /// As [`Memory::next_step`], slower: also counts the frames that a policy which reclaims in batches examined, in
-    /// the call of which this is the first step. For other policies see [`Memory::propose_victim_counted`].
+    /// As [`Memory::next_step`], slower: also counts the frames that a policy which reclaims in batches examined, at
+    /// the first step of a call. For other policies see [`Memory::propose_victim_counted`].
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
                     self.is_between_pages = true;
                     return Ok(Some(step));
                 }
-                // Not if it was written for another reason meanwhile.
+                // Not if it was written for another reason in between.
                 Step::WriteBack(frame) if self.frames.is_dirty(frame) => return Ok(Some(step)),
                 Step::WriteBack(_) => {}
             }

@@ -1,4 +1,4 @@
-//! Which frames of a memory hold a page, as whoever calls a policy of others knows it without asking the policy.
+//! The occupied frames of a memory, as the caller of a foreign policy knows them without asking it.
 
 use alloc::format;
 use alloc::string::String;
@@ -32,7 +32,7 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// A memory of so many frames, all free.
+    /// A memory of this number of frames, all free.
     pub fn new(frames: u32) -> Self {
         let places = vec![Place::Free; frames as usize];
         Occupancy { places, faults: 0, hits: 0, next_in_turn: 0 }
@@ -43,7 +43,7 @@ impl Occupancy {
         self.places.len() as u32
     }
 
-    /// What is known of the frame of this number, if there is one.
+    /// The state of the frame of this number, if there is one.
     pub fn place(&self, number: i64) -> Option<Place> {
         self.places.get(usize::try_from(number).ok()?).copied()
     }
@@ -54,7 +54,7 @@ impl Occupancy {
         self.faults += 1;
     }
 
-    /// A page was referenced, of which the policy is told.
+    /// A page was referenced, and the policy sees it.
     pub fn hit(&mut self) {
         self.hits += 1;
     }

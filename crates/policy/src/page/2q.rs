@@ -8,10 +8,9 @@
 //! the LRU page of `Am`, which is forgotten. If the chosen list is empty, the victim is taken from the other
 //! one by that list's rule.
 //!
-//! The incoming page is first looked up in `A1out`; then, while `|A1out| > Kout`,
-//! the oldest ghost is dropped; then a page that was found goes to the MRU end of `Am` and its ghost is
-//! forgotten, and any other page becomes the newest page of `A1in`. A hit in `Am` moves the page to the MRU
-//! end; a hit in `A1in` does nothing.
+//! The incoming page is first looked up in `A1out`. Then, while `|A1out| > Kout`, the oldest ghost is dropped. A page
+//! that was found goes to the MRU end of `Am`, and its ghost is forgotten. Any other page becomes the newest page of
+//! `A1in`. A hit in `Am` moves the page to the MRU end; a hit in `A1in` does nothing.
 //!
 //! **On a write.** As on a read; a dirty page is not spared.
 //!

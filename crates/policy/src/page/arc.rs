@@ -1,8 +1,8 @@
 //! # ARC: adaptive replacement cache
 //!
-//! **What it keeps.** Two LRU lists, `T1` of pages referenced once and `T2` of pages referenced again; the
-//! ghost lists `B1` and `B2` of pages that left them, in the order of leaving; and the target size `p` of `T1`,
-//! initially 0. Shown by these names, each list from the LRU end or the oldest ghost.
+//! **What it keeps.** Two LRU lists: `T1` of pages referenced once, and `T2` of pages referenced again. The ghost lists
+//! `B1` and `B2` of pages that left them, in the order of leaving. The target size `p` of `T1`, initially 0. Shown by
+//! these names, each list from the LRU end or the oldest ghost.
 //!
 //! **Victim.** `x` is the incoming page, `c` the number of frames. If `x` is in `B1`: `p` becomes `min(p +
 //! max(1, |B2| / |B1|), c)`, then `REPLACE`. If it is in `B2`: `p` becomes `max(p - max(1, |B1| / |B2|), 0)`,
@@ -22,12 +22,11 @@
 //!
 //! **Cost per hit and per victim.** One list move; constant.
 //!
-//! **Deviations from the paper.** None: the listing of FAST '03. `|B2| / |B1|` is real division, `p` is
-//! binary64 and evaluated in the written order, and the lengths are taken before `x` leaves its ghost list.
-//! If pages leave out of turn, or several at once, `p` moves once for each incoming page, and each load of a page
-//! that is in no list drops ghosts as long as the listing would drop one. Where the listing tests whether a list
-//! is empty, only pages that are not pinned count: if the list that `REPLACE` would take has none, it takes the
-//! other one.
+//! **Deviations from the paper.** None: the listing of FAST '03. `|B2| / |B1|` is real division, `p` is binary64 and
+//! evaluated in the written order, and the lengths are taken before `x` leaves its ghost list. If pages leave out of
+//! turn, or several at once, `p` moves once for each incoming page, and each load of a page that is in no list drops
+//! ghosts as long as the listing would drop one. Only unpinned pages count when the listing tests whether a list is
+//! empty: if the list that `REPLACE` would take has none, it takes the other one.
 //!
 //! **Reference.** N. Megiddo, D. S. Modha: ARC: a self-tuning, low overhead replacement cache. FAST 2003.
 

@@ -43,7 +43,7 @@ pub struct Car {
     ghosts: GhostLists<1, 2>,
     is_in_t2: Vec<bool>,
     p: f64,
-    /// From so many pages on, `T1` is examined: at least `p` and 1.
+    /// The number of pages from which `T1` is examined: at least `p` and 1.
     least_t1: u32,
 }
 

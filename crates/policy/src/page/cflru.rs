@@ -129,7 +129,7 @@ pub(super) struct CleanFirstList {
     window_pages: u32,
 }
 
-/// Where a page is on the way from the MRU end to the LRU end.
+/// The place of a page between the MRU end and the LRU end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     OutsideRegion,

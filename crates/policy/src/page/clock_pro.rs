@@ -354,8 +354,8 @@ mod tests {
 
     #[test]
     fn hand_cold_is_at_the_furthest_page_from_the_list_head_wherever_it_was() {
-        // HAND_cold clears 1, which is hot then, and takes 2 and 3, so that it is at 4. 2 comes back and is hot; HAND_hot makes 1
-        // cold and moves past 4, so that 1 is further from the list head.
+        // HAND_cold clears 1, which is hot then, and takes 2 and 3. It is at 4 now. Page 2 comes back and is hot.
+        // HAND_hot makes 1 cold and moves past 4, so 1 is further from the list head.
         let after = run("clock-pro", 3, "R1 R1 R2 R3 R4 R2");
         let moved = run("clock-pro", 3, "R1 R1 R2 R3 R4 R2 R3");
         assert_eq!((after.evicted.as_str(), moved.evicted.as_str()), ("2 3", "2 3 1"));

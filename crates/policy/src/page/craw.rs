@@ -64,7 +64,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// The three areas, in the order in which ties are broken.
+/// The three areas; ties are broken in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Area {
     R = 0,
@@ -74,10 +74,10 @@ enum Area {
 
 const AREAS: [Area; 3] = [Area::R, Area::W1, Area::W2];
 
-/// What happens to a page depends on the reference and on the area in a way that nobody can guess, so that it is looked up
-/// instead of branched on.
+/// The processor cannot predict what happens to a page, which depends on the reference and on the area. So a table
+/// replaces branches.
 impl Area {
-    /// Where references of this kind bring a page that is not remembered.
+    /// The area of a page that comes by a reference of this kind and is not remembered.
     #[inline]
     fn first_of(op: Op) -> Area {
         [Area::R, Area::W1][op as usize]
@@ -95,7 +95,7 @@ impl Area {
         [Op::Write, Op::Read, Op::Read][self as usize]
     }
 
-    /// Where a page of the area goes on that has been referenced again.
+    /// The area that a page of this area moves to when it was referenced again.
     #[inline]
     fn next(self) -> Area {
         [Area::R, Area::W2, Area::W2][self as usize]
@@ -234,7 +234,7 @@ impl Craw {
                 return Reclaimed::Nothing;
             }
             if pinned == queue.len() {
-                // What the scan has moved from W1 to W2 may be all that can leave.
+                // The pages that the scan has moved from W1 to W2 may be the only ones that can leave.
                 return if scanned { Reclaimed::Nothing } else { Reclaimed::AllPinned };
             }
             if frames.is_pinned(queue.head()) {

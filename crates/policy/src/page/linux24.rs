@@ -2,25 +2,25 @@
 //!
 //! This is an approximation of a kernel, defined by this text.
 //!
-//! **What it keeps.** Two lists, `active` and `inactive`; per page a flag *referenced*; whether the page is *mapped*, that
-//! is, was reached by a memory reference since it was last unmapped; and its accessed bit, which the hardware sets at each
-//! memory reference, including the one that faults. Swap-out goes round the mapped pages in ascending order of
-//! (object, page) and remembers the page that it examined last. Shown: both lists from the newest page, those of
-//! their pages that are referenced and that are mapped, and `last_looked_at`.
+//! **What it keeps.** Two lists, `active` and `inactive`. Per page a flag *referenced*, and whether the page is
+//! *mapped*: reached by a memory reference since it was last unmapped. Its accessed bit, which the hardware sets at
+//! each memory reference, including the one that faults. Swap-out goes round the mapped pages in ascending order of
+//! (object, page) and remembers the page that it examined last. Shown: both lists from the newest page, those of their
+//! pages that are referenced and that are mapped, and `last_looked_at`.
 //!
 //! *Touch:* an inactive page that is referenced goes to the head of `active` and is no longer referenced; any other
 //! page becomes referenced. An incoming page goes to the head of `inactive`; it is touched, unless it is read ahead. A
 //! call touches its page. So does a memory reference to a page that is not mapped, which maps it.
 //!
-//! **Victim.** Reclaim makes `batch` frames free, or as many as are needed, for each of the priorities 6, 5, … 1 until it
-//! has. *Refill:* `floor(batch * |active| / (2 * (|inactive| + 1)))` pages go from the tail of `active` to the head of
-//! `inactive` and become referenced; a referenced one instead goes to the head of `active` and is no longer. *Scan:*
-//! at most `L = max(1, floor(|inactive| / priority))` pages from the tail of `inactive`. A mapped one goes to the head, and
-//! when there were more than `min(batch * 2^(10 - priority), floor(L / 10))` of them the scan ends with a swap-out; a
-//! dirty one is written, stays, and goes to the head; a clean one leaves. *Swap-out:* examines
-//! `max(1, floor(|mapped| / priority))` mapped pages, until `batch` have been unmapped. An accessed one loses the bit and
-//! is touched; of the others those in `inactive` are unmapped. If nothing has left, the tail of `inactive` leaves, or
-//! that of `active`, mapped or not.
+//! **Victim.** Reclaim makes `batch` frames free, or as many as are needed, for each of the priorities 6, 5, … 1 until
+//! it has. *Refill:* `floor(batch * |active| / (2 * (|inactive| + 1)))` pages go from the tail of `active` to the head
+//! of `inactive` and become referenced; a referenced one instead goes to the head of `active` and loses the flag.
+//! *Scan:* at most `L = max(1, floor(|inactive| / priority))` pages from the tail of `inactive`. A mapped one goes to
+//! the head, and when there were more than `min(batch * 2^(10 - priority), floor(L / 10))` of them the scan ends with a
+//! swap-out; a dirty one is written, stays, and goes to the head; a clean one leaves. *Swap-out:* examines `max(1,
+//! floor(|mapped| / priority))` mapped pages, until `batch` have been unmapped. An accessed one loses the bit and is
+//! touched; of the others those in `inactive` are unmapped. If nothing has left, the tail of `inactive` leaves, or that
+//! of `active`, mapped or not.
 //!
 //! **On a write.** Nothing. Only pages that are not mapped are written while they stay.
 //!

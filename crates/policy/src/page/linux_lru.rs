@@ -2,17 +2,17 @@
 //!
 //! This is an approximation of a kernel, defined by this text: Linux without multi-generational LRU.
 //!
-//! **What it keeps.** For anonymous pages and for those of files each an `active` and an `inactive` list and a cost; per
+//! **What it keeps.** For anonymous pages and for those of files, an `active` and an `inactive` list and a cost. Per
 //! page a flag *referenced*, and its accessed bit, which the hardware sets at each memory reference, including the one
-//! that faults; and when each page was last evicted, counted in evictions. Shown: the four lists from the newest page, all
-//! pages that are referenced, and both costs.
+//! that faults. The time of each page's last eviction, counted in evictions. Shown: the four lists from the newest
+//! page, all pages that are referenced, and both costs.
 //!
 //! *Touch:* an inactive page that is referenced goes to the head of `active` and is no longer referenced; any other
 //! page becomes referenced. A call touches its page, including the call that loads it.
 //!
-//! An incoming page is not referenced. It goes to the head of `inactive`. But if the number of evictions since it was
-//! evicted, its own included, is at most the number of pages in both `active` lists and the other kind's `inactive`
-//! list, it goes to the head of `active`, and its kind costs one more.
+//! An incoming page is not referenced. It goes to the head of `inactive`. There is an exception: the evictions since
+//! its own, which counts too, are at most the pages in both `active` lists and the other kind's `inactive` list. Then
+//! it goes to the head of `active`, and its kind costs one more.
 //!
 //! **Victim.** Until `batch` frames are free, or as many as are needed: for either kind, while `|inactive| * ratio <
 //! |active|`, the tail of `active` goes to the head of `inactive` and loses its accessed bit; `ratio` is 1 below a GiB of

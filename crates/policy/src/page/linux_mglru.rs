@@ -2,10 +2,11 @@
 //!
 //! This is an approximation of a kernel, defined by this text: Linux with multi-generational LRU.
 //!
-//! **What it keeps.** Generations from `min_seq`, the oldest, to `max_seq`, at first 0 to 3, each a list of pages of both
-//! kinds; per page its accessed bit, which the hardware sets at each memory reference, including the one that faults, and
-//! how many calls hit it since it entered its generation. Shown: `generation_0` (the oldest) to `generation_3`, each
-//! from the newest page, the pages that one call and that more calls have hit, `min_seq` and `max_seq`.
+//! **What it keeps.** Generations from `min_seq`, the oldest, to `max_seq`, at first 0 to 3, each a list of pages of
+//! both kinds. Per page its accessed bit, which the hardware sets at each memory reference, including the one that
+//! faults. The number of calls that hit it since it entered its generation. Shown: `generation_0` (the oldest) to
+//! `generation_3`, each from the newest page, the pages that one call and that more calls have hit, `min_seq` and
+//! `max_seq`.
 //!
 //! A page that a memory reference loads goes to the head of `max_seq`; one that a call loads, or that is read ahead, to
 //! the head of `min_seq`. A call that hits is counted; from the second one on, the page goes from `min_seq` to the head of
@@ -117,7 +118,7 @@ impl LinuxMglru {
     fn age<F: Frames>(&mut self, frames: &mut F) {
         for generation in self.min_seq..=self.max_seq {
             let mut next = self.list(generation).head();
-            // Pages that have come here meanwhile have no bit any more.
+            // Pages that have come here in between have no bit any more.
             while next != Frame::NONE {
                 let frame = next;
                 next = self.links.next(frame);

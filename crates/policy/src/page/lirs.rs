@@ -24,11 +24,11 @@
 //! **Cost per hit and per victim.** A few list steps, constant on average: a page is pruned once for each
 //! time that it enters `S`. 13 bytes per page of the footprint and 8 per frame.
 //!
-//! **Deviations from the paper.** None on its rules; with `Llirs` = 0, which the paper does not consider, `S`
-//! is always empty and `Q` an LRU list. `S` is not limited and can hold the whole footprint; some
-//! implementations limit it (libCacheSim: to twice the frames). Pinned pages are passed over and keep their
-//! places; if all pages of `Q` are pinned, or `Q` is empty because pages left out of turn, the LIR page nearest the bottom
-//! of `S` that is not pinned leaves memory and `S`, which is then pruned. A page that leaves out of turn leaves `S` too.
+//! **Deviations from the paper.** None on its rules; with `Llirs` = 0, which the paper does not consider, `S` is always
+//! empty and `Q` an LRU list. `S` is not limited and can hold the whole footprint; some implementations limit it
+//! (libCacheSim: to twice the frames). Pinned pages are passed over and keep their places. If all pages of `Q` are
+//! pinned, or `Q` is empty because pages left out of turn, the unpinned LIR page nearest the bottom of `S` leaves. `S`
+//! is then pruned. A page that leaves out of turn leaves `S` too.
 //!
 //! **Reference.** S. Jiang, X. Zhang: LIRS: an efficient low inter-reference recency set replacement policy
 //! to improve buffer cache performance. SIGMETRICS 2002.

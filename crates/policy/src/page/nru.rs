@@ -10,8 +10,8 @@
 //!
 //! **On a write.** Sets the reference bit as a read does; a dirty page is kept before a clean one.
 //!
-//! **Parameters.** `mode`: `scan` (default), or `periodic`, in which the hand clears nothing and all
-//! reference bits are cleared after every `period`-th reference, hits included (default 1000).
+//! **Parameters.** `mode`: `scan` (default), or `periodic`: the hand clears nothing, and all reference bits are cleared
+//! after every `period`-th reference, hits included (default 1000).
 //!
 //! **Cost per hit and per victim.** One OR; constant on average: sets of candidates, searched 64 frames at a
 //! time, replace the revolutions. Periodic mode clears all bits once per period. Once pages have left out of
@@ -49,9 +49,9 @@ enum Order {
 
 /// The ring is the frames themselves, as in CLOCK.
 ///
-/// Each set holds at least the pages of its class, and may hold the last victim's frame. A page can enter a class only by being loaded, by losing
-/// its reference bit, by being written back or by being made dirty, all of which pass through here; it leaves a class by
-/// a hit, unseen, and is then dropped from the set when a search meets it.
+/// Each set holds at least the pages of its class, and may hold the last victim's frame. A page enters a class when it
+/// is loaded, loses its reference bit, is written back or becomes dirty; all of this passes through here. It leaves a
+/// class by a hit, unseen. A search that meets it drops it from the set.
 #[derive(Clone, Debug)]
 struct InPlace {
     ring: FrameRing,

@@ -1,9 +1,9 @@
 //! # S3-FIFO: simple, scalable caching with three static FIFO queues
 //!
-//! **What it keeps.** A small FIFO queue `S` and a main FIFO queue `M` of pages, a FIFO queue `G` of the
-//! ghosts of pages that left `S`, and a frequency of 0 to 3 per page in memory: 0 when it is loaded, one more
-//! with each hit. Shown: `S`, `M` and `G` from the oldest, and the pages of `S`, then of `M`, of each
-//! frequency, as `frequency_1` to `frequency_3`.
+//! **What it keeps.** A small FIFO queue `S` and a main FIFO queue `M` of pages, and a FIFO queue `G` of the ghosts of
+//! pages that left `S`. A frequency of 0 to 3 per page in memory: 0 when it is loaded, one more with each hit. Shown:
+//! `S`, `M` and `G` from the oldest, and the pages of `S`, then of `M`, of each frequency, as `frequency_1` to
+//! `frequency_3`.
 //!
 //! **Victim.** If `S` has at least its target size, from `S`, else from `M`. *From `S`:* the oldest page of
 //! `S`; if its frequency is at least `move_to_main_threshold`, it becomes the newest page of `M` with
@@ -26,11 +26,11 @@
 //!
 //! **Cost per hit and per victim.** One counter; constant on average, since each move costs a hit.
 //!
-//! **Deviations from the paper.** `M` has no limit of its own: Algorithm 1 also evicts from `M` when a page
-//! moves there from a full `M`, but one frame is needed and one page leaves; the next victim comes from `M`,
-//! since `S` is then below its target. libCacheSim does the same. The incoming page is looked up in `G`
-//! before `G` is trimmed for the page that left, as in libCacheSim; Algorithm 1 trims first. Pinned pages are passed
-//! over and keep their places and frequencies; a queue in which no other page is left counts as empty.
+//! **Deviations from the paper.** `M` has no limit of its own. Algorithm 1 also evicts from `M` when a page moves to a
+//! full `M`; here one frame is needed and one page leaves. The next victim comes from `M`, since `S` is then below its
+//! target. libCacheSim does the same. The incoming page is looked up in `G` before `G` is trimmed for the page that
+//! left, as in libCacheSim; Algorithm 1 trims first. Pinned pages are passed over and keep their places and
+//! frequencies; a queue of pinned pages alone counts as empty.
 //!
 //! **Reference.** J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. V. Rashmi: FIFO queues are all you need for cache
 //! eviction. SOSP 2023.
@@ -54,7 +54,7 @@ pub struct S3Fifo {
     move_to_main_threshold: u8,
     fills_main: bool,
     any_page_left: bool,
-    /// Whether a page is in the main queue.
+    /// Tells whether a page is in the main queue.
     is_in_main: Vec<bool>,
     small: FrameQueue,
     main: FrameQueue,

@@ -1,8 +1,8 @@
 //! # SIEVE: lazy promotion, quick demotion
 //!
-//! **What it keeps.** A FIFO queue of all pages, the newest at its head and the oldest at its tail; a visited
-//! bit per page, which is the reference bit; and a hand that points to a page of the queue or to none. Shown:
-//! `tail_to_head`, and `hand`, no page or one.
+//! **What it keeps.** A FIFO queue of all pages, the newest at its head and the oldest at its tail. A visited bit per
+//! page, which is the reference bit. A hand that points to a page of the queue or to none. Shown: `tail_to_head`, and
+//! `hand`, no page or one.
 //!
 //! **Victim.** From the hand, or from the tail if the hand points to no page, towards the head: a page with
 //! visited bit 1 gets bit 0 and keeps its place; the first page with bit 0 leaves. Past the head the search

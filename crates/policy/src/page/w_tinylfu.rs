@@ -10,10 +10,10 @@
 //! the candidate goes to the MRU end of probation; else the candidate leaves. If there is no rival, the
 //! candidate leaves.
 //!
-//! The incoming page goes to the MRU end of the window; then, while the window has more pages than its size,
-//! its LRU page goes to the MRU end of probation. A hit in the window or in protected moves the page to the
-//! MRU end; a hit in probation moves it to the MRU end of protected, and then, if protected has more pages
-//! than its size, the LRU page of protected goes to the MRU end of probation.
+//! The incoming page goes to the MRU end of the window. While the window has more pages than its size, its LRU page
+//! goes to the MRU end of probation. A hit in the window or in protected moves the page to the MRU end. A hit in
+//! probation moves it to the MRU end of protected. If protected then has more pages than its size, its LRU page goes to
+//! the MRU end of probation.
 //!
 //! *The sketch* has four rows of `w` counters from 0 to 15, where `w` is four times the smallest power of two
 //! that is not below the number of frames, and at least 16. A page's counter in row `i` (1 to 4) is the

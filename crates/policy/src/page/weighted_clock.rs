@@ -1,11 +1,11 @@
 //! # Weighted CLOCK: dirty pages get extra rounds
 //!
-//! **What it keeps.** A ring of all pages, a hand, a reference bit per page that the hardware sets on each hit, and
-//! how often the hand has spared the page since it was last found referenced (shown as `spared`).
+//! **What it keeps.** A ring of all pages and a hand. For each page a reference bit that the hardware sets on each hit,
+//! and how often the hand has spared it since it was last found referenced (shown as `spared`).
 //!
-//! **Victim.** From the hand: a page with reference bit 1 gets bit 0, counts as never spared, and the hand moves
-//! on; a dirty page with bit 0 that was spared fewer than `rounds` times is spared; the first other page leaves.
-//! The new page goes to the tail, the place that the hand reaches last.
+//! **Victim.** From the hand: a page with reference bit 1 gets bit 0, counts as never spared, and the hand moves on. A
+//! dirty page with bit 0 that was spared fewer than `rounds` times is spared. The first other page leaves. The new page
+//! goes to the tail, the place that the hand reaches last.
 //!
 //! **On a write.** Sets the reference bit as a read does; the page is dirty from then on.
 //!

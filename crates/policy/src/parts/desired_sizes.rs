@@ -32,8 +32,8 @@ impl DesiredSizes {
         *size = size.saturating_sub(amount);
     }
 
-    /// Whether `len / size` of the first area is at least that of the second. An empty area has ratio 0, and
-    /// one that has pages but a desired size of 0 an infinite ratio.
+    /// Tells whether `len / size` of the first area is at least that of the second. An empty area has ratio 0, and one
+    /// that has pages but a desired size of 0 an infinite ratio.
     pub(crate) fn ratio_at_least(
         &self,
         (first, len): (usize, u32),

@@ -18,7 +18,7 @@ pub(crate) struct FrameQueue {
     head_turn: u32,
     tail_turn: u32,
     stale_places: u32,
-    /// How many of the first places of each frame are stale; empty until the first is.
+    /// The number of stale places of each frame, from the first; empty until one is stale.
     stale_places_of: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! How often pages were referenced recently, approximately and in a few bits.
+//! Estimates in a few bits how often pages were referenced recently.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -7,7 +7,7 @@ use crate::PageId;
 
 /// Bits of a word that say which list the page is in.
 const LIST_BITS: u32 = 2;
-/// The word of a page of which nothing is known.
+/// The word of an unknown page.
 const NONE: u32 = 0;
 /// Not 0, so that no ghost has the word [`NONE`].
 const FIRST_TURN: u32 = 1;
@@ -18,11 +18,11 @@ const REMOVED: PageId = PageId(u32::MAX);
 
 /// First-in, first-out lists of pages with constant-time look-up and removal; a page may be in several of them.
 ///
-/// The ghosts of a list are in a ring in the order in which their pages left. One that is removed leaves a hole, so that
-/// no other ghost is touched; there are never holes at the oldest end. What the lists know of a page is side by side, so
-/// that asking them costs one cache line, and the oldest ghost is dropped without touching what is known of its page. There is
-/// a word for each of the first lists, and the others, of which a page is in one at most, share the last word. Costs 4 bytes
-/// per word and page of the footprint and on average 8, at most 16, per ghost that was ever remembered at the same time.
+/// The ghosts of a list are in a ring in the order of leaving. A removed one leaves a hole, so that no other ghost is
+/// touched; the oldest end never has holes. The words of a page are side by side, so that asking all lists costs one
+/// cache line. Dropping the oldest ghost touches no word. The first lists have a word each; the others share the last
+/// word, because a page is in at most one of them. Costs 4 bytes per word and page of the footprint and on average 8,
+/// at most 16, per ghost that was ever remembered at the same time.
 #[derive(Clone, Debug)]
 pub(crate) struct GhostLists<const WORDS: usize, const LISTS: usize> {
     /// Each word has a list's number and when the page left, counted from 1. The page is not a ghost, and has been
@@ -191,8 +191,8 @@ impl<const WORDS: usize, const LISTS: usize> GhostLists<WORDS, LISTS> {
         self.push_new(list, page);
     }
 
-    /// Remembers `page`, which is not in `list`, as its newest ghost. What was known of the page is not read, so that
-    /// nothing waits for it.
+    /// Remembers `page`, which is not in `list`, as its newest ghost. The page's old word is not read, so that nothing
+    /// waits for it.
     #[inline]
     pub(crate) fn push_new(&mut self, list: usize, page: PageId) {
         debug_assert!(!self.contains(list, page), "the page is a ghost already");

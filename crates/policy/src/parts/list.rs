@@ -7,7 +7,7 @@ use core::fmt::Debug;
 
 use crate::{Frame, PageId};
 
-/// What a list is made of: an index into the array of links, with one value that stands for no index.
+/// The element of a list: an index into the array of links, with one value that stands for no index.
 pub(crate) trait Listed: Copy + Eq + Debug {
     /// The end of a list.
     const NONE: Self;

@@ -3,7 +3,7 @@
 use super::{FrameList, Links};
 use crate::{Frame, Frames};
 
-/// What a hand does on a ring, whichever way the ring is kept.
+/// The steps of a hand on a ring, whichever way the ring is kept.
 pub(crate) trait Turn {
     /// The first page from the hand that `is_taken` leaves; the hand passes it and those before it.
     fn take_first(&mut self, is_taken: impl FnMut(Frame) -> bool) -> Frame;

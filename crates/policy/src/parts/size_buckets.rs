@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::{Links, List, Listed};
 use crate::buffer::BlockSlot;
 
-/// Where a block is listed.
+/// The place of a block in the lists.
 #[derive(Clone, Copy, Debug, Default)]
 struct Listing {
     last_use: u64,

@@ -1,4 +1,4 @@
-//! Two lists of frames of which each page in memory is in one.
+//! Two lists of frames; each page in memory is in one of them.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! The one table of policies that are made for two tiers, beside that of page policies and of the same make.
+//! The one table of policies for two tiers, made like that of page policies.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -10,7 +10,7 @@ use crate::Ratio;
 use crate::catalog::{Description, page_of};
 use crate::parameters::{self, Default, Domain, Parameter, Settings, SettingsError, Value};
 
-/// How large the tiers are that a policy is built for.
+/// The sizes of the tiers that a policy is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TierSize {
     /// Frames of the fast tier, from 0.

@@ -16,8 +16,8 @@
 //! **Cost per hit and per victim.** Constant per write; a victim costs the movements of the hand, and one pass over the fast
 //! tier's frequencies is saved by keeping their sum. 9 bytes per page.
 //!
-//! **Deviations from the paper.** An approximation: the paper's abstract and public implementations were at hand, not its
-//! text. That writes promote and reads do not is the paper's.
+//! **Deviations from the paper.** An approximation: the paper's abstract and public implementations were at hand, not
+//! its text. From the paper: writes promote and reads do not.
 //!
 //! **Reference.** S. Lee, H. Bahn, S. H. Noh: CLOCK-DWF: a write-history-aware page replacement algorithm for hybrid PCM and
 //! DRAM memory architectures. IEEE Transactions on Computers 63(9), 2014.

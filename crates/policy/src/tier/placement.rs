@@ -1,4 +1,4 @@
-//! Where a page goes that is in neither tier.
+//! The tier of a page that is in neither.
 
 use core::fmt;
 

@@ -28,7 +28,7 @@ pub struct TierSizes {
     pub slow_frames: Option<u32>,
     /// Pages are numbered below this, in the order of their first references.
     pub pages: u32,
-    /// Where pages go that are in neither tier.
+    /// The placement of pages that are in neither tier.
     pub placement: Placement,
     /// True if a promoted page keeps its slow frame as a shadow.
     pub keeps_shadows: bool,
@@ -43,9 +43,9 @@ pub struct Served {
     pub page: PageId,
     /// What the access did.
     pub op: Op,
-    /// Where the page was when the reference came; `None` if it was in neither tier.
+    /// The page's tier when the reference came; `None` if it was in neither.
     pub found: Option<Tier>,
-    /// Where the access was served.
+    /// The tier that served the access.
     pub by: Tier,
 }
 
@@ -127,7 +127,7 @@ impl<M: Movements> Tiers<M> {
         Tier::Slow
     }
 
-    /// Where a page is, if it is in memory.
+    /// The tier of a page, if it is in memory.
     #[inline]
     pub fn tier_of(&self, page: PageId) -> Option<Tier> {
         match self.states[page.index()] & IN_MEMORY {
@@ -182,8 +182,8 @@ impl<M: Movements> Tiers<M> {
         self.promotions_left = self.sizes.most_promotions.unwrap_or(u64::MAX);
     }
 
-    /// Moves a page from the slow tier to the fast one, whose victim is demoted if it is full. Says whether it did:
-    /// not without a fast tier, nor beyond the limit, which is told as a refusal.
+    /// Moves a page from the slow tier to the fast one, whose victim is demoted if it is full. Returns whether it did:
+    /// not without a fast tier, nor beyond the limit, which is reported as a refusal.
     ///
     /// # Panics
     ///

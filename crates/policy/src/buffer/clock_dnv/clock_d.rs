@@ -12,7 +12,7 @@ use crate::{Frame, LogicalPage};
 #[derive(Clone, Copy, Debug)]
 struct Held {
     page: LogicalPage,
-    /// Where its block is, which stays known as long as it has a page here.
+    /// The place of its block, which stays known as long as it has a page here.
     slot: BlockSlot,
     /// The next frame that holds a page of the same block.
     next_of_block: Frame,

@@ -43,7 +43,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Commands::PARAMETER,
 ];
 
-/// Where a write to a page in NVM is served.
+/// The memory that serves a write to a page in NVM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NvmWriteHit {
     InPlace,
@@ -51,7 +51,7 @@ pub(super) enum NvmWriteHit {
     DramCopy,
 }
 
-/// What happens to dirty pages in DRAM whose block is flushed.
+/// The treatment of dirty pages in DRAM whose block is flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Padding {
     Remove,

@@ -5,7 +5,7 @@ use core::ops::{Index, IndexMut};
 
 use crate::parts::{AddressMap, Listed};
 
-/// Neighbourhoods of a map, of 256 bytes each, from which on the processor's cache no longer holds it and the blocks.
+/// The number of neighbourhoods of 256 bytes above which the processor's cache no longer holds the map and the blocks.
 const LARGE_NEIGHBOURHOODS: usize = 512;
 
 /// A place in a [`BlockTable`].
@@ -26,8 +26,8 @@ impl Listed for BlockSlot {
     }
 }
 
-/// A slab of blocks with a map from their numbers. It grows as blocks come, up to the largest number that
-/// was ever buffered at once, and its map with the part of the drive in which they are.
+/// A slab of blocks with a map from their numbers. It grows as blocks come, up to the largest number that was ever
+/// buffered at once, and its map grows with the part of the drive that has them.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockTable<T> {
     map: AddressMap,
@@ -45,8 +45,9 @@ impl<T> BlockTable<T> {
         self.map.get(block).map(BlockSlot)
     }
 
-    /// The entry of `block`, or any other if it is not here: for a look ahead, in which no branch depends on that, because
-    /// it could not be foreseen. None of a table that the processor's cache holds: there looking ahead only costs time.
+    /// The entry of `block`, or any other if it is not here: a look ahead must not branch on that, because the
+    /// processor could not predict it. None if the processor's cache holds the table: looking ahead would only cost
+    /// time.
     #[inline]
     pub(crate) fn entry_ahead(&self, block: u64) -> Option<&T> {
         if self.map.neighbourhoods() < LARGE_NEIGHBOURHOODS {

@@ -112,7 +112,7 @@ pub(crate) enum Padding {
     WholeBlock,
 }
 
-/// How a grouped buffer treats what its order does not decide.
+/// The modes of a grouped buffer that its order does not decide.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     pub(crate) padding: Padding,
@@ -120,7 +120,7 @@ pub(crate) struct Options {
     pub(crate) commands: Commands,
 }
 
-/// What the pending step is for.
+/// The purpose of the pending step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// To evict the block that is leaving.

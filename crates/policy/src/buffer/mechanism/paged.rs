@@ -15,7 +15,7 @@ use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{AddressMap, FrameList, Links};
 use crate::{Frame, Frames, LogicalPage, Memory, Op, PageId};
 
-/// What every page-level buffer takes besides its policy's own parameters.
+/// The parameters of every page-level buffer besides its policy's own.
 const OWN_PARAMETERS: [Parameter; 3] = [
     crate::buffer::fab::CACHE_READS,
     Parameter {
@@ -28,7 +28,7 @@ const OWN_PARAMETERS: [Parameter; 3] = [
     Commands::PARAMETER,
 ];
 
-/// How many parameters a page-level buffer has besides its policy's.
+/// The number of parameters of a page-level buffer besides its policy's.
 pub(crate) const OWN_PARAMETERS_LEN: usize = OWN_PARAMETERS.len();
 
 /// The parameters of a policy and those of every page-level buffer. `N` is the number of both.
@@ -69,7 +69,7 @@ impl<P: AccessDriven> Hits<P> for ByCalls {
     }
 }
 
-/// What the pending step is for.
+/// The purpose of the pending step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// To evict the memory's pending victim, the page in this frame.
@@ -304,7 +304,7 @@ impl<P: PagePolicy, H: Hits<P>> PageBuffer<P, H> {
         Served { hit: found.map(|_| Medium::Dram), nvm_writes: 0 }
     }
 
-    /// The pages of the committed step, of which one is in `frame`, are on flash.
+    /// The pages of the committed step, one of them in `frame`, are on flash.
     fn clean_committed(&mut self, frame: Frame) {
         if !self.clusters {
             self.proposal.take();

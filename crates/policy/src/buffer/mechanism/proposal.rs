@@ -59,12 +59,12 @@ impl Proposal {
     }
 }
 
-/// Whether FLUSH and FUA are heeded.
+/// The treatment of FLUSH and FUA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commands {
     /// They are ignored, as the CLOCK-DNV paper says.
     Paper,
-    /// What they acknowledge is persistent.
+    /// Acknowledged data are persistent.
     Safe,
 }
 

@@ -40,7 +40,7 @@ impl Part {
         weight
     }
 
-    /// What of it stands in the second half of its places, moved to the first half.
+    /// The second half of its places, moved to the first half.
     pub(super) fn take_upper_half(&mut self) -> Part {
         const HALF: usize = PLACES / 2;
         let mut upper =
