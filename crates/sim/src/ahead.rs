@@ -31,7 +31,7 @@ pub(crate) fn ahead(
     if waits { None } else { Some((next.within(share_bytes)?, share_bytes)) }
 }
 
-/// What was prepared ahead, or why it failed; `None` if only its share was too small.
+/// The prepared trace, or the error; `None` if only its share was too small.
 pub(crate) fn unless_too_large<T>(read: Result<T, SimError>) -> Option<Result<T, SimError>> {
     match read {
         Err(SimError::Trace(TraceError::TooMuchMemory { .. })) => None,

@@ -1,4 +1,4 @@
-//! What a row of results is about: a policy of the catalog, or an end of the bracket of the optimum.
+//! The subject of a row: a policy of the catalog, or an end of the bracket of the optimum.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use crate::{Effort, SimError};
 /// Finds a policy that stands in no catalog, by its name.
 pub type FindOwn = fn(&str) -> Result<Option<&'static Entry>, SimError>;
 
-/// Where policies are looked for that stand in no catalog.
+/// Finders of policies that are not in the catalog.
 static FIND_OWN: OnceLock<FindOwn> = OnceLock::new();
 
 /// A policy of the catalog with what the user set of it, or an end of the bracket of the optimum.

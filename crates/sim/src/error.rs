@@ -8,7 +8,7 @@ use clockhand_trace::TraceError;
 /// Why a simulation gives no result; each message is one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// What was asked for makes no sense: an unknown name, a value out of range, a contradiction.
+    /// The request makes no sense: an unknown name, a value out of range, a contradiction.
     #[error("{0}")]
     Usage(String),
     /// A trace cannot be read.

@@ -64,11 +64,11 @@ impl MemorySize {
         Ok(sizes)
     }
 
-    /// Reads `--frames` or `--memory`, of which one is given.
+    /// Reads `--frames` or `--memory`; exactly one is given.
     ///
     /// # Errors
     ///
-    /// That of the one that is given, or that there is not exactly one.
+    /// The error of the given one, or that there is not exactly one.
     pub fn parse_either(
         frames: Option<&str>,
         memory: Option<&str>,

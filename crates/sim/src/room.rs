@@ -1,11 +1,11 @@
-//! Room in memory for what runs at the same time: whoever finds none waits, so that nothing is swapped.
+//! Room in memory for tasks that run at the same time: a task without room waits, so that nothing is swapped.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::{Progress, SimError};
 
-/// How often a waiting task looks whether the run was cancelled.
+/// The interval between a waiting task's checks for cancellation.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Memory that tasks share.
@@ -15,7 +15,7 @@ pub(crate) struct Room {
     freed: Condvar,
 }
 
-/// What a task has taken, until it is dropped.
+/// A task's share, until it is dropped.
 pub(crate) struct Place<'a> {
     room: &'a Room,
     bytes: u64,
@@ -26,7 +26,7 @@ impl Room {
         Room { bytes, taken_bytes: Mutex::new(0), freed: Condvar::new() }
     }
 
-    /// Waits until there is room for so much; what is larger than all of it waits until it is alone.
+    /// Waits until there is room for `bytes`; a task larger than all of the room waits until it is alone.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! Stack distances of LRU, and from them what LRU counts at every memory size, in one pass.
 //!
 //! The stack distance of a reference is the place of its page on the LRU stack just before it, counted from 1 at the
-//! most recently used end: LRU hits exactly if it has at least that many frames (Mattson et al. 1970). A page that is
-//! written stays dirty until the first eviction after the write. So it is written back once for each stretch from a
-//! write of it to the next one, or to the end of the trace, if and only if the largest stack distance within the
-//! stretch exceeds the number of frames.
+//! most recently used end. LRU hits exactly if it has at least that many frames (Mattson et al. 1970). A page that is
+//! written stays dirty until the first eviction after the write. Consider the stretch from a write of it to the next
+//! one, or to the end of the trace. It is written back in this stretch exactly if the largest stack distance within it
+//! exceeds the number of frames.
 
 use clockhand_trace::{PageView, Record};
 
@@ -40,7 +40,7 @@ pub(crate) struct LruStack {
 }
 
 impl LruStack {
-    /// An empty stack for pages numbered below `pages`, of which there are at most 2^29.
+    /// An empty stack for pages numbered below `pages`, at most 2^29.
     pub(crate) fn new(pages: u32) -> Self {
         let words = (pages as usize * SLOTS_PER_PAGE).div_ceil(SLOTS_PER_WORD as usize).max(1);
         LruStack {
@@ -216,7 +216,7 @@ impl LruCounts {
         &self.first_records
     }
 
-    /// What a replay with this many frames counts. Where bits come from makes no difference to LRU.
+    /// The counts of a replay with this many frames. The source of bits makes no difference to LRU.
     pub(crate) fn at(&self, frames: u32, options: ReplayOptions) -> Counts {
         let frames = frames.min(self.pages);
         let read_misses = self.read_misses.beyond(frames);
@@ -333,7 +333,7 @@ pub(crate) struct CountsBeyond {
     /// Entry `i` counts distances of `i + 1` until it is summed up, then those larger than `i`: the low 32 bits, which
     /// are all of them in most traces and take half the processor's cache.
     counts: Vec<u32>,
-    /// Where a count has reached a multiple of 2^32, once for each.
+    /// The places where a count has reached a multiple of 2^32, once for each.
     carried: Vec<u32>,
 }
 

@@ -16,13 +16,13 @@ use crate::ahead::{Beside, ahead, unless_too_large};
 use crate::room::Room;
 use crate::{Phase, Progress, SimError, TraceInput};
 
-/// One question asked of traces. What can be checked before a trace is read is checked when it is made.
+/// One question asked of traces. Its constructor checks everything that can be checked before a trace is read.
 pub(crate) trait Study: Sync {
     /// What the cells of one trace share: page views, placed requests.
     type Prepared: Send + Sync;
     /// A cell before it is run.
     type Cell: Sync;
-    /// What a cell gives: its row, and what does not fit into one.
+    /// The result of a cell: its row, and what does not fit into one.
     type Finished: Send;
 
     /// Reads a trace.
@@ -39,13 +39,13 @@ pub(crate) trait Study: Sync {
     /// How many steps a task has, for the display of progress; the replay adds them to the progress.
     fn steps(&self, prepared: &Self::Prepared, task: &[&Self::Cell]) -> u64;
 
-    /// How much memory what was prepared takes; `None` if that is unknown. Then tasks are not kept waiting for memory, and
-    /// the next trace is not prepared beside them.
+    /// The memory of the prepared trace; `None` if that is unknown. Then tasks are not kept waiting for memory, and the
+    /// next trace is not prepared beside them.
     fn prepared_bytes(&self, _prepared: &Self::Prepared) -> Option<u64> {
         None
     }
 
-    /// How much memory a task takes while it runs, at most.
+    /// The most memory that a task takes while it runs.
     fn memory_bytes(&self, _prepared: &Self::Prepared, _task: &[&Self::Cell]) -> u64 {
         0
     }
@@ -67,7 +67,7 @@ pub type Told<'a, F> = &'a (dyn Fn(usize, &F) + Sync);
 pub struct Selection<'a, F> {
     /// The positions of the cells among all of a trace; all of them if `None`.
     pub cells: Option<&'a [usize]>,
-    /// Is told of each finished cell at once, with its position, from any thread and in any order.
+    /// Receives each finished cell at once, with its position, from any thread and in any order.
     pub told: Told<'a, F>,
 }
 
@@ -82,7 +82,7 @@ impl<F> Default for Selection<'_, F> {
 pub(crate) struct Means<'a> {
     /// Threads; all cores if `None`.
     pub(crate) jobs: Option<usize>,
-    /// How much memory what is made of the trace may take, cells included.
+    /// The memory that a trace and its cells may take.
     pub(crate) memory_bytes: u64,
     pub(crate) progress: &'a Progress,
 }
@@ -149,7 +149,7 @@ fn run_cells_beside<S: Study, T: Send>(
     let chosen = |task: &[usize]| task.iter().map(|&position| &cells[position]).collect::<Vec<_>>();
     let steps = tasks.iter().map(|task| study.steps(prepared, &chosen(task))).sum();
     progress.enter(Phase::Replaying, steps);
-    // What a policy of the user's own did wrong ends the other cells at once, and is what the user is told.
+    // An error of a user's policy ends the other cells at once and is reported.
     let failed_policy = OnceLock::new();
     let ended_by_policy = |error| match error {
         SimError::OwnPolicy(failure) => {
@@ -198,7 +198,7 @@ fn with_work<T: Send, R: Send>(
     (Some(worked), done)
 }
 
-/// The room for tasks, beside what was prepared and work that takes so much.
+/// The room for tasks, without the prepared trace and the given work.
 fn room<S: Study>(study: &S, prepared: &S::Prepared, means: Means<'_>, beside_bytes: u64) -> Room {
     Room::of(match study.prepared_bytes(prepared) {
         Some(taken_bytes) => {
@@ -249,7 +249,7 @@ pub(crate) fn check_given<T>(list: &[T], what: &str, option: &str) -> Result<(),
     }
 }
 
-/// What a trace turned out to be while it was read.
+/// The facts that reading a trace has found.
 #[derive(Clone, Debug)]
 pub struct ReadTrace {
     /// What the rows of the result call it.
@@ -284,7 +284,7 @@ mod tests {
     struct Watched {
         events: Mutex<Vec<String>>,
         b_begins: Sender<()>,
-        /// What a cell of `a` waits for, if it is to.
+        /// The event that a cell of `a` waits for, if any.
         b_began: Option<Mutex<Receiver<()>>>,
         taken_bytes: u64,
         /// How `b` fails to be prepared.

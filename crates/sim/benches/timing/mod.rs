@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clockhand_sim::{Phase, Progress, SimError};
 
-/// How late the end of the reading may be noticed; what follows takes some milliseconds.
+/// The delay with which the end of the reading may be noticed; the rest takes some milliseconds.
 const WATCH_EVERY: Duration = Duration::from_micros(20);
 
 /// From the moment when the trace has been read to the end of `run`.

@@ -19,7 +19,7 @@ pub(super) struct Bound<'a> {
     blocks_by_reuses: BTreeMap<u64, u64>,
     /// The most blocks of a record.
     most_blocks: u64,
-    /// The most hits if only blocks with so many further references enter.
+    /// The most hits if only blocks with this number of further references enter.
     hits: BTreeMap<u64, u64>,
 }
 

@@ -1,7 +1,7 @@
-//! What a file cache's references cost, and after how many hits caching a block has paid.
+//! Prices a file cache's references, and finds after how many hits caching a block has paid.
 //!
-//! With t the time of a hit, T that of a reference past the cache and T_m that of a miss that enters the cache, one
-//! miss and h hits cost T_m + h·t with a cache and (h + 1)·T without. Caching pays if h > (T_m − T) / (T − t).
+//! Let t be the time of a hit, T that of a reference past the cache, and T_m that of a miss that enters it. One miss
+//! and h hits cost T_m + h·t with a cache and (h + 1)·T without. Caching pays if h > (T_m − T) / (T − t).
 
 use clockhand_device::{Device, Exact, RequestCost};
 use num_bigint::BigInt;
@@ -35,7 +35,7 @@ impl Writes {
 /// What is charged beside the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileCacheCosts {
-    /// Where cached blocks are, as the user wrote it: a device whose read cost is the time of a hit.
+    /// The cache device as the user wrote it; its read cost is the time of a hit.
     pub cache_device: String,
     /// The software stack's part of a reference to the device, in times of a hit.
     pub stack_share: Exact,

@@ -1,4 +1,4 @@
-//! What second-touch remembers: how often each block was referenced.
+//! The memory of second-touch: how often each block was referenced.
 
 /// No block.
 const NONE: u32 = u32::MAX;
@@ -52,7 +52,7 @@ impl History {
     }
 }
 
-/// Blocks in the order in which their records were made: a list threaded through two arrays.
+/// Blocks by the age of their records: a list threaded through two arrays.
 #[derive(Clone, Debug)]
 struct Oldest {
     next: Vec<u32>,

@@ -51,7 +51,7 @@ impl Insert {
         }
     }
 
-    /// What inserting a block takes in µs, where a hit takes `hit_us`.
+    /// The time of inserting a block in µs, if a hit takes `hit_us`.
     pub(super) fn time_us(
         &self,
         hit_us: &BigRational,

@@ -1,4 +1,4 @@
-//! What tinylfu remembers: roughly how often each block was referenced recently, in few bits.
+//! The memory of tinylfu: roughly how often each block was referenced recently, in few bits.
 
 /// Rows of counters.
 const ROWS: u64 = 4;
@@ -10,7 +10,7 @@ const SAMPLE_PER_BLOCK: u64 = 10;
 const COUNTER_BITS: u64 = 4;
 const COUNTER_MAX: u64 = (1 << COUNTER_BITS) - 1;
 const COUNTERS_PER_WORD: u64 = u64::BITS as u64 / COUNTER_BITS;
-/// What is left of a word of counters when each was shifted right by one.
+/// Masks a word of counters after each was shifted right by one.
 const HALVES: u64 = 0x7777_7777_7777_7777;
 /// SplitMix64's step.
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -9,7 +9,7 @@ pub struct InvertedRange {
     pub last_rank: u64,
     /// References to these ranks.
     pub references: u64,
-    /// How many of them exceed the range's mean count, and would have to move to an earlier rank.
+    /// The number of them above the range's mean count, which would have to move to an earlier rank.
     pub displaced_references: f64,
 }
 
@@ -28,7 +28,7 @@ impl Block {
     }
 }
 
-/// The ranges in which the least-squares fit among all curves that never rise has to level the counts.
+/// The ranges where the least-squares fit that never rises has to level the counts.
 ///
 /// The fit is found by pooling adjacent violators (Ayer et al. 1955): ranks are joined for as long as a later block
 /// has a larger mean than the one before it. A curve that never rises has no such range.

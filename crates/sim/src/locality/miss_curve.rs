@@ -16,7 +16,7 @@ pub struct MissCurve {
     pub write_misses: Vec<u64>,
     /// Pages that are written back.
     pub write_backs: Vec<u64>,
-    /// How far the counts may be off; `None` where they are exact.
+    /// The standard errors of the counts; `None` where they are exact.
     pub errors: Option<StandardErrors>,
 }
 

@@ -74,7 +74,7 @@ impl Ranking {
         })
     }
 
-    /// Where the ranking is wrong about what comes next.
+    /// The ranges where the ranking mispredicts the next reference.
     pub fn inverted_ranges(&self) -> Vec<InvertedRange> {
         inverted_ranges(&self.counts)
     }

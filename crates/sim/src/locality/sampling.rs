@@ -7,10 +7,10 @@
 //! hash becomes the threshold. The references of the whole trace are counted; that is the adjustment of SHARDS-adj: what
 //! the sample has too many or too few counts as hits.
 //!
-//! The standard error has two parts. *Which pages*: they fall at random into [`GROUPS`](estimate::GROUPS) groups, and the spread of the
-//! groups' totals tells how much the sum depends on the choice. *How many pages lie between*: a distance of S has the
-//! standard error √((S - 1)(1 - R) / R), and all distances might err to the same side; half the difference of the
-//! curve at S less and S plus that error is added.
+//! The standard error has two parts. *Which pages*: they fall at random into [`GROUPS`](estimate::GROUPS) groups, and
+//! the spread of the groups' totals tells how much the sum depends on the choice. *How many pages lie between*: a
+//! distance of S has the standard error e = √((S - 1)(1 - R) / R), and all distances might err to the same side. So
+//! half the difference of the curve at S - e and S + e is added.
 
 mod estimate;
 mod follower;

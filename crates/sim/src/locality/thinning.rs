@@ -18,7 +18,7 @@ pub struct Thinning {
 const BISECTIONS: u32 = 30;
 
 impl MissCurve {
-    /// The curve at no more than `points` of its sizes, at least two, of which the first and the last are kept.
+    /// The curve at no more than `points` of its sizes, at least two; the first and the last are kept.
     ///
     /// The points that are left are exact, and lines between them are as close to the others as a greedy choice finds.
     pub fn thinned(self, points: u64) -> (Self, Thinning) {
@@ -104,7 +104,7 @@ fn farthest_from(from: usize, sizes: &[f64], columns: &[Vec<f64>; 4], distance: 
     to
 }
 
-/// How far the lines between the points that are kept are from the others at most.
+/// The largest distance of a dropped point from the lines between the kept ones.
 fn farthest(sizes: &[f64], columns: &[Vec<f64>; 4], kept: &[usize]) -> f64 {
     let mut most = 0.0_f64;
     for pair in kept.windows(2) {

@@ -10,10 +10,9 @@ const WINDOWS_PER_OCTAVE: u64 = 8;
 
 /// The average number of pages in a window, for several window lengths.
 ///
-/// The working set W(t, T) of a kind holds the pages that references t - T + 1 to t went to with that kind, fewer at
-/// the beginning (Denning 1968). A reference keeps its page in the window for T references, or until the next one of
-/// the same kind to that page, or until the end of the trace; so the sum over all t is the sum of these times, and
-/// the average is exact.
+/// The working set W(t, T) of a kind holds the pages of the references of that kind among t - T + 1 to t (Denning
+/// 1968). A reference keeps its page in the window for T references, or until the next one of the same kind to that
+/// page, or until the end of the trace. The sum over all t is the sum of these times, so the average is exact.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkingSet {
     /// Window lengths in references of the trace (of every kind), ascending, the last one the whole trace.

@@ -6,7 +6,7 @@ use super::ranking::Ranking;
 use super::{Kind, for_each_reference};
 use crate::{Progress, SimError};
 
-/// How pages with equally many writes so far are ranked.
+/// The ranking of pages with equally many writes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Ties {
     /// The page that reached the count first ranks first: a written page overtakes only pages with fewer writes.

@@ -5,7 +5,7 @@ use clockhand_trace::EventView;
 /// No other reference of this page follows.
 const NEVER: u32 = u32::MAX;
 
-/// Where each page is referenced next. Only references count: syncs and truncations do not.
+/// The next reference of each page. Only references count: syncs and truncations do not.
 #[derive(Debug)]
 pub(super) struct Future {
     next: Vec<u32>,

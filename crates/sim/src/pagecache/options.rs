@@ -46,7 +46,7 @@ pub struct Flusher {
     pub dirty_limit: Option<Ratio>,
 }
 
-/// How files are read ahead.
+/// Read-ahead of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileReadAhead {
     /// Pages of a first window, at least 1.
@@ -131,7 +131,7 @@ impl ZeroClean {
 }
 
 impl Flusher {
-    /// Reads `--flush-every`, `--flush-age` and `--dirty-limit`, of which the first is needed for the others.
+    /// Reads `--flush-every`, `--flush-age` and `--dirty-limit`; the others need the first.
     ///
     /// # Errors
     /// A sentence that names the option and what it takes.

@@ -1,4 +1,4 @@
-//! Where anonymous pages are in the swap: each takes the lowest free slot.
+//! The swap slots of anonymous pages: each takes the lowest free slot.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -16,12 +16,11 @@
 //!
 //! **Time.** At least that of these reads and writes, which is all that `effort=0` computes. More is found by a
 //! Lagrangian relaxation. While a page is referenced, there are `frames - 1` places for others; a place gets a price,
-//! and every page is considered by itself at the least cost, prices included, by a dynamic program over
-//! absent, clean and dirty. The cost of all pages, less the prices of all existing places, bounds every policy
-//! from below, whatever the prices. The prices climb by the volume algorithm. Places have prices only where an LRU
-//! memory of an eighth of the frames misses; the references between them are merged. The bound is computed in whole
-//! numbers and rounded up to a multiple of the unit of which all costs are multiples, so that it is never above the
-//! optimum.
+//! and every page is considered by itself at the least cost, prices included, by a dynamic program over absent, clean
+//! and dirty. The cost of all pages, less the prices of all existing places, bounds every policy from below, whatever
+//! the prices. The prices climb by the volume algorithm. Places have prices only where an LRU memory of an eighth of
+//! the frames misses; the references between them are merged. The bound is computed in whole numbers and rounded up to
+//! a multiple of the unit of all costs, so that it is never above the optimum.
 //!
 //! **Parameters.** `effort`: the approximate seconds that a memory size may take (default 2, or --bound-effort). They
 //! stand for a number of steps that depends only on trace and memory size, not on the machine, so that results can be
@@ -123,7 +122,7 @@ fn min_write_ios(
         }
         look(progress, time)?;
     }
-    // What is open now is kept to the end of the trace.
+    // Intervals that are open now are kept to the end of the trace.
     Ok(written - kept.saved - kept.open_intervals as u64)
 }
 

@@ -2,9 +2,9 @@
 //! above.
 //!
 //! While a page is referenced, at most `frames - 1` others can stay in memory. With a price on each such place, every
-//! page can be considered by itself at the least cost; the total cost of all pages, less the prices of all existing
-//! places, is never more than any policy costs, whatever the prices. Costs and prices are whole numbers, so
-//! that a bound is exact for its prices.
+//! page can be considered by itself at the least cost. The total cost of all pages, less the prices of all existing
+//! places, is never more than a policy's cost, whatever the prices. Costs and prices are whole numbers, so that a bound
+//! is exact for its prices.
 
 mod ascent;
 mod effort;
@@ -27,10 +27,10 @@ use spans::Spans;
 /// What is known of the least I/O time of any policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bracket {
-    /// No policy costs less than this many shares of a page read, each of which is one over the denominator of the cost
+    /// No policy costs less than this many shares of a page read; a share is one over the denominator of the cost
     /// ratio.
     pub(crate) lower_shares: u128,
-    /// What a schedule does that can be carried out.
+    /// The counts of a schedule that can be carried out.
     pub(crate) feasible: Counts,
 }
 
@@ -44,8 +44,8 @@ struct Costs {
 /// The dearer of the two costs has about this many units, which is fine enough for prices.
 const UNITS: u64 = 1 << 28;
 
-/// How many units a share of a page read has: a read is as many shares as the write/read cost ratio's denominator, a
-/// write as many as its numerator.
+/// The units of a share of a page read: a read is as many shares as the write/read cost ratio's denominator, a write as
+/// many as its numerator.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     units: u64,

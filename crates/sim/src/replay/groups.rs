@@ -1,8 +1,8 @@
 //! Records in groups, for traces where hits and misses are mixed: one jump that is guessed wrong instead of several branches.
 //!
-//! Whether a page is in memory is what the processor cannot guess. It is looked up for all pages of a group before, and
-//! each outcome has code of its own, in which every record goes the way that it nearly always goes there. The outcome is
-//! a hint and no more: each record asks memory again, since those before it may have changed it.
+//! The processor cannot predict whether a page is in memory. So the loop looks that up for all pages of a group first,
+//! and has code for each outcome, where nearly every branch is predictable. The outcome is a hint and no more: each
+//! record asks memory again, since those before it may have changed it.
 
 use clockhand_policy::PageId;
 use clockhand_policy::page::PagePolicy;
@@ -13,7 +13,7 @@ use super::{Admission, Observer, Replay, Told};
 /// More records have twice as much code for each, and gain little.
 const GROUP: usize = 5;
 
-/// Groups gain where more than this share of the references miss, in percent. Where fewer do, branches are guessed
+/// Groups gain where more than this share of the references miss, in percent. With fewer misses, branches are predicted
 /// well enough, and the look takes longer than it saves.
 const MISSES_PERCENT: u64 = 30;
 
@@ -35,7 +35,7 @@ macro_rules! by_outcome {
 impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// True if groups may gain at all. Policies whose records are looked up ahead, or whose hits take more than a few
     /// instructions, do not wait for branches; observers and admissions go record by record. Policies with short hits
-    /// are told nothing [before a record](Told::before).
+    /// see nothing [before a record](Told::before).
     pub(super) const GROUPS: bool =
         T::HITS_ARE_SHORT && !P::LOOKS_AHEAD && !O::OBSERVES && !A::HEARS_MISSES;
 

@@ -62,12 +62,12 @@ impl BufferCounts {
     }
 }
 
-/// What carries out the steps of a write buffer and answers what it does not answer itself.
+/// Carries out the steps of a write buffer and serves what the buffer does not.
 pub(super) trait Below {
     /// A step is to be carried out.
     fn carry_out(&mut self, step: &Step<'_>);
 
-    /// The buffer has served a request. What it could not, such as a read that hits nowhere, is done now.
+    /// The buffer has served a request; the rest, such as a read that misses, is done now.
     fn served<B: WriteBuffer>(&mut self, request: Request, served: Served, buffer: &B);
 }
 

@@ -1,4 +1,4 @@
-//! How often a trace is repeated on a drive, and whether what the drive does has become steady.
+//! Repeats a trace on a drive, and finds whether the drive has become steady.
 //!
 //! A run that writes little reflects how the drive was aged and not the trace. So its writes are divided into
 //! *windows* of a drive write or a little more: it is steady once the write amplification of a window differs by less
@@ -18,7 +18,7 @@ const STEADY_CHANGE: f64 = 0.01;
 const MOST_WINDOWS: u32 = 100;
 const MOST_REPETITIONS: u32 = 1_000_000;
 
-/// How often the trace is run.
+/// The number of runs of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// This many times.
@@ -66,7 +66,7 @@ struct Window {
     repetitions: u32,
 }
 
-/// What a steady run does in each repetition of its trace.
+/// The work of a steady run in each repetition of its trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Steady {
     pub(super) write_amplification: f64,
@@ -158,7 +158,7 @@ impl Course {
         self.repetitions
     }
 
-    /// What each repetition does, if the run ended steady; `erases` are those of the whole run.
+    /// The work of each repetition, if the run ended steady; `erases` are those of the whole run.
     pub(super) fn steady(&self, erases: u64) -> Option<Steady> {
         let last = self.last.filter(|_| self.is_steady)?;
         let erases_per_repetition = match self.repeat {

@@ -1,5 +1,5 @@
-//! Where the pages of a trace lie on a drive: at their original addresses, because write buffers, mapping and
-//! collection depend on which pages are neighbours.
+//! Places the pages of a trace on a drive, at their original addresses: write buffers, mapping and collection depend on
+//! neighbours.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -60,9 +60,9 @@ pub(super) struct Space {
 pub(super) struct PageRange {
     /// The first page.
     pub(super) first: u32,
-    /// How many, at most those of a block; the top bit says that they are written, the next one that they must be
-    /// persistent before the request is answered, the third one that the range before is of the same request. Above the number
-    /// is the class of the request's stream.
+    /// The number of pages, at most those of a block. The top bit says that they are written, the next one that they
+    /// must be persistent before the answer, the third one that the range before belongs to the same request. Above the
+    /// number is the class of the request's stream.
     pages_and_op: u32,
 }
 

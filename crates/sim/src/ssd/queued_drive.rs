@@ -7,9 +7,9 @@ use clockhand_device::flash::{Drive, LogicalPage, Mapping, Separation, WriteErro
 /// Pages that go to the drive together.
 const QUEUED_PAGES: usize = 256;
 
-/// A drive and the pages that wait to be written to it. What the drive does with them decides nothing outside, and
-/// it finds many pages in less time than one after the other. Where reads, streams or the host's requests matter to
-/// the drive, none wait.
+/// A drive and the pages that wait to be written to it. Nothing outside depends on what the drive does with them, and
+/// it serves many pages together in less time. Where reads, streams or the host's requests matter to the drive, none
+/// wait.
 pub(super) struct QueuedDrive {
     drive: Drive,
     queue: Vec<LogicalPage>,

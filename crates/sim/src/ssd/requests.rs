@@ -54,7 +54,7 @@ impl ByteRange {
     }
 }
 
-/// What a drive is told besides reads and writes.
+/// The commands of a drive besides reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// All that was written before must be persistent.
@@ -179,7 +179,7 @@ impl RequestList {
     }
 }
 
-/// What a drive hears of an event that is not a request.
+/// The commands that an event other than a request gives a drive.
 fn told(event: &Event) -> Option<Told> {
     match event.action {
         Action::Sync | Action::SyncAll => Some(Told::Flush),

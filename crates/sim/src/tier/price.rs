@@ -61,7 +61,7 @@ pub(crate) fn rounded(value: &BigRational) -> f64 {
     value.to_f64().expect("a finite fraction has a nearest number")
 }
 
-/// The time in which a page is copied at so many bytes a ns.
+/// The time to copy a page at this number of bytes per ns.
 fn copying(page_bytes: u64, gbps: &Exact) -> BigRational {
     whole(page_bytes) / exact(gbps)
 }

@@ -104,7 +104,7 @@ impl fmt::Display for PromotionRule {
     }
 }
 
-/// What a rule remembers of the references that it was told.
+/// The memory of a rule about the references that it saw.
 pub(super) enum Memory<'a> {
     /// The operation says all.
     Nothing {
@@ -139,7 +139,7 @@ pub(super) struct Counter {
 }
 
 impl<'a> Memory<'a> {
-    /// What the rule remembers of `pages` pages; `keys` are the numbers by which a sketch knows them.
+    /// The memory of a rule for `pages` pages; `keys` are their numbers in a sketch.
     pub(super) fn new(rule: PromotionRule, fast_frames: u32, pages: u32, keys: &'a [u64]) -> Self {
         let pages = pages as usize;
         match rule {
@@ -162,7 +162,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// A reference is told; `is_slow` if the page is in the slow tier.
+    /// The rule sees a reference; `is_slow` if the page is in the slow tier.
     #[inline]
     pub(super) fn told(&mut self, page: PageId, is_slow: bool, now: u64) {
         match self {
@@ -191,8 +191,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Whether the reference that was just told promotes its page; `would_leave` is asked for the page to make room, `None` if a
-    /// frame is free.
+    /// Returns whether the reference that was just seen promotes its page; `would_leave` is asked for the page to make
+    /// room, `None` if a frame is free.
     #[inline]
     pub(super) fn promotes(
         &self,

@@ -1,4 +1,4 @@
-//! How a TLB is built, as the user writes it: `64`, `1536/12`, `64/4:plru`.
+//! The geometry of a TLB, as the user writes it: `64`, `1536/12`, `64/4:plru`.
 
 use std::fmt;
 
@@ -137,7 +137,7 @@ impl TlbGeometry {
         self.entries.checked_div(self.ways).unwrap_or(0)
     }
 
-    /// Which entry of a set gives way.
+    /// The rule that chooses the entry of a set that leaves.
     pub fn replacement(self) -> Replacement {
         self.replacement
     }

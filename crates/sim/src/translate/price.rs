@@ -37,7 +37,7 @@ impl Default for TranslationTimes {
     }
 }
 
-/// Where pages are while they are not in memory.
+/// The storage of pages that are not in memory.
 #[derive(Clone, Debug)]
 pub enum Storage {
     /// This many times slower than memory, linear in bytes, reads and writes alike.
@@ -113,7 +113,7 @@ impl PricedStorage {
         }
     }
 
-    /// The time of moving pages in all, in nanoseconds. What one reference reads is one request.
+    /// The time of moving pages in all, in nanoseconds. All that one reference reads is one request.
     pub(super) fn moving_ns(&self, paging: &PagingCounts, charge_write_back: bool) -> BigRational {
         let pages_read = paging.page_faults + paging.prefetched + paging.promotion_fetches;
         let reading_ns = match &self.device {

@@ -57,7 +57,7 @@ pub(crate) struct Space {
 pub(crate) struct Regions {
     pub(crate) promotion: Promotion,
     pub(crate) leaf_level: u32,
-    /// By page; [`NONE`] if so few pages of its region are referenced that it can never be promoted.
+    /// By page; [`NONE`] if too few pages of its region are referenced to promote it ever.
     of_page: Vec<u32>,
     /// By region.
     first_page: Vec<u32>,
@@ -221,7 +221,7 @@ impl Regions {
         for region in keys.chunk_by(|left, right| {
             (left.0, left.1 / per_region) == (right.0, right.1 / per_region)
         }) {
-            // Where all could be resident, all are here.
+            // If all could be resident, all are here.
             let is_whole = region.len() == promotion.pages as usize;
             let number = if is_whole { first_page.len() as u32 } else { NONE };
             if is_whole {

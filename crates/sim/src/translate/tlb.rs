@@ -23,7 +23,7 @@ pub(crate) struct Tlb {
     order: Order,
 }
 
-/// What decides which way of a full set gives way.
+/// The state that decides which way of a full set is replaced.
 #[derive(Clone, Debug)]
 enum Order {
     /// The list of a set from the most recently used to the least.
@@ -133,7 +133,7 @@ impl Tlb {
         self.key_in.chunks(self.ways.max(1) as usize).map(of_set).collect()
     }
 
-    /// The keys of the only set from the one that gives way first.
+    /// The keys of the only set, the next to be replaced first.
     #[cfg(test)]
     pub(crate) fn oldest_first(&self) -> Vec<u32> {
         let Order::Recency(lists) = &self.order else { panic!("only lists have an order") };

@@ -4,7 +4,7 @@ use clockhand_policy::page::{Inspector, PagePolicy};
 use clockhand_policy::{Frame, FrameTable, Frames, Memory, PageId};
 use serde::Serialize;
 
-/// What one reference did, and how the memory is after it. Pages are those of the view.
+/// The effect of one reference, and the memory after it. Pages are those of the view.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WatchedStep {
     /// True if the page was in memory.
@@ -24,7 +24,7 @@ pub struct WatchedStep {
     pub values: Vec<(&'static str, f64)>,
 }
 
-/// How a list is to be looked at.
+/// The presentation of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ListedKind {
@@ -32,7 +32,7 @@ pub enum ListedKind {
     List,
     /// The same, in a circle; a hand points at the first.
     Ring,
-    /// Pages of which only the number is remembered, from the oldest.
+    /// Ghosts, from the oldest.
     Ghosts,
 }
 

@@ -68,7 +68,7 @@ pub fn references_of(records: &[Record]) -> Vec<(u64, Op)> {
     records.iter().flat_map(blocks).collect()
 }
 
-/// What a record does: of each block, and what is read and written past the cache.
+/// The effect of a record: on each block, and on what is read and written past the cache.
 struct Done {
     what: Vec<&'static str>,
     evicted: Vec<(u64, bool)>,

@@ -69,7 +69,7 @@ fn table(page_bytes: u64, base: u64, bursts: &[Burst]) -> RequestTable {
             streams.push(burst.stream);
         }
     }
-    // A trace of which every request has size 0 is refused, which is not the question here.
+    // A trace with requests of size 0 alone is refused, which is not the question here.
     table.is_write.push(false);
     table.addresses.push(base);
     sizes.push(1);

@@ -38,8 +38,8 @@ fn a_policy_without_a_hand_examines_what_it_looks_at() {
     assert_eq!(hand_movements("w1 r2 r3", "cfclock:window_share=1", 2), 2);
 }
 
-/// What each policy with its defaults examines on [`skewed`] with 20 frames. A change for speed may change what a search
-/// looks at, and then the I/O times with `--hand-ns`: that is told among the numbers that moved.
+/// What each policy with its defaults examines on [`skewed`] with 20 frames. A change for speed may change what a
+/// search looks at, and then the I/O times with `--hand-ns`; the commit says so.
 const EXAMINED: [(&str, u64); 28] = [
     ("fifo", 1797),
     ("lru", 1775),

@@ -7,7 +7,7 @@ use clockhand_sim::{Bits, Experiment, Progress, ReplayOptions, SimError, TraceIn
 
 use crate::experiments::{experiment, input, rows, table};
 
-/// Larger than a chunk in which records are read.
+/// Larger than a chunk of records that is read at once.
 const TRACE: &str = "../../traces/tar-gzip.parquet";
 
 fn traces(folder: &Path) -> [TraceInput; 2] {

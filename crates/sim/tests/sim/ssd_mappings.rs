@@ -1,4 +1,4 @@
-//! Mappings behind a write buffer: their columns, the order in which a drive hears of what matters to it, and what is refused.
+//! Mappings behind a write buffer: their columns, the order of commands that reach the drive, and refusals.
 
 use clockhand_sim::{RequestTable, SsdRow};
 

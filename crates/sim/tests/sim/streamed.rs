@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::experiments::{cases, experiment, input, replay_options, rows};
 
-/// Longer than the parts in which runs are handed on.
+/// Longer than the parts of runs that are handed on.
 fn trace() -> TraceInput {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../traces/tar-gzip.parquet");
     TraceInput::file(path)
@@ -121,12 +121,12 @@ const OPTIONS: [&str; 14] = [
     "linux24-cflru:dynamic=true",
 ];
 
-/// A stretch of a trace. Many of them are longer than the parts in which runs are handed on, which end inside them.
+/// A stretch of a trace. Many of them are longer than the parts of runs that are handed on, which end inside them.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     /// One page after the other, again and again.
     Loop { pages: u64 },
-    /// Any of some pages, each for a while: runs, of which some are longer than a part.
+    /// Any of some pages, each for a while: runs, some of them longer than a part.
     Runs { pages: u64, length: u64 },
     /// Pages that were never touched, one after the other.
     New,

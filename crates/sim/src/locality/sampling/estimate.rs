@@ -10,7 +10,7 @@ pub(super) fn group_of(hash: u64) -> usize {
     hash as usize % GROUPS
 }
 
-/// Memory sizes at which a sampled curve is known: all up to 32, then 16 in each doubling.
+/// Memory sizes of a sampled curve: all up to 32, then 16 in each doubling.
 pub(super) struct Grid(Vec<u32>);
 
 impl Grid {
@@ -26,7 +26,7 @@ impl Grid {
         Grid(sizes)
     }
 
-    /// How many sizes it takes to hold `pages`; all of them if none does.
+    /// The number of sizes up to the first that holds `pages`; all of them if none does.
     pub(super) fn sizes_up_to(&self, pages: u32) -> usize {
         (self.first_at_least(pages) + 1).min(self.0.len())
     }

@@ -168,7 +168,7 @@ impl Follower {
         self.estimated(self.numbers.len())
     }
 
-    /// How many pages of the trace are written.
+    /// The number of pages of the trace that are written.
     pub(super) fn estimated_dirty_pages(&self) -> u32 {
         let is_dirty = |place: &&Place| place.largest_since_write != CLEAN;
         self.estimated(self.places.iter().filter(is_dirty).count())

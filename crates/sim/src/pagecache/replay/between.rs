@@ -1,4 +1,4 @@
-//! What happens between references: syncs, the flusher, and pages that leave or are unmapped.
+//! Events between references: syncs, the flusher, and pages that leave or are unmapped.
 
 use clockhand_policy::page::{PageKind, PagePolicy};
 use clockhand_policy::{Frame, Frames, PageId};
@@ -45,7 +45,7 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
         self.write_pages(&pages);
     }
 
-    /// What is written of one file at once is one request; `pages` ascend.
+    /// Writes `pages` of one file, ascending, as one request.
     fn join_writes(&mut self, pages: &[u32]) {
         let keys = self.cell.view.page_keys();
         let file = |page: u32| keys[page as usize].0;

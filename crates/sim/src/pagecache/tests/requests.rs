@@ -130,8 +130,8 @@ fn every_request_of_the_golden_vectors_costs_what_it_says() {
     }
 }
 
-/// The same requests as the twin, priced alike: a gap of two places passes, one of four is worth a new set-up. What is
-/// dirty in the last state is written page by page, if it is given.
+/// The same requests as the twin, priced alike: a gap of two places passes, one of four is worth a new set-up. Dirty
+/// pages of the last state, if it is given, are written page by page.
 pub fn assert_requests(counts: &PageCacheCounts, twin: &PageCacheTwin, flushed: Option<&Served>) {
     let costs = Costs { read: [7, 2, 0], write: [9, 3, 1] };
     let requests = twin.requests.iter().flatten();

@@ -1,7 +1,7 @@
 //! How the prices climb: the volume algorithm of Barahona and Anbil.
 //!
-//! The average of the solutions so far, newer ones weighed more, tells where too many pages stay; prices rise there
-//! and fall where places are left. The best prices so far are the centre from which each step is taken.
+//! The average of the solutions so far, newer ones weighed more, tells where too many pages stay; prices rise there and
+//! fall where places are left. Each step starts from the best prices so far.
 
 use super::relaxation::{Prices, Relaxation};
 
@@ -26,7 +26,7 @@ pub(super) struct Ascent<'a> {
     average: Vec<f64>,
     prices: Prices,
     best: i128,
-    /// How far a step goes towards the cost that is aimed at.
+    /// The length of a step towards the target cost.
     stride: f64,
     without_gain: u32,
 }
@@ -68,7 +68,7 @@ impl<'a> Ascent<'a> {
         cost - i128::from(self.prices.total()) * i128::from(self.places)
     }
 
-    /// One price for all steps: the highest with which more pages stay than there are places.
+    /// One price for all steps: the highest that still lets more pages stay than there are places.
     fn begin(&mut self) {
         let steps = self.trial.len();
         let places = i128::from(self.places) * steps as i128;

@@ -1,4 +1,4 @@
-//! How long the bracket of the optimum is narrowed.
+//! The effort of narrowing the bracket of the optimum.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,7 +34,7 @@ impl Effort {
         })
     }
 
-    /// How many times the prices are adjusted, if each adjustment goes over `work` spans and priced steps.
+    /// The number of price adjustments, if each goes over `work` spans and priced steps.
     pub(super) fn steps(self, work: usize) -> u32 {
         let all = u128::from(self.0.numerator()) * u128::from(Self::WORK_PER_SECOND)
             / u128::from(self.0.denominator());

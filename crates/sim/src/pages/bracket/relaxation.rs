@@ -46,7 +46,7 @@ pub(super) struct Relaxation<'a> {
     costs: Costs,
     flush_at_end: bool,
     decisions: Vec<u8>,
-    /// How many pages stay over each priced step, other than the one that is referenced there.
+    /// The number of pages that stay over each priced step, without the one that is referenced there.
     pub(super) occupancy: Vec<i32>,
 }
 

@@ -11,8 +11,8 @@ use super::{Costs, Problem};
 use crate::Counts;
 use crate::next_use::NEVER;
 
-/// What keeping a page from a record of it until the next one is worth, less the price of all steps before that one:
-/// the page with the least worth leaves. Between two steps all worths change alike, so their order stays.
+/// The worth of keeping a page from one record of it to the next, less the prices of the steps before the next: the
+/// page with the least worth leaves. Between two steps all worths change alike, so their order stays.
 pub(super) trait Worth {
     /// The worth of the page of the record at `time`, by whether it is dirty after it.
     fn after(&self, time: usize, is_dirty: bool) -> i64;

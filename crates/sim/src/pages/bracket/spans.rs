@@ -5,7 +5,7 @@ use clockhand_trace::Record;
 /// Of the frames, the share of an LRU memory whose misses are the priced steps.
 const LRU_SHARE: u32 = 8;
 
-/// A page's references between which no priced step of another page lies: it stays in memory over them for nothing.
+/// A page's references between which no priced step of another page lies: it stays in memory over them at no cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     /// Priced steps before the first of them.

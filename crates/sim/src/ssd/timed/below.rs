@@ -1,4 +1,4 @@
-//! What a drive in time makes of a buffer's steps.
+//! Carries out a buffer's steps on a timed drive.
 
 use clockhand_device::flash::WriteError;
 use clockhand_device::flash::time::{Decision, FlushedFrom, Medium as TimedMedium};

@@ -65,7 +65,7 @@ impl LatencyRows {
         }
     }
 
-    /// A request is complete. How many pages it has, if rows are kept.
+    /// A request is complete. Gives its number of pages, if rows are kept.
     pub(super) fn complete(&mut self, request: &CompletedRequest) -> Option<u32> {
         if !self.is_kept {
             return None;

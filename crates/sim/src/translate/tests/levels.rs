@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::translate::geometry::TlbGeometry;
 use crate::translate::tlb::Tlb;
 
-/// What is asked of a level; keys are pages of stream 0, numbered as they are.
+/// Operations on a level; keys are pages of stream 0, numbered as they are.
 #[derive(Clone, Copy, Debug)]
 enum Question {
     /// Look a page up, and insert it if it is not there.

@@ -41,7 +41,7 @@ fn rules(
     }
 }
 
-/// What each reference does, if the policy's twin decides which pages are in memory.
+/// The result of each reference, if the policy's twin decides which pages are in memory.
 fn expected(rules: &TranslationRules, trace: &[Reference]) -> Vec<Vec<TranslationEvent>> {
     let pages: Vec<StreamPage> =
         trace.iter().map(|&(page, _)| page).collect::<BTreeSet<_>>().into_iter().collect();
