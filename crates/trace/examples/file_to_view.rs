@@ -1,4 +1,4 @@
-//! How long a trace takes from its file to its page view: `file_to_view FILE FORMAT`.
+//! Measures the time from a trace's file to its page view: `file_to_view FILE FORMAT`.
 //!
 //! Prints requests, seconds on the clock, CPU seconds of all threads, and the bytes that a reference takes in the view.
 //! `benches/file_to_view.py` makes files and runs it.

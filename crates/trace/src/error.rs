@@ -1,4 +1,4 @@
-//! What can go wrong with a trace; each message is one sentence with the place and what to do.
+//! Errors of traces; each message is one sentence with the place and the remedy.
 
 use std::io;
 
@@ -11,7 +11,7 @@ pub enum TraceError {
     /// The run was cancelled.
     #[error("interrupted; nothing was written")]
     Interrupted,
-    /// What is made of the trace is not kept in scratch files.
+    /// This study cannot keep its data in scratch files.
     #[error("scratch files are for page policies, in simulate and sweep; leave --scratch out")]
     NoScratch,
     /// There is no input to a conversion.
@@ -98,7 +98,7 @@ pub enum TraceError {
         file: String,
         /// The names of the formats that fit.
         candidates: String,
-        /// What the first request is by each.
+        /// The first request as each of them reads it.
         readings: String,
     },
     /// A format fits that has no mark, and something speaks against it.
@@ -223,7 +223,7 @@ pub enum TraceError {
         /// What is wrong with the first one.
         reason: String,
     },
-    /// What stands at one place makes the whole trace unreadable.
+    /// The bytes at one place make the whole trace unreadable.
     #[error("{file}, {place}: {reason}")]
     Content {
         /// The path as it was given.

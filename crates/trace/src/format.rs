@@ -1,4 +1,4 @@
-//! What a trace format is: how it is recognized, and how its bytes become requests.
+//! A trace format: how it is recognized, and how its bytes become requests.
 
 use crate::error::TraceError;
 use crate::lines::{self, LineFormat};
@@ -47,8 +47,8 @@ pub struct Format {
     /// The targets as which the format can be written.
     pub(crate) targets: &'static [Target],
     pub(crate) sniff: fn(&Sample) -> Confidence,
-    /// What speaks against this format where it is only likely and has no mark: a clause such as `its times do not
-    /// rise`. Without doubts the columns are evidence enough.
+    /// Evidence against this format, if it is only likely and has no mark: a clause such as `its times do not rise`.
+    /// Without any, the columns are evidence enough.
     pub(crate) doubt: fn(&Sample) -> Option<String>,
     pub(crate) open: Open,
 }
@@ -99,7 +99,7 @@ impl Format {
         self.summary
     }
 
-    /// What a stream number counts: `volume`, `device`; `stream` where the format has none.
+    /// The things that a stream number counts: `volume`, `device`; `stream` if the format has none.
     pub fn stream_noun(&self) -> &'static str {
         self.stream_noun
     }

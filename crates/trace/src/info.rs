@@ -1,4 +1,4 @@
-//! What a trace is like, as `clockhand trace info` shows it.
+//! Facts about a trace, as `clockhand trace info` shows them.
 
 use rustc_hash::FxHashMap;
 
@@ -64,12 +64,12 @@ pub struct TraceInfo {
     pub first_requests: Vec<Request>,
     /// From the earliest time to the latest, in nanoseconds; `None` without times.
     pub span_ns: Option<u64>,
-    /// Whether no request is earlier than the one before; `None` without times.
+    /// Tells whether times never run back; `None` without times.
     pub sorted_by_time: Option<bool>,
 }
 
 impl TraceInfo {
-    /// How many of the first requests are shown.
+    /// The number of first requests that are shown.
     pub const FIRST_SHOWN: usize = 3;
 
     /// Reads a trace to its end.
@@ -138,7 +138,7 @@ pub struct TraceInfoBuilder {
     min_request_bytes: u32,
     max_request_bytes: u32,
     first_requests: Vec<Request>,
-    /// What follows a piece of a request that is longer than any, if it is the same request.
+    /// The next piece of a request that is longer than a request can be.
     next_piece: Option<Request>,
     times: Option<Times>,
     lengths: FileLengths,

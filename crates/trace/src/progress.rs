@@ -1,9 +1,9 @@
-//! How a long run reports its progress, and how it is stopped.
+//! Progress reports of a long run, and its cancellation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-/// What a run is doing.
+/// The current work of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// A trace is read; the unit is a stored byte, and the total is 0 where it is unknown.
@@ -32,7 +32,7 @@ pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
     cancelled: Arc<AtomicBool>,
-    /// The work beside which this one is done.
+    /// The other work that goes on at the same time.
     main_cancelled: Option<Arc<AtomicBool>>,
 }
 
@@ -54,7 +54,7 @@ impl Progress {
         is_set(&self.cancelled) || self.main_cancelled.as_ref().is_some_and(is_set)
     }
 
-    /// What the run is doing, how many units of it are done, and of how many (0: unknown).
+    /// The run's work, the units that are done, and all units (0: unknown).
     pub fn now(&self) -> (Phase, u64, u64) {
         let phase = match self.phase.load(Ordering::Relaxed) {
             READING => Phase::Reading,

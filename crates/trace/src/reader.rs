@@ -68,18 +68,18 @@ pub struct OpenOptions {
     pub assume_reads: bool,
     /// Puts a first-level cache between the processor accesses of the trace and memory.
     pub cpu_cache: Option<CpuCacheConfig>,
-    /// How the classes of records are treated.
+    /// The treatment of record classes.
     pub classes: Classes,
     /// Takes only the pages of a captured program that would go to swap.
     pub only_anonymous: bool,
-    /// How much memory the reading may take; the default is a share of the machine's.
+    /// The memory that the reading may take; the default is a share of the machine's.
     pub memory_limit_bytes: Option<u64>,
-    /// What rows and messages call the trace, where its path means nothing to whoever named it.
+    /// The name of the trace in rows and messages, if its path means nothing to the user.
     pub name: Option<String>,
 }
 
 impl OpenOptions {
-    /// How much memory what is made of the trace may take.
+    /// The memory that the trace and its views may take.
     pub fn memory_limit_bytes(&self) -> u64 {
         self.memory_limit_bytes.unwrap_or_else(default_memory_limit_bytes)
     }
@@ -183,7 +183,7 @@ impl TraceReader {
         Ok(())
     }
 
-    /// How far the stored file has been read, for a progress bar on another thread.
+    /// The bytes of the stored file that have been read, for a progress bar on another thread.
     pub fn progress(&self) -> Progress {
         self.source.progress().clone()
     }

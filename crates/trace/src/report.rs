@@ -14,12 +14,12 @@ pub struct SkippedRecord {
     pub reason: String,
 }
 
-/// What a reader has met so far; complete once the trace has ended.
+/// A reader's report so far; complete once the trace has ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReadReport {
     /// Name of the format, as in the table of formats.
     pub format: &'static str,
-    /// How the stored bytes are compressed: `gz`, `xz`, `lzma`, `zstd` or `bz2`.
+    /// The compression of the stored bytes: `gz`, `xz`, `lzma`, `zstd` or `bz2`.
     pub compression: Option<&'static str>,
     /// Lines, binary records or rows that were read, including those that were skipped.
     pub records: u64,
@@ -35,7 +35,7 @@ pub struct ReadReport {
     pub passed_over: Vec<(&'static str, u64)>,
     /// Events that are not requests, where events are read: what they are, in the plural, and how many.
     pub events: Vec<(&'static str, u64)>,
-    /// What each stream is, if the trace says so; the index is the stream number.
+    /// The name of each stream, if the trace has one; the index is the stream number.
     pub object_kinds: Vec<ObjectKind>,
     /// Requests that were skipped because they touch no byte.
     pub zero_size_requests: u64,
@@ -57,8 +57,7 @@ pub struct ReadReport {
     pub stream_names: Vec<String>,
     /// Key and value pairs that the maker of the trace stored in it.
     pub labels: Vec<(String, String)>,
-    /// How many records of each class there were before a view was taken; `None` where the trace has
-    /// no classes.
+    /// The number of records of each class, before a view was taken; `None` if the trace has no classes.
     pub classes: Option<ClassCounts>,
     /// The view that was taken: `paper`; `None` where the trace has no classes or keeps them.
     pub view: Option<&'static str>,
@@ -74,9 +73,9 @@ pub struct ReadReport {
 }
 
 impl ReadReport {
-    /// How many malformed lines or records are kept with their reasons.
+    /// The number of malformed lines or records that are kept with their reasons.
     pub const SKIPPED_SHOWN: usize = 3;
-    /// How many malformed lines or records any trace may have, if it is long enough.
+    /// The number of malformed lines or records that any trace may have, if it is long enough.
     const SKIPPED_ALLOWED: u64 = 10;
     /// Short traces may have one malformed line or record in this many, and one in any case.
     const RECORDS_PER_SKIPPED_OF_SHORT: u64 = 4;
@@ -128,7 +127,7 @@ impl ReadReport {
         }
     }
 
-    /// Says in notes what was made of requests of which a field is out of the ordinary, at the end of the trace.
+    /// Adds notes on requests with an unusual field, at the end of the trace.
     pub(crate) fn note_odd_fields(&mut self) {
         if self.long_requests > 0 {
             self.notes.push(format!(

@@ -63,7 +63,7 @@ impl Request {
     }
 }
 
-/// What a processor does at an address.
+/// An operation of a processor at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessKind {
     /// It fetches an instruction.

@@ -38,14 +38,14 @@ const STORED_BUFFER_BYTES: usize = 256 * 1024;
 const MAGIC_BYTES: usize = 10;
 /// The longest header of a frame of zstd.
 const ZSTD_HEADER_BYTES: usize = 18;
-/// How much more than what is kept already is reserved at most while a trace is taken into memory.
+/// The most memory that is reserved ahead while a trace is read into memory.
 const MOST_AHEAD_BYTES: usize = 64 << 20;
 /// The window `zstd --long=31` uses; the default of the library refuses files that were made so.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
 /// The window of the highest usual level, which must fit in any memory limit.
 const ZSTD_WINDOW_LOG_MIN: u32 = 27;
 
-/// How much of the stored file has been read; cheap to clone and to ask from another thread.
+/// The bytes of the stored file that have been read; cheap to clone and to read from another thread.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     read_bytes: Arc<AtomicU64>,
@@ -469,7 +469,7 @@ impl Source {
             };
             return File::open(path).map(Seekable::File).map_err(failed);
         }
-        // What is known to be too much is not unpacked.
+        // Content that is known to be too large is not unpacked.
         if self.announced_bytes.is_some_and(|bytes| bytes > self.memory_limit_bytes) {
             return Err(self.too_much_to_keep(self.memory_limit_bytes));
         }

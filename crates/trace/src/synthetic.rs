@@ -18,18 +18,17 @@
 //!
 //! # The same bytes everywhere
 //!
-//! A recipe with its seed gives the same requests on every machine. All random numbers come from
-//! SplitMix64; shares, weights, footprints and constant arrivals are integers. Only the popularity of
-//! Zipf and the gaps of Poisson arrivals need real numbers: they are computed with the four operations
-//! of IEEE 754 binary64, which are exactly rounded everywhere, and with the exponential and the
-//! logarithm of the crate `libm`, which use only those; the mathematics library of the
+//! A recipe with its seed gives the same requests on every machine. All random numbers come from SplitMix64; shares,
+//! weights, footprints and constant arrivals are integers. Only the popularity of Zipf and the gaps of Poisson arrivals
+//! need real numbers. They are computed with the four operations of IEEE 754 binary64, which are exactly rounded
+//! everywhere. The exponential and the logarithm of the crate `libm` use only those. The mathematics library of the
 //! operating system is not called. Golden digests in the tests verify this.
 //!
 //! # Memory
 //!
-//! No pattern keeps anything in proportion to its footprint or to the number of requests: the
-//! popularity of Zipf is sampled by rejection from a table of at most 32 steps per octave of ranks, and
-//! ranks are scattered by a keyed permutation that is computed, not stored.
+//! No pattern takes memory in proportion to its footprint or to the number of requests. The popularity of Zipf is
+//! sampled by rejection from a table of at most 32 steps per octave of ranks. Ranks are scattered by a keyed
+//! permutation that is computed, not stored.
 
 mod arrivals;
 mod notation;

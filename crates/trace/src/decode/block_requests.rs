@@ -1,4 +1,4 @@
-//! What Linux's block layer tells of a request, in whatever form it is printed or stored.
+//! Facts of Linux's block layer about a request, in any printed or stored form.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

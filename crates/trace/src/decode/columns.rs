@@ -9,7 +9,7 @@ use crate::output::Fault;
 use crate::report::ReadReport;
 use crate::scan;
 
-/// What a column is for.
+/// The use of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Op,
@@ -76,7 +76,7 @@ pub(crate) struct Columns {
     pub(crate) time: Option<TimeColumn>,
     pub(crate) stream: Option<usize>,
     pub(crate) class: Option<usize>,
-    /// How many there are, those that are ignored included.
+    /// The number of columns, ignored ones included.
     pub(crate) count: usize,
 }
 

@@ -5,7 +5,7 @@ use crate::scan;
 /// Fields between commas. Blanks around a field are not part of it, nor are quotes around all of it; a comma in quotes ends
 /// no field.
 pub(crate) struct CommaFields<'a> {
-    /// What follows the last comma; none when the last field was taken.
+    /// The rest behind the last comma; none when the last field was taken.
     rest: Option<&'a [u8]>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) trait LineFormat: Send {
     /// Puts the requests of one line, given without its end, into `output`.
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<Line, Fault>;
 
-    /// What it keeps of the lines so far besides what stands in the report, in bytes; 0 if that does not grow with them.
+    /// The bytes that it keeps of earlier lines, besides the report; 0 if they do not grow with the lines.
     fn kept_bytes(&self) -> u64 {
         0
     }

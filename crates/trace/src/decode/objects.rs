@@ -1,9 +1,9 @@
 //! Traces of object caches, as libCacheSim writes them: the place of each object, and which operations read or
 //! write.
 //!
-//! An object has an identifier of 64 bits and no address. libCacheSim takes it as one thing that is
-//! in the cache or not, whatever its size; so it becomes one block of [`OBJECT_BYTES`], and two
-//! objects never share a byte. Where identifiers are block numbers, neighbours stay neighbours.
+//! An object has an identifier of 64 bits and no address. For libCacheSim it is one thing that is in the cache or not,
+//! whatever its size. So it becomes one block of [`OBJECT_BYTES`], and two objects never share a byte. If identifiers
+//! are block numbers, neighbours stay neighbours.
 
 use rustc_hash::FxHashMap;
 

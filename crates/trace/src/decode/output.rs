@@ -1,4 +1,4 @@
-//! Where a format puts what it reads: requests, processor accesses, and what it has to report.
+//! The output of a format: requests, processor accesses, and its report.
 
 use std::borrow::Cow;
 
@@ -65,7 +65,7 @@ pub(crate) struct Output {
     pub(crate) kept: Kept,
 }
 
-/// What names and labels of the report take, as far as it has been counted.
+/// The bytes of the report's names and labels, as counted so far.
 #[derive(Default)]
 pub(crate) struct Kept {
     names: usize,
@@ -73,7 +73,7 @@ pub(crate) struct Kept {
     bytes: u64,
 }
 
-/// What a name or a label takes beside its letters, in the report and in the tables that find it.
+/// The bytes of a name or label beside its letters, in the report and in the tables that find it.
 const BYTES_PER_NAME: u64 = 128;
 
 impl Output {

@@ -146,7 +146,7 @@ impl SealedFile {
         Self { file, index: None }
     }
 
-    /// What is written from now on is the index.
+    /// From here on the index is written.
     pub(crate) fn begin_index(&mut self) {
         self.index = Some(Vec::new());
     }
@@ -184,8 +184,8 @@ pub(crate) fn is_intact(end: &[u8]) -> bool {
     }
 }
 
-/// How many bytes at the end of a file have to be looked at for its seal, given its last eight; more than the file has
-/// if the length of the index is wrong.
+/// The number of bytes at the end of a file that its seal needs, given its last eight; more than the file has if the
+/// length of the index is wrong.
 pub(crate) fn sealed_bytes(footer: [u8; FOOTER_BYTES]) -> u64 {
     let index_bytes = u32::from_le_bytes([footer[0], footer[1], footer[2], footer[3]]);
     u64::from(index_bytes) + (FOOTER_BYTES + SEAL_BYTES) as u64

@@ -29,7 +29,7 @@ impl std::fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// What is known of the pages that were announced and not read yet.
+/// The pages that were announced and not read yet.
 #[derive(Default)]
 struct Pages {
     /// Size when decompressed, by the place of the content.
@@ -164,8 +164,8 @@ impl PageHeader {
         })
     }
 
-    /// What the content takes when it is decompressed, of which some bytes are at hand. The library takes all that comes
-    /// out of a frame of LZ4, whatever the header says.
+    /// The decompressed size of the content, some bytes of which are at hand. The library takes all that comes out of a
+    /// frame of LZ4, whatever the header says.
     fn announced_bytes(&self, content: &[u8]) -> u64 {
         if content.starts_with(LZ4_FRAME_MARK) {
             return self.decompressed_bytes.saturating_mul(LZ4_HIGHEST_RATIO);

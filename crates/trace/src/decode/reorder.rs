@@ -23,7 +23,7 @@ pub(crate) struct Reordered {
     window_requests: usize,
     /// Requests among which a later one may still belong.
     waiting: Vec<Request>,
-    /// Requests in their final order, of which the first `given` were given away.
+    /// Requests in their final order; the first `given` were passed on.
     ready: Vec<Request>,
     given: usize,
     late_requests: u64,

@@ -81,9 +81,8 @@ pub(crate) fn decimal_before(bytes: &[u8], separator: u8) -> Option<(u64, &[u8])
 const POWERS_OF_TEN: [u64; 10] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 
-/// How many of eight bytes are digits, up to the first that is not, and the number they make. No
-/// loop: digits are moved behind zeros, and each step joins neighbours to pairs, fours and the
-/// number.
+/// The number of leading digits among eight bytes, and their value. No loop: digits are moved behind zeros, and each
+/// step joins neighbours to pairs, fours and the number.
 #[inline(always)]
 fn leading_digits(bytes: [u8; 8]) -> (usize, u64) {
     const ONES: u64 = 0x0101_0101_0101_0101;

@@ -12,8 +12,7 @@ const SECONDS_PER_DAY: f64 = 86_400.0;
 /// With fewer requests than this the rate is not judged.
 const FEWEST_REQUESTS: u64 = 10;
 
-/// The unit in which a format's times are read, where makers or readers of such traces mistake it
-/// for another.
+/// The unit of a format's times, if makers or readers of such traces mistake it for another.
 #[derive(Clone, Copy)]
 pub(crate) struct TimeUnit {
     plural: &'static str,

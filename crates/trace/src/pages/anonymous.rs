@@ -2,8 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// Bytes of the pages that are counted, whatever the page size of a simulation: those of the system
-/// on which the trace was captured.
+/// Bytes of the pages that are counted, whatever the page size of a simulation: those of the captured system.
 pub const SYSTEM_PAGE_BYTES: u64 = 4096;
 
 /// The pages of each stream that the program wrote and that are not backed by a file: heap, stack,

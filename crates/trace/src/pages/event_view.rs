@@ -1,10 +1,10 @@
 //! The events of a trace as a page cache replays them: dense page ids, and what happens between
 //! references.
 //!
-//! What a miss has to read does not depend on the policy: the length of a file, whether a write
-//! covers what the page holds, and whether anonymous memory was touched before follow from the trace
-//! alone. So a [`Reference`] carries it, and all cells of a grid share one view. Unlike a
-//! [`PageView`](crate::PageView) it does not fold runs: a flusher looks between references.
+//! The reads of a miss do not depend on the policy. They follow from the trace alone: from the length of a file, from
+//! whether a write covers the page's content, and from whether anonymous memory was touched before. So a [`Reference`]
+//! carries them, and all cells of a grid share one view. Unlike a [`PageView`](crate::PageView) it does not fold runs:
+//! a flusher looks between references.
 
 mod builder;
 
@@ -124,7 +124,7 @@ pub struct EventView {
     marks: Vec<Mark>,
     /// Of each event that refers to pages; `None` without times.
     times_ns: Option<Vec<u64>>,
-    /// Who calls, of each event that refers to pages; empty unless pages are read ahead.
+    /// The caller of each event that refers to pages; empty unless pages are read ahead.
     callers: Vec<u32>,
     write_references: u64,
     footprint_pages: u32,
@@ -187,7 +187,7 @@ impl EventView {
         &self.page_keys
     }
 
-    /// Whether each page is of a file, by dense id.
+    /// Tells for each page, by dense id, whether it belongs to a file.
     pub fn file_pages(&self) -> &[bool] {
         &self.is_file
     }

@@ -29,9 +29,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// Numbers pages in the order of their first touch and remembers which were written.
 ///
-/// A page is found in a table of its region (16,384 neighbours), which leads to the line of its 16 nearest
-/// neighbours. There are few regions, so that all but the line stays in the processor's cache. Where a trace has many
-/// regions of few pages, further regions have no table and their pages are found by hashing.
+/// A page is found in a table of its region (16,384 neighbours), which leads to the line of its 16 nearest neighbours.
+/// There are few regions, so that all but the line stays in the processor's cache. If a trace has many regions of few
+/// pages, further regions have no table and their pages are found by hashing.
 pub(crate) struct Footprint {
     /// The table of each region, or [`NONE`] if its pages are in `single_pages`.
     tables: FxHashMap<PageKey, u32>,
@@ -97,7 +97,7 @@ impl Footprint {
         }
     }
 
-    /// Where the number of a page stands among those of lines; beyond the end if it is not there.
+    /// The place of a page's number among those of lines; beyond the end if it is not there.
     #[inline]
     fn place_of(&mut self, key: PageKey) -> usize {
         let table = self.table_of((key.0, key.1 / REGION_PAGES));
@@ -210,7 +210,7 @@ impl Footprint {
     }
 }
 
-/// Where the line of a page stands in the tables.
+/// The place of a page's line in the tables.
 #[inline]
 fn in_tables(table: u32, key: PageKey) -> usize {
     (u64::from(table) * REGION_LINES + key.1 / LINE_PAGES % REGION_LINES) as usize

@@ -1,4 +1,4 @@
-//! What a trace is at a page size, counted without keeping its references.
+//! Counts a trace at a page size, without keeping its references.
 
 use crate::footprint::Footprint;
 use crate::page_view::{PageView, page_shift};

@@ -37,14 +37,14 @@ pub enum Folding {
     None,
 }
 
-/// How the pages of a view are numbered.
+/// The numbering of a view's pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Numbering {
     /// In the order of (stream, page number).
     #[default]
     ByAddress,
-    /// In the order of their first references. What is known of popular pages is then close together, in fewer lines of
-    /// the processor's cache, and no second pass renumbers the records.
+    /// In the order of their first references. Entries of popular pages are then close together, in fewer lines of the
+    /// processor's cache, and no second pass renumbers the records.
     ByFirstTouch,
 }
 
@@ -63,7 +63,7 @@ pub struct PageView {
     shared_requests: Option<SharedRequests>,
 }
 
-/// Where the runs of a view are: their records, and the lengths of those that are longer than 1.
+/// The runs of a view: their records, and the lengths of those that are longer than 1.
 #[derive(Debug)]
 pub(crate) enum Runs {
     InMemory { records: Vec<Record>, of_runs: Vec<u32> },
@@ -85,7 +85,7 @@ impl PageView {
         records
     }
 
-    /// How many references each record stands for; `None` when each is one reference.
+    /// The number of references of each record; `None` when each is one reference.
     ///
     /// # Panics
     /// As [`records`](Self::records).
@@ -127,7 +127,7 @@ impl PageView {
         requests + (numbers * size_of::<u32>() + self.run_places.memory_bytes() + keys) as u64
     }
 
-    /// The folder in which the records are in a file, if they are.
+    /// The folder of the file with the records, if they are in one.
     pub fn scratch_folder(&self) -> Option<&Path> {
         match &self.runs {
             Runs::InMemory { .. } => None,
@@ -182,7 +182,7 @@ impl PageView {
         self.shared_requests.as_ref().filter(|requests| requests.most_pages() > 1)
     }
 
-    /// How runs were folded.
+    /// The folding of runs.
     pub fn folding(&self) -> Folding {
         self.folding
     }

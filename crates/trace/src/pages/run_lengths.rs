@@ -1,11 +1,10 @@
-//! How many references the records of a view stand for: a number for each run, and none for records that are one
-//! reference, which most are.
+//! The references of a view's records: a number for each run, and none for single references, which most records are.
 
 use std::iter;
 
 use crate::page_view::Record;
 
-/// How many references each of some consecutive records stands for.
+/// The number of references of each of some consecutive records.
 #[derive(Clone, Copy, Debug)]
 pub struct RunLengths<'a> {
     records: &'a [Record],
@@ -28,10 +27,10 @@ impl<'a> RunLengths<'a> {
     }
 }
 
-/// Records between two places of which it is known how many runs come before.
+/// Records between two places whose number of earlier runs is stored.
 pub(crate) const BLOCK_RECORDS: usize = 4096;
 
-/// Where the lengths of the runs are that follow a record.
+/// The place of the lengths of the runs that follow a record.
 #[derive(Debug, Default)]
 pub(crate) struct RunPlaces {
     /// For each block, the runs in all blocks before it.
@@ -55,7 +54,7 @@ impl RunPlaces {
     }
 }
 
-/// How many of these records are runs.
+/// The number of these records that are runs.
 pub(crate) fn runs_among(records: &[Record]) -> u32 {
     records.iter().map(|record| u32::from(record.is_run())).sum()
 }

@@ -24,9 +24,9 @@ struct Part {
     pages: u32,
 }
 
-/// Where a builder puts the runs that it has made.
+/// The receiver of a builder's runs.
 pub(crate) struct RunSink {
-    /// Nothing is handed on before the trace has so many pages.
+    /// Nothing is handed on before the trace has this number of pages.
     fewest_pages: u32,
     filled: SyncSender<Part>,
     emptied: Receiver<Part>,
@@ -48,7 +48,8 @@ pub struct RunStream {
     before: usize,
 }
 
-/// A sink that hands runs on as soon as the trace has so many pages, or is at its end, and the stream they come from.
+/// A sink that hands runs on as soon as the trace has this number of pages, or is at its end, and the stream they come
+/// from.
 pub(crate) fn run_stream(fewest_pages: u32) -> (RunSink, RunStream) {
     let (filled, to_replay) = mpsc::sync_channel(PARTS_AHEAD);
     let (emptied, to_fill) = mpsc::channel();
@@ -73,7 +74,7 @@ impl RunSink {
         self.is_closed |= self.filled.send(empty).is_err();
     }
 
-    /// Returns whether nobody replays them any more.
+    /// Returns whether the replay has stopped taking them.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }

@@ -5,8 +5,7 @@
 //! set, cold at the start:
 //!
 //! - a fetch or load that misses reads its line;
-//! - a store that misses allocates its line: whether that reads memory, the [`View`](crate::View)
-//!   decides;
+//! - a store that misses allocates its line; the [`View`](crate::View) decides whether that reads memory;
 //! - a dirty line that is evicted is written *before* the read that caused it;
 //! - an access that spans lines touches each, ascending;
 //! - lines that are dirty at the end stay where they are.

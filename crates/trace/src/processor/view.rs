@@ -1,9 +1,7 @@
-//! Classes of records that a cache lets through, and the conventions by which they are reads and
-//! writes.
+//! Classes of records that a cache lets through, and the conventions that make reads and writes of them.
 //!
-//! A store that misses allocates its line. Whether that is a read of memory, a write or nothing
-//! decides the share of writes in a trace, and studies differ; so the classes are kept, and a view
-//! is chosen when the trace is read.
+//! A store that misses allocates its line. Studies differ on whether that is a read of memory, a write or nothing,
+//! which decides the share of writes in a trace. So the classes are kept, and a view is chosen when the trace is read.
 
 use crate::request::{Op, Request};
 
@@ -103,7 +101,7 @@ impl View {
     }
 }
 
-/// What a reader does with the classes of a trace.
+/// A reader's treatment of the classes of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Classes {
     /// It gives the default view where there are classes, and everything where there are none.

@@ -128,7 +128,8 @@ impl CaptureReader {
         let began = |path: PathBuf| Ok((began_ns(&path)?, path));
         let mut new: Vec<(Option<u64>, PathBuf)> =
             list()?.into_iter().filter(is_new).map(began).collect::<Result<_, TraceError>>()?;
-        // What has not even a header may still turn out to have begun before the others, unless it was killed at once.
+        // A file without a header may still turn out to have begun before the others, unless its process was killed at
+        // once.
         let is_known = is_complete || new.iter().all(|(began_ns, _)| began_ns.is_some());
         if is_known {
             new.sort_by_key(|(began_ns, _)| began_ns.unwrap_or(u64::MAX));
@@ -220,9 +221,8 @@ impl CaptureReader {
         lines.collect()
     }
 
-    /// The pages that were written and that are not backed by a file, once the records have been read;
-    /// `None` if the address space of a process with records is not known, because it was cut off
-    /// or its front end does not record it.
+    /// The pages that were written and that no file backs, once the records have been read. `None` if the address space
+    /// of a process is unknown, because it was cut off or its front end does not record it.
     pub fn anonymous_pages(&self) -> Option<AnonymousPages> {
         let is_unknown = |stream: &CapturedStream| {
             stream.segments.is_empty() && stream.classes != ClassCounts::default()

@@ -54,7 +54,7 @@ pub(crate) fn detect(source: &Source) -> Result<&'static Format, TraceError> {
     }
 }
 
-/// What the first request is by each of several formats.
+/// The first request, as each of several formats reads it.
 fn readings(formats: &[&Format], source: &Source) -> String {
     let readings: Vec<_> = formats
         .iter()

@@ -1,4 +1,4 @@
-//! What the columns of a table show, for formats that have no mark: their columns are numbers, and many tables are.
+//! Evidence in the columns of a table, for formats without a mark: their columns are numbers, as in many tables.
 //!
 //! Such a format fits any table with as many columns. It is taken for one only if the columns are what they would be:
 //! times rise, sizes are multiples, few devices recur.
@@ -47,7 +47,7 @@ impl<'a> Evidence<'a> {
         times.filter(|&time| time != scan::UNREADABLE_TIME_NS)
     }
 
-    /// What speaks against numbers: one is above a limit.
+    /// Evidence against numbers: one is above a limit.
     pub(crate) fn above(&self, column: usize, limit: u64, what: &str) -> Option<String> {
         let is_above = self.numbers(column).any(|number| number > limit);
         is_above.then(|| format!("there are {what} above {limit} in field {column}"))
@@ -79,7 +79,7 @@ impl<'a> Evidence<'a> {
         times.len() >= FEWEST_LINES && times.is_sorted() && 2 * self.distinct(column) > times.len()
     }
 
-    /// What speaks against sizes or places that are multiples of `unit`: most are none.
+    /// Evidence against sizes or places that are multiples of `unit`: most are not.
     pub(crate) fn not_multiples(&self, column: usize, unit: u64, what: &str) -> Option<String> {
         let (mut all, mut multiples) = (0_usize, 0);
         for number in self.numbers(column).filter(|&number| number > 0) {
@@ -110,7 +110,7 @@ impl<'a> Evidence<'a> {
         (!self.rises(column)).then(|| format!("the times in field {column} do not rise"))
     }
 
-    /// What speaks against seconds since 1970: they are of no year in which traces were recorded.
+    /// Evidence against seconds since 1970: no trace was recorded in those years.
     pub(crate) fn not_of_these_years(&self, column: usize) -> Option<String> {
         const YEAR_2000_S: u64 = 946_684_800;
         const YEAR_2050_S: u64 = 2_524_608_000;

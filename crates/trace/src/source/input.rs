@@ -1,4 +1,4 @@
-//! Where traces come from, and how they are read: with progress, and until the run is cancelled.
+//! Sources of traces, read with progress and until the run is cancelled.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,9 +38,9 @@ pub enum TraceInput {
     },
     /// Requests that are made while they are read.
     Synthetic {
-        /// What they are like.
+        /// Their properties.
         recipe: Arc<Recipe>,
-        /// How much memory what is made of them may take; the default is a share of the machine's.
+        /// The memory that they and their views may take; the default is a share of the machine's.
         memory_limit_bytes: Option<u64>,
     },
     /// Several traces as one.
@@ -136,13 +136,13 @@ impl TraceInput {
         TraceInput::Part { whole: Box::new(self), selection }
     }
 
-    /// The same trace, whose page views are to be kept in files without names in a folder. Who reads it asks for the
-    /// [scratch](Self::scratch) first: whatever cannot keep there what it makes is refused.
+    /// The same trace, whose page views are to be kept in files without names in a folder. Call
+    /// [`scratch`](Self::scratch) before reading; studies that cannot spill to disk return an error.
     pub fn on_scratch(self, folder: impl Into<PathBuf>) -> Self {
         TraceInput::OnScratch { whole: Box::new(self), folder: folder.into() }
     }
 
-    /// The trace itself, and the folder in which its page views are kept, if not in memory.
+    /// The trace itself, and the folder of its page views, if they are not in memory.
     pub fn scratch(&self) -> (&Self, Option<&Path>) {
         match self {
             TraceInput::OnScratch { whole, folder } => (whole, Some(folder)),
@@ -175,7 +175,7 @@ impl TraceInput {
         input
     }
 
-    /// How the file is opened that this trace is, or is a part of.
+    /// The options of the file that this trace is, or is a part of.
     fn file_options(&mut self) -> Option<&mut OpenOptions> {
         match self {
             TraceInput::File { options, .. } => Some(options),
@@ -188,7 +188,7 @@ impl TraceInput {
         }
     }
 
-    /// How much memory what is made of the trace may take.
+    /// The memory that the trace and its views may take.
     pub fn memory_limit_bytes(&self) -> u64 {
         match self {
             TraceInput::File { options, .. } => options.memory_limit_bytes(),
@@ -372,7 +372,7 @@ impl TraceInput {
         }
     }
 
-    /// Begins the phase in which the trace is read.
+    /// Begins the phase of reading.
     fn begin(&self, progress: &Progress, stored: &StoredProgress) {
         match self.requests_to_make() {
             Some(requests) => progress.enter(Phase::Synthesizing, requests),

@@ -21,9 +21,9 @@ pub struct Selection {
     pub only: Option<Op>,
     /// Requests of these streams only, by the numbers of the trace's own streams.
     pub streams: Option<Vec<RangeInclusive<u32>>>,
-    /// How many of the chosen requests are passed over at the start.
+    /// The number of chosen requests that are skipped at the start.
     pub skip: u64,
-    /// How many are taken then; all of them without a limit.
+    /// The number that are taken then; all of them without a limit.
     pub limit: Option<u64>,
 }
 

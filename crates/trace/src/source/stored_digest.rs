@@ -1,7 +1,7 @@
 //! The SHA-256 of the stored bytes, computed beside the reading.
 //!
-//! Hashing costs a third of the time in which a binary trace is read. So once a file is longer than
-//! a few buffers a thread of its own hashes copies of them, which cost next to nothing.
+//! Hashing takes a third as long as reading a binary trace. So once a file is longer than a few buffers a thread of its
+//! own hashes copies of them, which cost next to nothing.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{self, Receiver, SyncSender};

@@ -35,7 +35,7 @@ pub enum Pattern {
     Loop {
         /// Bytes of a body; the last one of the footprint may be shorter.
         body_bytes: u64,
-        /// How often each body is gone through.
+        /// The number of passes over each body.
         repeats: u64,
     },
 }

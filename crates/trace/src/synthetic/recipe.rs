@@ -17,7 +17,7 @@ use crate::error::TraceError;
 pub struct Recipe {
     /// The name of a recipe of the package or of a file; `None` for a notation.
     pub name: Option<String>,
-    /// What the recipe is for.
+    /// The purpose of the recipe.
     pub summary: Option<String>,
     /// The workload that the trace stands in for and must not be mistaken for.
     pub stands_for: Option<String>,

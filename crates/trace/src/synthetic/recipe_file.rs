@@ -15,7 +15,7 @@ pub(super) struct RecipeFile {
     /// The file's name without its ending; not a field.
     #[serde(skip)]
     pub(super) name: Option<String>,
-    /// What the recipe is for.
+    /// The purpose of the recipe.
     pub(super) summary: Option<String>,
     /// The workload that it stands in for.
     pub(super) stands_for: Option<String>,

@@ -154,7 +154,7 @@ fn fitting(offset: u64, bytes: u32, footprint_bytes: u64) -> u64 {
     offset.min(footprint_bytes - u64::from(bytes))
 }
 
-/// How the place of a request follows from what was before.
+/// The rule for the place of the next request.
 #[derive(Debug)]
 enum Walk {
     Pages(Popularity),
@@ -297,7 +297,7 @@ struct Bodies {
     body_at: u64,
     /// Where in it the next request begins.
     next: u64,
-    /// How often it was gone through.
+    /// The number of passes over it.
     done: u64,
 }
 

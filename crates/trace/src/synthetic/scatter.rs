@@ -2,15 +2,14 @@
 
 use super::random::Random;
 
-/// How often the bits are mixed; three rounds leave no order that a test of neighbours finds.
+/// The number of mixing rounds; three leave no order that a test of neighbours finds.
 const ROUNDS: usize = 3;
 
 /// A permutation of the numbers below a limit, computed and not stored.
 ///
-/// Each round multiplies by an odd number, adds a key and folds high bits onto low ones, all within
-/// the bits that the limit needs; each of these steps can be undone, so that the whole is a
-/// permutation of the powers of two. A result past the limit is permuted again until it is below
-/// (cycle walking), which takes fewer than two turns on average.
+/// Each round multiplies by an odd number, adds a key and folds high bits onto low ones, all within the bits that the
+/// limit needs. Each step can be undone, so the whole is a permutation of the powers of two. A result past the limit is
+/// permuted again until it is below (cycle walking), which takes fewer than two turns on average.
 #[derive(Clone, Debug)]
 pub(super) struct Scatter {
     limit: u64,
@@ -73,7 +72,7 @@ mod tests {
         assert!(near < 60, "{near} of {LIMIT} neighbours stay near");
         let equal = first.iter().zip(&second).filter(|(one, other)| one == other).count();
         assert!(equal < 20, "{equal} places are equal under two seeds");
-        // Where the first rank goes is even over seeds: 20 of 5000 at each of 250 places.
+        // Over seeds, the first rank is spread evenly: 20 of 5000 at each of 250 places.
         let at_0 =
             (0..5_000).filter(|&seed| Scatter::new(250, &mut Random::new(seed)).place(0) == 0);
         assert!((2..50).contains(&at_0.count()));

@@ -99,7 +99,7 @@ fn pair_aliases(steps: &mut [Step], mut weights: Vec<f64>) {
             light.push(filler);
         }
     }
-    // What is left differs from the mean by rounding only, and is its own alias.
+    // The rest differs from the mean by rounding only, and is its own alias.
     for index in light.into_iter().chain(heavy) {
         steps[index].alias = index;
     }

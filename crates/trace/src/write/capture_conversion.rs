@@ -16,7 +16,7 @@ use crate::request::Request;
 
 /// The level of zstd: at level 9 the addresses take 8 % fewer bytes and twice the time.
 const LEVEL: i32 = 3;
-/// How often the files are looked at, and the thread's progress.
+/// The interval between looks at the files, and at the thread's progress.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Writes the records of all processes of a capture to one Parquet file, with their classes, a label
@@ -114,7 +114,7 @@ impl CaptureConversion {
         let (of_thread, folder, prefix) =
             (Arc::clone(&shared), folder.to_owned(), format!("{prefix}."));
         let thread = Builder::new().name("conversion".to_owned()).spawn(move || {
-            // The receiver is gone when nobody wants the trace any more.
+            // The receiver is gone when the conversion was given up.
             _ = finished.send(follow(records, &folder, &prefix, &of_thread));
         });
         let thread = thread.map_err(|source| failed(out, "converting", source))?;

@@ -77,7 +77,7 @@ pub(crate) struct NumberColumn {
 }
 
 impl NumberColumn {
-    /// Takes numbers up to one for which there is no code; gives how many.
+    /// Takes numbers up to the first without a code; returns how many.
     pub(crate) fn extend(&mut self, mut numbers: impl Iterator<Item = u32>) -> usize {
         let before = self.codes.len();
         for number in &mut numbers {

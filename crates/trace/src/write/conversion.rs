@@ -22,7 +22,7 @@ use crate::writer::{TraceWriter, WriteOptions};
 
 /// The number of batches that are read while an earlier one is written.
 const BATCHES_AHEAD: usize = 4;
-/// How often a conversion whose input stalls checks whether it is to end.
+/// The interval between checks for the end while the input stalls.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The label that says which command wrote a trace.
 const MADE_BY: &str = "made by";
@@ -115,7 +115,7 @@ struct Batch {
     labels: Vec<(String, String)>,
     /// Names of streams that no batch before has brought.
     new_stream_names: Vec<String>,
-    /// What the streams are that no batch before has brought.
+    /// The streams that no earlier batch has brought.
     new_object_kinds: Vec<ObjectKind>,
 }
 

@@ -23,7 +23,7 @@ const END_BYTES: u64 = 1 << 63;
 pub struct ObjectNames<'a> {
     /// The names so far, if the trace names its streams.
     pub names: &'a [String],
-    /// What they are so far, if the trace tells.
+    /// Their kinds so far, if the trace tells.
     pub kinds: &'a [ObjectKind],
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct EventTextWriter {
     buffer: Vec<u8>,
     written_bytes: u64,
     written_events: u64,
-    /// How each object is written.
+    /// The written form of each object.
     labels: FxHashMap<u32, String>,
     used_labels: FxHashSet<String>,
     lost_labels: Vec<String>,
@@ -110,7 +110,7 @@ impl EventTextWriter {
         self.buffer.extend_from_slice(text.as_bytes());
     }
 
-    /// What a sync of the object is a sync of.
+    /// The target of a sync of the object.
     fn synced(&mut self, object: u32, objects: ObjectNames) -> Result<String, &'static str> {
         let known = self.labels.get(&object);
         let is_file = known.is_some_and(|label| label.starts_with('f'))
@@ -124,7 +124,7 @@ impl EventTextWriter {
         )
     }
 
-    /// How the object is written; before its first event its name is told.
+    /// The written form of the object; its name comes before its first event.
     fn label(&mut self, object: u32, action: &Action, objects: ObjectNames) -> String {
         if let Some(label) = self.labels.get(&object) {
             return label.clone();

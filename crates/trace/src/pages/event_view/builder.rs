@@ -90,7 +90,7 @@ pub struct EventViewBuilder {
 const CHECK_EVERY: usize = 1 << 20;
 
 impl EventViewBuilder {
-    /// A builder for pages of `page_bytes`, of which at most `ahead_pages` are read ahead of a read.
+    /// A builder for pages of `page_bytes`; a read reads at most `ahead_pages` ahead.
     ///
     /// # Errors
     /// [`TraceError::PageSize`] unless `page_bytes` is a power of two.

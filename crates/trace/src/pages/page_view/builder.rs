@@ -29,7 +29,7 @@ pub struct PageViewBuilder {
     moved_runs: u64,
     /// For each block of records, the runs before it.
     runs_before_blocks: Vec<u64>,
-    /// Where records are moved, if they are not kept.
+    /// The receiver of records, if they are not kept.
     sink: Option<Sink>,
     /// The page whose run may go on, or [`NONE`].
     last_page: u32,
@@ -277,9 +277,8 @@ impl PageViewBuilder {
 
     /// Refuses a trace as soon as [`finish`](Self::finish) would have to: the rest need not be read.
     ///
-    /// # Errors
-    /// [`TraceError::TooMuchMemory`], or [`TraceError::Interrupted`] if nobody takes the runs from the
-    /// [stream](Self::on_stream) any more.
+    /// # Errors [`TraceError::TooMuchMemory`], or [`TraceError::Interrupted`] if the receiver of the
+    /// [stream](Self::on_stream) is gone.
     pub fn check_room(&self) -> Result<(), TraceError> {
         if matches!(&self.sink, Some(Sink::Stream(sink)) if sink.is_closed()) {
             return Err(TraceError::Interrupted);
@@ -295,7 +294,7 @@ impl PageViewBuilder {
         }
     }
 
-    /// Whether what was read is a trace that can be replayed.
+    /// Checks that the trace can be replayed.
     fn check_whole(&mut self) -> Result<(), TraceError> {
         self.check_memory();
         self.check_room()?;

@@ -10,7 +10,7 @@ const BITS_PER_WORD: usize = u64::BITS as usize;
 /// The records of such a request stand one behind the other, a page apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharedRequests {
-    /// Whether a record's first reference belongs to the request of the record before, which is one reference.
+    /// Tells whether a record's first reference belongs to the request of the record before, which is one reference.
     goes_on: Vec<u64>,
     reads_joined: u64,
     writes_joined: u64,
@@ -18,8 +18,8 @@ pub struct SharedRequests {
 }
 
 impl SharedRequests {
-    /// Returns whether the record belongs to the request of the record before it. Where that one is a run of several
-    /// references, a record is not said to: the last of them is a reference to a page that was just referenced.
+    /// Returns whether the record belongs to the request of the record before it. If that one is a run of several
+    /// references, the answer is no: its last one references a page that was just referenced.
     #[inline]
     pub fn goes_on(&self, record: usize) -> bool {
         let word = self.goes_on.get(record / BITS_PER_WORD).copied().unwrap_or(0);
