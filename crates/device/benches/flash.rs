@@ -37,7 +37,7 @@ fn random_overwrites(criterion: &mut Criterion) {
 fn overwritten_pages(logical_pages: u32) -> Vec<u32> {
     let mut state = 1_u64;
     let mut draw = || {
-        // A multiplicative generator modulo 2^64, of which the upper half is used.
+        // A multiplicative generator modulo 2^64; its upper half is used.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (((state >> 32) * u64::from(logical_pages)) >> 32) as u32
     };

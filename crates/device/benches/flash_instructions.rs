@@ -30,7 +30,7 @@ fn run_counted(arguments: &[String]) {
     let mut drive = Drive::new(GEOMETRY, options).expect("there is over-provisioning");
     let mut write = |page| drive.write(LogicalPage(page)).expect("blocks last for ever");
     (0..logical_pages).for_each(&mut write);
-    // A multiplicative generator modulo 2^64, of which the upper half is used: four of the instructions counted.
+    // A multiplicative generator modulo 2^64; its upper half is used: four of the instructions counted.
     let mut state = 1_u64;
     for _ in 0..overwrites.parse::<u32>().expect("a number") {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,5 +1,5 @@
-//! What a profile that was measured keeps of its measurement: the machine, and the distribution of each operation's
-//! times; and how they are drawn.
+//! The measurement in a measured profile: the machine, and the distribution of each operation's times, with its
+//! drawing.
 
 use serde::Deserialize;
 use toml::Spanned;

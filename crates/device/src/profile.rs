@@ -15,7 +15,7 @@ use crate::error::DeviceError;
 use crate::exact::{Decimal, Exact};
 use crate::measured::{Measured, MeasuredFile, check_measured};
 
-/// What a page is charged by.
+/// The charging of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(crate) enum Charging {
     /// Whole units: ceil(page_bytes / unit_bytes) of them.
@@ -76,7 +76,7 @@ pub(crate) struct Profile {
     /// True if the erase is charged when the user does not say.
     pub(crate) erase_charged: bool,
     pub(crate) ratio: Option<RatioOption>,
-    /// What the numbers were made of, if they were measured.
+    /// The measurement behind the numbers, if there was one.
     pub(crate) measured: Option<Measured>,
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::error::DeviceError;
 
-/// What the user asked for, before any profile is read.
+/// The user's words, before any profile is read.
 pub(crate) struct Selection<'a> {
     /// A built-in name or a path.
     pub(crate) target: &'a str,

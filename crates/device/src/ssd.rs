@@ -101,12 +101,12 @@ impl Ssd {
         &self.profile.summary
     }
 
-    /// Where the profile's numbers come from, and which are assumed.
+    /// The source of the profile's numbers, and which are assumed.
     pub fn source(&self) -> &str {
         &self.profile.source
     }
 
-    /// How much flash there is, and how it is divided.
+    /// The amount of flash and its division.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
@@ -116,7 +116,7 @@ impl Ssd {
         &self.options
     }
 
-    /// How much of the drive is for what.
+    /// The division of the drive's pages.
     pub fn capacity(&self) -> Capacity {
         self.options.capacity(&self.geometry)
     }

@@ -27,7 +27,7 @@ const BITS_PER_CELL: u32 = 3;
 const ENTRY_BYTES: u32 = 4;
 const STREAMS_MAX: u32 = u8::MAX as u32;
 
-/// How a drive maps pages, as far as it was said.
+/// The mapping of a drive, as far as given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MappingSettings {
     /// By setting, as text that was checked.
@@ -141,7 +141,7 @@ fn streams_of(value: &str) -> Option<u8> {
     value.strip_prefix("stream:")?.parse().ok().filter(|streams| *streams > 0)
 }
 
-/// Whether a setting takes this value.
+/// Checks that a setting takes this value.
 fn check(name: &str, value: &str) -> Result<(), String> {
     let known = |mappings: &[&str]| match mappings.contains(&value) {
         true => Ok(()),

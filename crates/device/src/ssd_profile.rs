@@ -10,7 +10,7 @@ use crate::exact::{Decimal, Exact};
 use crate::profile::{Fault, fault};
 use crate::ssd_settings::Settings;
 
-/// How long the operations of a flash chip take; `None` if it is not published. The counts do not depend on them.
+/// The times of a flash chip's operations; `None` if they are not published. The counts do not depend on them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlashTimes {
     /// µs to read a flash page.

@@ -8,7 +8,7 @@ use crate::flash::{Allocation, Frontiers, FtlOptions, Geometry, Mapping, Minimum
 use crate::ssd_mapping::{self, MappingSettings};
 use crate::ssd_times::{self, TimeSettings};
 
-/// What over-provisioning is a share of.
+/// The base of over-provisioning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShareOf {
     /// Spare / raw, as DiskSim, MQSim and SimpleSSD say it.

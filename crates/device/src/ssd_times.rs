@@ -1,4 +1,4 @@
-//! How long a drive's parts take and in which order it works, as a profile and options after a drive's name give it.
+//! The times of a drive's parts and its scheduling, from a profile and from options after a drive's name.
 
 use num_traits::{ToPrimitive, Zero};
 
@@ -47,7 +47,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ORDER.into_iter().chain(TIMES).chain(MEMORIES)
 }
 
-/// What a page of DRAM takes where nothing is said.
+/// The time of a page of DRAM if none is given.
 const DRAM_NS: u64 = 50;
 /// The most requests that are in flight.
 const QUEUE_DEPTH_MAX: u32 = 65_535;

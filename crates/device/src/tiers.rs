@@ -285,7 +285,7 @@ impl MemoryTiers {
         &self.summary
     }
 
-    /// Where the numbers come from, and which are assumed.
+    /// The source of the numbers, and which are assumed.
     pub fn source(&self) -> &str {
         &self.source
     }

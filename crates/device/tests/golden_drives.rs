@@ -14,7 +14,7 @@ use serde_json::Value;
 /// One operation as the vectors write it: kind, role, block, page in block, page.
 type Operation = (String, String, u32, Option<u32>, Option<String>);
 
-/// Writes down and counts what it is told.
+/// Records and counts operations.
 struct Journal {
     pages_per_block: u32,
     operations: Vec<Operation>,

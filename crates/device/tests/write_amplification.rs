@@ -38,7 +38,7 @@ fn measure(geometry: Geometry, options: FtlOptions) -> (f64, f64) {
     let Ok(_) = drive.precondition(age, 7, keep_on);
     let mut state = 11_u64;
     for _ in 0..10 * logical_pages {
-        // A multiplicative generator modulo 2^64, of which the upper half is used.
+        // A multiplicative generator modulo 2^64; its upper half is used.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let page = ((state >> 32) * u64::from(logical_pages)) >> 32;
         drive.write(LogicalPage(page as u32)).unwrap();

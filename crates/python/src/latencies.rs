@@ -69,7 +69,7 @@ pub(crate) fn write_latencies(path: &str, cells: &[SsdCell]) -> io::Result<()> {
     let written = write_unfinished(&unfinished, path, cells);
     let done = written.and_then(|()| std::fs::rename(&unfinished, path));
     if done.is_err() {
-        // The first fault is the one that is told.
+        // The first fault is reported.
         _ = std::fs::remove_file(&unfinished);
     }
     done

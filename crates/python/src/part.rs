@@ -1,4 +1,5 @@
-//! What a part of a dataset asks for, before its rows are read: a few kilobytes may stand for any number of rows.
+//! The memory that a part of a dataset needs, before its rows are read: a few kilobytes may stand for any number of
+//! rows.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// What a value takes in a table beside its bytes: a text its place and length, a list where it ends.
+/// Bytes of a value in a table beside its content: a text has its place and length, a list its end.
 const VALUE_BYTES: u64 = 16;
 
 /// How many bytes the rows of a Parquet file take at most in memory, as its index and the headers of its pages say.

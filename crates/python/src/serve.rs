@@ -97,7 +97,7 @@ impl Given {
     }
 }
 
-/// What a server has at a moment, besides its row.
+/// The gauges of a server at a moment, besides its row.
 #[derive(Serialize)]
 struct Gauges {
     dram_pages_used: u32,

@@ -55,7 +55,7 @@ fn failed(error: ParquetError) -> PyErr {
 /// The values of one column in some rows.
 pub(crate) enum Values<'py> {
     Whole(PyReadonlyArray1<'py, u64>),
-    /// What is not a number stands for no value.
+    /// NaN stands for no value.
     Decimal(PyReadonlyArray1<'py, f64>),
     /// A value or nothing for each row.
     Each(Bound<'py, PyList>),
@@ -79,7 +79,7 @@ impl<'py> Values<'py> {
         Ok(Values::Same(array(kind, same.into_iter())?))
     }
 
-    /// How many rows they are for; any number if they are all the same.
+    /// The number of rows; any number if all values are the same.
     pub(crate) fn rows(&self) -> Option<usize> {
         match self {
             Values::Whole(values) => Some(values.len()),

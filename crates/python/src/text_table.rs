@@ -20,7 +20,7 @@ use crate::table::{BATCH_ROWS, Output, Values, columns_of, field};
 /// Bytes that are handed to Python at once.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// How a table is laid out as text.
+/// The layout of a table as text.
 trait Layout {
     /// The smallest number that is written without an exponent.
     const LEAST_PLAIN: f64;
@@ -184,7 +184,7 @@ impl<'a> Texts<'a> {
             Texts::Whole(values) => {
                 let _ = write!(into, "{}", values[row]);
             }
-            // What is not a number in an array stands for no value.
+            // NaN in an array stands for no value.
             Texts::Decimal(values) if values[row].is_nan() => into.push_str(L::NULL),
             Texts::Decimal(values) => L::push_number(into, values[row]),
             Texts::Each(values) => push::<L>(into, values, row),

@@ -113,7 +113,7 @@ pub(crate) fn watch_policies<'py>(
 
 #[derive(Serialize)]
 struct BufferCourseFacts {
-    /// What `ssd` gives of the whole course.
+    /// The row of `ssd` for the whole course.
     row: SsdRow,
     summary: &'static str,
     paper: &'static str,

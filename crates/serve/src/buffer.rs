@@ -10,7 +10,7 @@ use crate::files::PAGE_BYTES;
 
 /// Pages of a block as the papers' write buffers see it.
 const BLOCK_PAGES: u32 = 64;
-/// What a policy takes a write to cost over a read, unless its `c` is given.
+/// A policy's cost of a write over a read, unless its `c` is given.
 const COST_RATIO: u32 = 8;
 
 /// A write buffer with a size in pages.
@@ -66,7 +66,7 @@ impl ServedBuffer {
         self.spec.entry().is_hybrid
     }
 
-    /// With every default, for a disk of so many pages.
+    /// With every default, for a disk of this number of pages.
     ///
     /// # Errors
     ///

@@ -3,7 +3,7 @@
 /// A sentence with the place and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
-    /// What was asked makes no sense.
+    /// The request makes no sense.
     #[error("{0}")]
     Usage(String),
     /// It was refused, or a file failed.

@@ -2,7 +2,7 @@
 
 use crate::{Op, Options};
 
-/// An open interval of time in which a page is kept resident, which saves one I/O. Times are indices of references.
+/// An open interval of time that keeps a page resident, which saves one I/O. Times are indices of references.
 #[derive(Clone, Copy)]
 struct Interval {
     start: usize,
@@ -11,7 +11,7 @@ struct Interval {
 
 /// Lower bounds of every demand-paging policy: `(min_read_ios, min_write_ios)`, in page I/Os.
 ///
-/// How A-15 is read here:
+/// Our reading of A-15:
 ///
 /// * Chargeable references are those whose fault costs a read I/O: all of them with fetching, the reads without. A
 ///   saving ends at a chargeable reference; it starts at the page's previous reference of either type. A write that

@@ -68,7 +68,7 @@ pub enum BufferStep {
 pub struct BufferEvent {
     /// What happened first, in order.
     pub steps: Vec<BufferStep>,
-    /// Where the page was when the request began, if it was buffered.
+    /// The place of the page when the request began, if it was buffered.
     pub hit: Option<Place>,
     /// Pages written to NVM, but for those that moved there.
     pub nvm_writes: u64,

@@ -287,7 +287,7 @@ impl Craw {
     }
 
     /// Takes the oldest entry of the list named by `turn`, or of the other list if that one is empty; then `turn` is
-    /// the list from which nothing was removed.
+    /// the other list.
     fn trim_in_turn(&mut self) {
         let other = match self.turn {
             WriteArea::W1 => WriteArea::W2,

@@ -54,9 +54,9 @@ pub struct FlashRules {
     pub separate: bool,
     /// Erased blocks of a die below which it is collected; A-77 has 2.
     pub minimum_free: usize,
-    /// Erases above the average block, rounded down, from which a block is passed over.
+    /// Erases above the average block, rounded down, that make collection pass over a block.
     pub wear_limit: Option<u32>,
-    /// Erases above the least worn full block at which that one is collected too, into the block just erased.
+    /// Erases above the least worn full block that make that one be collected too, into the block just erased.
     pub wear_levelling: Option<u32>,
     /// Erases after which a block is retired.
     pub endurance: Option<u32>,

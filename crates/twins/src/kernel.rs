@@ -10,7 +10,7 @@ pub(crate) use linux_lru::LinuxLru;
 pub(crate) use linux_mglru::LinuxMglru;
 pub(crate) use linux24::Linux24;
 
-/// How a page is reached, and what it is.
+/// The way a page is reached, and its kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// By a call, not by memory.
@@ -26,7 +26,7 @@ impl Access {
     pub const MEMORY: Access = Access { by_call: false, is_file: false, fetched: true };
 }
 
-/// What a kernel's reclaim does with a page.
+/// The step of a kernel's reclaim for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelStep {
     /// It is written and stays.
@@ -35,7 +35,7 @@ pub enum KernelStep {
     Evict(u64, bool),
 }
 
-/// What only kernels are told, beside what every policy is.
+/// Events that only kernels see, beside those of every policy.
 pub trait KernelTwin {
     /// One reference; `ahead` as in [`Twin::reference_with`](crate::Twin::reference_with), pages of the same kind.
     fn refer(&mut self, page: u64, op: Op, access: Access, ahead: &[u64]) -> Event;

@@ -1,7 +1,7 @@
 //! A page cache, the second time: rules A-80 … A-88, one line of the text format `events` after the other.
 //!
 //! It reads the text itself, keeps its pages in one vector in the order of the policy, and looks everything up by
-//! searching. What happens is told in the words of the golden vectors: `read f1:0`, `evict a1:3 dirty`.
+//! searching. Events are in the words of the golden vectors: `read f1:0`, `evict a1:3 dirty`.
 
 mod leaving;
 mod line;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kernel::{KernelTwin, build_kernel};
 use line::Line;
 
-/// How the cache behaves; the default is an LRU cache of one frame without flusher and read-ahead.
+/// The options of the cache; the default is an LRU cache of one frame without flusher and read-ahead.
 #[derive(Clone, Debug)]
 pub struct PageCacheRules {
     /// Page frames.

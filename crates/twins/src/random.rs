@@ -7,7 +7,7 @@ use crate::{Event, Op, State, Twin, parameters::Parameters};
 pub(crate) struct Random {
     frames: usize,
     numbers: SplitMix,
-    /// What each frame holds, in the order frames are first filled.
+    /// The page of each frame, in the order frames are first filled.
     held: Vec<Option<Held>>,
     /// Frames that have held a page, the last one to become free at the end.
     free: Vec<usize>,

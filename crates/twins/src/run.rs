@@ -2,7 +2,7 @@
 
 use crate::{Event, Op, build};
 
-/// What a run is charged for.
+/// The options that a run is charged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// A write fault reads its page first; default true.

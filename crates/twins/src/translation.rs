@@ -9,12 +9,12 @@ pub use tlb::TlbTwin;
 
 /// A page: its stream and its number.
 pub type StreamPage = (u32, u64);
-/// What a TLB entry is of: stream, 0 for a page or 1 for a region, number.
+/// The key of a TLB entry: stream, 0 for a page or 1 for a region, number.
 pub type TlbKey = (u32, u32, u64);
 /// An upper page-table entry: stream, level, page number shifted by 9 bits a level.
 pub type UpperEntry = (u32, u32, u64);
 
-/// How translation and paging are done.
+/// The options of translation and paging.
 #[derive(Clone, Debug)]
 pub struct TranslationRules {
     /// `clock`, `lru`, `fifo` or `min`.

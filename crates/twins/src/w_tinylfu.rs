@@ -105,7 +105,7 @@ impl Twin for WTinylfu {
     }
 }
 
-/// How often pages were referenced lately.
+/// Estimates how often pages were referenced lately.
 struct Sketch {
     /// w counters of 0 to 15 in each row.
     rows: [Vec<u8>; 4],

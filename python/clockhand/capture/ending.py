@@ -1,4 +1,4 @@
-"""How a captured command is ended by an interrupt, and how its end is told."""
+"""Ends a captured command on an interrupt, and describes its end."""
 
 import signal
 import threading
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SECONDS_TO_END = 10
-"""How long an interrupted program may take to end before it is killed."""
+"""Seconds that an interrupted program may take to end before it is killed."""
 
 
 @contextmanager
 def held_back() -> Iterator[list[int]]:
-    """Give a list that collects signals to end that come meanwhile, instead of their effect."""
+    """Collect signals to end in the list that is given, instead of acting on them."""
     came: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():

@@ -19,7 +19,7 @@ QEMU_MACHINES = ("x86_64", "arm", "aarch64")
 
 @dataclass(frozen=True)
 class Run:
-    """How a program is to be run; the tool's files go to ``folder``."""
+    """The command line of a front end; the tool's files go to ``folder``."""
 
     folder: Path
     caches: Caches

@@ -3,7 +3,7 @@
 import os
 
 VARIABLE = "_CLOCKHAND_COMPLETE"
-"""The variable by which a shell asks for the words that can follow."""
+"""The variable that a shell sets to ask for the words that can follow."""
 
 
 def is_asked() -> bool:

@@ -1,4 +1,4 @@
-"""What completion of words does without: the libraries that compute, print and draw.
+"""Stand-ins for the libraries that completion does not need: they compute, print and draw.
 
 A shell that asks which words can follow wants names of commands and options, and their help. These
 stand in the modules of the command, which also import the libraries. As no command runs, anything
@@ -23,7 +23,7 @@ OF_OPTIONS = (
     "clockhand.study.options",
     "clockhand.study.selections",
 )
-"""The modules from which commands have the options that the engine declares."""
+"""The modules that give commands the options that the engine declares."""
 
 
 class _Anything(ModuleType):

@@ -1,4 +1,4 @@
-"""Where charts are drawn, their sizes and their type, and how a picture becomes a file."""
+"""Canvases of charts with their sizes and type, and pictures as files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', sans-
 
 @dataclass(frozen=True)
 class Canvas:
-    """Where a chart is drawn: as a picture of its own, or as a figure of the page."""
+    """The place of a chart: a picture of its own, or a figure of the page."""
 
     theme: Theme
     on_page: bool

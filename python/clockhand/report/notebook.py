@@ -1,4 +1,4 @@
-"""What a notebook shows of a result: its leading figure, and its rows in short."""
+"""A result in a notebook: its leading figure, and its rows in short."""
 
 import base64
 import html

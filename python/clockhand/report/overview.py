@@ -1,4 +1,4 @@
-"""What leads a report: who is ahead, where and by how much, as a ranking beside a heat map."""
+"""The head of a report: who is ahead, where and by how much, as a ranking beside a heat map."""
 
 import itertools
 import math
@@ -262,7 +262,7 @@ def _left_out(names: Sequence[str]) -> str:
 def _run_everywhere(values: Values) -> tuple[list[str], list[str]]:
     """Return the series that have a value wherever any has one, and the others.
 
-    Where no series has all, those with the most values are taken to.
+    If no series has all values, those with the most count as complete.
     """
     count: dict[str, int] = {}
     for name, _ in values:

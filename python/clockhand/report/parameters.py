@@ -15,7 +15,7 @@ KEY = "io-time"
 MOST_SIZES = 6
 """Lines of more memory sizes could not be told apart; the figure takes these, evenly chosen."""
 REFERENCES = {OPTIMUM: "MIN", BOUND: "lower bound", "lru": "LRU"}
-"""What the lines are compared with, by name."""
+"""The policies that lines are compared with, by name."""
 PREDICTED = "predicted window"
 DASHES = [[6, 3], [2, 3], [10, 3]]
 

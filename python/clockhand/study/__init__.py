@@ -1,1 +1,1 @@
-"""What all studies share; each study has a folder of its own in :mod:`clockhand.studies`."""
+"""Shared by all studies; each study has a folder of its own in :mod:`clockhand.studies`."""

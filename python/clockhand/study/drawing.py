@@ -1,4 +1,4 @@
-"""What draws: libraries that the core can do without, imported when something is drawn."""
+"""Drawing: libraries that the core can do without, imported when something is drawn."""
 
 import atexit
 import importlib.util
@@ -85,7 +85,7 @@ class Converter:
             except (EOFError, OSError, pickle.UnpicklingError):
                 raise self._ended(process) from None
             except BaseException:
-                # An answer that nobody has taken would be the next one's.
+                # An answer that was not taken would be the next one's.
                 self.close()
                 raise
         if not is_done:

@@ -1,4 +1,4 @@
-"""What a report says about how its numbers were made."""
+"""Facts about how a report's numbers were made."""
 
 import shlex
 import unicodedata

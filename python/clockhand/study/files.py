@@ -33,7 +33,7 @@ LOCK = "lock"
 LONGEST_NAME_BYTES = 255
 
 Content = bytes | Callable[[BinaryIO], object]
-"""What a file is to hold, or what writes it: large tables need not be in memory as bytes too."""
+"""A file's content, or its writer: large tables need not be in memory as bytes too."""
 
 
 def cache_folder() -> Path:
@@ -145,7 +145,7 @@ def _remove_unless_locked(leftover: Path) -> None:
 def check_places(files: Iterable[Path], *, folder: Path | None = None) -> None:
     """Find out before hours of work that their result could not be written.
 
-    What killed runs left half-written beside the places is removed.
+    Half-written files of killed runs beside the places are removed.
 
     Args:
         files: The files that will be published.
@@ -201,7 +201,7 @@ def publish(contents: Mapping[Path, Content], *, folder: Path | None = None) -> 
     """
     made: list[Path] = []
     with ExitStack() as staged:
-        # What is entered last is left first: files go before the folders that they stand in.
+        # The last one entered is left first: files go before the folders that they stand in.
         staged.callback(_remove_empty, made)
         if folder is not None:
             _make(folder, made)

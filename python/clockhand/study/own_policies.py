@@ -42,7 +42,7 @@ IN_LIBRARY = ".so:"
 """What stands between the library and the policy in the name of one that is in a library."""
 
 MOST_BYTES = 1 << 20
-"""A file that is larger is no policy."""
+"""A larger file is not a policy."""
 
 DIGEST = "sha256"
 """The parameter that tells versions of a policy's source apart, so that results of one are never
@@ -58,7 +58,7 @@ _MOST_TERM = 2**32 - 1
 
 Class = TypeVar("Class", bound=type)
 Entry = str | os.PathLike[str] | type
-"""How a policy is named in Python."""
+"""The name of a policy in Python."""
 
 
 def policy(own: Class) -> Class:
@@ -69,7 +69,7 @@ def policy(own: Class) -> Class:
     run again.
 
     Raises:
-        UsageError: the class is no policy; the sentence says what it lacks.
+        UsageError: the class is not a policy; the sentence says what it lacks.
     """
     digest = _digest_of(own)
     if _REGISTERED.get(own.__name__) != (digest, own):
@@ -152,7 +152,7 @@ def texts_of(entries: Sequence[Entry]) -> list[str]:
     """Return texts as they are, paths as texts, and of each class the name that it is a policy by.
 
     Raises:
-        UsageError: a class is no policy, or two have the same name.
+        UsageError: a class is not a policy, or two have the same name.
     """
     classes: dict[str, type] = {}
     for own in (entry for entry in entries if isinstance(entry, type)):
@@ -265,7 +265,7 @@ def _digest_of(own: type) -> str:
 
 
 def _parts(own: type) -> Iterator[tuple[str, object]]:
-    """What the attributes of a class are, as far as it is the same in every process."""
+    """The attributes of a class, as far as they are the same in every process."""
     for name, value in sorted(vars(own).items()):
         code = getattr(value, "__code__", None)
         if isinstance(code, CodeType):

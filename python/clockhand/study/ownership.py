@@ -1,4 +1,4 @@
-"""Whose files and folders are: what runs with the user's rights may be nobody else's.
+"""Owners of files and folders: code that runs with the user's rights must be the user's.
 
 The owner of a folder can exchange everything below it, and so can whoever may write to it, unless
 its sticky bit is set. So all folders above count as well.
@@ -22,7 +22,7 @@ def is_own(facts: os.stat_result) -> bool:
 
 
 def own_folder(folder: Path, what: str) -> Path:
-    """Make a folder whose content nobody else can exchange, and return its true path.
+    """Make a folder whose content no one else can exchange, and return its true path.
 
     Others lose the right to write to one that is the user's own.
 

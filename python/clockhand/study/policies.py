@@ -9,7 +9,7 @@ from functools import cache
 from clockhand import _engine
 
 BASELINE = "clock"
-"""What other policies are compared with."""
+"""The policies that others are compared with."""
 
 OPTIMUM = "min"
 """Misses least, and knows the future."""

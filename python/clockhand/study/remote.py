@@ -96,7 +96,7 @@ def addresses(pattern: str) -> list[str]:
     The web has no folders to look through: there it is one address.
 
     Raises:
-        UsageError: it is no address that can be read.
+        UsageError: it is not an address that can be read.
         ClockhandError: the store cannot be asked.
     """
     scheme = pattern.partition("://")[0]
@@ -121,7 +121,7 @@ def fetched(address: str, watch: Watch | None = None) -> Fetched:
         watch: Called now and then with ``"downloading"`` and the bytes.
 
     Raises:
-        UsageError: it is no address that can be read.
+        UsageError: it is not an address that can be read.
         ClockhandError: a package is missing, the file cannot be read or changed meanwhile, or there
             is no room for it.
     """
@@ -149,7 +149,7 @@ def fetched(address: str, watch: Watch | None = None) -> Fetched:
 
 
 def private_folder(name: str) -> Path:
-    """Return a folder in the user's cache that nobody else can look into; it is made if absent.
+    """Return a folder in the user's cache that no one else can look into; it is made if absent.
 
     Raises:
         ClockhandError: it cannot be made, or belongs to someone else.
@@ -180,7 +180,7 @@ class RemoteFolder:
         address: Where it is.
 
     Raises:
-        UsageError: it is no address of a folder.
+        UsageError: it is not the address of a folder.
         ClockhandError: a package is missing.
     """
 

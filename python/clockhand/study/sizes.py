@@ -8,7 +8,7 @@ def parsed_bytes(option: str, text: str) -> int:
     """Return the bytes of a size such as ``16KiB`` or ``32``, which stood behind ``option``.
 
     Raises:
-        UsageError: the text is no size.
+        UsageError: the text is not a size.
     """
     size_bytes = _engine.parse_bytes(text.strip())
     if size_bytes is None:
@@ -17,7 +17,7 @@ def parsed_bytes(option: str, text: str) -> int:
 
 
 def bytes_text(size_bytes: float) -> str:
-    """Return a size in the largest unit in which it is at least 1, with four digits."""
+    """Return a size in the largest unit that makes it at least 1, with four digits."""
     for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if size_bytes >= unit:
             return f"{size_bytes / unit:,.4g} {name}"

@@ -29,7 +29,7 @@ Take = Callable[[Task, Computed], None]
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of a cluster.
+    """Refuse text that is not the address of a cluster.
 
     Raises:
         UsageError: it is neither a scheduler's address nor a number of local workers.

@@ -1,4 +1,4 @@
-"""What of an experiment is still to be computed: a task per trace, view and setting."""
+"""The missing cells of an experiment: a task per trace, view and setting."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,5 +59,5 @@ def task_of(
 
 
 def keys_of(cells: pl.DataFrame, layout: Layout) -> set[Key]:
-    """Return under which keys cells are kept."""
+    """Return the keys of cells in the dataset."""
     return set(cells.select(layout.key).iter_rows())

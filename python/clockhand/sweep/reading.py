@@ -16,7 +16,7 @@ SECONDS_BETWEEN_LOOKS = 0.1
 
 
 class _StoppedError(Exception):
-    """What is read ahead is not wanted any more."""
+    """The trace that was read ahead is not wanted any more."""
 
 
 class _Ahead:

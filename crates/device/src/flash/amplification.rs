@@ -57,9 +57,9 @@ fn lambert_w(x: f64) -> f64 {
 
 /// d choices, or greedy if `d` is `None`.
 ///
-/// With r erases per host write, and B blocks for L logical pages, the blocks with at least j valid pages become more by those
-/// filled, r, less those collected, r S_j^d, less those that lose a page: r (1 − S_j^d) = j (S_j − S_(j+1)) B / L. A given r
-/// thus gives S from the top down; the right r is the one whose S hold all L logical pages.
+/// Let there be r erases per host write, and B blocks for L logical pages. The blocks with at least j valid pages grow
+/// by those filled, r, less those collected, r S_j^d, less those that lose a page. So r (1 − S_j^d) = j (S_j − S_(j+1))
+/// B / L. A given r thus gives S from the top down; the right r is the one whose S hold all L logical pages.
 fn mean_field(alpha: f64, pages_per_block: u32, d: Option<u32>) -> f64 {
     let pages = f64::from(pages_per_block);
     let valid_mean = pages / alpha;

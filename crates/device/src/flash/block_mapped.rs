@@ -26,7 +26,7 @@ pub(super) trait LogPool: Sized {
 
     fn memory_bytes(&self) -> usize;
 
-    /// Whether every block and page is where it belongs.
+    /// Checks that every block and page is in its place.
     fn check(&self, map: &Map) -> Result<(), String>;
 }
 

@@ -140,7 +140,7 @@ impl CachedEntries {
             + self.lists.memory_bytes()
     }
 
-    /// Whether each entry is found by its page, and those that are protected are counted.
+    /// Checks that each entry is found by its page, and that protected ones are counted.
     pub(super) fn check(&self) -> Result<(), String> {
         let found = (0..self.slot_of.len() as u32).map(LogicalPage);
         let found: Vec<LogicalPage> = found.filter(|page| self.slot(*page).is_some()).collect();

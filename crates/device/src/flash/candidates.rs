@@ -106,7 +106,7 @@ impl Candidates {
         }
     }
 
-    /// Whether exactly the full blocks are candidates, each in its place.
+    /// Checks that exactly the full blocks are candidates, each in its place.
     pub(super) fn check(&self, first: Block, records: &[BlockRecord]) -> Result<(), String> {
         let is_full = |record: &BlockRecord| record.state == BlockState::Full;
         match self {

@@ -1,5 +1,5 @@
-//! What the two mappings with log blocks share: data blocks, in which each page has its fixed place, and how they are
-//! merged with the versions elsewhere.
+//! Shared by the two mappings with log blocks: data blocks, where each page has a fixed place, and their merges with
+//! versions elsewhere.
 
 use std::collections::VecDeque;
 
@@ -224,8 +224,8 @@ impl DataBlocks {
         (self.erased.capacity() + self.data.len() + self.programmed.len()) * size_of::<u32>()
     }
 
-    /// Whether every block is erased, retired, a data block or one of `logs`, once; and whether every page is at its place in
-    /// its data block, or in a log block that takes it.
+    /// Checks that every block is erased, retired, a data block or one of `logs`, once. Every page must be at its place
+    /// in its data block, or in a log block that takes it.
     pub(super) fn check(
         &self,
         map: &Map,

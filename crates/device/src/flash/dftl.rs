@@ -26,7 +26,7 @@ pub(super) struct Dftl {
     pool_divisor: Divisor,
     /// Host writes so far.
     clock: u64,
-    /// Whether a read or a TRIM found no block for a translation page: no page is written any more.
+    /// Set when a read or a TRIM found no block for a translation page: no page is written any more.
     is_worn_out: bool,
     pub(super) counts: MappingCounts,
 }

@@ -12,7 +12,7 @@ use super::operations::Counters;
 use super::options::FtlOptions;
 use super::wear::Wear;
 
-/// How much of a drive is for what. Unit: pages.
+/// The division of a drive's pages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Capacity {
     /// Pages of the flash memory.
@@ -136,12 +136,12 @@ impl Drive {
         }
     }
 
-    /// What the mapping decided since the drive was built or preconditioned.
+    /// The mapping's counts since the drive was built or preconditioned.
     pub fn mapping_counts(&self) -> MappingCounts {
         self.ftl.counts()
     }
 
-    /// What was counted since the drive was built or preconditioned.
+    /// The counts since the drive was built or preconditioned.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -151,7 +151,7 @@ impl Drive {
         self.ftl.wear()
     }
 
-    /// How much of the drive is for what.
+    /// The division of the drive's pages.
     pub fn capacity(&self) -> Capacity {
         self.ftl.options.capacity(&self.ftl.geometry)
     }
@@ -188,7 +188,7 @@ impl FtlOptions {
         Map::bytes_of(geometry, self.logical_pages) + blocks + beside_map
     }
 
-    /// How much of a drive of this geometry would be for what; the logical pages are fewer than the raw ones.
+    /// The division of pages that a drive of this geometry would have; the logical pages are fewer than the raw ones.
     pub fn capacity(&self, geometry: &Geometry) -> Capacity {
         let raw_pages = geometry.raw_pages();
         let logical_pages = u64::from(self.logical_pages);

@@ -65,7 +65,7 @@ pub enum FlashError {
         logical_pages: u32,
         /// Blocks that are needed.
         required: u64,
-        /// What they are needed for.
+        /// The feature that needs them.
         parts: String,
         /// `of each die ` if each die is a pool of its own, else empty.
         per_pool: &'static str,

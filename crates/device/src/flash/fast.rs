@@ -11,9 +11,9 @@ use super::operations::FlashOperations;
 
 /// A pool of data blocks, one log block for a sequence of overwrites, and log blocks for all other ones.
 ///
-/// A page that cannot be written in place begins a sequence if it is the first of its block, goes on with one if it is the
-/// next page of that, and is appended to the newest of the other log blocks if neither. If they are all in use, the oldest is
-/// reclaimed: each data block of which it holds a last version is merged into a new one.
+/// A page that cannot be written in place begins a sequence if it is the first of its block. It continues a sequence if
+/// it is its next page. Otherwise it is appended to the newest of the other log blocks. If they are all in use, the
+/// oldest is reclaimed: each data block with a last version there is merged into a new one.
 #[derive(Debug, Clone)]
 pub(super) struct FastPool {
     data: DataBlocks,

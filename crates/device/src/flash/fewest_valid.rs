@@ -4,8 +4,8 @@ use super::map::BlockRecord;
 
 /// Blocks, or groups of them, whose least number is kept.
 const GROUP: usize = 64;
-/// Stands for a block that is not a candidate. No victim has so many valid pages: a block has at most as many, and one
-/// without an invalid page is never collected.
+/// Stands for a block that is not a candidate. No victim has this number of valid pages: a block without an invalid
+/// page is never collected.
 const NO_CANDIDATE: u16 = u16::MAX;
 
 /// The number of valid pages of each full block, the least number of each 64 blocks, and the least of each 4,096.

@@ -184,7 +184,7 @@ impl Ftl {
         Some(from)
     }
 
-    /// Where a page is on flash, if it is.
+    /// The place of a page on flash, if it is there.
     ///
     /// # Panics
     ///
@@ -200,7 +200,7 @@ impl Ftl {
         }
     }
 
-    /// Where a translation page is on flash, if the map is there and the page is.
+    /// The place of a translation page on flash, if map and page are there.
     pub fn find_translation(&self, page: TranslationPage) -> Option<PhysicalPage> {
         match &self.mapped {
             Mapped::Dftl(mapped) => mapped.translation.find(page),

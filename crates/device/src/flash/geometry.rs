@@ -21,7 +21,7 @@ pub struct TranslationPage(pub u32);
 /// No page; one more than the highest number that a page can have.
 pub(super) const NO_PAGE: u32 = u32::MAX;
 
-/// How much flash there is, and how it is divided.
+/// The amount of flash and its division.
 ///
 /// Blocks are numbered plane by plane, die by die, channel by channel, so that the blocks of one die are neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Geometry {
     /// The most pages that a drive may have: page numbers are kept in 32 bits, and one of them means "no page".
     pub const RAW_PAGES_MAX: u64 = NO_PAGE as u64;
 
-    /// Whether every part is there and page numbers fit.
+    /// Checks that every part exists and that page numbers fit.
     pub(super) fn check(&self) -> Result<(), FlashError> {
         let parts = [
             ("channels", self.channels),

@@ -9,9 +9,9 @@ use super::page_mapped::PageMapped;
 use super::pool::Pool;
 
 impl Ftl {
-    /// Checks that each logical page maps to exactly one valid physical page and back, that counts of valid pages equal a recount,
-    /// that each block is in one state and queued accordingly, that exactly the full blocks are candidates for collection, each
-    /// in its place, and that no page lies where it does not belong. For tests: it examines everything.
+    /// Checks everything, for tests. Each logical page maps to exactly one valid physical page and back. Counts of
+    /// valid pages equal a recount. Each block is in one state and queued accordingly. Exactly the full blocks are
+    /// candidates for collection, each in its place. No page lies where it does not belong.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Map {
     }
 }
 
-/// Whether each page is in a block of its pool, or in another block where it may be.
+/// Checks that each page is in a block of its pool, or in another block where it may be.
 fn check_pages(
     map: &Map,
     pools: &[Pool],
@@ -118,7 +118,7 @@ fn check_pages(
     Ok(())
 }
 
-/// Whether the blocks of a pool are in the queue, being written or candidates, as their states say.
+/// Checks that the blocks of a pool are in the queue, being written or candidates, as their states say.
 fn check_blocks(map: &Map, pool: &Pool) -> Result<(), String> {
     for block in (pool.first.0..pool.first.0 + pool.blocks).map(Block) {
         let state = map.record(block).state;

@@ -2,8 +2,8 @@
 
 use super::drive::Drive;
 
-/// How much a drive can be written until its blocks reach their endurance, if the workload so far is repeated again and
-/// again. Unit: drive writes, one of which is as many pages as the drive has logical ones.
+/// The writes that a drive bears until its blocks reach their endurance, if the workload so far is repeated. Unit:
+/// drive writes; one writes as many pages as the drive has logical ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lifetime {
     /// If all blocks wear alike: perfect wear levelling.

@@ -20,7 +20,7 @@ pub enum Cause {
 /// Every method does nothing by default: a listener that only counts costs nothing more than its counts, and one
 /// with time sees where each operation happens and what it is for.
 pub trait FlashOperations {
-    /// The host's page `holds` is programmed into `to`. A zone that takes a page elsewhere than the host said is told with
+    /// The host's page `holds` is programmed into `to`. If a zone takes a page elsewhere than the host said, `holds` is
     /// the page that `to` is.
     fn program(&mut self, _to: PhysicalPage, _holds: LogicalPage) {}
 

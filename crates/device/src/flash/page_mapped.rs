@@ -17,9 +17,10 @@ const PAGES_AHEAD: usize = 256;
 /// A page-mapped drive.
 ///
 /// A write first makes sure of a block to write into. If none is being written and fewer than the minimum of erased
-/// blocks are left, blocks are collected until there are that many: the victim's valid pages are relocated in page order,
-/// it is erased and joins the end of the queue of erased blocks. Then the page is programmed, and only then does its
-/// previous version become invalid. A block becomes a candidate for collection when its last page is programmed.
+/// blocks are left, blocks are collected until there are that many. The victim's valid pages are relocated in page
+/// order. Then it is erased and joins the end of the queue of erased blocks. Then the page is programmed, and only then
+/// does its previous version become invalid. A block becomes a candidate for collection when its last page is
+/// programmed.
 #[derive(Debug, Clone)]
 pub(super) struct PageMapped {
     pub(super) map: Map,

@@ -75,7 +75,7 @@ pub(super) struct Pool {
     pub(super) blocks: u32,
     /// In the order they will be written.
     pub(super) erased: VecDeque<u32>,
-    /// Where the host's pages go, of one class if they are kept apart.
+    /// The frontier of the host's pages, of one class if they are kept apart.
     pub(super) host: Frontier,
     /// That class.
     class: usize,
@@ -83,7 +83,7 @@ pub(super) struct Pool {
     parked: Vec<Frontier>,
     /// Where relocated pages go; never used if they share the host's.
     pub(super) relocation: Frontier,
-    /// Where the pages go that wear levelling takes out of little worn blocks.
+    /// The frontier of pages that wear levelling takes out of little worn blocks.
     pub(super) levelling: Frontier,
     frontiers: Frontiers,
     pub(super) candidates: Candidates,
@@ -134,7 +134,7 @@ impl Pool {
     ) -> Result<(), WornOut> {
         let mut rest = pages;
         while !rest.is_empty() {
-            // That of the next page, which `program` does not count again.
+            // The lookup of the next page, which `program` does not count again.
             turn.clock += 1;
             if self.host.is_none() {
                 self.make_room(turn)?;

@@ -12,7 +12,7 @@ use super::operations::Counters;
 use super::random::SplitMix64;
 use crate::exact::{Exact, parse_decimal, readable};
 
-/// How a drive is aged.
+/// The ageing of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
     /// Not at all: a new drive.
@@ -45,20 +45,21 @@ const STEADY_DRIVE_WRITES_MAX: u64 = 100;
 /// No drive is overwritten more often than this before it is used.
 const DRIVE_WRITES_MAX: u128 = 1_000_000;
 
-/// How often progress is told, in pages.
+/// The pages between two progress reports.
 const PROGRESS_PAGES: u64 = 1 << 20;
 
 /// Pages that a drive is sent at once: it finds many in less time than one after the other.
 const WRITTEN_TOGETHER: usize = 256;
 
 impl Drive {
-    /// Writes what `precondition` says, then sets the counters and the erase counts to 0. No block is retired meanwhile.
+    /// Writes what `precondition` says, then sets the counters and the erase counts to 0. No block is retired during
+    /// this.
     ///
-    /// `progress` is told the pages written so far, about once per million, and may break it off.
+    /// `progress` receives the pages written so far, about once per million, and may break it off.
     ///
     /// # Errors
     ///
-    /// What `progress` broke off with; the drive is then left as it is.
+    /// The value that `progress` broke off with; the drive is then left as it is.
     pub fn precondition<B>(
         &mut self,
         precondition: Precondition,
@@ -74,7 +75,7 @@ impl Drive {
         Ok(done)
     }
 
-    /// Writes these pages, then sets the counters and the erase counts to 0. No block is retired meanwhile.
+    /// Writes these pages, then sets the counters and the erase counts to 0. No block is retired during this.
     pub fn precondition_with(&mut self, pages: &[LogicalPage]) {
         self.ftl.endurance_counts = false;
         self.write_all(pages).expect("no block is retired while a drive is preconditioned");

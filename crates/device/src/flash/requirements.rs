@@ -57,9 +57,9 @@ impl FtlOptions {
         if matches!(self.mapping, Mapping::Fast(_)) { 2 } else { 1 }
     }
 
-    /// Blocks of pages that are collected with which collection always finds an invalid page: with all but one of the free
-    /// blocks left and those being written (one of each class, and one with wear levelling), the full ones must hold more
-    /// pages than can be valid.
+    /// The number of blocks with which collection always finds an invalid page. Take away all but one of the free
+    /// blocks and those being written (one of each class, and one with wear levelling). The rest must hold more pages
+    /// than can be valid.
     pub(super) fn data_blocks_required(&self, geometry: &Geometry, pool_blocks: u32) -> u64 {
         let logical_pages = self.logical_pages.div_ceil(self.pool_count(geometry));
         u64::from(logical_pages / geometry.pages_per_block)

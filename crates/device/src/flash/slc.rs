@@ -132,7 +132,7 @@ impl SlcRegion {
         (self.first.0..self.first.0 + self.blocks).contains(&block.0)
     }
 
-    /// Whether each block is in one place, and the erased ones are those that are queued.
+    /// Checks that each block is in one place, and that the erased ones are queued.
     pub(super) fn check(&self, state_of: impl Fn(Block) -> BlockState) -> Result<(), String> {
         let mut queued: Vec<u32> = self.erased.iter().copied().collect();
         queued.sort_unstable();

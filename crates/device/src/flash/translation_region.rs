@@ -22,12 +22,12 @@ pub(super) struct TranslationRegion {
     clock: u64,
 }
 
-/// Where the region's blocks are on the drive.
+/// The place of the region's blocks on the drive.
 #[derive(Debug, Clone)]
 struct Place {
     /// By pool: blocks of the region.
     blocks: Vec<u32>,
-    /// Numbers that the region has for each pool's blocks, whether or not there are so many.
+    /// Block numbers that the region reserves for each pool, even if the pool has fewer.
     numbers: u32,
     /// All blocks of a pool.
     pool_blocks: u32,
@@ -88,7 +88,7 @@ impl TranslationRegion {
         self.pool_divisor.divide(page.0).1 as usize
     }
 
-    /// Where a translation page is, if it is on flash.
+    /// The place of a translation page, if it is on flash.
     pub(super) fn find(&self, page: TranslationPage) -> Option<PhysicalPage> {
         let at = *self.map.physical.get(page.0 as usize)?;
         (at != NO_PAGE).then(|| self.place.page(PhysicalPage(at)))

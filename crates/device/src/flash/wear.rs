@@ -1,4 +1,4 @@
-//! How often blocks were erased.
+//! Counts erases of blocks.
 
 /// Erases per block, over all blocks of a drive.
 #[derive(Debug, Clone, PartialEq, Eq)]

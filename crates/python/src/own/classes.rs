@@ -34,7 +34,7 @@ struct Registered {
     versions: usize,
 }
 
-/// How a parameter's value is given to `__init__`.
+/// The Python value of a parameter for `__init__`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Given {

@@ -115,19 +115,19 @@ impl SeenFrames {
         look_at(frame, |seen, frame| Ok(seen.frames().page(frame).0))
     }
 
-    /// Whether the page was read since its read bit was last cleared.
+    /// Return whether the page was read since its read bit was last cleared.
     #[pyo3(signature = (frame, /))]
     fn read_bit(&self, frame: i64) -> PyResult<bool> {
         look_at(frame, |seen, frame| Ok(seen.frames().read_bit(frame)))
     }
 
-    /// Whether the page was written since its write bit was last cleared.
+    /// Return whether the page was written since its write bit was last cleared.
     #[pyo3(signature = (frame, /))]
     fn write_bit(&self, frame: i64) -> PyResult<bool> {
         look_at(frame, |seen, frame| Ok(seen.frames().write_bit(frame)))
     }
 
-    /// Whether the page was read or written since its bits were last cleared.
+    /// Return whether the page was read or written since its bits were last cleared.
     #[pyo3(signature = (frame, /))]
     fn is_referenced(&self, frame: i64) -> PyResult<bool> {
         look_at(frame, |seen, frame| Ok(seen.frames().is_referenced(frame)))

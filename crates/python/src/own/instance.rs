@@ -109,7 +109,7 @@ impl Instance {
             return self.refuse(method, &format!("raised {error}"), "let it return");
         }
         let note = format!("policy {}: {method} raised this at {}", self.class.name, self.place());
-        // An exception that takes no note or attribute is told as it is.
+        // An exception that takes no note or attribute is raised as it is.
         _ = error.add_note(py, note.as_str());
         _ = error.value(py).setattr("clockhand_policy", (self.class.name, error.traceback(py)));
         self.fail(error);

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-/// The threads in which policies are at work, as Python numbers them; a thread may be there twice.
+/// The threads that run policies, as Python numbers them; a thread may be there twice.
 static AT_WORK: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 fn at_work<R>(look: impl FnOnce(&mut Vec<u64>) -> R) -> R {

@@ -27,7 +27,8 @@ struct Collector {
 }
 
 impl Recording {
-    /// Begins a trace at `path`, and gives what is to be told of each request. The trace is whole when that is dropped.
+    /// Begins a trace at `path`, and returns its observer, which sees each request. The trace is whole when that is
+    /// dropped.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! What ties an NVM file to its disk: an attribute of the disk where its file system has attributes, otherwise the
-//! disk's inode.
+//! Ties an NVM file to its disk: by an attribute of the disk if its file system has attributes, otherwise by the disk's
+//! inode.
 
 use std::fs::File;
 use std::io;
@@ -45,7 +45,7 @@ pub(super) fn mark_of(disk: &File) -> io::Result<Mark> {
 ///
 /// # Errors
 ///
-/// That of the disk; none if it has no attributes.
+/// The disk's identity; none if it has no attributes.
 pub(super) fn mark(disk: &File, identity: u128, path: &Path) -> io::Result<()> {
     let value = format!("{identity:032x} {}", path.display());
     match fsetxattr(disk, ATTRIBUTE, value.as_bytes(), XattrFlags::empty()) {

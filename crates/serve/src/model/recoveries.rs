@@ -10,7 +10,7 @@ use super::storage::{DISK, ModelFile, NVM, Snapshot, State, World};
 use super::{Setup, Verdict};
 use crate::store::recovery::{DiskFacts, Image, header_of};
 
-/// States of a snapshot up to which all are tried.
+/// The largest number of states of a snapshot that are all tried.
 const LIMIT_STATES: usize = 4096;
 
 const FACTS: DiskFacts = DiskFacts { bytes: super::DISK_BYTES, identity: [0, 0] };
@@ -18,7 +18,7 @@ const FACTS: DiskFacts = DiskFacts { bytes: super::DISK_BYTES, identity: [0, 0] 
 /// The value of each sector of the disk.
 type DiskValues = Rc<Vec<u64>>;
 
-/// What recoveries of a state end in, or what is wrong.
+/// The result of recoveries of a state, or the defect.
 type Ends = Rc<Result<FxHashSet<DiskValues>, String>>;
 
 #[derive(Default)]
@@ -172,7 +172,7 @@ impl Recoveries {
     }
 }
 
-/// What is given up is an error of its page, not another content.
+/// Lost content must be an error of its page, not other content.
 fn check_given_up(
     mut image: Image,
     disk: &ModelFile,

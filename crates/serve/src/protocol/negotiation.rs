@@ -218,7 +218,7 @@ impl Negotiation {
         always | df | if self.offer.is_read_only { READ_ONLY } else { 0 }
     }
 
-    /// What was agreed on when the export of this name is entered.
+    /// The agreement when the export of this name is entered.
     fn agreed(&mut self, name: &[u8]) -> Agreed {
         let contexts = self.contexts.take().filter(|(of, _)| self.is_export(of) && of == name);
         Agreed {

@@ -46,7 +46,7 @@ pub enum Command {
 /// Why a connection is closed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// What came is not a request.
+    /// The bytes are not a request.
     Magic,
     /// A WRITE has more bytes than are taken.
     Payload,
@@ -99,11 +99,11 @@ impl Header {
         self.command == 7
     }
 
-    /// What it asks, if that makes sense.
+    /// The command, if it makes sense.
     ///
     /// # Errors
     ///
-    /// What the client is to be told.
+    /// The error for the client.
     pub fn command(&self, export: Export) -> Result<Command, Refused> {
         let &Header { flags, at, bytes, .. } = self;
         let fua = flags & FUA != 0;

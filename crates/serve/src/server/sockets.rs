@@ -54,7 +54,7 @@ impl Listener {
         let open = || -> io::Result<OwnedFd> {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-            // The name gets the socket's mode, less the umask: so from its first moment nobody else can connect.
+            // The name gets the socket's mode, less the umask: so no other user can connect, from the first moment.
             fchmod(&socket, Mode::from_raw_mode(0o600))?;
             bind(&socket, &SocketAddrUnix::new(path)?)?;
             if !users.is_empty() {
@@ -92,7 +92,7 @@ impl Listener {
     }
 
     fn inherited(number: i32, users: &[u32]) -> Result<Self, ServeError> {
-        // SAFETY: whoever started this process says that the number is a socket for it, and nothing else here uses it.
+        // SAFETY: the parent process says that the number is a socket for this one, and nothing else here uses it.
         let fd = unsafe { OwnedFd::from_raw_fd(number) };
         let domain = socket_domain(&fd).map_err(|error| {
             ServeError::Failed(format!("LISTEN_FDS: number {number} is no socket: {error}"))
@@ -150,7 +150,7 @@ fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// Removes a socket on which nobody listens; a live one, or another file, is refused.
+/// Removes a socket without a listener; a live one, or another file, is refused.
 fn make_way(path: &Path) -> Result<(), ServeError> {
     let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
     let refused =

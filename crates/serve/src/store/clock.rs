@@ -1,7 +1,7 @@
 //! Which writes of a file are durable.
 
-/// Counts the syncs of a file. Each write belongs to the stamp at which it was made, and is durable when a sync that
-/// began at this stamp or later has ended well.
+/// Counts the syncs of a file. Each write has the current stamp. It is durable when a sync that began at this stamp or
+/// later has ended well.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SyncClock {
     now: u64,

@@ -17,7 +17,7 @@ const TABLE_AT: u64 = 8192;
 /// Where the copies of the header are.
 const HEADERS_AT: [u64; 2] = [0, 4096];
 
-/// Where things are in an NVM file.
+/// The layout of an NVM file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Bytes of a page, and so of a slot.
@@ -147,7 +147,7 @@ pub struct Entry {
     pub page: u64,
     /// The number of its version.
     pub seq: u64,
-    /// The epoch in which it was written.
+    /// The epoch of its write.
     pub epoch: u64,
     /// [`content_sum`] of the content.
     pub content_sum: u64,

@@ -1,4 +1,4 @@
-//! Where the versions of a page are, of the pages that have entries in the NVM file.
+//! The places of the versions of each page that has entries in the NVM file.
 
 use super::clock::SyncClock;
 
@@ -10,7 +10,7 @@ pub(super) struct Versions {
     pub(super) disk: OnDisk,
 }
 
-/// What the disk has of a page, as far as it was written since the page had an entry.
+/// The disk's version of a page, if it was written since the page had an entry.
 #[derive(Debug, Default)]
 pub(super) struct OnDisk {
     durable_seq: u64,

@@ -19,7 +19,7 @@ pub(super) struct Cbm {
 impl Cbm {
     pub(super) fn new(pages: BufferPages, parameters: &mut Parameters) -> Cbm {
         let (dram, nvm) = media(pages, parameters);
-        // dirty pages are in NVM only, so that FLUSH and FUA ask for nothing more.
+        // dirty pages are in NVM only, so FLUSH and FUA need nothing more.
         is_safe(parameters);
         Cbm {
             dram,

@@ -10,7 +10,7 @@ pub(super) struct Phase {
     pub(super) until: u64,
 }
 
-/// What a die is about.
+/// The current work of a die.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Die {
     /// The operations that it holds together.
@@ -23,7 +23,7 @@ pub(super) struct Die {
     is_loaded: bool,
     /// Suspended operations, what is left of them, and when they have stopped.
     suspended: Option<(Vec<usize>, u64, u64)>,
-    /// Spans in which it worked on collection.
+    /// Spans of its work on collection.
     collected: u64,
     collecting_since: Option<u64>,
 }

@@ -42,7 +42,8 @@ fn stays(kept: &BTreeSet<Interval>) -> Vec<Vec<Interval>> {
         .collect()
 }
 
-/// What admission `belady` does with each reference: `hit`, `admit` or `bypass`. `reuse` is K; none enters without it.
+/// The result of admission `belady` for each reference: `hit`, `admit` or `bypass`. `reuse` is K; none enters without
+/// it.
 pub fn belady(trace: &[(u64, Op)], capacity: usize, reuse: Option<u64>) -> Vec<&'static str> {
     let mut seen = intervals(trace);
     let mut kept = BTreeSet::new();

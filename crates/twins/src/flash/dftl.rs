@@ -1,5 +1,5 @@
-//! The drive of rule A-118: slow and literal. What collection does with data does not depend on the map, so that the events
-//! of a page-mapped drive are taken, and those of the translation pages are put between them.
+//! The drive of rule A-118: slow and literal. Collection of data does not depend on the map. So the events of a
+//! page-mapped drive are taken, and those of translation pages are put between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

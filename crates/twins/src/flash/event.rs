@@ -1,4 +1,4 @@
-//! What a drive does to its flash memory.
+//! Operations of a drive on its flash memory.
 
 /// Why a page is moved or a block erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum FlashCause {
     Reset,
 }
 
-/// What the drive does to its flash memory. Pages are numbered through all blocks.
+/// Operations of the drive on its flash memory. Pages are numbered through all blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlashEvent {
     /// The host's page is programmed.

@@ -1,4 +1,4 @@
-//! What a miss reads, also ahead, and how the kernel is told.
+//! The reads of a miss, also ahead, and the kernel's view of them.
 
 use super::line::Line;
 use super::{Page, PageCacheTwin, Resident, number_of, page_of};

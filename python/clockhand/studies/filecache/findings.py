@@ -10,7 +10,7 @@ from clockhand.study.phrases import all_of
 from clockhand.study.sizes import bytes_text
 
 BOUND = "bound"
-"""What no cache can do better, as a policy; its rows have no admission."""
+"""The bound that no cache exceeds, as a policy; its rows have no admission."""
 
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
@@ -19,7 +19,7 @@ UNITS_US = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 
 
 def time_text(time_us: float) -> str:
-    """Return a time in the largest unit in which it is at least 1, with three digits."""
+    """Return a time in the largest unit that makes it at least 1, with three digits."""
     for unit_us, name in UNITS_US:
         if time_us >= unit_us:
             return f"{time_us / unit_us:,.4g} {name}"

@@ -74,7 +74,7 @@ def meaning(record: Record) -> str:
 
 
 def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
-    """Split result rows into sections, in the order in which they first appear.
+    """Split result rows into sections, in the order of first appearance.
 
     Raises:
         ValueError: a column is missing, there is no policy row, a row has no trace, or the facts
@@ -261,7 +261,7 @@ def _section(
 
 
 def _errors(record: Record, unit_us: float) -> Record:
-    """Return the ends of what figures draw at estimates: so many standard errors to either side."""
+    """Return the ends of the error bars of estimates, in standard errors to either side."""
     if not record.get("io_time_us_standard_error"):
         return {}
     ends: Record = {"io_time_standard_error": record["io_time_us_standard_error"] / unit_us}

@@ -8,7 +8,7 @@ from clockhand.studies.pages.comparison import SETTING_COLUMNS, io_time_over_bou
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.sampling import SAMPLE_COLUMNS
 
-# What the reader is looking for comes first; other columns follow in the order of the rows.
+# The columns that readers look for come first; others follow in the order of the rows.
 LEADING_COLUMNS = (
     "trace", "policy", "frames", "memory_share", "io_time_us", "io_time_over_bound",
     "read_ios", "write_ios", "hit_ratio", "misses", "read_misses", "write_misses",

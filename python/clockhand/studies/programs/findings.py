@@ -184,7 +184,7 @@ def _difference(value: int, of: int, noun: str) -> str:
 MEASURES = (
     "seconds", "cpu_seconds", "faults", "pages_read", "pages_written", "zero_pages_not_written",
 )  # fmt: skip
-"""What contenders are compared by."""
+"""The counts that contenders are compared by."""
 
 FIRST_SIGNAL = 128
 """A program that a signal ended has this exit code plus the signal's number, as in a shell."""

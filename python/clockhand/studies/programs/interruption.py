@@ -52,7 +52,7 @@ class LeftToProgram:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Undo something as a whole: signals that would end us meanwhile are ignored."""
+    """Undo something as a whole: signals that would end us are ignored until it is done."""
     before = _handled(signal.SIG_IGN)
     try:
         yield

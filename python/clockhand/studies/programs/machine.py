@@ -98,7 +98,7 @@ def _has_interpreter(executable: Path) -> bool:
 
 
 def _sanitizer(executable: Path) -> str | None:
-    """Return the sanitizer with a heap of its own with which a program was built, if any."""
+    """Return the sanitizer with a heap of its own that a program was built with, if any."""
     with open(executable, "rb") as file:
         names = _symbol_names(file)
     return next((name for call, name in SANITIZERS.items() if call in names), None)

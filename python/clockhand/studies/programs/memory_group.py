@@ -49,7 +49,7 @@ class Charged:
         return max(self, other, key=lambda one: one.total_bytes)
 
     def less(self, other: "Charged", times: int = 1) -> "Charged":
-        """Return what remains without so many times another, nothing below 0."""
+        """Return the counts less a multiple of others, nothing below 0."""
         return Charged(
             max(0, self.anonymous_bytes - times * other.anonymous_bytes),
             max(0, self.kernel_bytes - times * other.kernel_bytes),

@@ -1,4 +1,4 @@
-"""What a program has outside of paged memory, which the kernel's run of it needs as well."""
+"""Measures a program's memory outside of paged memory, which the kernel's run needs as well."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ def library_memory(policy: str, planned: Planned, settings: ProgramSettings) -> 
 
     Raises:
         ClockhandError: there can be no memory cgroup.
-        KeyboardInterrupt: we were to end meanwhile.
+        KeyboardInterrupt: a signal to end came.
     """
     with memory_group() as group:
         alone = _asleep(group, None)

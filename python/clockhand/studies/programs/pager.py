@@ -46,7 +46,7 @@ def emulated_us(settings: ProgramSettings) -> tuple[float, float] | None:
 
 
 def preloading(pager: _engine.Pager) -> dict[str, str]:
-    """Return the variables by which a program is paged; what the user preloads stays."""
+    """Return the environment that makes a program paged; what the user preloads stays."""
     variables = dict(pager.environment())
     own = os.environ.get("LD_PRELOAD")
     if own:

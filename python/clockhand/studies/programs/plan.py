@@ -15,7 +15,7 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class Planned:
-    """Policies that can drive real memory, with their defaults, and the device they are told.
+    """Policies that can drive real memory, with their defaults, and the device of their costs.
 
     Attributes:
         policies: Facts of each policy, with ``name`` and ``resolved``.

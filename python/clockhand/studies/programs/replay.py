@@ -13,7 +13,7 @@ from clockhand.study.run import trace_facts
 from clockhand.traces import Trace, sources
 
 MOST_SIMULATED = 32
-"""How many processes are simulated, those with the most references: each is a pass over the log."""
+"""The most processes that are simulated, by references: each is a pass over the log."""
 
 
 def replayed(

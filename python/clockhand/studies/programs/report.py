@@ -37,7 +37,7 @@ from clockhand.study.facts import PagedRunFacts, printable
 OVERLINE = "a program under the pager"
 
 MOST_PROCESSES = 4
-"""How many processes have figures of their own."""
+"""The most processes with figures of their own."""
 
 PAUSE_SECONDS = 0.25
 """A process that has had no new statistics for this long has made no fault."""

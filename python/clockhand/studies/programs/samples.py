@@ -60,7 +60,7 @@ class Countable(Protocol):
     """Something that reports the state of its processes."""
 
     def statistics(self) -> Sequence[Statistics]:
-        """Return a mapping per process, in the order in which they came."""
+        """Return a mapping per process, in the order they came."""
 
 
 class Moments(Generic[Seen]):

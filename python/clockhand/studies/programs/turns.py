@@ -72,7 +72,7 @@ COMPARED_SAMPLE_SCHEMA: Mapping[str, type[pl.DataType]] = {
 """The same of samples of each contender's first run; counts since its start."""
 
 SPARE_SWAP_BYTES = 64 * 2**20
-"""What the kernel's swap file has above the pages that the pager met."""
+"""The kernel's swap file is larger than the pages that the pager met by this much."""
 
 
 class Turns:
@@ -149,7 +149,7 @@ class Turns:
         return ended, {"output_sha256": output.sha256(), **used.since()}
 
     def _run_paged(self, policy: str, number: int, *, measures: bool) -> None:
-        """Run the program under a policy; measure meanwhile what it has outside of paged memory."""
+        """Run the program under a policy, and measure its memory outside of paged memory."""
         with ExitStack() as stack:
             outside: OutsideMemory | None = None
             before: Callable[[], None] | None = None
@@ -258,7 +258,7 @@ class Turns:
         swapped = group.swapped().since(before)
         moments.add(ended.seconds, swapped)
         if group.kills():
-            # How long it took to be killed is not a time of the program.
+            # The time until the program was killed says nothing of the program.
             raise _engine.ClockhandError(
                 f"in run {number} the kernel killed the program (out of memory), because "
                 f"{bytes_text(self._limit_bytes)} were not enough for what cannot be swapped; give "

@@ -88,7 +88,7 @@ def run_program(
 def _wait(
     process: subprocess.Popen[bytes], start: float, look: Callable[[float], float] | None
 ) -> None:
-    """Wait until the moment of the end, and watch meanwhile."""
+    """Watch the program until the moment of its end."""
     descriptor = os.pidfd_open(process.pid)
     try:
         poll = select.poll()

@@ -9,7 +9,7 @@ USUAL_PAGE_BYTES = 4096
 """The page size that other ones are compared with."""
 
 PLACE = ("memory", "tlb", "tlb2")
-"""What a best page size is for, besides trace, policy and storage."""
+"""The columns besides trace, policy and storage that a best page size belongs to."""
 
 
 def storage_text(storage_ratio: float | None, device: str | None) -> str:

@@ -105,7 +105,7 @@ impl Pool {
         }
     }
 
-    /// Where a page goes that is moved; with the host's pages, its class is selected.
+    /// The frontier of a moved page; if shared with the host, its class is selected.
     fn frontier_of<O>(&mut self, from: PhysicalPage, turn: &Turn<'_, O>) -> Frontier {
         let kind = self.kind_of_moved();
         if let (FrontierKind::Host, Some(classes)) = (kind, turn.classes) {

@@ -16,7 +16,8 @@ struct BlockInTime {
     gate: u32,
 }
 
-/// What an erase waits for: reads of the host from its block, and programs of pages that were moved out of it.
+/// The operations that an erase waits for: reads of the host from its block, and programs of pages that were moved out
+/// of it.
 #[derive(Debug, Clone, Copy)]
 struct Gate {
     waits_for: u32,
@@ -75,7 +76,8 @@ impl Blocks {
         *gate
     }
 
-    /// What held up an erase is over. Says which erase may begin, if one was issued and nothing else holds it up.
+    /// An operation that held up an erase is over. Returns the erase that may begin, if one was issued and nothing else
+    /// holds it up.
     #[inline]
     pub(super) fn let_go(&mut self, gate: u32) -> Option<u32> {
         let entry = &mut self.gates[gate];
