@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+import clockhand
 from clockhand.command import whole_command as made_command
+from clockhand.sweep import read_experiment
 from conftest import Clockhand
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,6 +174,28 @@ def test_every_target_of_make_exists(page: Path) -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for target in re.findall(r"`make ([a-z-]+)|^\$ make ([a-z-]+)", page.read_text(), re.MULTILINE):
         assert "".join(target) in targets, f"{name(page)} names make {''.join(target)}"
+
+
+def test_experiments_and_profiles_in_the_documentation_can_be_read(tmp_path: Path) -> None:
+    def examples(page: str) -> list[Path]:
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        blocks = [block for language, block in FENCE.findall(text) if language == "toml"]
+        paths = [folder / f"{page}-{number}.toml" for number in range(len(blocks))]
+        for path, block in zip(paths, blocks, strict=True):
+            path.write_text(block)
+        return paths
+
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    (folder / "mine.trace.xz").touch()
+    experiments = examples("sweeps.md")
+    assert len(experiments) >= 2
+    for path in experiments:
+        assert read_experiment(path).question
+    device, drive = examples("devices.md")
+    assert "My drive" in str(clockhand.devices(str(device)))
+    assert "my drive" in str(clockhand.ssds(str(drive)))
 
 
 def test_the_first_example_prints_what_the_readme_shows(clockhand: Clockhand) -> None:
