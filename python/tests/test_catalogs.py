@@ -30,12 +30,18 @@ def test_documentation_lists_all_policies_of_each_kind() -> None:
     architecture = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
     places = [
         ("bit-driven", re.findall(r"The bit-driven ones: (.*?)\. ", running, re.DOTALL)),
-        ("bit-driven", re.findall(r"A \*\*bit-driven\*\* policy \((.*?)\)", architecture)),
-        ("access-driven", re.findall(r"An \*\*access-driven\*\* policy \((.*?)\)", architecture)),
+        (
+            "bit-driven",
+            re.findall(r"A \*\*bit-driven\*\* policy \((.*?)\)", architecture, re.DOTALL),
+        ),
+        (
+            "access-driven",
+            re.findall(r"An \*\*access-driven\*\* policy \((.*?)\)", architecture, re.DOTALL),
+        ),
     ]
     for kind, texts in places:
         [text] = texts
-        listed = re.findall(r"[\w-]+", ",".join(re.findall(r"`([^`]*)`", text)))
+        listed = re.findall(r"[\w-]+", ",".join(re.findall(r"`([^`]*)`", text, re.DOTALL)))
         policies = clockhand.policies().filter(kind=kind)["name"]
         assert sorted(listed) == sorted(policies), kind
 
