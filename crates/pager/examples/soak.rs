@@ -46,7 +46,7 @@ impl Random {
     }
 }
 
-/// What a region is and what its program does.
+/// A region and the work of its program.
 #[derive(Clone, Debug)]
 struct Plan {
     policy: String,
@@ -188,7 +188,7 @@ impl Soaked {
         unsafe { self.region.as_ptr().cast::<u64>().add(page as usize * PAGE_WORDS + index) }
     }
 
-    /// What one thread does in one phase; the words that it verified.
+    /// The work of one thread in one phase; returns the words that it verified.
     fn work(&self, thread: usize, expected: &mut [[u64; 3]], mut random: Random) -> u64 {
         let plan = &self.plan;
         let (pages, hot_pages) = (u64::from(plan.pages), u64::from(plan.pages / 4 + 1));

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use crate::{Frame, PageId};
 
-/// Whether a page is in memory is one bit, and so it is found out in a table that the processor's cache holds, for pages
-/// that are not in memory without a look at anything else: their entries are out of date.
+/// One bit says whether a page is in memory. So the look-up needs a table that fits into the processor's cache. For
+/// pages that are not in memory it needs nothing else: their entries are out of date.
 #[derive(Clone, Debug)]
 pub(crate) struct Residents {
     is_resident: Vec<u64>,

@@ -171,7 +171,7 @@ fn protect_as_noted() {
     }
 }
 
-/// Whether the program has said that its children are not paged; they do not repeat it.
+/// Set when the program has said that its children are not paged; they do not repeat it.
 static HAS_SAID: AtomicBool = AtomicBool::new(false);
 
 /// Copies the memory for a child that cannot be paged.

@@ -1,5 +1,5 @@
-//! Sizes in bytes and numbers of requests, as people write them: the one parser for memory, traces and drives; and what is
-//! wrong with the files in which they stand.
+//! Sizes in bytes and numbers of requests, as people write them: the one parser for memory, traces and drives; and
+//! errors of the files that contain them.
 
 #![forbid(unsafe_code)]
 

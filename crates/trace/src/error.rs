@@ -88,7 +88,7 @@ pub enum TraceError {
         looks_like: String,
         /// All names that exist.
         known: String,
-        /// What names the columns, if it is a table.
+        /// The text that would name the columns, if it is a table.
         offer: Option<String>,
     },
     /// Several formats fit equally well.
@@ -111,7 +111,7 @@ pub enum TraceError {
         file: String,
         /// The names of the formats that fit, each with what speaks against it.
         doubts: String,
-        /// What names the columns, if it is a table.
+        /// The text that would name the columns, if it is a table.
         offer: Option<String>,
     },
     /// The notation that names columns makes no sense.

@@ -1,5 +1,5 @@
-//! Damaged traces of every format: a fixed number of mutations of every excerpt, from a fixed seed.
-//! What comes out is an error of one sentence or valid requests; never a panic, never much memory.
+//! Damaged traces of every format: a fixed number of mutations of every excerpt, from a fixed seed. The result is an
+//! error of one sentence or valid requests; never a panic, never much memory.
 //!
 //! The targets in `fuzz/` search further, guided by coverage; this runs everywhere in seconds.
 

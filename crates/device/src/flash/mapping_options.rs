@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How logical pages are mapped to physical ones.
+/// The mapping of logical to physical pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mapping {
     /// Each page is mapped by itself, and the whole map is in the drive's memory.
@@ -37,11 +37,11 @@ pub struct SlcOptions {
     pub blocks: u32,
     /// Bits of a cell in the main region: a block of the region holds this many times fewer pages, rounded down.
     pub bits_per_cell: u32,
-    /// What a host write does that finds the region full.
+    /// The effect of a host write on a full region.
     pub full: SlcFull,
 }
 
-/// What a host write does that finds the SLC region full.
+/// The effect of a host write on a full SLC region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlcFull {
     /// The block that became full first is moved into the main region.
@@ -99,13 +99,13 @@ pub enum CachePolicy {
 pub struct ZoneOptions {
     /// Blocks of a zone, at least 1.
     pub zone_blocks: u32,
-    /// What happens to a page that is not written at its zone's write pointer.
+    /// The treatment of a page that is not written at its zone's write pointer.
     pub writes: ZoneWrites,
     /// Zones that may be partly written at a time; no limit if not given.
     pub max_open_zones: Option<u32>,
 }
 
-/// What happens to a page that is not written at its zone's write pointer.
+/// The treatment of a page that is not written at its zone's write pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZoneWrites {
     /// It is refused.
@@ -140,7 +140,7 @@ impl Mapping {
         }
     }
 
-    /// Whether pages are kept apart, and which.
+    /// The pages that are kept apart, if any.
     pub fn separation(&self) -> Separation {
         match self {
             Mapping::Page(options) => options.separation,

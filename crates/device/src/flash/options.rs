@@ -74,7 +74,7 @@ impl MinimumFree {
 pub struct FtlOptions {
     /// Pages that the host may use, numbered from 0. Of zones, all their pages.
     pub logical_pages: u32,
-    /// How pages are mapped. Victims, frontiers, free blocks and wear options below are of the mappings by page.
+    /// The mapping of pages. Victims, frontiers, free blocks and wear options below are of the mappings by page.
     pub mapping: Mapping,
     /// One pool, or one per die.
     pub allocation: Allocation,

@@ -132,7 +132,7 @@ fn ended(mut log: Vec<Event>) -> Vec<Event> {
     log
 }
 
-/// What a program has written, in all of its threads.
+/// The writes of a program, in all of its threads.
 #[derive(Clone)]
 struct Expected {
     contents: Vec<u64>,

@@ -21,7 +21,7 @@ proptest! {
         accesses in prop::collection::vec((prop_oneof![3 => 0..6u32, 2 => 0..PAGES], any::<bool>()), 1..300),
         frames in 1u32..12, reserve in 0u32..9, ahead in 0u32..10, pace in any::<u64>(), shows_writes in any::<bool>(),
     ) {
-        // What is offered is discovered late, too, and in the order of the pages.
+        // Offered pages are discovered late, too, and in the order of the pages.
         let (source, ahead) = if shows_writes { (Source::SensedWrites, 0) } else { (Source::Sensed, ahead) };
         // A period counts the references that are seen, and these kernels' lists depend on the order in which accesses are.
         let is_left_out = |policy: &String| policy.contains("period=") || policy.starts_with("linux24");

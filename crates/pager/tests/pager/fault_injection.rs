@@ -22,7 +22,7 @@ use crate::real_memory::{PAGES, Words, is_refused, numbers, run_program};
 /// Says which of the tests below a process is that a test has started.
 const ROLE: &str = "CLOCKHAND_TEST_ROLE";
 
-/// Where a process that a test has started finds what it needs.
+/// The variable that tells a process of a test what it needs.
 const PLACE: &str = "CLOCKHAND_TEST_PLACE";
 
 /// The stores that a user can choose, which fail as the script says; without the swap file where there is no io_uring.
@@ -168,7 +168,7 @@ fn aborted(test: &str, place: &Path) -> String {
     said.into_owned()
 }
 
-/// Where this process is to work, if it is one that a test has started.
+/// The folder of this process, if a test has started it.
 fn place_of(test: &str) -> Option<PathBuf> {
     let is_started = std::env::var_os(ROLE).is_some_and(|role| role == test);
     is_started.then(|| std::env::var_os(PLACE).expect("it was started with a place").into())

@@ -13,7 +13,7 @@ use clockhand_policy::{Op, PageId};
 
 const PAGE_BYTES: usize = 4096;
 
-/// Where a program has its memory.
+/// The address of a program's memory.
 pub const FIRST_ADDRESS: u64 = 0x7000_0000_0000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl ModelMemory {
         ModelMemory(Arc::new(Mutex::new(mmu)), Arc::default())
     }
 
-    /// A pager of it over a store of its own, whose events nobody wants.
+    /// A pager of it over a store of its own; its events are dropped.
     pub fn pager(&self, settings: &Settings) -> Pager {
         settings.build(Parts {
             program: Box::new(self.clone()),
@@ -111,7 +111,7 @@ impl ModelMemory {
         self.mmu().drops_at_once = true;
     }
 
-    /// What shows the pager which pages have translations, with sensed bits.
+    /// Shows the pager which pages have translations, with sensed bits.
     pub fn translations(&self) -> Option<Box<dyn Translations>> {
         let memory = self.clone();
         self.mmu().is_sensed.then(|| Box::new(ModelTranslations(memory)) as Box<dyn Translations>)
@@ -432,8 +432,7 @@ impl Store for ModelStore {
         assert!(self.read.is_empty(), "the last read has ended");
         self.read.extend_from_slice(pages);
         for &(slot, into) in pages {
-            // What is there before the read has ended means nothing.
-            // SAFETY: the caller guarantees that the page is valid.
+            // The bytes mean nothing before the read has ended. SAFETY: the caller guarantees that the page is valid.
             unsafe { into.0.cast::<[u8; PAGE_BYTES]>().write([0xBB; PAGE_BYTES]) };
             assert!(!self.is_being_written(slot), "{slot:?} is read while it is written");
         }

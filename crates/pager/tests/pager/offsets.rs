@@ -11,7 +11,7 @@ use crate::real_memory::numbers;
 /// Of a table that a program reads by columns.
 const PAGES: u32 = 2048;
 
-/// What is counted when a program goes through these pages, of which all have content, with 128 frames.
+/// The counts of a program that goes through these pages, all with content, in 128 frames.
 fn counts_of(order: &[u32], source: Source) -> Counts {
     let settings = reading_ahead(with_bits(settings("clock", 128, 0), source.bits()), 64);
     let memory = ModelMemory::new(PAGES, source);

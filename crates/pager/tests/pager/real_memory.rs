@@ -212,7 +212,7 @@ fn threads_that_need_more_pages_at_once_than_there_are_frames_all_go_on() {
                     let mut next = numbers(number.into());
                     for _ in 0..READS {
                         let second = 1 + next(u64::from(PAGES) - 1) as usize;
-                        // SAFETY: all of these bytes are in the region, and nobody writes.
+                        // SAFETY: all of these bytes are in the region, and no thread writes.
                         let read = unsafe {
                             let first = words.region.as_ptr().add(second * PAGE_BYTES - 4);
                             first.cast::<u64>().read_unaligned()
@@ -260,7 +260,7 @@ fn translations_that_the_kernel_drops_by_itself_are_made_again() {
         let words = Arc::new(Words::new(with_bits(settings("clock", 16, 0), bits)));
         (0..8).for_each(|page| words.write(page, 0, u64::from(page) + 1));
         (8..14).for_each(|page| assert_eq!(words.read(page, 0), 0));
-        // SAFETY: translations of a shared mapping lose no content. Where the kernel cannot do it nothing is tested.
+        // SAFETY: translations of a shared mapping lose no content. If the kernel cannot do it, nothing is tested.
         unsafe { libc::madvise(words.region.as_ptr().cast(), words.region.bytes(), advice) };
         let (done, is_done) = std::sync::mpsc::channel();
         let words_of_program = words.clone();

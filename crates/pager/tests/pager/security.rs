@@ -201,7 +201,7 @@ fn drop_translations(connection: &Connection, base: usize) {
     }
 }
 
-/// What a forked child, of this user or another, was answered; the child uses nothing but system calls.
+/// The answer to a forked child of this user or another; the child uses nothing but system calls.
 fn in_child(user: Option<libc::uid_t>, act: impl FnOnce() -> u64) -> u64 {
     let mut pipe = [-1; 2];
     // SAFETY: the kernel writes two descriptors; the child ends without what the parent wants to do at its end.

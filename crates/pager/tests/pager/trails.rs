@@ -23,7 +23,7 @@ fn shuffled(count: u32) -> Vec<u32> {
     order
 }
 
-/// How the words of the array are arranged.
+/// The arrangement of the array's words.
 #[derive(Clone, Copy)]
 struct Array {
     /// The number of words for each object; the first is a pointer.
@@ -33,7 +33,7 @@ struct Array {
     has_pointers: bool,
 }
 
-/// A program goes through the array three times and reads each of so many objects.
+/// A program goes through the array three times and reads each of its objects.
 fn counts_of(array: Array, source: Source, objects: u32, frames: u32) -> Counts {
     let settings = reading_ahead(with_bits(settings("clock", frames, 0), source.bits()), 64);
     let memory = ModelMemory::new(objects + ARRAY_PAGES, source);

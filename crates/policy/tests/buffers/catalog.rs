@@ -1,4 +1,4 @@
-//! What the catalog says of each write buffer, and how a buffer's text is read, refused and shown.
+//! The catalog's entry of each write buffer, and how a buffer's text is read, refused and shown.
 
 use std::collections::BTreeSet;
 use std::path::Path;

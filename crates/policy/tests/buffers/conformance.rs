@@ -20,7 +20,7 @@ struct Drive {
     dram: BTreeMap<u64, Version>,
     nvm: BTreeMap<u64, Version>,
     flash: BTreeMap<u64, Version>,
-    /// What the host wrote last; a trimmed page has no content that it may rely on.
+    /// The host's last writes; a trimmed page has no content that it may rely on.
     host: BTreeMap<u64, Version>,
     version: Version,
     hits: u64,

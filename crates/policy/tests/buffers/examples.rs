@@ -33,7 +33,7 @@ fn page(entry: &StepPage) -> String {
     format!("{}{letter}{}", entry.page.0, if entry.stays { "=" } else { "" })
 }
 
-/// What the requests do: `[0 1]` is a batch, `>2` migrates, `-3` is dropped.
+/// The effect of the requests: `[0 1]` is a batch, `>2` migrates, `-3` is dropped.
 fn steps(buffer: &str, total: u32, requests: &str) -> String {
     let mut driven = driver::build(buffer, total, PAGES_PER_BLOCK as u32, 100);
     let mut shown = Vec::new();

@@ -1,4 +1,4 @@
-//! What the catalog says of each policy, and how a policy's text is read, refused and shown.
+//! The catalog's entry of each policy, and how a policy's text is read, refused and shown.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -140,7 +140,7 @@ fn assert_taken(text: &str) {
     }
 }
 
-/// Names the way in which a policy is handed over.
+/// Names the way a policy is passed.
 struct KindOfVisit;
 
 impl Visitor for KindOfVisit {

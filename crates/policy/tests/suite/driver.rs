@@ -93,7 +93,7 @@ pub trait Driven {
     fn peek(&self) -> Option<u32>;
     /// The page that leaves for a fault on `incoming`, once memory is full.
     fn victim_for(&mut self, incoming: u32) -> Result<u32, AllPinned>;
-    /// Pages that were written while that victim was looked for; they are told with the next reference.
+    /// Pages that were written during the search for that victim; they are reported with the next reference.
     fn written_early(&self) -> Vec<u32>;
     /// Pins a resident page; says whether that was allowed.
     fn pin(&mut self, page: u32) -> bool;
@@ -186,7 +186,7 @@ struct Machine<P, T> {
     memory: Memory<P>,
     told: T,
     references: u64,
-    /// True if a period that has ended is told with the next miss only.
+    /// True if the end of a period is reported with the next miss only.
     periods_end_with_misses: bool,
     period_has_ended: bool,
     /// Pages that were written while a victim was asked for, before the reference that needs its frame.

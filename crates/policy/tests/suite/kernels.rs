@@ -1,6 +1,6 @@
 //! The kernels' golden vectors, step by step: what is hit, written and evicted in order, and the complete state.
 //!
-//! How a miss is filled is no matter of policy; it is taken from the vector.
+//! The policy does not decide how a miss is filled; the vector says it.
 
 use clockhand_policy::Op;
 use clockhand_policy::page::{Cause, PageKind};

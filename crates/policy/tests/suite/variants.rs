@@ -33,7 +33,7 @@ pub fn reclaims_in_batches(variant: &str) -> bool {
     policy_name(variant).starts_with("linux")
 }
 
-/// Where the policy's bits can come from: only a bit-driven policy has any.
+/// The sources of the policy's bits: only a bit-driven policy has any.
 pub fn sources_of_bits(variant: &str) -> &'static [Bits] {
     let entry = clockhand_policy::catalog::find(policy_name(variant)).expect("a variant's policy");
     match entry.kind {

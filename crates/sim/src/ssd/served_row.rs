@@ -1,4 +1,4 @@
-//! One row of a server whose write buffer is that of `ssd`. What both count is declared once.
+//! One row of a server whose write buffer is that of `ssd`. Their common counts are declared once.
 
 use super::row::SsdRow;
 use crate::columns::columns;

@@ -76,7 +76,7 @@ impl<'a> CommaFields<'a> {
         }
     }
 
-    /// Whether there is no further field: nothing if there is one.
+    /// Checks that there is no further field: nothing if there is one.
     pub(crate) fn end(&mut self) -> Option<()> {
         self.next().is_none().then_some(())
     }
@@ -130,7 +130,7 @@ impl<'a> BlankFields<'a> {
         Some(number)
     }
 
-    /// Whether there is no further field: nothing if there is one.
+    /// Checks that there is no further field: nothing if there is one.
     pub(crate) fn end(&mut self) -> Option<()> {
         self.next().is_none().then_some(())
     }

@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether a panic of this thread is caught and reported as an error.
+    /// Set while a panic of this thread is caught and reported as an error.
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -1,6 +1,6 @@
 //! # blkparse
 //!
-//! What blkparse prints, in its default format, about a block device that blktrace has watched.
+//! The output of blkparse, in its default format, about a block device that blktrace has watched.
 //!
 //! **A line** has blanks between its fields:
 //!

@@ -124,13 +124,13 @@ fn sniff(sample: &Sample) -> Confidence {
 #[derive(Default)]
 struct Csv {
     columns: Option<Columns>,
-    /// What the fields of a line are for, in their order; none if lines are not taken as plain.
+    /// The use of a line's fields, in their order; none if lines are not taken as plain.
     plain: Vec<Use>,
     fields: Fields,
     streams: Streams,
 }
 
-/// What a field is for.
+/// The use of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Op,

@@ -38,7 +38,7 @@ pub(super) const FORMAT: Format = Format {
 
 const MARK: &[u8] = b" byte(s) @ 0x";
 
-/// How the tool writes sizes is a mark of its own.
+/// The way the tool writes sizes is a mark.
 fn sniff(sample: &Sample) -> Confidence {
     match lines::sniff::<View>(sample) {
         Confidence::Unfit => Confidence::Unfit,

@@ -82,7 +82,7 @@ fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, Tr
     lines::open::<Etw>(source, output)
 }
 
-/// Where the disk of a flush stands unless the header says otherwise, from 0.
+/// The column of a flush's disk unless the header says otherwise, from 0.
 const FLUSH_DISK_FIELD: usize = 6;
 
 struct Etw {

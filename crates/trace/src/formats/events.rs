@@ -123,7 +123,7 @@ struct Events {
     letters: u64,
 }
 
-/// What an object, or a name that waits for one, takes beside its letters.
+/// Bytes of an object, or of a name that waits for one, beside its letters.
 const BYTES_PER_OBJECT: u64 = 64;
 
 impl LineFormat for Events {

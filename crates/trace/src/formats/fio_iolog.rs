@@ -217,7 +217,7 @@ fn event_action(action: &[u8], fields: &mut BlankFields) -> Result<Action, Fault
     }
 }
 
-/// What an action that is no event is, in the plural.
+/// The name of an action without an event, in the plural.
 fn other_action(action: &[u8]) -> Result<&'static str, Fault> {
     match action {
         b"add" | b"open" | b"close" | b"unlink" => Ok("file actions"),

@@ -53,7 +53,7 @@ const TARGETS: &[Target] = &[Target {
     ..Target::new("heimdall-raw", write_entry)
 }];
 
-/// What makes the same columns unfit for disksim and mqsim makes them implausible here.
+/// Columns that do not fit disksim or mqsim are implausible here too.
 fn doubt(sample: &Sample) -> Option<String> {
     let table = Evidence::between_blanks(sample);
     table

@@ -1,6 +1,6 @@
 //! # heimdall-replay
 //!
-//! What the replayers of FlashNet and Heimdall log about the requests they have replayed.
+//! Logs of the replayers of FlashNet and Heimdall about the requests they have replayed.
 //!
 //! **A line** has commas between seven fields; there is no header:
 //!

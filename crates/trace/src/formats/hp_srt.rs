@@ -126,7 +126,7 @@ impl RecordFormat for HpSrt {
     }
 }
 
-/// How many bytes a sector has on each disk.
+/// Bytes of a sector on each disk.
 struct Sectors {
     /// Number of the disk and its `sectorsize`.
     of_disks: Vec<(u32, u32)>,

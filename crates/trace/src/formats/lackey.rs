@@ -94,7 +94,7 @@ fn is_valgrinds_own(line: &[u8]) -> bool {
     })
 }
 
-/// What begins a line that valgrind would not print: no process has the number 0.
+/// The beginning of a line that valgrind would not print: no process has the number 0.
 const LABEL: &[u8] = b"==0== label ";
 
 fn write_head(head: &Head, text: &mut Vec<u8>) {

@@ -136,7 +136,7 @@ impl Field {
     #[inline]
     fn get(self, record: &[u8]) -> Option<u64> {
         let number = match record[self.at_byte..].first_chunk() {
-            // What stands behind the field is shifted out.
+            // Bytes behind the field are shifted out.
             Some(&chunk) => u64::from_le_bytes(chunk) << self.unused_bits() >> self.unused_bits(),
             None => self.copied(record),
         };

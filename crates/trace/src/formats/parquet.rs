@@ -121,8 +121,8 @@ fn content(source: &Source, place: &str, reason: &str) -> TraceError {
     }
 }
 
-/// A whole file ends as it begins, with the magic number; one that does not end so was cut. Where its index has a seal,
-/// it is looked at.
+/// A whole file ends as it begins, with the magic number; one that does not end so was cut. If its index has a seal,
+/// the seal is checked.
 fn check_end(bytes: &mut (impl Read + Seek), source: &Source) -> Result<(), TraceError> {
     const FOOTER_BYTES: usize = 2 * MAGIC.len();
     const ENCRYPTED_MAGIC: &[u8] = b"PARE";
@@ -319,16 +319,15 @@ fn report_progress(source: &Source, rows: u64, total_rows: u64) {
     }
 }
 
-/// The Parquet library meets some kinds of damage with a failed assertion; for a user a damaged
-/// file is an error like any other. What panicked is not used again, because the reader ends with
-/// the error.
+/// The Parquet library meets some kinds of damage with a failed assertion; for a user a damaged file is an error like
+/// any other. The reader ends with the error, so the library's object is not used again.
 fn unless_it_panics<T>(
     action: impl FnOnce() -> Result<T, ParquetError>,
 ) -> Result<T, ParquetError> {
     panics::caught(action).unwrap_or_else(|message| Err(ParquetError::General(message)))
 }
 
-/// What the library refused, in words that say what to do; rows before `row` were read.
+/// The library's refusal, in words that say what to do; rows before `row` were read.
 fn damaged(source: &Source, row: u64, error: &ParquetError) -> TraceError {
     if is_too_large(error) {
         return TraceError::too_much_memory(

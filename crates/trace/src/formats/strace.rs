@@ -87,7 +87,7 @@ pub(super) const FORMAT: Format = Format {
     .with_streams_of("file")
 };
 
-/// A log of which most lines are calls, with what strace puts around them.
+/// A log with mostly calls, and with what strace puts around them.
 fn sniff(sample: &Sample) -> Confidence {
     const LINES_TRIED: usize = 400;
     if !sample.is_text() {

@@ -68,7 +68,7 @@ pub struct OptionalColumns {
 }
 
 impl OptionalColumns {
-    /// What the first of these requests has; all of a trace are alike.
+    /// The columns of the first of these requests; all of a trace are alike.
     pub fn of(requests: &[Request]) -> Self {
         let has = |part: &dyn Fn(&Request) -> bool| requests.first().is_some_and(part);
         Self {

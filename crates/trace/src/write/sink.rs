@@ -13,7 +13,7 @@ const ENDINGS: [(&str, Compression); 5] = [
     ("bz2", Compression::Bz2),
 ];
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Compression {
     Gz,

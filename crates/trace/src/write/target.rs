@@ -1,4 +1,4 @@
-//! What a trace format can hold when it is written, and how one request is written in it.
+//! A trace format that can be written: what it holds, and the form of one request.
 
 use std::io::Write;
 use std::path::Path;
@@ -162,7 +162,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) address: u64,
     pub(crate) bytes: u32,
     pub(crate) stream: u32,
-    /// How the stream is written, for targets whose streams are names.
+    /// The written form of the stream, for targets whose streams are names.
     pub(crate) stream_name: &'a str,
     /// True if no entry of the stream came before.
     pub(crate) begins_stream: bool,
@@ -206,7 +206,7 @@ impl Extent {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeField {
     pub(crate) unit_ns: u64,
-    /// What the unit is called: `seconds`.
+    /// The unit's name: `seconds`.
     pub(crate) unit: &'static str,
     /// The highest number of units.
     pub(crate) highest: u64,

@@ -50,7 +50,7 @@ impl Unfinished {
         &self.path
     }
 
-    /// What a refusal of the disk is, after `byte` bytes were written.
+    /// The error for a refusal of the disk, after `byte` bytes were written.
     pub(crate) fn failed(&self, byte: u64, source: io::Error) -> TraceError {
         io_error(&self.path, "writing", byte, source)
     }
@@ -70,7 +70,7 @@ fn io_error(path: &Path, doing: &'static str, byte: u64, source: io::Error) -> T
     TraceError::Io { file: path.display().to_string(), doing, byte, source }
 }
 
-/// Where a chain of links leads, whether there is something or not.
+/// The end of a chain of links, whether it exists or not.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     const LONGEST_CHAIN: usize = 40;
     let mut place = path.to_owned();

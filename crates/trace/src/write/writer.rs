@@ -18,7 +18,7 @@ use crate::target::{Encoding, Entry, Head, Target, WriteEntry};
 use crate::unfinished::Unfinished;
 use streams::Streams;
 
-/// How a trace is written.
+/// The options of writing a trace.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
     /// The format.
@@ -227,7 +227,7 @@ struct EntryWriter {
     losses: Losses,
 }
 
-/// How many requests lost what, and the keys of the labels that are lost.
+/// The number of requests for each loss, and the keys of lost labels.
 #[derive(Default)]
 struct Losses {
     times: u64,
@@ -463,7 +463,7 @@ impl EntryWriter {
         }
         lost.extend(self.streams.lost(target));
         if !losses.labels.is_empty() {
-            // A label may stand more than once; its name is told once.
+            // A label may occur more than once; its name is shown once.
             let names: BTreeSet<&str> = losses.labels.iter().map(String::as_str).collect();
             let names: Vec<&str> = names.into_iter().collect();
             lost.push(format!("labels are lost: {}", names.join(", ")));

@@ -80,7 +80,7 @@ fn assert_shorter(requests: &[Request], whole: &[Request], format: &str, cut: us
 }
 
 fn assert_one_sentence(message: &str) {
-    // What a message quotes of logs of strace and ftrace may have dots.
+    // Quotations from logs of strace and ftrace may have dots.
     let message = &message.replace("<... ", "<").replace("d..1. ", "d..1 ");
     assert!(!message.contains('\n') && !message.contains(". "), "{message}");
     assert!(message.contains("; "), "says what to do: {message}");

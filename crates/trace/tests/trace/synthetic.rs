@@ -39,7 +39,7 @@ fn count_of(requests: &[Request], is_so: impl Fn(&Request) -> bool) -> usize {
     requests.iter().filter(|request| is_so(request)).count()
 }
 
-/// How often each page of 4 KiB is where a request begins.
+/// The number of requests that begin in each page of 4 KiB.
 fn page_counts(requests: &[Request]) -> BTreeMap<u64, usize> {
     let mut counts = BTreeMap::new();
     requests.iter().for_each(|request| *counts.entry(request.address / 4096).or_default() += 1);
@@ -120,7 +120,7 @@ fn sequential_requests_begin_where_the_last_one_ended_and_start_again() {
     let all = offsets(&requests("sequential:footprint=20KiB,start=1MiB", "7"));
     let relative: Vec<u64> = all.iter().map(|address| (address - (1 << 20)) / 4096).collect();
     assert_eq!(relative, [0, 1, 2, 3, 4, 0, 1]);
-    // What is left at the end is too small for a request of 8 KiB.
+    // The rest at the end is too small for a request of 8 KiB.
     assert_eq!(offsets(&requests("sequential:footprint=20KiB,size=8KiB", "4")), [0, 8192, 0, 8192]);
 }
 

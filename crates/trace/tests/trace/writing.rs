@@ -143,7 +143,7 @@ fn renumbered(requests: &mut [Request]) {
     }
 }
 
-/// Numbers from which a request is made that any target can hold.
+/// Numbers that make a request that any target can hold.
 type Draw = (bool, u64, u32, u32, u64);
 
 fn fitting(holds: &Holds, draws: &[Draw], has_times: bool) -> Vec<Request> {

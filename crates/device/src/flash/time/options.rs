@@ -1,4 +1,4 @@
-//! How long everything takes, and in which order a drive does it.
+//! Times and scheduling of a drive.
 
 use num_traits::ToPrimitive;
 
@@ -97,7 +97,7 @@ pub struct TimeOptions {
     pub scheduling: Scheduling,
     /// Which operations stop for a read of the host.
     pub suspend: Suspend,
-    /// How often an operation is suspended at most.
+    /// The most suspensions of an operation.
     pub suspend_limit: u32,
     /// True if a page that moves within a plane is not read out of the die.
     pub copyback: bool,

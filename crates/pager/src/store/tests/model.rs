@@ -58,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a slot is known to hold.
+/// The known content of a slot.
 struct Known {
     owners: u32,
     content: Page,

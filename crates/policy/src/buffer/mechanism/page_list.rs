@@ -102,7 +102,7 @@ impl LogicalPageList {
         self.list.iter(&self.links).map(|frame| self.entries[frame.index()].page)
     }
 
-    /// `first_of_block` is told a page and says what its owner keeps for the page's block.
+    /// `first_of_block` takes a page and returns the owner's entry of its block.
     pub(crate) fn check_invariants(&self, first_of_block: impl Fn(LogicalPage) -> Frame) {
         self.list.check_invariants(&self.links);
         let listed = self.entries.len() - self.unused.len();

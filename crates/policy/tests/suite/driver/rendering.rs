@@ -1,4 +1,4 @@
-//! What a policy keeps, as the golden files have it.
+//! The state of a policy, as the golden files have it.
 
 use clockhand_policy::page::{Inspector, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, PageId};

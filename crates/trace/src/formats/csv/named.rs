@@ -14,9 +14,9 @@ use crate::scan;
 /// A table with the columns that its user names.
 pub(super) struct Named {
     notation: Notation,
-    /// What is wanted of each line, in the order of the columns; none before the header is read.
+    /// The wanted columns of each line, in their order; none before the header is read.
     wanted: Vec<Wanted>,
-    /// What every request has that no column tells.
+    /// Properties of every request that no column has.
     same: Request,
     lines_before: u64,
     fields: Fields,
@@ -32,7 +32,7 @@ struct Wanted {
     what: What,
 }
 
-/// What a column is for.
+/// The use of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Op,
@@ -114,7 +114,7 @@ impl Named {
         Ok(())
     }
 
-    /// What nearly every line says: no quotes, whole numbers, columns that are wanted once. It is read in one go.
+    /// The usual line: no quotes, whole numbers, columns that are wanted once. It is read in one go.
     #[inline]
     fn plain<'a>(&self, line: &'a [u8]) -> Option<Said<'a>> {
         let (separator, rest) = match self.notation.separator {

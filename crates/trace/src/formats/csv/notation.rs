@@ -5,7 +5,7 @@ use crate::quantity::bytes_with_unit;
 use crate::request::Op;
 use crate::scan;
 
-/// What a table is like, as its user says.
+/// A table as its user describes it.
 #[derive(Debug)]
 pub(super) struct Notation {
     pub(super) separator: Separator,
@@ -313,7 +313,7 @@ impl Words {
         self.given.extend(words.map(|word| (word.as_bytes().to_vec(), meaning)));
     }
 
-    /// What a word means; the usual words, unless others were given for reads or writes.
+    /// The meaning of a word: the usual words, unless others were given for reads or writes.
     pub(super) fn meaning(&self, word: &[u8]) -> Option<Meaning> {
         let given = self.given.iter().find(|(given, _)| given == word);
         let given =

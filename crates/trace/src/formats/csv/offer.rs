@@ -145,7 +145,7 @@ fn by_content(body: &[Vec<Vec<u8>>]) -> Vec<String> {
     vec![format!("op={op}"), "address=COLUMN".to_owned(), "size=COLUMN".to_owned()]
 }
 
-/// What the words of a column of operations mean has to be said where it cannot be known.
+/// The user must explain words of a column of operations whose meaning cannot be known.
 fn words(body: &[Vec<Vec<u8>>], index: usize) -> Option<String> {
     let unknown =
         body.iter().filter_map(|row| row.get(index)).find(|word| usual_meaning(word).is_none())?;

@@ -12,7 +12,7 @@ use crate::error::TraceError;
 use crate::report::ReadReport;
 use crate::source::Source;
 
-/// Where the columns stand that only a table of events has, by index.
+/// The columns that only a table of events has, by index.
 #[derive(Clone, Copy)]
 pub(super) struct EventColumns {
     pub(super) by: usize,

@@ -100,7 +100,7 @@ impl<'b> Caller<'_, 'b> {
         number.ok_or_else(|| format!("has no number in argument {}", index + 1).into())
     }
 
-    /// The thread with all processes, and where files are told.
+    /// The thread with all processes, and the receiver of file events.
     pub(super) fn parts(&mut self) -> ((u32, &mut super::processes::Processes), Telling<'_>) {
         let telling =
             Telling { files: &mut self.log.files, time_ns: self.time_ns, output: self.output };
@@ -231,7 +231,7 @@ impl<'b> Caller<'_, 'b> {
         self.call.name == b"pwritev2" && (has(flags(), b"RWF_SYNC") || has(flags(), b"RWF_DSYNC"))
     }
 
-    /// Where a write goes that appends; a file of unknown length is taken as empty.
+    /// The offset of a write that appends; a file of unknown length is taken as empty.
     fn end_of(&mut self, file: FileNumber) -> Result<u64, Fault> {
         if let Some(length) = self.log.files.length(file) {
             return Ok(length);

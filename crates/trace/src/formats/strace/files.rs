@@ -38,7 +38,7 @@ pub(super) struct Files {
 /// No log has as many; a damaged one must not fill the memory.
 const LIMIT_FILES: usize = 1 << 24;
 
-/// What a file takes beside its path, which stands in both tables.
+/// Bytes of a file beside its path, which is in both tables.
 const BYTES_PER_FILE: u64 = 128;
 
 impl Files {

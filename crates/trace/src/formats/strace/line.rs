@@ -237,7 +237,7 @@ impl<'a> Iterator for Arguments<'a> {
     }
 }
 
-/// Where the parenthesis stands that closes the group in front of `text`.
+/// The place of the parenthesis that closes the group in front of `text`.
 fn end_of_group(text: &[u8]) -> Option<usize> {
     let mut place = 0;
     while place < text.len() {

@@ -1,7 +1,7 @@
 //! References to memory between the calls of a log: whose pages they are.
 //!
-//! What a process maps of a file are the file's pages, except those that it has written in a private
-//! mapping: they are its own from then on. All other memory of a process is one object.
+//! A mapping of a file has the file's pages, except those that the process has written in a private mapping: these are
+//! its own from then on. All other memory of a process is one object.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ struct Space {
     object: Option<u32>,
     /// Pages of private mappings that were written.
     copied: FxHashSet<u64>,
-    /// Where the heap ends, if that was told.
+    /// The end of the heap, if the log has it.
     heap_end: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct MemoryReference {
 }
 
 impl Log {
-    /// A log whose processes' references to memory are told, too.
+    /// A log that has the processes' references to memory, too.
     pub(crate) fn with_memory() -> Self {
         let mut log = Self { memory: Some(Memory::default()), ..Self::default() };
         log.processes.tells_unmapping = true;

@@ -147,7 +147,7 @@ impl Caller<'_, '_> {
         Ok(())
     }
 
-    /// A length in what a stat call told of a file that the log has met.
+    /// A length in the result of a stat call, for a file that the log has met.
     fn stat(&mut self) -> Result<(), Fault> {
         let told = self.call.arguments;
         if memchr::memmem::find(told, b"S_IFREG").is_none() {

@@ -115,7 +115,7 @@ pub(super) struct Processes {
 /// No machine has as many; a damaged log in which processes double must not fill the memory.
 const LIMIT_ENTRIES: usize = 1 << 22;
 
-/// Where files are told about what happens, and when.
+/// The receiver of file events, and their time.
 pub(super) struct Telling<'a> {
     pub(super) files: &'a mut Files,
     pub(super) time_ns: Option<u64>,
@@ -319,7 +319,7 @@ impl Processes {
         &mut self.slots.get(slots).content
     }
 
-    /// What a descriptor of the thread stands for.
+    /// The file behind a descriptor of the thread.
     pub(super) fn description(&mut self, thread: u32, number: u32) -> Option<DescriptionNumber> {
         self.slots_of(thread).get(&number).map(|slot| slot.description)
     }

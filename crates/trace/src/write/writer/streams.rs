@@ -1,4 +1,4 @@
-//! How the streams of a trace are named in the file that is written.
+//! Names the streams of a trace in the written file.
 
 use rustc_hash::FxHashMap;
 
