@@ -101,3 +101,19 @@ def test_a_device_is_shown_with_options_or_from_a_file(tmp_path: Path) -> None:
     run = run_clockhand("devices", "mine.toml", cwd=tmp_path)
     assert (run.code, run.err) == (0, "")
     assert b"7/3" in run.out
+
+
+def test_the_documentation_counts_what_the_catalogs_have() -> None:
+    root = Path(__file__).resolve().parents[2]
+    formats = clockhand.formats()
+    written = formats.filter(formats["writes"] != "no").height
+    said = {
+        "docs/traces.md": f"reads {formats.height} formats and writes {written} of them",
+        "README.md": f"{formats.height} formats",
+        "CHANGELOG.md": f"{clockhand.policies().height} page policies (two of them are ends of "
+        f"the optimum's bracket), {clockhand.write_buffers().height} write buffers, "
+        f"{clockhand.devices().height} devices, {clockhand.ssds().height} flash drives and "
+        f"{clockhand.tier_profiles().height} pairs of memory",
+    }
+    for page, words in said.items():
+        assert words in " ".join((root / page).read_text(encoding="utf-8").split()), page
