@@ -216,6 +216,16 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.policy.made_dirty(frame, &self.frames);
     }
 
+    /// As [`Memory::load`], for a page whose write went to where it was before: it is clean.
+    pub fn load_clean(&mut self, fault: Fault) -> Frame {
+        let frame = self.load(fault);
+        self.frames.clear_dirty(frame);
+        if fault.op == Op::Write {
+            self.policy.loaded_clean(frame, &self.frames);
+        }
+        frame
+    }
+
     /// Serves an ordinary fault in one call, with the result of the single steps. If memory is full, a page leaves and
     /// is written back first if it is dirty. The page of `fault` takes its frame, or the next one that was never used.
     ///

@@ -177,6 +177,11 @@ pub trait PagePolicy {
         let _ = (frame, frames);
     }
 
+    /// The page in `frame`, which a write has just brought, is clean all the same: the write went to where it was before.
+    fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        let _ = (frame, frames);
+    }
+
     /// The page in `frame` is dirty from now on without having been referenced.
     fn made_dirty<F: Frames>(&mut self, frame: Frame, frames: &F) {
         let _ = (frame, frames);

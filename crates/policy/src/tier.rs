@@ -6,6 +6,7 @@
 
 pub mod catalog;
 pub mod clock_dwf;
+mod countdown;
 pub mod fixed;
 pub mod hemem;
 pub mod memtis;
@@ -13,6 +14,7 @@ mod placement;
 mod tiers;
 pub mod tpp;
 
+pub use countdown::Countdown;
 pub use placement::{Placement, Wanted};
 pub use tiers::{Served, TierSizes, Tiers};
 
@@ -170,9 +172,4 @@ pub(crate) fn show_pages(
     pages: impl Iterator<Item = PageId>,
 ) {
     inspector.list(name, &mut pages.map(|page| [u64::from(page.0), 0, 0, 0]), 1);
-}
-
-/// Returns whether a period of `length` ends with number `now`, counted from 1.
-pub(crate) fn ends_period(now: u64, length: u64) -> bool {
-    now.is_multiple_of(length)
 }

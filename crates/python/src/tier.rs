@@ -2,7 +2,9 @@
 
 use clockhand_device::{Device, MemoryTiers, built_in_tiers};
 use clockhand_policy::tier::catalog::TIER_POLICIES;
-use clockhand_sim::{Contender, Selection, TierOptions, TierRow, run_tier_cells};
+use clockhand_sim::{
+    Contender, Selection, TierCourse, TierOptions, TierResult, TierRow, run_tier_cells,
+};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
@@ -51,9 +53,49 @@ impl SourceFacts {
     }
 }
 
+/// What happened over time, in columns that a dataset keeps beside those of a row.
+#[derive(Serialize)]
+struct Course {
+    course_references: Vec<u64>,
+    course_fast_hits: Vec<u64>,
+    course_promotions: Vec<u64>,
+    course_demotions: Vec<u64>,
+    course_group_pages: Vec<u64>,
+    course_fast_pages: Vec<Option<u64>>,
+}
+
+impl From<TierCourse> for Course {
+    fn from(course: TierCourse) -> Self {
+        Course {
+            course_references: course.references,
+            course_fast_hits: course.fast_hits,
+            course_promotions: course.promotions,
+            course_demotions: course.demotions,
+            course_group_pages: course.group_pages,
+            course_fast_pages: course.fast_pages,
+        }
+    }
+}
+
+/// A row with what happened over time.
+#[derive(Serialize)]
+struct CoursedRow {
+    #[serde(flatten)]
+    row: TierRow,
+    #[serde(flatten)]
+    course: Course,
+}
+
+impl From<TierResult> for CoursedRow {
+    fn from(result: TierResult) -> Self {
+        CoursedRow { row: result.row, course: result.course.into() }
+    }
+}
+
 #[derive(Serialize)]
 struct TierFacts {
     rows: Vec<TierRow>,
+    courses: Vec<Course>,
     traces: Vec<TraceFacts>,
     devices: Vec<SourceFacts>,
     policies: Vec<PolicyFacts>,
@@ -93,16 +135,19 @@ pub(crate) fn tier<'py>(
     let contenders = experiment.policies.clone();
     let storage = experiment.storage.clone();
     let outcome = supervised_rows(py, watch, on_rows, move |progress, told| {
-        let told = |position, row: &TierRow| told(position, row.clone());
+        let told = |position, cell: &TierResult| told(position, CoursedRow::from(cell.clone()));
         let selection = Selection { cells: cells.as_deref(), told: &told };
         run_tier_cells(&experiment, &selection, progress)
     })?;
     let tiers = outcome.tiers.iter().map(SourceFacts::of_tiers);
+    let split = outcome.cells.into_iter().map(|cell| (cell.row, Course::from(cell.course)));
+    let (rows, courses) = split.unzip();
     let result = TierFacts {
         traces: outcome.traces.iter().map(TraceFacts::from).collect(),
         devices: tiers.chain([SourceFacts::of_storage(&storage, &outcome.storage)]).collect(),
         policies: contenders.iter().map(policy_facts).collect(),
-        rows: outcome.rows,
+        rows,
+        courses,
     };
     Ok(pythonize(py, &result)?)
 }

@@ -94,8 +94,8 @@ pub use ssd::{
 };
 pub use study::{ReadTrace, Selection};
 pub use tier::{
-    Contender, MigrationLimit, PromotionRule, Sight, TierExperiment, TierMemory, TierOptions,
-    TierOutcome, TierRow, check_tier, run_tier, run_tier_cells,
+    Contender, MigrationLimit, PromotionRule, Sight, TierCourse, TierExperiment, TierMemory,
+    TierOptions, TierOutcome, TierResult, TierRow, check_tier, run_tier, run_tier_cells,
 };
 pub use translate::{
     HugePages, Replacement, Storage, TlbGeometry, TlbLevels, TranslateExperiment, TranslateOptions,

@@ -28,8 +28,8 @@ pub(crate) use chunks::Runs;
 pub use observer::GaugeSample;
 pub(crate) use observer::Observed;
 use observer::{Observer, Unobserved};
-pub(crate) use told::{ByAccess, ByExactBits, ByReference, Told, first_op};
-use told::{ByFuture, ByMappedBits, BySensedBits};
+pub(crate) use told::{ByAccess, ByExactBits, ByFuture, ByReference, Told, first_op};
+use told::{ByMappedBits, BySensedBits};
 
 /// Where read and write bits come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

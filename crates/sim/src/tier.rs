@@ -8,6 +8,7 @@
 
 mod bound;
 mod counts;
+mod course;
 mod options;
 mod page_policy;
 mod prepared;
@@ -24,6 +25,7 @@ use clockhand_policy::tier::Placement;
 use clockhand_policy::tier::catalog::{self, TierSpec};
 use num_rational::BigRational;
 
+pub use course::TierCourse;
 pub use options::TierOptions;
 pub use page_policy::Sight;
 pub use promotion::PromotionRule;
@@ -169,11 +171,20 @@ pub struct TierExperiment {
     pub jobs: Option<usize>,
 }
 
-/// The rows of an experiment and the facts that belong to them.
+/// A cell: its row, and what happened over time, of which the bound has nothing.
+#[derive(Clone, Debug)]
+pub struct TierResult {
+    /// The row.
+    pub row: TierRow,
+    /// What happened over time.
+    pub course: TierCourse,
+}
+
+/// The results of an experiment and the facts that belong to them.
 #[derive(Clone, Debug)]
 pub struct TierOutcome {
     /// One entry per cell.
-    pub rows: Vec<TierRow>,
+    pub cells: Vec<TierResult>,
     /// One entry per trace; its pages are those of the first page size.
     pub traces: Vec<ReadTrace>,
     /// The profiles.
@@ -199,19 +210,19 @@ pub fn run_tier(experiment: &TierExperiment, progress: &Progress) -> Result<Tier
 /// Those of [`run_tier`], and a cell that there is not.
 pub fn run_tier_cells(
     experiment: &TierExperiment,
-    selection: &Selection<'_, TierRow>,
+    selection: &Selection<'_, TierResult>,
     progress: &Progress,
 ) -> Result<TierOutcome, SimError> {
     crate::study::check_given(&experiment.traces, "trace", "a file")?;
     let study = TierStudy::new(experiment)?;
-    let (mut rows, mut traces) = (Vec::new(), Vec::new());
-    let take = |sizes: Vec<prepared::AtSize>, finished: Vec<TierRow>| {
-        rows.extend(finished);
+    let (mut cells, mut traces) = (Vec::new(), Vec::new());
+    let take = |sizes: Vec<prepared::AtSize>, finished: Vec<TierResult>| {
+        cells.extend(finished);
         traces.extend(sizes.into_iter().take(1).map(|at| at.views.trace));
     };
     run_study(&study, &experiment.traces, experiment.jobs, progress, selection, take)?;
     let (tiers, storage) = study.into_profiles();
-    Ok(TierOutcome { rows, traces, tiers, storage })
+    Ok(TierOutcome { cells, traces, tiers, storage })
 }
 
 /// Checks what can be known of an experiment before a trace is read.

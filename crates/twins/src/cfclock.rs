@@ -91,6 +91,11 @@ impl Twin for Cfclock {
         take(&mut self.from_hand, page).expect("the page is in memory").dirty
     }
 
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        let held = self.from_hand.iter_mut().find(|other| other.page == page);
+        held.expect("the page is in memory").dirty = dirty;
+    }
+
     fn state(&self) -> State {
         let entries = self.from_hand.iter();
         let entries =

@@ -99,6 +99,11 @@ impl Twin for Cflru {
         self.lru_to_mru[self.victim()].0
     }
 
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        let held = self.lru_to_mru.iter_mut().find(|(other, _)| *other == page);
+        held.expect("the page is in memory").1 = dirty;
+    }
+
     fn state(&self) -> State {
         let entries = self.lru_to_mru.iter();
         let entries = entries.map(|(page, dirty)| State::entry(*page, &[*dirty]));

@@ -105,6 +105,11 @@ impl Twin for CreditClock {
         dirty
     }
 
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        let held = self.from_hand.iter_mut().flatten().find(|other| other.entry.page == page);
+        held.expect("the page is in memory").entry.dirty = dirty;
+    }
+
     fn state(&self) -> State {
         let entry = |(_, page): (usize, &Page)| {
             State::entry(page.entry.page, &[page.entry.reference, page.entry.dirty])

@@ -1,12 +1,13 @@
 //! A file cache: admission before any page policy, and what its references cost (A-60 … A-64).
 
 mod future;
+mod sketch;
 
 use num_rational::Ratio;
 
 pub use future::{belady, evictions, file_cache_bound};
+pub(crate) use sketch::Sketch;
 
-use crate::split_mix::SplitMix;
 use crate::{Op, State, Twin, build};
 
 /// An exact cost or time.
@@ -46,8 +47,7 @@ pub struct FileCacheTwin {
     policy: Option<Box<dyn Twin>>,
     /// (block, references), the record made first in front.
     records: Vec<(u64, u64)>,
-    sketch: [Vec<u64>; 4],
-    references: usize,
+    sketch: Sketch,
 }
 
 impl FileCacheTwin {
@@ -68,8 +68,7 @@ impl FileCacheTwin {
             rules,
             policy: (capacity > 0).then(|| build(policy, capacity, parameters, future)),
             records: Vec::new(),
-            sketch: [(); 4].map(|()| vec![0; 8 * capacity]),
-            references: 0,
+            sketch: Sketch::new(capacity),
         }
     }
 
@@ -85,8 +84,8 @@ impl FileCacheTwin {
             return event;
         }
         if self.rules.admission == "tinylfu" {
-            self.count(block);
-            event.estimate = Some(self.estimate(block));
+            self.sketch.count(block);
+            event.estimate = Some(self.sketch.estimate(block));
         }
         let resident = self.policy().resident();
         let is_hit = resident.contains(&block);
@@ -101,10 +100,6 @@ impl FileCacheTwin {
             self.policy().pass_by(block, op);
         }
         self.note(block, is_hit, is_admitted);
-        self.references += 1;
-        if self.references.is_multiple_of(10 * self.capacity) {
-            self.sketch.iter_mut().flatten().for_each(|counter| *counter /= 2);
-        }
         event
     }
 
@@ -123,7 +118,7 @@ impl FileCacheTwin {
             "tinylfu" => {
                 resident < self.capacity || {
                     let victim = self.policy().next_victim();
-                    self.estimate(block) > self.estimate(victim)
+                    self.sketch.estimate(block) > self.sketch.estimate(victim)
                 }
             }
             other => panic!("there is no admission `{other}`"),
@@ -146,26 +141,6 @@ impl FileCacheTwin {
         if self.rules.history.is_some_and(|records| self.records.len() > records) {
             self.records.remove(0);
         }
-    }
-
-    /// Output number 4·b + i + 1 of SplitMix64 seeded with 0, without drawing all that come before it.
-    fn counter(&self, block: u64, row: u64) -> usize {
-        let before = block.wrapping_mul(4).wrapping_add(row);
-        let output = SplitMix::new(before.wrapping_mul(0x9E37_79B9_7F4A_7C15)).draw();
-        (output % (8 * self.capacity as u64)) as usize
-    }
-
-    fn count(&mut self, block: u64) {
-        for row in 0..4 {
-            let counter = self.counter(block, row);
-            let counter = &mut self.sketch[row as usize][counter];
-            *counter = (*counter + 1).min(15);
-        }
-    }
-
-    fn estimate(&self, block: u64) -> u64 {
-        let counters = (0..4).map(|row| self.sketch[row as usize][self.counter(block, row)]);
-        counters.min().expect("four rows")
     }
 
     /// The policy's state.

@@ -93,6 +93,7 @@ mod s3_fifo;
 mod sieve;
 mod split_mix;
 mod state;
+mod tiers;
 mod translation;
 mod two_queues;
 mod visibility;
@@ -122,6 +123,10 @@ pub use pagecache::{PageCacheRequest, PageCacheRules, PageCacheTwin};
 pub use requests::RequestCosts;
 pub use run::{Options, Run, Totals, run};
 pub use state::State;
+pub use tiers::{
+    TierEvent, TierKeeper, TierPlacement, TierPrices, TierPromotion, TierRules, TierSight,
+    TierTimes, TierTwin, TppRule, static_pages,
+};
 pub use translation::{
     StreamPage, TlbKey, TlbTwin, TranslationEvent, TranslationRules, TranslationTwin, UpperEntry,
 };
@@ -215,6 +220,12 @@ pub trait Twin {
     /// goes on in its future.
     fn pass_by(&mut self, page: u64, op: Op) {
         let _ = (page, op);
+    }
+
+    /// The page, which is in memory, was or was not written meanwhile, whatever the policy was told; for policies that
+    /// look at it.
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        let _ = (page, dirty);
     }
 
     /// The page that would leave now if one had to; nothing changes.

@@ -59,6 +59,11 @@ impl Twin for LruWsr {
         self.lru_to_mru.remove(position.expect("the page is in memory")).is_some_and(|it| it.dirty)
     }
 
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        let held = self.lru_to_mru.iter_mut().find(|other| other.page == page);
+        held.expect("the page is in memory").dirty = dirty;
+    }
+
     fn state(&self) -> State {
         let entries = self.lru_to_mru.iter();
         let entries = entries.map(|entry| State::entry(entry.page, &[entry.dirty, entry.cold]));

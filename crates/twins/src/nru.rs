@@ -116,6 +116,11 @@ impl Twin for Nru {
         self.end_reference(false);
     }
 
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        let held = self.from_hand.iter_mut().find(|other| other.page == page);
+        held.expect("the page is in memory").dirty = dirty;
+    }
+
     fn state(&self) -> State {
         let entries = self.from_hand.iter();
         let entries =

@@ -64,6 +64,16 @@ impl Twin for WaLandlord {
         self.lru_to_mru.remove(position.expect("the page is in memory")).dirty
     }
 
+    /// A page keeps its credit, or what a clean one can have of it.
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        let held = self.lru_to_mru.iter_mut().find(|other| other.page == page);
+        let held = held.expect("the page is in memory");
+        held.dirty = dirty;
+        if !dirty {
+            held.credit = held.credit.min(Ratio::from(1));
+        }
+    }
+
     fn state(&self) -> State {
         let pages = |dirty| {
             let pages = self.of(dirty).map(|page| State::entry(page.page, &[page.dirty]));

@@ -58,6 +58,11 @@ impl Twin for WeightedClock {
         self.from_hand.remove(position.expect("the page is in memory")).is_some_and(|it| it.0.dirty)
     }
 
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        let held = self.from_hand.iter_mut().find(|(other, _)| other.page == page);
+        held.expect("the page is in memory").0.dirty = dirty;
+    }
+
     fn state(&self) -> State {
         let pages = self.from_hand.iter();
         let entries =

@@ -337,6 +337,10 @@ impl PagePolicy for Nru {
         }
     }
 
+    fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.written_back(frame, frames);
+    }
+
     fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
         if let Order::InPlace(in_place) = &mut self.order {
             in_place.unreferenced_dirty.insert(frame);

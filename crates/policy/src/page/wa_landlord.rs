@@ -154,6 +154,10 @@ impl PagePolicy for WaLandlord {
         self.move_by_mark(frame, false);
     }
 
+    fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.written_back(frame, frames);
+    }
+
     /// The page keeps its credit.
     fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
         if self.is_dirty[frame.index()] == Some(false) {

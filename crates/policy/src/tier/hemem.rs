@@ -24,7 +24,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::catalog::{Cataloged, TierSize, count};
-use super::{Entry, Movements, Served, Tier, TierInspector, TierPolicy, Tiers, show_pages};
+use super::{
+    Countdown, Entry, Movements, Served, Tier, TierInspector, TierPolicy, Tiers, show_pages,
+};
 use crate::catalog::Description;
 use crate::parameters::{Domain, Parameter, Settings};
 use crate::parts::{Links, PageList};
@@ -46,10 +48,8 @@ pub struct Hemem {
     /// Cold and hot pages of the fast tier, then of the slow one.
     lists: [[PageList; 2]; 2],
     clock: u32,
-    sample: u64,
-    until_sample: u64,
-    migrate: u64,
-    until_migration: u64,
+    samples: Countdown,
+    migrations: Countdown,
     read_hot: u64,
     write_hot: u64,
     cool: u64,
@@ -92,10 +92,8 @@ impl Cataloged for Hemem {
             links: Links::new(size.pages),
             lists: [[PageList::EMPTY; 2]; 2],
             clock: 0,
-            sample: number("sample"),
-            until_sample: number("sample"),
-            migrate: number("migrate"),
-            until_migration: number("migrate"),
+            samples: Countdown::new(number("sample")),
+            migrations: Countdown::new(number("migrate")),
             read_hot: number("read_hot"),
             write_hot: number("write_hot"),
             cool: number("cool"),
@@ -130,9 +128,7 @@ impl TierPolicy for Hemem {
 
     #[inline]
     fn served<M: Movements>(&mut self, served: Served, tiers: &mut Tiers<M>) {
-        self.until_sample -= 1;
-        if self.until_sample == 0 {
-            self.until_sample = self.sample;
+        if self.samples.ends() {
             self.take_sample(served);
             tiers.movements().sampled();
         }
@@ -140,9 +136,7 @@ impl TierPolicy for Hemem {
 
     #[inline]
     fn ends<M: Movements>(&mut self, tiers: &mut Tiers<M>) {
-        self.until_migration -= 1;
-        if self.until_migration == 0 {
-            self.until_migration = self.migrate;
+        if self.migrations.ends() {
             self.migrate(tiers);
         }
     }

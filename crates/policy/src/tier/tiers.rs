@@ -137,6 +137,12 @@ impl<M: Movements> Tiers<M> {
         }
     }
 
+    /// Whether a page is in the fast tier.
+    #[inline]
+    pub fn is_fast(&self, page: PageId) -> bool {
+        self.states[page.index()] & IN_FAST != 0
+    }
+
     /// The number of the present reference, counted from 1.
     #[inline]
     pub fn now(&self) -> u64 {

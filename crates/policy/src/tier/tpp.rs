@@ -26,7 +26,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::catalog::{Cataloged, TierSize, count};
-use super::{Entry, Movements, TierInspector, TierPolicy, Tiers, ends_period, show_pages};
+use super::{Countdown, Entry, Movements, TierInspector, TierPolicy, Tiers, show_pages};
 use crate::catalog::Description;
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{Links, PageList};
@@ -55,7 +55,7 @@ pub struct Tpp {
     slow: SlowPages,
     /// The page behind the last one that a scan looked at.
     cursor: usize,
-    scan_period: u64,
+    scans: Countdown,
     scan_pages: u32,
     rule: Rule,
     low_frames: u32,
@@ -132,7 +132,7 @@ impl Cataloged for Tpp {
             marks: vec![0; pages],
             slow: SlowPages(vec![0; pages.div_ceil(64)]),
             cursor: 0,
-            scan_period: number("scan_period"),
+            scans: Countdown::new(number("scan_period")),
             scan_pages: number("scan_pages") as u32,
             rule: match settings.choice("rule") {
                 "active" => Rule::Active,
@@ -209,7 +209,7 @@ impl TierPolicy for Tpp {
 
     #[inline]
     fn ends<M: Movements>(&mut self, tiers: &mut Tiers<M>) {
-        if ends_period(tiers.now(), self.scan_period) {
+        if self.scans.ends() {
             self.scan(tiers);
         }
         if tiers.free_fast_frames() < self.low_frames {

@@ -69,7 +69,7 @@ impl Default for ByReference {
 }
 
 #[derive(Default)]
-pub(super) struct ByFuture {
+pub(crate) struct ByFuture {
     /// That of the records of a chunk.
     next_use: Vec<u32>,
     next: usize,

@@ -3,6 +3,8 @@
 use clockhand_policy::tier::{Movements, Served, Tier};
 use clockhand_policy::{Op, PageId};
 
+use super::course::Windows;
+
 /// Counts of a replay; those of accesses are by tier and operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TierCounts {
@@ -43,6 +45,8 @@ pub(crate) struct Counter {
     /// By page: lines written in the slow tier, and times that it was written there whole.
     pub(crate) wear: Vec<[u32; 2]>,
     ping_pong: u64,
+    /// What is noted over time, if anything is.
+    pub(crate) windows: Option<Windows>,
 }
 
 impl Counter {
@@ -53,6 +57,7 @@ impl Counter {
             last_demotion: vec![0; pages as usize],
             wear: vec![[0; 2]; pages as usize],
             ping_pong,
+            windows: None,
         }
     }
 

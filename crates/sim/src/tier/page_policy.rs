@@ -2,12 +2,15 @@
 
 use std::fmt;
 
-use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Inspector, Offline, PagePolicy};
-use clockhand_policy::tier::{Entry, Movements, Served, Tier, TierInspector, TierPolicy, Tiers};
-use clockhand_policy::{Frame, Frames, Op, PageId, PageTable};
+use clockhand_policy::page::{Fault, Inspector, PagePolicy};
+use clockhand_policy::tier::{
+    Countdown, Entry, Movements, Served, Tier, TierInspector, TierPolicy, Tiers,
+};
+use clockhand_policy::{Frame, Frames, Op, PageId};
+use clockhand_trace::Record;
 
 use super::promotion;
-use crate::next_use::NEVER;
+use crate::replay::Told;
 
 /// What a page policy sees of the references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -28,49 +31,6 @@ impl fmt::Display for Sight {
             Sight::Sample(every) => write!(formatter, "sample:{every}"),
             Sight::Bits(every) => write!(formatter, "bits:{every}"),
         }
-    }
-}
-
-/// How a kind of policy is told of a reference to a page of the fast tier.
-pub(super) trait Telling<P: PagePolicy> {
-    /// A reference begins.
-    #[inline]
-    fn begins(&mut self, policy: &mut P) {
-        let _ = policy;
-    }
-
-    fn hit(memory: &mut clockhand_policy::Memory<P>, op: Op, frame: Frame);
-}
-
-pub(super) struct ByBit;
-pub(super) struct ByAccess;
-/// The next use of each reference.
-pub(super) struct ByFuture<'a>(pub(super) std::slice::Iter<'a, u32>);
-
-impl<P: BitDriven> Telling<P> for ByBit {
-    #[inline]
-    fn hit(memory: &mut clockhand_policy::Memory<P>, op: Op, frame: Frame) {
-        memory.hit(op as usize, frame);
-    }
-}
-
-impl<P: AccessDriven> Telling<P> for ByAccess {
-    #[inline]
-    fn hit(memory: &mut clockhand_policy::Memory<P>, op: Op, frame: Frame) {
-        memory.access(op, frame);
-    }
-}
-
-impl<P: Offline> Telling<P> for ByFuture<'_> {
-    #[inline]
-    fn begins(&mut self, policy: &mut P) {
-        let next = self.0.next().copied().unwrap_or(NEVER);
-        policy.foresee((next != NEVER).then_some(next));
-    }
-
-    #[inline]
-    fn hit(memory: &mut clockhand_policy::Memory<P>, op: Op, frame: Frame) {
-        memory.access(op, frame);
     }
 }
 
@@ -100,33 +60,28 @@ const WRITE: u8 = 2;
 /// A page policy with its memory, the fast tier.
 pub(super) struct PageTier<'a, P, T> {
     pub(super) memory: clockhand_policy::Memory<P>,
-    pub(super) telling: T,
+    pub(super) told: T,
     pub(super) sight: Sight,
     pub(super) rule: promotion::Memory<'a>,
     pub(super) numbers: Numbers<'a>,
-    /// References between two ends of the policy's periods, and until the next one.
-    pub(super) period: u64,
-    pub(super) left_in_period: u64,
-    /// Until the next sample or scan.
-    pub(super) until_seen: u64,
+    /// The ends of the policy's periods.
+    pub(super) periods: Option<Countdown>,
+    /// When the next sample or scan is; none where all is seen.
+    pub(super) looks: Option<Countdown>,
     /// By page: the bits that accesses have set since the last scan.
     pub(super) bits: Vec<u8>,
     /// Pages whose bits were set since the last scan.
     pub(super) touched: Vec<PageId>,
 }
 
-impl<P: PagePolicy, T: Telling<P>> PageTier<'_, P, T> {
-    /// The policy is told of a reference to a page of the fast tier. The dirty flag stays as it is: only an access that the
-    /// fast tier serves sets it.
+impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
+    /// The policy is told of a reference to a page of the fast tier. If that writes, the page is dirty: the access is the one
+    /// that follows, or the fast tier has served it already.
     #[inline]
     fn tell_hit(&mut self, page: PageId, op: Op) {
-        let frame = self.memory.frame_of(self.numbers.of_policy(page));
-        let was_dirty = self.memory.frames().is_dirty(frame);
-        T::hit(&mut self.memory, op, frame);
-        // Where it sees all, the access itself follows and sets it.
-        if !was_dirty && self.sight != Sight::All {
-            self.memory.frames_mut().clear_dirty(frame);
-        }
+        let page = self.numbers.of_policy(page);
+        let frame = self.memory.frame_of(page);
+        self.told.hit(&mut self.memory, Record::single(page.0, op == Op::Write), frame);
     }
 
     /// The rule is told of a reference, and asked if it may promote.
@@ -200,18 +155,15 @@ impl<P: PagePolicy, T: Telling<P>> PageTier<'_, P, T> {
     fn make_dirty(&mut self, page: PageId) {
         let frame = self.memory.frame_of(self.numbers.of_policy(page));
         if !self.memory.frames().is_dirty(frame) {
-            match self.sight {
-                Sight::All => self.memory.frames_mut().set_dirty(frame),
-                Sight::Sample(_) | Sight::Bits(_) => self.memory.make_dirty(frame),
-            }
+            self.memory.make_dirty(frame);
         }
     }
 }
 
-impl<P: PagePolicy, T: Telling<P>> TierPolicy for PageTier<'_, P, T> {
+impl<P: PagePolicy, T: Told<P>> TierPolicy for PageTier<'_, P, T> {
     #[inline]
     fn begins(&mut self) {
-        self.telling.begins(self.memory.policy_mut());
+        self.told.before(&mut self.memory);
     }
 
     #[inline]
@@ -241,11 +193,12 @@ impl<P: PagePolicy, T: Telling<P>> TierPolicy for PageTier<'_, P, T> {
     }
 
     fn entered_fast(&mut self, page: PageId, op: Op, entry: Entry) {
-        let frame = self.memory.load(Fault::new(self.numbers.of_policy(page), op));
+        let fault = Fault::new(self.numbers.of_policy(page), op);
         // The access that a sample or a bit tells of was served before the page came.
-        if entry == Entry::Promoted && self.sight != Sight::All {
-            self.memory.frames_mut().clear_dirty(frame);
-        }
+        match entry {
+            Entry::Promoted if self.sight != Sight::All => self.memory.load_clean(fault),
+            Entry::Promoted | Entry::Placed => self.memory.load(fault),
+        };
     }
 
     fn entered_slow(&mut self, page: PageId) {
@@ -262,7 +215,8 @@ impl<P: PagePolicy, T: Telling<P>> TierPolicy for PageTier<'_, P, T> {
     #[inline]
     fn served<M: Movements>(&mut self, served: Served, tiers: &mut Tiers<M>) {
         let Served { page, op, found, by } = served;
-        if by == Tier::Fast && op == Op::Write {
+        // Where it sees all, the policy has been told of the write.
+        if by == Tier::Fast && op == Op::Write && self.sight != Sight::All {
             self.make_dirty(page);
         }
         match self.sight {
@@ -271,10 +225,8 @@ impl<P: PagePolicy, T: Telling<P>> TierPolicy for PageTier<'_, P, T> {
                 (Some(Tier::Slow), _) => {}
                 (_, by) => self.rule.told(page, by == Tier::Slow, tiers.now()),
             },
-            Sight::Sample(every) => {
-                self.until_seen -= 1;
-                if self.until_seen == 0 {
-                    self.until_seen = every;
+            Sight::Sample(_) => {
+                if self.looks.as_mut().is_some_and(Countdown::ends) {
                     self.take_sample(served, tiers);
                 }
             }
@@ -290,19 +242,15 @@ impl<P: PagePolicy, T: Telling<P>> TierPolicy for PageTier<'_, P, T> {
 
     #[inline]
     fn ends<M: Movements>(&mut self, tiers: &mut Tiers<M>) {
-        self.left_in_period -= 1;
-        if self.left_in_period == 0 {
-            self.left_in_period = self.period;
+        if self.periods.as_mut().is_some_and(Countdown::ends) {
             self.memory.tick();
         }
-        if let Sight::Bits(every) = self.sight {
-            self.until_seen -= 1;
-            if self.until_seen == 0 {
-                self.until_seen = every;
-                self.scan(tiers);
-            }
+        let scans = matches!(self.sight, Sight::Bits(_));
+        if scans && self.looks.as_mut().is_some_and(Countdown::ends) {
+            self.scan(tiers);
         }
     }
+
     fn inspect(&self, inspector: &mut dyn TierInspector) {
         self.memory.policy().inspect(&mut Lists { tier: self, inspector });
     }

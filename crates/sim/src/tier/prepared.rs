@@ -1,12 +1,13 @@
 //! A trace as the page references of each page size, and when they were.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use clockhand_policy::Op;
 use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, Request};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
+use super::course::PageGroups;
 use crate::filecache::block_key;
 use crate::replay::first_op;
 use crate::views::{View, Views, read_trace};
@@ -25,6 +26,7 @@ pub(super) struct AtSize {
     pub(super) has_times: bool,
     keys: OnceLock<Vec<u64>>,
     accesses: OnceLock<Vec<[u64; 2]>>,
+    groups: OnceLock<Arc<PageGroups>>,
 }
 
 /// The times of a trace, and where seconds begin among the references of one page size.
@@ -115,6 +117,7 @@ pub(super) fn read_sizes(
             has_times: clock.first_ns.is_some(),
             keys: OnceLock::new(),
             accesses: OnceLock::new(),
+            groups: OnceLock::new(),
         });
     }
     Ok(sizes)
@@ -153,6 +156,11 @@ impl AtSize {
             }
             accesses
         })
+    }
+
+    /// Pages by how often they are referenced.
+    pub(super) fn groups(&self) -> Arc<PageGroups> {
+        self.groups.get_or_init(|| Arc::new(PageGroups::of(self.accesses()))).clone()
     }
 
     /// Reads and writes in all.

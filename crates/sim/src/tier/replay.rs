@@ -3,14 +3,15 @@
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
 use clockhand_policy::tier::catalog::{self, TierSize, TierSpec};
-use clockhand_policy::tier::{Movements, Served, TierPolicy, TierSizes, Tiers};
+use clockhand_policy::tier::{Countdown, Movements, Served, TierPolicy, TierSizes, Tiers};
 use clockhand_policy::{Memory, PageId};
 use clockhand_trace::PageView;
 
 use super::counts::Counter;
-use super::page_policy::{ByAccess, ByBit, ByFuture, Numbers, PageTier, Sight, Telling};
+use super::course::Windows;
+use super::page_policy::{Numbers, PageTier, Sight};
 use super::promotion::{self, PromotionRule};
-use crate::replay::{CHUNK_RECORDS, chunk_done, first_op};
+use crate::replay::{ByAccess, ByExactBits, ByFuture, CHUNK_RECORDS, Told, chunk_done, first_op};
 use crate::{Progress, SimError};
 
 /// When the limit of promotions begins anew.
@@ -21,6 +22,20 @@ pub(crate) enum Renewal<'a> {
     /// Before the references with these numbers, counted from 0 and rising.
     Before(&'a [u64]),
     Never,
+}
+
+impl Renewal<'_> {
+    /// The number of the first reference from this one on before which the limit begins anew, but not of the very first.
+    fn next(self, from: u64) -> u64 {
+        match self {
+            Renewal::References(every) => from.max(1).next_multiple_of(every),
+            Renewal::Before(numbers) => {
+                let place = numbers.partition_point(|&number| number < from.max(1));
+                numbers.get(place).copied().unwrap_or(u64::MAX)
+            }
+            Renewal::Never => u64::MAX,
+        }
+    }
 }
 
 /// A trace, and the tiers that it runs on.
@@ -37,12 +52,33 @@ pub(crate) struct TierReplay<'a> {
 pub(crate) trait Watching: Movements + Sized {
     /// A reference is over.
     fn served<P: TierPolicy>(tiers: &mut Tiers<Self>, served: Served, policy: &P);
+
+    /// References until the end of the present window, at which the replay is looked at.
+    fn next_end(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// A window ends.
+    fn window_ends(tiers: &mut Tiers<Self>) {
+        let _ = tiers;
+    }
 }
 
 impl Watching for Counter {
     #[inline]
     fn served<P: TierPolicy>(tiers: &mut Tiers<Self>, served: Served, _: &P) {
         tiers.movements().served(served);
+    }
+
+    fn next_end(&self) -> u64 {
+        self.windows.as_ref().map_or(u64::MAX, Windows::next_end)
+    }
+
+    fn window_ends(tiers: &mut Tiers<Self>) {
+        if let Some(mut windows) = tiers.movements().windows.take() {
+            windows.end(tiers);
+            tiers.movements().windows = Some(windows);
+        }
     }
 }
 
@@ -63,28 +99,28 @@ impl TierReplay<'_> {
         chunk_done: ChunkDone<P>,
     ) -> Result<Tiers<W>, SimError> {
         let mut tiers = Tiers::new(self.sizes, watching);
-        let (mut position, mut starts) = (0u64, &[][..]);
-        let mut until_renewal = u64::MAX;
-        match self.renewal {
-            Renewal::References(every) => until_renewal = every,
-            Renewal::Before(numbers) => starts = numbers,
-            Renewal::Never => {}
-        }
+        let mut position = 0;
+        let mut next_end = tiers.movements().next_end();
+        let mut next_renewal = self.renewal.next(0);
         let mut chunks = self.view.chunks(CHUNK_RECORDS, 0);
         while let Some(chunk) = chunks.next()? {
-            for &record in chunk.records {
-                if starts.first() == Some(&position) {
-                    starts = &starts[1..];
+            let mut left = chunk.records;
+            while !left.is_empty() {
+                if position == next_renewal {
                     tiers.renew_limit();
+                    next_renewal = self.renewal.next(position + 1);
                 }
-                position += 1;
-                let served = tiers.reference(&mut policy, PageId(record.page()), first_op(record));
-                W::served(&mut tiers, served, &policy);
-                until_renewal -= 1;
-                if until_renewal == 0 {
-                    let Renewal::References(every) = self.renewal else { continue };
-                    until_renewal = every;
-                    tiers.renew_limit();
+                let due = (next_end.min(next_renewal) - position).min(left.len() as u64);
+                let (records, after) = left.split_at(due as usize);
+                for &record in records {
+                    let page = PageId(record.page());
+                    let served = tiers.reference(&mut policy, page, first_op(record));
+                    W::served(&mut tiers, served, &policy);
+                }
+                (left, position) = (after, position + due);
+                if position == next_end {
+                    W::window_ends(&mut tiers);
+                    next_end = tiers.movements().next_end();
                 }
             }
             chunk_done(&mut policy, self.progress, chunk.records.len())?;
@@ -150,11 +186,7 @@ impl<'a, W: Watching> PageVisitor<'a, W> {
         policy.build(Size { frames, pages }, self)
     }
 
-    fn with<P: PagePolicy, T: Telling<P>>(
-        self,
-        policy: P,
-        telling: T,
-    ) -> Result<Tiers<W>, SimError> {
+    fn with<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Result<Tiers<W>, SimError> {
         let PageVisitor { replay, keeping, watching } = self;
         let TierSizes { fast_frames, pages, .. } = replay.sizes;
         let by_address = replay.view.places_by_address().filter(|_| P::PAGE_NUMBERS_MATTER);
@@ -163,20 +195,18 @@ impl<'a, W: Watching> PageVisitor<'a, W> {
         for (page, &number) in by_address.iter().enumerate() {
             back[number as usize] = page as u32;
         }
-        let period = policy.period().map_or(u64::MAX, std::num::NonZeroU64::get);
         let keeps_bits = matches!(keeping.sight, Sight::Bits(_));
         let tier = PageTier {
+            periods: policy.period().map(|period| Countdown::new(period.get())),
+            looks: match keeping.sight {
+                Sight::All => None,
+                Sight::Sample(every) | Sight::Bits(every) => Some(Countdown::new(every)),
+            },
             memory: Memory::new(fast_frames.min(pages).max(1), pages, policy),
-            telling,
+            told,
             sight: keeping.sight,
             rule: promotion::Memory::new(keeping.rule, fast_frames, pages, keeping.keys),
             numbers: Numbers { by_address, back: &back },
-            period,
-            left_in_period: period,
-            until_seen: match keeping.sight {
-                Sight::All => u64::MAX,
-                Sight::Sample(every) | Sight::Bits(every) => every,
-            },
             bits: vec![0; if keeps_bits { pages as usize } else { 0 }],
             touched: Vec::new(),
         };
@@ -190,7 +220,7 @@ impl<W: Watching> Visitor for PageVisitor<'_, W> {
     type Output = Result<Tiers<W>, SimError>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
-        self.with(policy, ByBit)
+        self.with(policy, ByExactBits)
     }
 
     fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
@@ -198,7 +228,8 @@ impl<W: Watching> Visitor for PageVisitor<'_, W> {
     }
 
     fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
-        let next_use = self.keeping.next_use.expect("the future is computed for offline policies");
-        self.with(policy, ByFuture(next_use.iter()))
+        let mut told = ByFuture::default();
+        Told::<P>::enter(&mut told, None, self.keeping.next_use);
+        self.with(policy, told)
     }
 }

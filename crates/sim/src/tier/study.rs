@@ -13,10 +13,14 @@ use rustc_hash::FxHashMap;
 
 use super::bound::{MOST_REFERENCES, bound};
 use super::counts::Counter;
+use super::course::{TierCourse, Windows};
 use super::prepared::{AtSize, read_sizes};
 use super::price::{TierPrices, rounded};
 use super::replay::{Keeping, PageVisitor, Renewal, TierReplay};
-use super::{Contender, MigrationLimit, PromotionRule, Sight, TierExperiment, TierMemory, TierRow};
+use super::{
+    Contender, MigrationLimit, PromotionRule, Sight, TierExperiment, TierMemory, TierResult,
+    TierRow,
+};
 use crate::contestant::{BOUND_KIND, kind_word};
 use crate::pricing::{Pricing, policy_ratio};
 use crate::study::{Study, check_given};
@@ -242,7 +246,8 @@ impl<'a> TierStudy<'a> {
             most_promotions,
         };
         let replay = TierReplay { view: view.pages(), sizes, renewal, progress };
-        let counter = Counter::new(pages, self.experiment.ping_pong);
+        let mut counter = Counter::new(pages, self.experiment.ping_pong);
+        counter.windows = Some(Windows::new(at.groups(), view.pages().references()));
         match (&self.policies[cell.policy], &cell.page_policy, cell.promotion) {
             (Contender::Page(policy), Some(resolved), Some(promotion)) => {
                 let (_, rule) = self.experiment.promotions[promotion];
@@ -284,7 +289,7 @@ impl Study for TierStudy<'_> {
     /// By page size.
     type Prepared = Vec<AtSize>;
     type Cell = TierCell;
-    type Finished = TierRow;
+    type Finished = TierResult;
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Vec<AtSize>, SimError> {
         let sizes = read_sizes(input, &self.experiment.page_sizes_bytes, progress)?;
@@ -368,16 +373,20 @@ impl Study for TierStudy<'_> {
         sizes: &Vec<AtSize>,
         task: &[&TierCell],
         progress: &Progress,
-    ) -> Result<Vec<TierRow>, SimError> {
+    ) -> Result<Vec<TierResult>, SimError> {
         let at = &sizes[task[0].size];
         if matches!(self.policies[task[0].policy], Contender::Bound) {
-            return task.iter().map(|cell| self.bound_row(at, cell, progress)).collect();
+            let result = |row| TierResult { row, course: TierCourse::default() };
+            let row = |cell: &&TierCell| self.bound_row(at, cell, progress).map(result);
+            return task.iter().map(row).collect();
         }
         let mut tiers = self.replay(at, task[0], progress)?;
         let peak = tiers.slow_pages_peak();
         let counter = tiers.movements();
         counter.counts.slow_pages_peak = peak;
-        Ok(task.iter().map(|cell| self.row(at, cell, counter)).collect())
+        let course = counter.windows.take().map(Windows::into_course).unwrap_or_default();
+        let result = |row: TierRow| TierResult { row, course: course.clone() };
+        Ok(task.iter().map(|cell| result(self.row(at, cell, counter))).collect())
     }
 }
 

@@ -8,10 +8,14 @@ use clockhand_policy::catalog::PolicySpec;
 use clockhand_policy::tier::catalog::TierSpec;
 use clockhand_policy::tier::{Placement, TierSizes, Tiers, fixed::Fixed};
 use clockhand_trace::{Op, PageView};
+use clockhand_twins::{
+    self as twins, TierKeeper, TierPromotion, TierSight, TierTwin, TppRule, static_pages,
+};
 use num_rational::BigRational;
 use serde_json::{Value, json};
 
-use super::steps::{Noted, reference, view_of};
+use super::steps::{Noted, keys_of, reference, view_of};
+use super::twin::{action, twin_op, twin_prices, twin_rules};
 use crate::Progress;
 use crate::next_use::next_use;
 use crate::tier::bound::bound;
@@ -99,13 +103,71 @@ fn replayed(golden: &Value, view: &PageView, prices: &TierPrices) -> Tiers<Noted
     }
     let resolved = PolicySpec::parse(&policy).expect("a policy");
     let resolved = resolved.resolve(sizes.fast_frames, Ratio::whole(5)).expect("the defaults fit");
-    // One stream: pages are their own keys.
-    let place = |page: u32| view.places_by_address().map_or(page, |places| places[page as usize]);
-    let key = |page: u32| view.page_keys()[place(page) as usize].1;
-    let keys: Vec<u64> = (0..view.footprint_pages()).map(key).collect();
+    let keys = keys_of(view);
     let next = next_use(view.records(), view.footprint_pages());
     let keeping = Keeping { sight, rule, keys: &keys, next_use: Some(&next) };
     PageVisitor { replay, keeping, watching: noted }.run(&resolved).expect("a replay")
+}
+
+/// The slow twin of a golden vector's policy, with its options.
+fn twin_of(
+    golden: &Value,
+    sizes: &TierSizes,
+    trace: &[(u64, twins::Op)],
+    tiers: &MemoryTiers,
+) -> TierTwin {
+    let params = &golden["params"];
+    let own = |name: &str, default: u64| params["params"][name].as_u64().unwrap_or(default);
+    let frames = sizes.fast_frames as usize;
+    let share = |name: &str, default: &str| {
+        let text = params["params"][name].as_str().unwrap_or(default);
+        let (numerator, denominator) = text.split_once('/').expect("a fraction");
+        frames * numerator.parse::<usize>().unwrap() / denominator.parse::<usize>().unwrap()
+    };
+    let keeper = match params["policy"].as_str().expect("a policy") {
+        "clock_dwf" => TierKeeper::ClockDwf(own("expiration", 1), true),
+        "tpp" => {
+            let low = share("low_share", "1/50").max(1);
+            let high = share("high_share", "1/25").max(low);
+            let (period, pages) = (own("scan_period", 1000), own("scan_pages", 64) as usize);
+            TierKeeper::Tpp(period, pages, TppRule::Active, (low, high))
+        }
+        "memtis" => {
+            let (sample, adapt) = (own("sample", 7), own("adapt", 500));
+            TierKeeper::Memtis(sample, adapt, own("cool", 10_000), own("migrate", 1000))
+        }
+        "hemem" => {
+            let hot = (own("read_hot", 8), own("write_hot", 4));
+            let (sample, cool) = (own("sample", 7), own("cool", 18));
+            TierKeeper::Hemem(sample, hot.0, hot.1, cool, own("migrate", 1000))
+        }
+        "static" => TierKeeper::Static(static_pages(trace, frames, &twin_prices(tiers))),
+        page => {
+            let policy = ["lru", "clock", "fifo"].into_iter().find(|name| *name == page);
+            let sight = match params["see"].as_array().map(|see| (see[0].as_str(), number(&see[1])))
+            {
+                None => TierSight::All,
+                Some((Some("sample"), every)) => TierSight::Sample(every),
+                Some((_, every)) => TierSight::Bits(every),
+            };
+            let rule = params["promote"].as_str().unwrap_or("first-touch");
+            let rule = match PromotionRule::parse(rule).expect("a rule") {
+                PromotionRule::Never => TierPromotion::Never,
+                PromotionRule::FirstTouch => TierPromotion::FirstTouch,
+                PromotionRule::Write => TierPromotion::Write,
+                PromotionRule::KTouch { touches, within } => {
+                    TierPromotion::KTouch(touches as usize, within)
+                }
+                PromotionRule::Threshold { least, halve_every } => {
+                    TierPromotion::Threshold(least.into(), halve_every)
+                }
+                PromotionRule::TinyLfu => TierPromotion::TinyLfu,
+            };
+            TierKeeper::Page(policy.expect("a twin of a page policy"), vec![], sight, rule)
+        }
+    };
+    let every = params["limit"].as_array().map_or(0, |limit| number(&limit[1]));
+    TierTwin::new(twin_rules(sizes, every), keeper, trace)
 }
 
 /// The state as the golden step has it: the list of a page policy has bits only where the step's entries are rows.
@@ -196,6 +258,9 @@ fn every_golden_vector_is_met_step_by_step() {
         let tiers = MemoryTiers::named_or_file(golden["tiers"].as_str().unwrap()).unwrap();
         let prices = TierPrices::new(&tiers, &storage, number(&golden["page_bytes"]));
         let mut replayed = replayed(&golden, &view, &prices);
+        let twin_trace: Vec<_> = trace.iter().map(|&(page, op)| (page, twin_op(op))).collect();
+        let (sizes, ..) = options(&golden, view.footprint_pages());
+        let mut twin = twin_of(&golden, &sizes, &twin_trace, &tiers);
         let steps = golden["steps"].as_array().expect("steps");
         assert_eq!(replayed.movements().steps.len(), steps.len(), "{file}");
         for (position, step) in steps.iter().enumerate() {
@@ -203,13 +268,20 @@ fn every_golden_vector_is_met_step_by_step() {
             let ours = replayed.movements().steps[position].clone();
             assert_eq!(Value::from(ours.actions), step["actions"], "actions at {at}");
             assert_eq!(ours.served, step["served"], "served at {at}");
+            let (page, op) = twin_trace[position];
+            let actions: Vec<Value> =
+                twin.reference(page, op, 0).iter().filter_map(action).collect();
+            assert_eq!(Value::from(actions), step["actions"], "the twin's actions at {at}");
+            let slow: Vec<_> =
+                twin.slow().iter().map(|&(page, bit)| (page, u8::from(bit))).collect();
+            assert_eq!(json!(slow), step["state"]["slow_from_hand"], "the twin's at {at}");
+            assert_eq!(json!(twin.shadows()), step["state"]["shadows"], "the twin's at {at}");
             same_state(&ours.state, &step["state"], &at);
         }
         let mut expected = golden["result"].clone();
         let offline = expected.as_object_mut().expect("an object").remove("offline_ns");
         assert_eq!(result(&golden, replayed, &prices), expected, "result of {file}");
         if let Some(offline) = offline {
-            let (sizes, ..) = options(&golden, view.footprint_pages());
             let next = next_use(view.records(), view.footprint_pages());
             let progress = Progress::default();
             let (frames, shadows) = (sizes.fast_frames, sizes.keeps_shadows);

@@ -1,5 +1,6 @@
-//! The specification's golden vectors, and what must hold of every policy.
+//! The specification's golden vectors, the slow twin, and what must hold of every policy.
 
 mod golden;
 mod holds;
 mod steps;
+mod twin;

@@ -25,6 +25,13 @@ pub(super) fn view_of(trace: &[(u64, Op)]) -> PageView {
     builder.finish().expect("there is a reference")
 }
 
+/// The pages' own numbers, by which a sketch knows them: there is one stream.
+pub(super) fn keys_of(view: &PageView) -> Vec<u64> {
+    let place = |page: u32| view.places_by_address().map_or(page, |places| places[page as usize]);
+    let key = |page: u32| view.page_keys()[place(page) as usize].1;
+    (0..view.footprint_pages()).map(key).collect()
+}
+
 /// One step: where it was served, its actions, the state after it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Step {
@@ -44,15 +51,11 @@ pub(super) struct Noted {
 
 impl Noted {
     pub(super) fn new(view: &PageView, ping_pong: u64) -> Self {
-        let number = |page: u32| {
-            let place = view.places_by_address().map_or(page, |places| places[page as usize]);
-            view.page_keys()[place as usize].1
-        };
         Noted {
             counter: Counter::new(view.footprint_pages(), ping_pong),
             steps: Vec::new(),
             actions: Vec::new(),
-            numbers: (0..view.footprint_pages()).map(number).collect(),
+            numbers: keys_of(view),
         }
     }
 

@@ -19,7 +19,13 @@ pub(super) const FLAGS: u32 = (1 << FLAG_BITS) - 1;
 impl Record {
     #[inline]
     pub(super) fn first(page: u32, op: Op) -> Self {
-        Self(page << FLAG_BITS | if op == Op::Write { FIRST_IS_WRITE } else { 0 })
+        Self::single(page, op == Op::Write)
+    }
+
+    /// One reference to a page: for callers that tell of references that no view holds.
+    #[inline]
+    pub fn single(page: u32, is_write: bool) -> Self {
+        Self(page << FLAG_BITS | if is_write { FIRST_IS_WRITE } else { 0 })
     }
 
     /// The record of these bits.
