@@ -224,6 +224,7 @@ NO_POLICIES = {
     "command/overwriting.py": "the same, of any option",
     "serving/metrics.py": "an address and its port",
     "studies/programs/memory_group.py": "the kernel's list of groups",
+    "studies/tier/findings.py": "the values of two tiers",
     "studies/translate/charts.py": "the geometry of a TLB",
 }
 """Modules that take texts apart at a colon, and what these texts are; those of policies are taken

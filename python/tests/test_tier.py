@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 import clockhand
-from clockhand.studies.tier.findings import replaceable
+from clockhand.studies.tier.course import at_middle, course_records
+from clockhand.studies.tier.findings import findings, replaceable, with_lines
+from clockhand.studies.tier.price import pays_from, priced
 from clockhand.studies.tier.run import TIER_SCHEMA
 from conftest import Clockhand, assert_one_sentence
 
@@ -73,9 +76,123 @@ def test_a_captured_trace_gets_findings_figures_and_a_report(
 def test_the_memory_that_slow_memory_replaces_is_found() -> None:
     trace = trace_of(["R1", "R2", "R1", "R2", "R3", "R1"] * 50)
     run = clockhand.tier(trace, fast_frames="0,1,2,3", policies="lru", promote="never")
-    table = replaceable(run.rows)
+    table = replaceable(with_lines(run.rows))
     assert table.height == 3
     assert table["fast_memory_share"].to_list()[0] == 1.0
+
+
+class Newest:
+    """Last in, first out: the page that came last leaves."""
+
+    def __init__(self) -> None:
+        self.stack: list[int] = []
+
+    def choose_victim(self, frames: object) -> int:
+        return self.stack.pop()
+
+    def loaded(self, frame: int, page: int, is_write: bool, frames: object) -> None:
+        self.stack.append(frame)
+
+    def dropped(self, frame: int, frames: object) -> None:
+        self.stack.remove(frame)
+
+
+def test_a_policy_of_ones_own_decides_who_lives_in_fast_memory() -> None:
+    trace = trace_of(["R1", "R2", "R3", "R1", "W3", "R2", "R3"])
+    run = clockhand.tier(trace, fast_frames=2, policies=[Newest])
+    (row,) = run.rows.to_dicts()
+    # 3 takes the place of 2, 2 that of 3, and 3 that of 2 again; 1 stays.
+    assert (row["promotions"], row["demotions"], row["fast_hits"]) == (3, 3, 1)
+    assert row["fast_writes"] == 1
+
+
+def independent(probabilities: list[float], references: int) -> clockhand.Trace:
+    random = np.random.default_rng(9)
+    pages = random.choice(len(probabilities), size=references, p=probabilities)
+    reads = np.zeros(references, dtype=bool)
+    return clockhand.Trace.from_arrays(reads, pages.astype(np.uint64) * 4096, name="independent")
+
+
+def test_nothing_beats_the_most_probable_pages_where_references_are_independent() -> None:
+    weights = [1 / rank for rank in range(1, 25)]
+    probabilities = [weight / sum(weights) for weight in weights]
+    references, frames = 20_000, 6
+    trace = independent(probabilities, references)
+    best = sum(probabilities[:frames])
+    noise = 4 * (best * (1 - best) / references) ** 0.5
+    catalog = clockhand.policies().filter(pl.col("kind").str.ends_with("-driven"))["name"]
+    names = [name for name in catalog if not name.startswith("linux")]
+    tiered = ["clock-dwf", "tpp:scan_period=20,scan_pages=4", "memtis", "hemem"]
+    runs = [
+        clockhand.tier(trace, fast_frames=frames, policies=[*names, *tiered], promote=rule, see=see)
+        for rule, see in (("first-touch", "all"), ("threshold:4:500", "sample:3"))
+    ]
+    shares = pl.concat([run.rows for run in runs])["fast_share"]
+    assert shares.max() <= best + noise
+    still = clockhand.tier(trace, fast_frames=frames, policies="static").rows["fast_share"][0]
+    assert abs(still - best) <= noise
+
+
+def test_what_happens_over_time_adds_up_to_the_row() -> None:
+    probabilities = [1 / 40] * 20 + [1 / 120] * 60
+    trace = independent(probabilities, 3000)
+    tpp = "tpp:scan_period=20,rule=first"
+    run = clockhand.tier(trace, fast="10%,40%", policies=["lru", tpp, "static", "bound"])
+    for row, course in zip(run.rows.to_dicts(), run.courses.to_dicts(), strict=True):
+        if row["policy"] == "bound":
+            assert not any(course.values())
+            continue
+        assert course["course_references"][-1] == row["references"]
+        for column in ("fast_hits", "promotions", "demotions"):
+            assert sum(course[f"course_{column}"]) == row[column]
+        groups = len(course["course_group_pages"])
+        assert sum(course["course_group_pages"]) == row["footprint_pages"]
+        for start in range(0, len(course["course_fast_pages"]), groups):
+            here = course["course_fast_pages"][start : start + groups]
+            if here[0] is None:  # A look at all pages would take longer than a window.
+                continue
+            assert sum(here) <= row["fast_frames"]
+            assert all(
+                fast <= pages
+                for fast, pages in zip(here, course["course_group_pages"], strict=True)
+            )
+
+
+def test_who_lives_where_is_told_by_how_often_pages_are_referenced() -> None:
+    trace = trace_of(["R1", "R2", "R3", "R4", "R3", "R3", "R4", "R3"] * 12)
+    run = clockhand.tier(trace, fast_frames=1, policies="static")
+    cells = at_middle(with_lines(pl.concat([run.rows, run.courses], how="horizontal")))
+    last = [r for r in course_records(cells) if "lives" in r and r["until"] == 96]
+    assert [record["fast"] for record in last] == [1, 0, 0, 0]
+
+
+def test_other_prices_of_slow_memory_need_no_other_run() -> None:
+    grid = {"fast": "20%", "policies": "lru,memtis,static", "promote": "never,first-touch"}
+    run = clockhand.tier(GZIP, tiers="pcm", **grid)
+    other = clockhand.tier(GZIP, tiers="pcm:slow_read_ns=200,slow_write_ns=400", **grid)
+    doubled = clockhand.tier(GZIP, tiers="pcm:slow_read_ns=350,slow_write_ns=750", **grid)
+    for before, after in zip(other.rows.to_dicts(), doubled.rows.to_dicts(), strict=True):
+        one, same = priced(before), priced(after)
+        assert one is not None and same is not None
+        assert one.mean_ns(one.ratio) == pytest.approx(before["mean_ns"])
+        # Both latencies are twice as far above those of fast memory.
+        assert one.mean_ns(same.ratio) == pytest.approx(after["mean_ns"])
+    ratio = pays_from(with_lines(run.rows))
+    assert ratio is not None and ratio > 1
+
+
+def test_findings_say_how_much_memory_can_go_and_whether_moving_pays() -> None:
+    trace = trace_of((["R1", "R2", "R3", "R4"] * 25 + ["R5", "R6", "R7", "R8"] * 5000) * 2)
+    run = clockhand.tier(
+        trace, fast_frames="4,6,8", policies="lru,tpp", promote="never,first-touch",
+        tiers="cxl:migrate_ns=0",
+    )  # fmt: skip
+    said = findings(run.rows, run.facts)
+    assert said[0] == (
+        "On golden slow memory can replace 50 % of the footprint at a slowdown of 1 % "
+        "(lru, first-touch), 50 % at 5 % (lru, first-touch) and 50 % at 10 % (lru, first-touch)."
+    )
+    assert said[2].startswith("Migration pays at 2 of the 3 sizes")
 
 
 @pytest.mark.parametrize(
@@ -95,6 +212,26 @@ def test_the_memory_that_slow_memory_replaces_is_found() -> None:
         (["--fast", "10%", "--promote", "k-touch:0"], "whole number from 1"),
         (["--fast", "10%", "--policy", "tpp:low_share=2"], "low_share=2"),
         (["--fast", "10%", "--tiers", "cxl:slow_speed=3"], "there is no option slow_speed"),
+        (["--fast", "10%", "--tiers", "cxl:slow_read_ns=fast"], "slow_read_ns"),
+        (["--fast", "10%", "--promote", "k-touch:2:x"], "whole number from 0"),
+        (["--fast", "10%", "--promote", "threshold:0"], "whole number from 1"),
+        (["--fast", "10%", "--promote", "threshold:2:0"], "whole number from 1"),
+        (["--fast", "10%", "--see", "sample:0"], "not what a policy can see"),
+        (["--fast", "10%", "--placement", "interleave:0:0"], "at least 1"),
+        (["--fast", "10%", "--migrate-limit", "5/0r"], "is no limit"),
+        (["--fast", "10%", "--policy", "tpp:scan_period=0"], "scan_period=0"),
+        (["--fast", "10%", "--policy", "tpp:scan_pages=0"], "scan_pages=0"),
+        (["--fast", "10%", "--policy", "memtis:sample=0"], "sample=0"),
+        (["--fast", "10%", "--policy", "memtis:adapt=0"], "adapt=0"),
+        (["--fast", "10%", "--policy", "memtis:cool=0"], "cool=0"),
+        (["--fast", "10%", "--policy", "hemem:migrate=0"], "migrate=0"),
+        (["--fast", "10%", "--policy", "tpp:high_share=-1"], "high_share=-1"),
+        (["--fast", "10%", "--policy", "tpp", "--see", "bits:9"], "--promote and --see are"),
+        (
+            ["--fast", "10%", "--policy", "clock-dwf,bound", "--placement", "slow"],
+            "--placement has",
+        ),
+        (["--fast", "10%", "--policy", "hemem", "--placement", "make-room"], "make-room is for"),
         (["--fast", "10%", "--fast-frames", "3"], "give one of them"),
         ([], "no size of the fast tier"),
     ],

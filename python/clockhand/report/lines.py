@@ -57,16 +57,19 @@ class SizeAxis:
         title: What stands below it.
         sizes: The sizes, ascending.
         label: The Vega expression of a tick's label.
+        is_linear: Whether equal distances are equal steps, however the sizes are spread.
     """
 
     field: str
     title: str
     sizes: Sequence[float]
     label: str = "format(datum.value, ',')"
+    is_linear: bool = False
 
     def channel(self) -> Spec:
         """Return it as Vega-Lite's channel."""
-        scale: Spec = {"type": "log", "base": 2} if is_spread(self.sizes) else {"type": "linear"}
+        is_logarithmic = not self.is_linear and is_spread(self.sizes)
+        scale: Spec = {"type": "log", "base": 2} if is_logarithmic else {"type": "linear"}
         scale |= {"nice": False, "domain": [self.sizes[0], self.sizes[-1]], "padding": 14}
         axis: Spec = {
             "labelExpr": self.label,

@@ -1,22 +1,31 @@
 """The figures of two tiers, as Vega-Lite charts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from clockhand.report.appearance import Mark
-from clockhand.report.bars import bars_chart
-from clockhand.report.canvas import Canvas, Spec
+from clockhand.report.canvas import Canvas
 from clockhand.report.lines import Compared, Record, SizeAxis, exact_tooltip, lines_chart
+from clockhand.report.measures import caption, measure_chart
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
-from clockhand.report.series import first_spellings
-from clockhand.studies.tier.findings import BOUND, has_several_rules, line
+from clockhand.report.sections import Drawing
+from clockhand.studies.tier.findings import BOUND
 
 MEAN = Measure(
     "mean-time", "mean_ns", "Time of a reference (ns)",
     "Accesses, migrations, overhead and storage, per reference; lower is better.", Kind.NUMBER,
+)  # fmt: skip
+MOVED = Measure(
+    "access-and-migration-time", "moved_ns", "Accesses and migrations of a reference (ns)",
+    "What the bound is of: no schedule takes less, even if it knows the future; static is the best "
+    "placement that never changes.", Kind.NUMBER,
+)  # fmt: skip
+ACCESS = Measure(
+    "access-time", "mean_access_ns", "Access time (ns)",
+    "Accesses alone, per reference, whatever the migrations before them took.", Kind.NUMBER,
 )  # fmt: skip
 FAST_SHARE = Measure(
     "fast-share", "fast_share", "References that found their page in fast memory",
@@ -26,38 +35,38 @@ PROMOTIONS = Measure(
     "promotions", "promotions_each", "Promotions per 1000 references",
     "Pages that moved from slow to fast memory.", Kind.NUMBER,
 )  # fmt: skip
-MEASURES = (MEAN, FAST_SHARE, PROMOTIONS)
+MEASURES = (MEAN, MOVED, ACCESS, FAST_SHARE, PROMOTIONS)
+
+PRICED_ACCESS = Measure(
+    "access-over-price", "priced_access_ns", "Access time against the price of slow memory (ns)",
+    "Accesses alone", Kind.NUMBER,
+)  # fmt: skip
+PRICED_MEAN = Measure(
+    "mean-over-price", "priced_mean_ns", "Time of a reference against that price (ns)",
+    "Migrations, overhead and storage included, which do not change", Kind.NUMBER,
+)  # fmt: skip
 
 TOOLTIP = (("policy", "Policy", None), ("fast_frames", "Fast pages", ","))
 
 
 def cell_records(rows: pl.DataFrame) -> list[Record]:
-    """Return the values that figures show, a record per cell of one group."""
-    several = has_several_rules(rows)
-    cells = rows.drop_nulls("mean_ns").sort("fast_frames", maintain_order=True).to_dicts()
-    spelled = first_spellings(
-        (
-            line(row, several),
-            (row["fast_frames"],),
-            (row["policy_resolved"], row["promote_resolved"]),
-        )
-        for row in cells
-    )
+    """Return the values that figures show, a record per cell of one group with its lines."""
     records: dict[tuple[str, int], Record] = {}
-    for row in cells:
-        name = spelled[line(row, several)]
-        promotions = row["promotions"]
+    for row in rows.drop_nulls("mean_ns").sort("fast_frames", maintain_order=True).to_dicts():
+        promotions, references = row["promotions"], row["references"]
+        times = (row["access_ns"], row["migration_ns"])
+        is_bound = row["policy"] == BOUND
         records.setdefault(
-            (name, row["fast_frames"]),
+            (row["line"], row["fast_frames"]),
             {
-                "policy": name,
+                "policy": row["line"],
                 "fast_frames": row["fast_frames"],
                 "share": row["fast_memory_share"],
                 "mean_ns": row["mean_ns"],
+                "moved_ns": row["mean_ns"] if is_bound else sum(times) / references,
+                "mean_access_ns": row["mean_access_ns"],
                 "fast_share": row["fast_share"],
-                "promotions_each": (
-                    None if promotions is None else 1000 * promotions / row["references"]
-                ),
+                "promotions_each": (None if promotions is None else 1000 * promotions / references),
             },
         )
     return list(records.values())
@@ -83,21 +92,49 @@ def compared_of(
     )
 
 
-def measured_chart(compared: Compared, measure: Measure, canvas: Canvas) -> Spec:
-    """Draw a measure over sizes of fast memory, a line per policy that has it."""
-    having = [record for record in compared.records if record[measure.field] is not None]
+def cells_of(records: Sequence[Record]) -> list[Record]:
+    """Return those of a section's records that are of cells."""
+    return [record for record in records if "fast_frames" in record]
+
+
+def drawings(compared: Compared, canvas: Canvas) -> Iterator[Drawing]:
+    """Draw each measure over sizes of fast memory, a line per policy that has it."""
+    for measure in MEASURES:
+        shown = _having(compared, measure, TOOLTIP)
+        chart = measure_chart(shown, measure, canvas)
+        yield Drawing(measure.key, measure.title, caption(shown, measure), chart)
+
+
+def price_drawings(
+    records: Sequence[Record], note: str, compared: Compared, canvas: Canvas
+) -> Iterator[Drawing]:
+    """Draw times over the price of slow memory, a line per policy; ``note`` says at which size."""
+    ratios = sorted({record["ratio"] for record in records})
+    if not ratios:
+        return
+    axis = SizeAxis("ratio", "A slow access, in fast ones", ratios, "format(datum.value, '~r')")
+    for measure in (PRICED_ACCESS, PRICED_MEAN):
+        tooltip = (("policy", "Policy", None), ("ratio", "A slow access, in fast ones", "~r"))
+        shown = _having(replace(compared, records=records, sizes=axis), measure, tooltip)
+        chart = lines_chart(shown, measure, canvas)
+        yield Drawing(measure.key, measure.title, f"{measure.note}, {note}.", chart)
+
+
+def _having(
+    compared: Compared, measure: Measure, tooltip: Sequence[tuple[str, str, str | None]]
+) -> Compared:
+    """Return what is compared by the records that have a measure."""
+    having = [record for record in compared.records if record.get(measure.field) is not None]
     names = {record["policy"] for record in having}
-    shown = replace(
+    return replace(
         compared,
         records=having,
         where=f"isValid(datum.{measure.field})",
         looks=[look for look in compared.looks if look.policy in names],
         focus=[name for name in compared.focus if name in names],
         anchors=tuple(name for name in compared.anchors if name in names),
-        tooltip=[*TOOLTIP, exact_tooltip(measure)],
+        tooltip=[*tooltip, exact_tooltip(measure)],
     )
-    draw = lines_chart if len(compared.sizes.sizes) > 1 else bars_chart
-    return draw(shown, measure, canvas)
 
 
 def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:

@@ -5,19 +5,17 @@ from typing import Any
 
 import polars as pl
 
+from clockhand.report.series import first_spellings
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.phrases import all_of
 from clockhand.study.sizes import bytes_text
 
 BOUND = "bound"
 SLOWDOWNS = (0.01, 0.05, 0.10)
 """How much slower than with fast memory alone a program may become."""
 
-
-def cannot_run(rows: pl.DataFrame) -> set[str]:
-    """Return the lines of rows whose policies know the future."""
-    several = has_several_rules(rows)
-    knowing = rows.filter(pl.col("kind").is_in(["offline", "bound"]))
-    return {line(row, several) for row in knowing.to_dicts()}
+NAMES = ("line",)
+"""What tells rows of one group and size apart, as :func:`with_lines` names them."""
 
 
 def groups(rows: pl.DataFrame) -> list[pl.DataFrame]:
@@ -38,59 +36,86 @@ def group_label(rows: pl.DataFrame, group: pl.DataFrame, facts: Facts | None) ->
     return label
 
 
-def line(row: Mapping[str, Any], several_rules: bool) -> str:
-    """Return what a row is called in figures: its policy, and the rule of promotion if several."""
-    policy = printable(str(row["policy"]))
-    return f"{policy}, {row['promote']}" if several_rules and row["promote"] else policy
+def with_lines(group: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of a group with the column ``line``: what figures and sentences call each.
+
+    It is the policy, and the rule of promotion where there are several; of two spellings that mean
+    the same the first counts.
+    """
+    several = group["promote"].drop_nulls().n_unique() > 1
+    rows = group.to_dicts()
+
+    def spelled(row: Mapping[str, Any]) -> str:
+        policy = printable(str(row["policy"]))
+        return f"{policy}, {row['promote']}" if several and row["promote"] else policy
+
+    names = first_spellings(
+        (spelled(row), (row["fast_frames"],), (row["policy_resolved"], row["promote_resolved"]))
+        for row in rows
+    )
+    lines = [names[spelled(row)] for row in rows]
+    return group.with_columns(pl.Series("line", lines, pl.String))
 
 
-def has_several_rules(rows: pl.DataFrame) -> bool:
-    """Tell whether rows differ in the rule of promotion."""
-    return rows["promote"].drop_nulls().n_unique() > 1
+def offline_lines(rows: pl.DataFrame) -> set[str]:
+    """Return the lines of rows whose policies know the future."""
+    return set(rows.filter(pl.col("kind").is_in(["offline", "bound"]))["line"])
+
+
+def latencies(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return every value of the tiers of a row, by its name."""
+    options = row["tiers_resolved"].rpartition(":")[2].split(",")
+    return {name: float(text) for name, _, text in (pair.partition("=") for pair in options)}
+
+
+def alone_ns(row: Mapping[str, Any], tier: str) -> float:
+    """Return the mean access time of a row's references in one of the tiers alone."""
+    values = latencies(row)
+    reads, writes = row["read_references"], row["write_references"]
+    times = values[f"{tier}_read_ns"] * reads + values[f"{tier}_write_ns"] * writes
+    return float(times / row["references"])
 
 
 def fast_alone_ns(group: pl.DataFrame) -> float | None:
-    """Return the mean access time with fast memory alone: of a row that slow memory served not."""
-    served = group.filter((pl.col("slow_reads") + pl.col("slow_writes")) == 0)
-    return None if served.is_empty() else float(served["mean_access_ns"][0])
+    """Return the mean access time with fast memory alone; none without a row that counts."""
+    counted = group.filter(pl.col("fast_reads").is_not_null() & (pl.col("references") > 0))
+    return None if counted.is_empty() else alone_ns(counted.row(0, named=True), "fast")
 
 
 def findings(rows: pl.DataFrame, facts: Facts | None) -> list[str]:
     """Return how much fast memory can go, which policy, and whether migration pays."""
     sentences = []
-    for group in groups(rows):
+    for group in map(with_lines, groups(rows)):
         where = group_label(rows, group, facts)
-        several = has_several_rules(group)
         sizes = group.partition_by("fast_frames", maintain_order=True)
         if len(sizes) > 1:
-            sentences += _replaced(group, where) + _over_sizes(sizes, where, several)
+            sentences += _replaced(group, where) + _over_sizes(sizes, where)
         else:
-            sentences += _at_size(sizes[0], where, several)
+            sentences += _at_size(sizes[0], where)
     return sentences
 
 
 def _replaced(group: pl.DataFrame, where: str) -> list[str]:
-    """Say from which size on a policy that can run is near fast memory alone."""
-    found = replaceable(group).drop_nulls()
-    offline = cannot_run(group)
-    runnable = [row for row in found.to_dicts() if row["policy"] not in offline]
+    """Say how much of the footprint can be in slow memory, under a policy that can run."""
+    found = replaceable(group)
+    offline = offline_lines(group)
     parts: list[str] = []
-    known = None
     for slowdown in SLOWDOWNS:
-        at = [row for row in runnable if row["slowdown"] == slowdown]
-        least = min(at, key=lambda row: row["fast_memory_share"], default=None)
-        if least is None or least["fast_memory_share"] in (1, known):
-            continue
-        known = least["fast_memory_share"]
-        limit = "to be at most {} slower than with fast memory alone" if not parts else "for {}"
-        text = limit.format(f"{100 * slowdown:.0f} %")
-        parts.append(f"{100 * known:.3g} % {text} ({least['policy']})")
-    if not parts:
+        at = [row for row in found.drop_nulls().to_dicts() if row["slowdown"] == slowdown]
+        runnable = [row for row in at if row["policy"] not in offline]
+        least = min(runnable, key=lambda row: row["fast_memory_share"], default=None)
+        replaced = 0.0 if least is None else max(0.0, 1 - least["fast_memory_share"])
+        what = f"{100 * replaced:.3g} %" if replaced else "nothing"
+        of = f" ({least['policy']})" if least is not None and replaced else ""
+        limit = f"{100 * slowdown:.0f} %"
+        first = f"{what} of the footprint at a slowdown of {limit}{of}"
+        parts.append(f"{what} at {limit}{of}" if parts else first)
+    if found.is_empty():
         return []
-    return [f"Of its footprint {where} needs as fast memory {', '.join(parts)}."]
+    return [f"On {where} slow memory can replace {all_of(parts)}."]
 
 
-def _over_sizes(sizes: Sequence[pl.DataFrame], where: str, several: bool) -> list[str]:
+def _over_sizes(sizes: Sequence[pl.DataFrame], where: str) -> list[str]:
     """Say which policy is fastest at how many sizes, and whether migration pays at each."""
     fastest: dict[str, int] = {}
     pays = compared = 0
@@ -98,22 +123,21 @@ def _over_sizes(sizes: Sequence[pl.DataFrame], where: str, several: bool) -> lis
         runnable = _runnable(cells)
         if not runnable:
             continue
-        name = line(runnable[0], several)
+        name = runnable[0]["line"]
         fastest[name] = fastest.get(name, 0) + 1
-        still = [row for row in runnable if row["promotions"] == 0]
-        moving = [row for row in runnable if row["promotions"]]
+        still, moving = still_and_moving(cells)
         if still and moving:
             compared += 1
             pays += moving[0]["mean_ns"] < still[0]["mean_ns"]
     ranked = sorted(fastest.items(), key=lambda item: -item[1])
     sentences = []
-    if len({row["policy"] for cells in sizes for row in _runnable(cells)}) > 1:
+    if len({row["line"] for cells in sizes for row in _runnable(cells)}) > 1:
         texts = [f"{name} at {count}" for name, count in ranked]
         sentences.append(
             f"Fastest for {where}: {', '.join(texts)} of {sum(fastest.values())} sizes."
         )
     if compared:
-        sentences.append(f"Migration pays at {pays} of {compared} sizes.")
+        sentences.append(f"Migration pays at {pays} of the {compared} sizes at which pages move.")
     return sentences
 
 
@@ -136,31 +160,37 @@ def _runnable(cells: pl.DataFrame) -> list[dict[str, Any]]:
     )
 
 
-def _at_size(cells: pl.DataFrame, where: str, several: bool) -> list[str]:
+def still_and_moving(cells: pl.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rows of one size whose policies can run, the fastest first: those that promote
+    nothing, and the others."""
+    runnable = _runnable(cells)
+    still = [row for row in runnable if not row["promotions"]]
+    return still, [row for row in runnable if row["promotions"]]
+
+
+def _at_size(cells: pl.DataFrame, where: str) -> list[str]:
     runnable = _runnable(cells)
     if not runnable:
         return []
     best = runnable[0]
-    share = _share_text(best)
     text = (
-        f"With {share} of fast memory {line(best, several)} is fastest for {where}: "
+        f"With {share_text(best)} of fast memory {best['line']} is fastest for {where}: "
         f"{best['mean_ns']:,.4g} ns per reference"
     )
     if len(runnable) > 1 and runnable[1]["mean_ns"] > best["mean_ns"]:
-        text += f", {_percent_more(runnable[1], best)} less than {line(runnable[1], several)}"
+        text += f", {_percent_more(runnable[1], best)} less than {runnable[1]['line']}"
     bounds = [row for row in cells.to_dicts() if row["policy"] == BOUND and row["mean_ns"]]
     if bounds:
         more = 100 * (best["mean_ns"] / bounds[0]["mean_ns"] - 1)
         text += f", and {more:,.3g} % above the bound"
     sentences = [f"{text}."]
-    still = [row for row in runnable if row["promotions"] == 0]
-    moving = [row for row in runnable if row["promotions"]]
+    still, moving = still_and_moving(cells)
     if still and moving:
         saved = still[0]["mean_ns"] - moving[0]["mean_ns"]
         verdict = "pays" if saved > 0 else "does not pay"
         sentences.append(
-            f"Migration {verdict} there: {line(moving[0], several)} takes "
-            f"{moving[0]['mean_ns']:,.4g} ns, {line(still[0], several)} without promotions "
+            f"Migration {verdict} there: {moving[0]['line']} takes "
+            f"{moving[0]['mean_ns']:,.4g} ns, {still[0]['line']} without promotions "
             f"{still[0]['mean_ns']:,.4g} ns."
         )
     return sentences
@@ -170,7 +200,8 @@ def _percent_more(other: Mapping[str, Any], best: Mapping[str, Any]) -> str:
     return f"{100 * (1 - best['mean_ns'] / other['mean_ns']):.2g} %"
 
 
-def _share_text(row: Mapping[str, Any]) -> str:
+def share_text(row: Mapping[str, Any]) -> str:
+    """Return the size of a row's fast memory."""
     share = row["fast_memory_share"]
     if not share:
         return "no page"
@@ -180,28 +211,27 @@ def _share_text(row: Mapping[str, Any]) -> str:
 def replaceable(group: pl.DataFrame, slowdowns: Sequence[float] = SLOWDOWNS) -> pl.DataFrame:
     """Return the least fast memory of each line at some slowdowns against fast memory alone.
 
+    Args:
+        group: Rows with their lines.
+        slowdowns: How much slower a reference may become.
+
     Returns:
-        The columns policy, slowdown and fast_memory_share, null where no size of the grid serves;
-        no rows if no cell is served by fast memory alone.
+        The columns policy, slowdown and fast_memory_share, null where no size of the grid serves.
     """
     alone = fast_alone_ns(group)
     schema = {"policy": pl.String, "slowdown": pl.Float64, "fast_memory_share": pl.Float64}
-    if not alone:
+    if alone is None:
         return pl.DataFrame(schema=schema)
-    several = has_several_rules(group)
-    lines: dict[str, list[dict[str, Any]]] = {}
-    for row in group.drop_nulls("mean_ns").to_dicts():
-        lines.setdefault(line(row, several), []).append(row)
+    timed = group.filter((pl.col("policy") != BOUND) & pl.col("mean_ns").is_not_null())
     found = [
         {
             "policy": name,
             "slowdown": slowdown,
-            "fast_memory_share": min(
-                (r["fast_memory_share"] for r in cells if r["mean_ns"] <= (1 + slowdown) * alone),
-                default=None,
-            ),
+            "fast_memory_share": cells.filter(pl.col("mean_ns") <= (1 + slowdown) * alone)[
+                "fast_memory_share"
+            ].min(),
         }
-        for name, cells in lines.items()
+        for (name,), cells in timed.group_by("line", maintain_order=True)
         for slowdown in slowdowns
     ]
     return pl.DataFrame(found, schema=schema)

@@ -1,33 +1,36 @@
 """The report of two tiers of memory: figures first, then every row, tiers and traces."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from clockhand.report.appearance import marks
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
-from clockhand.report.emphasis import emphasised
-from clockhand.report.html import Figure, Part, payload, template
-from clockhand.report.lines import Compared, series_of
-from clockhand.report.overview_charts import overview_charts
+from clockhand.report.canvas import Canvas, Spec
+from clockhand.report.html import payload, template
+from clockhand.report.lines import Compared, Record
+from clockhand.report.sections import Drawing, Section, parts_of, pictures_of
 from clockhand.report.table import table_without_filter
-from clockhand.report.words import free_slug
 from clockhand.studies.tier.charts import (
-    MEASURES,
     cell_records,
+    cells_of,
     compared_of,
-    measured_chart,
+    drawings,
     overviews,
+    price_drawings,
 )
+from clockhand.studies.tier.course import at_middle, course_drawings, course_records
 from clockhand.studies.tier.findings import (
     BOUND,
-    cannot_run,
     findings,
     group_label,
     groups,
     headline,
+    offline_lines,
+    share_text,
+    with_lines,
 )
+from clockhand.studies.tier.price import pays_from, price_records
 from clockhand.study.facts import Facts, printable
 from clockhand.study.sizes import bytes_text
 
@@ -53,45 +56,20 @@ HEADINGS = {
 }
 
 
-def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> str:
+def render(
+    rows: pl.DataFrame, courses: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()
+) -> str:
     """Return the report of result rows as HTML text.
 
     Args:
         rows: Result rows, as :func:`clockhand.tier` gives them.
+        courses: What happened over time, a row for each.
         facts: How the rows were made; it describes every trace that the rows name.
         highlight: Lines that are emphasised, besides the best.
     """
-    parts: list[Part] = []
-    together = {}
-    for group in groups(rows):
-        label = group_label(rows, group, facts)
-        slug = free_slug(label, [part.slug for part in parts])
-        records = cell_records(group)
-        compared = _compared(group, CANVAS, label, highlight)
-        before = sum(len(part.figures) for part in parts)
-        figures = [
-            Figure(
-                f"{slug}-{measure.key}",
-                measure.title,
-                measure.note,
-                measured_chart(compared, measure, CANVAS),
-                number,
-            )
-            for number, measure in enumerate(MEASURES, before + 1)
-        ]
-        together[label] = records
-        part = Part(
-            slug=slug,
-            title=label,
-            text=_summary(group),
-            rows=[("", figures)],
-            records=records,
-            looks=compared.looks,
-            focus=compared.focus,
-            word="policy",
-            overviews=overviews({label: records}),
-        )
-        parts.append(part)
+    sections = _sections(rows, courses, facts)
+    parts = parts_of(sections, highlight)
+    together = {section.label: cells_of(section.records) for section in sections}
     shown = rows.select(column for column in rows if column.null_count() < len(column))
     table = table_without_filter(shown, facts, HEADINGS)
     title, sentences = headline(rows, facts), findings(rows, facts)
@@ -107,37 +85,58 @@ def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> s
 
 
 def specifications(
-    rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()
+    rows: pl.DataFrame, courses: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()
 ) -> dict[str, Spec]:
     """Return every figure in Vega-Lite, by its key; the leading one first."""
-    slugs: list[str] = []
-    split = groups(rows)
-    drawn: dict[str, Spec] = {}
-    for group in split:
+    return pictures_of(_sections(rows, courses, facts), highlight)
+
+
+def _sections(rows: pl.DataFrame, courses: pl.DataFrame, facts: Facts) -> list[Section]:
+    result = []
+    together = pl.concat([rows, courses], how="horizontal")
+    for group in map(with_lines, groups(together)):
         label = group_label(rows, group, facts)
-        slugs.append(free_slug(label, slugs))
-        prefix = f"{slugs[-1]}-" if len(split) > 1 else ""
-        records = cell_records(group)
-        compared = _compared(group, PICTURE, label, highlight)
-        for summed in overviews({label: records}):
-            for key, chart in overview_charts(summed, PICTURE, label).items():
-                drawn[prefix + key] = chart
-        for measure in MEASURES:
-            drawn[prefix + measure.key] = measured_chart(compared, measure, PICTURE)
-    return drawn
+        cells, middle = cell_records(group), at_middle(group)
+        prices, over_time = price_records(middle), course_records(middle)
+        records = [*cells, *prices, *over_time]
+        result.append(
+            Section(
+                label=label,
+                text=_summary(group),
+                records=records,
+                overviews=overviews({label: cells}),
+                compared=partial(compared_of, cells, label=label),
+                drawings=partial(_drawings, prices, over_time, middle),
+                always=(BOUND,),
+                offline=offline_lines(group),
+            )
+        )
+    return result
 
 
-def _compared(
-    group: pl.DataFrame, canvas: Canvas, label: str, highlight: Sequence[str]
-) -> Compared:
-    records = cell_records(group)
-    series = series_of(records)
-    summed = overviews({label: records})
-    best_first = [entry.name for entry in summed[0].entries] if summed else series
-    offline = cannot_run(group)
-    runnable_first = [name for name in best_first if name not in offline]
-    focus = emphasised(series, runnable_first, (BOUND,), highlight)
-    return compared_of(records, marks(series, (), offline, canvas.theme), focus, label)
+def _drawings(
+    prices: Sequence[Record],
+    over_time: Sequence[Record],
+    middle: pl.DataFrame,
+    compared: Compared,
+    canvas: Canvas,
+) -> Iterator[Drawing]:
+    yield from drawings(compared, canvas)
+    if middle.is_empty():
+        return
+    having = f"with {share_text(middle.row(0, named=True))} of fast memory"
+    yield from price_drawings(prices, f"{having}{_paying(middle)}", compared, canvas)
+    yield from course_drawings(over_time, having, compared, canvas)
+
+
+def _paying(cells: pl.DataFrame) -> str:
+    """Say from which price on migration pays, as the end of a caption."""
+    ratio = pays_from(cells)
+    if ratio is None:
+        return ""
+    if ratio == float("inf"):
+        return "; migration does not pay at any price up to 1000"
+    return f"; migration pays where a slow access takes {ratio:.2g} times as long or more"
 
 
 def _summary(group: pl.DataFrame) -> str:

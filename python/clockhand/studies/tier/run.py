@@ -1,9 +1,9 @@
 """Two tiers of memory: traces under fast and slow memory that is loaded from in place."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -14,11 +14,20 @@ from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
 from clockhand.study.progress import Watching
-from clockhand.study.run import Study, run_study
+from clockhand.study.run import Ran, Study, run_study
 from clockhand.traces import READING, Reading, Traces
 
 TIER_SCHEMA = schema("tier")
 """Names, order and types of the columns of a result."""
+
+COURSE_SCHEMA: Mapping[str, pl.DataType] = dict.fromkeys(
+    (
+        "course_references", "course_fast_hits", "course_promotions", "course_demotions",
+        "course_group_pages", "course_fast_pages",
+    ),
+    pl.List(pl.UInt64()),
+)  # fmt: skip
+"""Columns that a dataset keeps beside those of a result: what happened over time."""
 
 Listed = int | float | str | Iterable[int] | Iterable[float] | Iterable[str]
 """One value, several, or a text of several with commas between them."""
@@ -32,11 +41,17 @@ class Tiering(ReportedRows):
         rows: One row per cell, in the order trace, page size, fast size, policy, promotion, tiers,
             with the columns of :data:`TIER_SCHEMA`. Times are in nanoseconds. The row of ``bound``
             has references and times alone.
+        courses: What happened over time, one row per row of ``rows``: lists over windows of about
+            the same number of references (their ends, and what is found in fast memory, promoted
+            and demoted in each), and over groups of pages, those referenced most often first (how
+            many, and how many are in fast memory at the end of each window; null where that was
+            not looked at). The lists of ``bound`` are empty.
         facts: Command, version, trace hashes, tiers and policies, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
     """
 
     rows: pl.DataFrame
+    courses: pl.DataFrame
     facts: Facts
     warnings: list[str]
 
@@ -48,21 +63,34 @@ class Tiering(ReportedRows):
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.tier.report import render
 
-        return render(self.rows, self.facts, highlight)
+        return render(self.rows, self.courses, self.facts, highlight)
 
     def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
         """Return every figure in Vega-Lite, by its key, the leading one first."""
         from clockhand.studies.tier.report import specifications
 
-        return specifications(self.rows, self.facts, highlight)
+        return specifications(self.rows, self.courses, self.facts, highlight)
+
+
+def _made(ran: Ran) -> Tiering:
+    courses = pl.DataFrame(ran.result["courses"], schema=COURSE_SCHEMA)
+    rows = ran.rows.drop(COURSE_SCHEMA, strict=False)  # A dataset keeps both together.
+    return Tiering(rows, courses, ran.facts, ran.warnings)
+
+
+def _courses(rows: pl.DataFrame) -> Mapping[str, Any]:
+    """The courses of rows that have them beside their columns, as the engine's result has them."""
+    return {"courses": rows.select(list(COURSE_SCHEMA)).to_dicts()}
 
 
 TIER = Study(
     name="tier",
     command="tier",
     engine=_engine.tier,
-    made=lambda ran: Tiering(ran.rows, ran.facts, ran.warnings),
+    made=_made,
     grid=("page_size", "fast|fast_frames", "policy", "promote", "tiers"),
+    beside=lambda: COURSE_SCHEMA,
+    result_of=_courses,
 )
 
 

@@ -1,0 +1,88 @@
+"""The inputs of a report: a heading each, with its figures on the page, or the same as pictures."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from clockhand.report.appearance import Mark, marks
+from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
+from clockhand.report.emphasis import emphasised
+from clockhand.report.html import Part
+from clockhand.report.lines import Compared, Record, series_of
+from clockhand.report.measures import Drawn
+from clockhand.report.overview import Overview
+from clockhand.report.overview_charts import overview_charts
+from clockhand.report.words import free_slug
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure before it is numbered: its key, title, caption and chart."""
+
+    key: str
+    title: str
+    caption: str
+    chart: Spec
+
+
+@dataclass(frozen=True)
+class Section:
+    """One input of a report.
+
+    Attributes:
+        label: Its name.
+        text: What stands below the heading.
+        records: The data of all its figures; those that are compared have a ``policy``.
+        overviews: What stands above the figures.
+        compared: Makes what is compared of the looks of its series and those that are emphasised.
+        drawings: Draws its figures.
+        baselines: The series that look like baselines.
+        always: The series that are emphasised always.
+        offline: The series that cannot be recommended, since they know the future.
+    """
+
+    label: str
+    text: str
+    records: Sequence[Record]
+    overviews: Sequence[Overview]
+    compared: Callable[[Sequence[Mark], Sequence[str]], Compared]
+    drawings: Callable[[Compared, Canvas], Iterable[Drawing]]
+    baselines: Sequence[str] = ()
+    always: Sequence[str] = ()
+    offline: Collection[str] = ()
+
+    def compared_on(self, canvas: Canvas, highlight: Sequence[str]) -> Compared:
+        """Return what is compared, with the best and what the user names emphasised."""
+        series = series_of(record for record in self.records if "policy" in record)
+        ranked = [entry.name for summed in self.overviews[:1] for entry in summed.entries]
+        best_first = [name for name in ranked or series if name not in self.offline]
+        focus = emphasised(series, best_first, self.always, highlight)
+        return self.compared(marks(series, self.baselines, self.offline, canvas.theme), focus)
+
+
+def parts_of(sections: Iterable[Section], highlight: Sequence[str]) -> list[Part]:
+    """Return the parts of the page; figures are numbered through all of them."""
+    parts: list[Part] = []
+    for section in sections:
+        slug = free_slug(section.label, [part.slug for part in parts])
+        drawn = Drawn(slug, sum(len(part.figures) for part in parts))
+        compared = section.compared_on(CANVAS, highlight)
+        for drawing in section.drawings(compared, CANVAS):
+            drawn.add(drawing.key, drawing.title, drawing.caption, drawing.chart)
+        parts.append(drawn.part(compared, section.text, section.records, section.overviews))
+    return parts
+
+
+def pictures_of(sections: Sequence[Section], highlight: Sequence[str]) -> dict[str, Spec]:
+    """Return every figure in Vega-Lite, by its key; the leading one first."""
+    slugs: list[str] = []
+    drawn: dict[str, Spec] = {}
+    for section in sections:
+        slugs.append(free_slug(section.label, slugs))
+        prefix = f"{slugs[-1]}-" if len(sections) > 1 else ""
+        for summed in section.overviews:
+            for key, chart in overview_charts(summed, PICTURE, section.label).items():
+                drawn[prefix + key] = chart
+        compared = section.compared_on(PICTURE, highlight)
+        for drawing in section.drawings(compared, PICTURE):
+            drawn[prefix + drawing.key] = drawing.chart
+    return drawn
