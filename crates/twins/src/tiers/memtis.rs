@@ -71,7 +71,7 @@ impl Memtis {
             }
             sum += pages_of(bin);
         }
-        self.hot = (no_longer_fits + 1).min(15).max(1) as usize;
+        self.hot = (no_longer_fits + 1).clamp(1, 15) as usize;
         self.warm = if 4 * sum < 3 * frames { self.hot - 1 } else { self.hot };
     }
 }
