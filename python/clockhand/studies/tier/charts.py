@@ -1,5 +1,6 @@
 """The figures of two tiers, as Vega-Lite charts."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,20 +13,20 @@ from clockhand.report.measures import caption, measure_chart
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.sections import Drawing
-from clockhand.studies.tier.findings import BOUND
+from clockhand.studies.tier.findings import BOUND, fast_alone_ns, offline_lines
 
 MEAN = Measure(
-    "mean-time", "mean_ns", "Time of a reference (ns)",
-    "Accesses, migrations, overhead and storage, per reference; lower is better.", Kind.NUMBER,
+    "slowdown", "slowdown", "Time of a reference, over fast memory alone",
+    "Accesses, migrations, overhead and storage; 1.05 is a slowdown of 5 %.", Kind.RATIO,
 )  # fmt: skip
 MOVED = Measure(
-    "access-and-migration-time", "moved_ns", "Accesses and migrations of a reference (ns)",
-    "What the bound is of: no schedule takes less, even if it knows the future; static is the best "
-    "placement that never changes.", Kind.NUMBER,
+    "access-and-migration-time", "moved_ratio", "Accesses and migrations, over fast memory alone",
+    "No schedule takes less than the bound, even if it knows the future; static is the best "
+    "placement that never changes.", Kind.RATIO,
 )  # fmt: skip
 ACCESS = Measure(
-    "access-time", "mean_access_ns", "Access time (ns)",
-    "Accesses alone, per reference, whatever the migrations before them took.", Kind.NUMBER,
+    "access-time", "access_ratio", "Access time, over fast memory alone",
+    "Accesses alone, whatever the migrations before them took.", Kind.RATIO,
 )  # fmt: skip
 FAST_SHARE = Measure(
     "fast-share", "fast_share", "References that found their page in fast memory",
@@ -51,11 +52,14 @@ TOOLTIP = (("policy", "Policy", None), ("fast_frames", "Fast pages", ","))
 
 def cell_records(rows: pl.DataFrame) -> list[Record]:
     """Return the values that figures show, a record per cell of one group with its lines."""
+    alone_ns = fast_alone_ns(rows) or math.nan
+    offline = offline_lines(rows)
     records: dict[tuple[str, int], Record] = {}
     for row in rows.drop_nulls("mean_ns").sort("fast_frames", maintain_order=True).to_dicts():
         promotions, references = row["promotions"], row["references"]
         times = (row["access_ns"], row["migration_ns"])
-        is_bound = row["policy"] == BOUND
+        moved_ns = row["mean_ns"] if row["policy"] == BOUND else sum(times) / references
+        access_ns = row["mean_access_ns"]
         records.setdefault(
             (row["line"], row["fast_frames"]),
             {
@@ -63,10 +67,12 @@ def cell_records(rows: pl.DataFrame) -> list[Record]:
                 "fast_frames": row["fast_frames"],
                 "share": row["fast_memory_share"],
                 "mean_ns": row["mean_ns"],
-                "moved_ns": row["mean_ns"] if is_bound else sum(times) / references,
-                "mean_access_ns": row["mean_access_ns"],
+                "slowdown": row["mean_ns"] / alone_ns,
+                "moved_ratio": moved_ns / alone_ns,
+                "access_ratio": None if access_ns is None else access_ns / alone_ns,
                 "fast_share": row["fast_share"],
                 "promotions_each": (None if promotions is None else 1000 * promotions / references),
+                "can_run": row["line"] not in offline,
             },
         )
     return list(records.values())
@@ -106,18 +112,28 @@ def drawings(compared: Compared, canvas: Canvas) -> Iterator[Drawing]:
 
 
 def price_drawings(
-    records: Sequence[Record], note: str, compared: Compared, canvas: Canvas
+    records: Sequence[Record], having: str, paying: str, compared: Compared, canvas: Canvas
 ) -> Iterator[Drawing]:
-    """Draw times over the price of slow memory, a line per policy; ``note`` says at which size."""
+    """Draw times over the price of slow memory, a line per policy.
+
+    Args:
+        records: The times.
+        having: How much fast memory there is.
+        paying: From which price on migration pays, as the end of a caption.
+        compared: What the figures compare.
+        canvas: Where they are drawn.
+    """
     ratios = sorted({record["ratio"] for record in records})
     if not ratios:
         return
-    axis = SizeAxis("ratio", "A slow access, in fast ones", ratios, "format(datum.value, '~r')")
-    for measure in (PRICED_ACCESS, PRICED_MEAN):
+    axis = SizeAxis(
+        "ratio", "A slow access, in fast ones", ratios, "format(datum.value, '~r')", is_linear=True
+    )
+    for measure, end in ((PRICED_ACCESS, ""), (PRICED_MEAN, paying)):
         tooltip = (("policy", "Policy", None), ("ratio", "A slow access, in fast ones", "~r"))
         shown = _having(replace(compared, records=records, sizes=axis), measure, tooltip)
         chart = lines_chart(shown, measure, canvas)
-        yield Drawing(measure.key, measure.title, f"{measure.note}, {note}.", chart)
+        yield Drawing(measure.key, measure.title, f"{measure.note}, {having}{end}.", chart)
 
 
 def _having(
@@ -143,7 +159,7 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
     for label, records in records_by_label.items():
         for size in {record["fast_frames"] for record in records}:
             cells = [record for record in records if record["fast_frames"] == size]
-            least = min((r["mean_ns"] for r in cells if r["policy"] != BOUND), default=None)
+            least = min((r["mean_ns"] for r in cells if r["can_run"]), default=None)
             if not least:
                 continue
             for record in cells:
@@ -151,6 +167,10 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
                 values[record["policy"], place] = record["mean_ns"] / least
     if not values:
         return []
+    offline = {r["policy"] for records in records_by_label.values() for r in records}
+    offline -= {
+        r["policy"] for records in records_by_label.values() for r in records if r["can_run"]
+    }
     summed = overview(
         values,
         key="time",
@@ -159,7 +179,7 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
         word="Policy",
         size_word="fast memory",
         size_text=lambda size: f"{size:,.0f}",
-        notes={BOUND: "bound"},
+        notes={name: "knows the future" for name in offline},
         place_word="input",
     )
     return [summed] if summed is not None and summed.has_ranges else []

@@ -116,8 +116,8 @@ def course_drawings(
     for number, name in enumerate(unique(leading)[:MOST_HOMES], 1):
         title = f"Who lives in fast memory under {name}"
         caption = (
-            f"Share of pages that are in fast memory, {having}; the pages that are referenced most "
-            "often stand on top."
+            f"The darker, the more of the pages are in fast memory, {having}. On top stand those "
+            "that are referenced most often."
         )
         chart = homes_chart(records, name, title, canvas, compared.label)
         yield Drawing(f"homes-{number}", title, caption, chart)
@@ -132,8 +132,8 @@ def homes_chart(
     ends = [shown[0]["from"], shown[-1]["until"]]
     time: Spec = {"domain": ends, "nice": False}
     pages = {"domain": [100, 0], "nice": False}
-    scale = {"domain": [0, 1], "range": [canvas.theme.grid, canvas.theme.series[0]]}
-    legend = {"format": ".0%", "title": None, "orient": "right", "gradientLength": 120}
+    # Colours of the page are variables, between which nothing can be drawn; opacity can.
+    shade: Spec = {"domain": [0, 1], "range": [0.04, 1]}
     encoding: Spec = {
         "x": quantity("from", title="References", scale=time, axis=axis),
         "x2": {"field": "until"},
@@ -144,7 +144,7 @@ def homes_chart(
             axis={"grid": False, "tickCount": 5},
         ),
         "y2": {"field": "colder"},
-        "color": quantity("fast", scale=scale, legend=legend),
+        "fillOpacity": quantity("fast", scale=shade, legend=None),
         "tooltip": [
             quantity("until", title="References so far", format=","),
             quantity("hotter", title="Pages from (%)", format=".3~r"),
@@ -153,5 +153,6 @@ def homes_chart(
         ],
     }
     base = {"transform": [{"filter": f"datum.lives == {json.dumps(name)}"}]}
-    layer: Spec = {**base, "mark": {"type": "rect", "stroke": None}, "encoding": encoding}
+    mark = {"type": "rect", "color": canvas.theme.series[0]}
+    layer: Spec = {**base, "mark": mark, "encoding": encoding}
     return framed([layer], shown, canvas, title=title, label=label, height=HOMES_HEIGHT)

@@ -98,21 +98,21 @@ def findings(rows: pl.DataFrame, facts: Facts | None) -> list[str]:
 def _replaced(group: pl.DataFrame, where: str) -> list[str]:
     """Say how much of the footprint can be in slow memory, under a policy that can run."""
     found = replaceable(group)
-    offline = offline_lines(group)
-    parts: list[str] = []
-    for slowdown in SLOWDOWNS:
-        at = [row for row in found.drop_nulls().to_dicts() if row["slowdown"] == slowdown]
-        runnable = [row for row in at if row["policy"] not in offline]
-        least = min(runnable, key=lambda row: row["fast_memory_share"], default=None)
-        replaced = 0.0 if least is None else max(0.0, 1 - least["fast_memory_share"])
-        what = f"{100 * replaced:.3g} %" if replaced else "nothing"
-        of = f" ({least['policy']})" if least is not None and replaced else ""
-        limit = f"{100 * slowdown:.0f} %"
-        first = f"{what} of the footprint at a slowdown of {limit}{of}"
-        parts.append(f"{what} at {limit}{of}" if parts else first)
     if found.is_empty():
         return []
-    return [f"On {where} slow memory can replace {all_of(parts)}."]
+    runnable = found.drop_nulls().filter(~pl.col("policy").is_in(offline_lines(group)))
+    limits: dict[tuple[str, str], list[str]] = {}
+    for slowdown in SLOWDOWNS:
+        at = runnable.filter(pl.col("slowdown") == slowdown).sort("fast_memory_share")
+        share = 0.0 if at.is_empty() else 1 - at["fast_memory_share"][0]
+        what = f"{100 * share:.3g}\u00a0%" if share > 0 else "nothing"
+        of = f" ({at['policy'][0]})" if share > 0 else ""
+        limits.setdefault((what, of), []).append(f"{100 * slowdown:.0f}\u00a0%")
+    parts = [
+        f"{what} at {'a slowdown of ' if not number else ''}{' or '.join(at)}{of}"
+        for number, ((what, of), at) in enumerate(limits.items())
+    ]
+    return [f"Of the footprint of {where} slow memory can replace {all_of(parts)}."]
 
 
 def _over_sizes(sizes: Sequence[pl.DataFrame], where: str) -> list[str]:

@@ -80,7 +80,8 @@ def pays_from(cells: pl.DataFrame) -> float | None:
     """Return the price of a slow access, in fast ones, from which migration pays at one size.
 
     Returns:
-        Infinity if it pays at none, none if nothing moves, nothing stays, or slow is not slower.
+        1 if it pays at any price, infinity if at none; none if nothing moves, nothing stays, or
+        slow memory is not slower.
     """
     still, moving = (
         [found for row in rows if (found := priced(row)) is not None]
@@ -90,5 +91,5 @@ def pays_from(cells: pl.DataFrame) -> float | None:
         return None
     for ratio in FINE_RATIOS:
         if min(one.mean_ns(ratio) for one in moving) < min(one.mean_ns(ratio) for one in still):
-            return ratio
+            return 1.0 if ratio == FINE_RATIOS[0] else ratio
     return float("inf")

@@ -125,7 +125,7 @@ def _drawings(
     if middle.is_empty():
         return
     having = f"with {share_text(middle.row(0, named=True))} of fast memory"
-    yield from price_drawings(prices, f"{having}{_paying(middle)}", compared, canvas)
+    yield from price_drawings(prices, having, _paying(middle), compared, canvas)
     yield from course_drawings(over_time, having, compared, canvas)
 
 
@@ -136,7 +136,9 @@ def _paying(cells: pl.DataFrame) -> str:
         return ""
     if ratio == float("inf"):
         return "; migration does not pay at any price up to 1000"
-    return f"; migration pays where a slow access takes {ratio:.2g} times as long or more"
+    if ratio == 1:
+        return "; migration pays at any price above 1"
+    return f"; migration pays where a slow access takes {ratio:.3g} times as long or more"
 
 
 def _summary(group: pl.DataFrame) -> str:
